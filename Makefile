@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+#
+# The commands of this repository. Everything is built by CMake with the presets of
+# CMakePresets.json; this file only says which preset, which tests, in which order.
+#
+#   make               release build into build/ (build/bin/obase)
+#   make test          what CI runs: all of the suite at CI size, sanitizers, both compilers
+#   make test-long     the long tier (hours)
+#   make soak          the soak tier (until stopped or days have passed)
+#   make mutants       broken variants of the protocols; the suite must kill each
+#   make models        the Promela models, with spin
+#   make bench         the benchmarks of docs/, their results as build/bench/*.json
+#   make format, make check-format, make check-layers, make clean
+SHELL := /bin/bash
+.DELETE_ON_ERROR:
+
+JOBS ?= $(shell nproc)
+CLANG_FORMAT ?= clang-format-19
+SOURCES = $(shell git ls-files --cached --others --exclude-standard -- '*.hpp' '*.cpp' '*.h' '*.c')
+
+.PHONY: all configure test test-long soak mutants models bench format check-format check-layers clean
+
+all: configure
+	cmake --build --preset release --parallel $(JOBS)
+
+configure:
+	@cmake --preset release --log-level=WARNING
+
+test:
+	scripts/test-all --jobs $(JOBS)
+
+test-long: all
+	ctest --test-dir build -L '^long$$' --output-on-failure
+
+soak: all
+	ctest --test-dir build -L '^soak$$' --output-on-failure
+
+mutants:
+	scripts/run-mutants --jobs $(JOBS)
+
+models:
+	models/run
+
+bench: all
+	mkdir -p build/bench
+	for what in guide alloc move; do \
+	    build/bin/obase bench $$what --json build/bench/$$what.json || exit 1; \
+	done
+
+format:
+	$(CLANG_FORMAT) -i $(SOURCES)
+
+check-format:
+	$(CLANG_FORMAT) --dry-run --Werror $(SOURCES)
+
+check-layers:
+	scripts/check-layers
+
+clean:
+	rm -rf build

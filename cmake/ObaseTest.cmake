@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: MIT
+#
+# Functions that a directory's CMakeLists.txt uses to declare what is checked.
+#
+#   obase_add_test(<name> SOURCES <file>... [LIBS <target>...] [LABELS <label>...]
+#                  [ENV <KEY=VALUE>...] [ARGS <argument>...] [REARM] [SERIAL] [NO_MAIN])
+#       A GoogleTest executable, linked with obase (LIBS rapidcheck for properties). LABELS (default: ci):
+#         ci, long, soak   the tier. One ctest entry per tier, with OBASE_TEST_TIER=<tier> in its
+#                          environment: <name> for ci, <name>.long, <name>.soak.
+#         any other        a mark on every entry. `sanitize` puts the test into the subset that
+#                          `make test` builds and runs with the thread and address sanitizers.
+#       REARM: each entry a second time, <entry>.rearm, with OBASE_DEBUG_REARM=1.
+#       SERIAL: no other test at the same time. NO_MAIN: the sources define main().
+#
+#   obase_add_fuzzer(<name> SOURCES <file>... CORPUS <directory> [LIBS <target>...])
+#       The sources define LLVMFuzzerTestOneInput. With OBASE_FUZZ (preset `fuzz`) a libFuzzer
+#       program; otherwise the same sources with fuzz_replay_main.cpp, and a test that replays the
+#       committed corpus and a fixed number of its mutations.
+#
+#   obase_add_benchmark(<name> SOURCES <file>... [LIBS <target>...])
+#       The sources define main() and understand --smoke: a size that ends within a second or so.
+#       ctest runs that, as <name>.smoke, so that a benchmark does not rot.
+
+find_package(GTest REQUIRED)
+find_package(rapidcheck REQUIRED)
+
+set(obase_tiers ci long soak)
+set(obase_fuzz_replay_main "${CMAKE_CURRENT_LIST_DIR}/fuzz_replay_main.cpp")
+
+# `make test` builds only these with the sanitizers.
+add_custom_target(obase_sanitize_tests)
+
+function(obase_set_test_executable name)
+    target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/src")
+    target_link_libraries(${name} PRIVATE ${ARGN} obase)
+    set_target_properties(${name} PROPERTIES
+        RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/test")
+endfunction()
+
+function(obase_add_test name)
+    cmake_parse_arguments(PARSE_ARGV 1 test "REARM;SERIAL;NO_MAIN" ""
+                          "SOURCES;LIBS;LABELS;ENV;ARGS")
+    if(NOT test_SOURCES OR test_UNPARSED_ARGUMENTS)
+        message(FATAL_ERROR "obase_add_test(${name}): SOURCES missing, or not understood: "
+                            "'${test_UNPARSED_ARGUMENTS}'")
+    endif()
+    if(NOT test_LABELS)
+        set(test_LABELS ci)
+    endif()
+    set(main GTest::gtest_main)
+    if(test_NO_MAIN)
+        set(main GTest::gtest)
+    endif()
+
+    add_executable(${name} ${test_SOURCES})
+    obase_set_test_executable(${name} ${test_LIBS} ${main})
+
+    set(marks ${test_LABELS})
+    list(REMOVE_ITEM marks ${obase_tiers})
+    if("sanitize" IN_LIST marks)
+        add_dependencies(obase_sanitize_tests ${name})
+    endif()
+    set(tiered FALSE)
+    foreach(tier IN LISTS obase_tiers)
+        if(NOT tier IN_LIST test_LABELS)
+            continue()
+        endif()
+        set(tiered TRUE)
+        set(entries ${name})
+        if(NOT tier STREQUAL "ci")
+            set(entries ${name}.${tier})
+        endif()
+        if(test_REARM)
+            list(APPEND entries ${entries}.rearm)
+        endif()
+        foreach(entry IN LISTS entries)
+            set(environment OBASE_TEST_TIER=${tier} ${test_ENV})
+            if(entry MATCHES "[.]rearm$")
+                list(APPEND environment OBASE_DEBUG_REARM=1)
+            endif()
+            add_test(NAME ${entry} COMMAND ${name} ${test_ARGS})
+            set_tests_properties(${entry} PROPERTIES
+                LABELS "${tier};${marks}" ENVIRONMENT "${environment}"
+                RUN_SERIAL "${test_SERIAL}")
+            if(NOT tier STREQUAL "ci")
+                # ctest's default would end a long run that is merely long.
+                set_tests_properties(${entry} PROPERTIES TIMEOUT 604800)
+            endif()
+        endforeach()
+    endforeach()
+    if(NOT tiered)
+        message(FATAL_ERROR "obase_add_test(${name}): LABELS names no tier (${obase_tiers})")
+    endif()
+endfunction()
+
+function(obase_add_fuzzer name)
+    cmake_parse_arguments(PARSE_ARGV 1 fuzz "" "CORPUS" "SOURCES;LIBS")
+    if(NOT fuzz_SOURCES OR NOT fuzz_CORPUS OR fuzz_UNPARSED_ARGUMENTS)
+        message(FATAL_ERROR "obase_add_fuzzer(${name}): SOURCES or CORPUS missing, or not "
+                            "understood: '${fuzz_UNPARSED_ARGUMENTS}'")
+    endif()
+    get_filename_component(corpus "${fuzz_CORPUS}" ABSOLUTE)
+    add_executable(${name} ${fuzz_SOURCES})
+    obase_set_test_executable(${name} ${fuzz_LIBS})
+    if(OBASE_FUZZ)
+        target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+        # The first directory receives new inputs, so it is not the committed one.
+        set(found "${CMAKE_CURRENT_BINARY_DIR}/${name}.found")
+        file(MAKE_DIRECTORY "${found}")
+        add_test(NAME ${name} COMMAND ${name} -seed=1 -runs=200000 "${found}" "${corpus}")
+        set_tests_properties(${name} PROPERTIES LABELS fuzz TIMEOUT 604800)
+    else()
+        target_sources(${name} PRIVATE "${obase_fuzz_replay_main}")
+        add_test(NAME ${name} COMMAND ${name} "${corpus}")
+        set_tests_properties(${name} PROPERTIES LABELS "ci;fuzz")
+    endif()
+endfunction()
+
+function(obase_add_benchmark name)
+    cmake_parse_arguments(PARSE_ARGV 1 bench "" "" "SOURCES;LIBS")
+    if(NOT bench_SOURCES OR bench_UNPARSED_ARGUMENTS)
+        message(FATAL_ERROR "obase_add_benchmark(${name}): SOURCES missing, or not understood: "
+                            "'${bench_UNPARSED_ARGUMENTS}'")
+    endif()
+    add_executable(${name} ${bench_SOURCES})
+    obase_set_test_executable(${name} ${bench_LIBS})
+    set_target_properties(${name} PROPERTIES
+        RUNTIME_OUTPUT_DIRECTORY "${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
+    add_test(NAME ${name}.smoke COMMAND ${name} --smoke)
+    set_tests_properties(${name}.smoke PROPERTIES LABELS "ci;bench")
+endfunction()

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+//
+// Which library a program runs with. The number is the one of the CMake package and of pkg-config;
+// build() is what a benchmark result or a bug report needs besides. Both return static text.
+//
+// When not to use it: to select an API at compile time; ask find_package(obase 0.1) instead.
+//
+//     std::printf("obase %s (%s)\n", obase::version(), obase::build());
+#pragma once
+
+#include <obase/export.hpp>
+
+namespace obase {
+
+// "0.1.0"
+OBASE_EXPORT const char* version() noexcept;
+
+// Compiler and how it was used, for example "g++ 12.2.0, relwithdebinfo, no checks, no sanitizer".
+OBASE_EXPORT const char* build() noexcept;
+
+} // namespace obase
