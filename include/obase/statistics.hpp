@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+//
+// obase::statistics: what the runtime counted, as plain numbers.
+//
+// What it is: a snapshot that belongs together, taken at the end of a window. Two tables (one for
+// the runtime, one for each heap) generate the struct, the JSON text, the Prometheus text, the text
+// of OBASE_SHOW_STATS=1 and (compared by a test) the tables in docs/statistics.md.
+//
+// When not to use it: to time single operations; the numbers change once per window. The values of
+// a window that is still running are not visible.
+//
+//     obase::statistics now = runtime.statistics();
+//     std::puts(now.to_prometheus().c_str());
+#pragma once
+
+#include <obase/export.hpp>
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace obase {
+
+// A counter only grows (per-window records hold its growth); a gauge is a value of its window.
+// Units are base units; names of bytes and seconds end in the unit.
+// ROW(counter|gauge, whole|real, name, unit, help)
+#define OBASE_STATISTICS(ROW)                                                                      \
+    ROW(counter, whole, windows, "windows", "scans completed")                                     \
+    ROW(gauge, real, window_seconds, "seconds", "length of the window that ended last")            \
+    ROW(gauge, real, time_scale, "ratio", "what every time constant was divided by")               \
+    ROW(counter, whole, scanned_guides, "guides", "guides visited by scans")                       \
+    ROW(counter, whole, touched_guides, "guides", "visited guides that had been dereferenced")     \
+    ROW(counter, whole, armed_guides, "guides", "guides set to report their next dereference")     \
+    ROW(counter, whole, moved_new_to_hot, "objects", "objects moved from NEW to HOT")              \
+    ROW(counter, whole, moved_new_to_cold, "objects", "objects moved from NEW to COLD")            \
+    ROW(counter, whole, moved_hot_to_cold, "objects", "objects moved from HOT to COLD")            \
+    ROW(counter, whole, moved_cold_to_hot, "objects", "objects moved from COLD to HOT")            \
+    ROW(counter, whole, moved_other, "objects", "objects moved between other heaps")               \
+    ROW(counter, whole, compacted, "objects",                                                      \
+        "objects moved within their heap to fill it densely")                                      \
+    ROW(counter, whole, moved_bytes, "bytes", "bytes of all moved objects")                        \
+    ROW(counter, whole, vetoed_moves, "objects",                                                   \
+        "moves given up because a thread touched the "                                             \
+        "object")                                                                                  \
+    ROW(counter, whole, pinned_skips, "objects", "moves not tried because the object was pinned")  \
+    ROW(counter, whole, no_room_skips, "objects",                                                  \
+        "moves not tried because the target heap had no "                                          \
+        "room or no memory")                                                                       \
+    ROW(gauge, whole, foreign_objects, "objects",                                                  \
+        "guides of the last scan whose object lies "                                               \
+        "outside the heaps and never moves")                                                       \
+    ROW(counter, whole, waits, "waits", "waits for scopes that could still hold an old address")   \
+    ROW(counter, real, wait_seconds, "seconds", "time spent in those waits")                       \
+    ROW(counter, whole, abandoned_waits, "waits", "waits given up because a scope stayed open")    \
+    ROW(counter, whole, stuck_scopes, "scopes", "scopes reported for staying open over windows")   \
+    ROW(counter, whole, retired_objects, "objects", "objects handed to retire")                    \
+    ROW(counter, whole, reclaimed_objects, "objects", "retired objects that were freed")           \
+    ROW(gauge, whole, pending_objects, "objects", "retired objects not yet freed")                 \
+    ROW(gauge, whole, would_move_objects, "objects",                                               \
+        "observe mode: objects that would have moved")                                             \
+    ROW(gauge, whole, would_move_bytes, "bytes", "observe mode: bytes of those objects")           \
+    ROW(gauge, whole, would_save_pages, "pages",                                                   \
+        "observe mode: estimate of the 4 KiB pages that "                                          \
+        "moving would make reclaimable")                                                           \
+    ROW(gauge, real, promotion_rate, "fraction per minute",                                        \
+        "share of the working set's pages "                                                        \
+        "that were touched in COLD")                                                               \
+    ROW(gauge, whole, cold_threshold, "windows", "C_t in force for the next window")               \
+    ROW(gauge, whole, working_set_pages, "pages",                                                  \
+        "unique managed 4 KiB pages touched in the "                                               \
+        "window")                                                                                  \
+    ROW(gauge, whole, cold_pages_touched, "pages", "those of them that lie in COLD")               \
+    ROW(gauge, whole, pageout_allowed, "flag",                                                     \
+        "1 when the promotion rate has been below its "                                            \
+        "target for long enough")                                                                  \
+    ROW(counter, whole, hint_cold_bytes, "bytes", "memory advised with MADV_COLD")                 \
+    ROW(counter, whole, hint_pageout_bytes, "bytes", "memory advised with MADV_PAGEOUT")           \
+    ROW(counter, whole, hint_hugepage_bytes, "bytes", "memory advised with MADV_HUGEPAGE")         \
+    ROW(counter, whole, hint_written_bytes, "bytes",                                               \
+        "bytes of the COLD file written back before "                                              \
+        "their pages were dropped")                                                                \
+    ROW(counter, whole, hint_failures, "calls", "hints that the kernel refused")                   \
+    ROW(gauge, whole, hints_stopped, "flag", "1 after an I/O error ended all hints")               \
+    ROW(counter, whole, returned_bytes, "bytes", "free pages given back to the kernel")            \
+    ROW(counter, whole, failed_allocations, "objects", "allocations the heaps could not serve")    \
+    ROW(gauge, whole, soda_leaves, "leaves", "leaves of the map of guides in use")                 \
+    ROW(gauge, whole, soda_bytes, "bytes", "memory of the map of guides")                          \
+    ROW(gauge, whole, heap_metadata_bytes, "bytes", "memory of the heaps' own tables")             \
+    ROW(counter, real, collector_cpu_seconds, "seconds", "processor time used by the collector")
+
+// Per heap. ROW(gauge, whole, name, unit, help)
+#define OBASE_CLASS_STATISTICS(ROW)                                                                \
+    ROW(gauge, whole, live_bytes, "bytes", "bytes of live objects")                                \
+    ROW(gauge, whole, live_objects, "objects", "live objects")                                     \
+    ROW(gauge, whole, extent_bytes, "bytes", "memory committed and not given back")                \
+    ROW(gauge, whole, hole_bytes, "bytes", "committed bytes that hold no live object")             \
+    ROW(gauge, whole, runs, "runs", "64 KiB runs in use")                                          \
+    ROW(gauge, whole, evacuating_runs, "runs", "runs being emptied by compaction")                 \
+    ROW(gauge, whole, touched_pages, "pages", "unique 4 KiB pages touched in the window")          \
+    ROW(gauge, whole, touched_bytes, "bytes", "bytes of the objects touched in the window")
+
+// The field types behind `whole` and `real`.
+namespace statistic_type {
+using whole = std::uint64_t;
+using real = double;
+} // namespace statistic_type
+
+#define OBASE_DECLARE_STATISTIC(kind, type, name, unit, help) statistic_type::type name = 0;
+
+struct class_statistics {
+    OBASE_CLASS_STATISTICS(OBASE_DECLARE_STATISTIC)
+};
+
+struct OBASE_EXPORT statistics {
+    static constexpr unsigned max_classes = 16; // the heaps, the one for large objects included
+
+    OBASE_STATISTICS(OBASE_DECLARE_STATISTIC)
+
+    unsigned class_count = 0; // entries of `classes` in use; the last is the heap of large objects
+    std::array<class_statistics, max_classes> classes{};
+    const char* mode = "";     // static text
+    const char* protocol = ""; // static text
+
+    std::string to_json() const;
+    std::string to_prometheus() const;
+    std::string to_text() const;
+};
+#undef OBASE_DECLARE_STATISTIC
+
+// One window of the history: counters hold their growth within the window.
+struct window_record {
+    std::uint64_t index = 0;     // counts from 1
+    double end_unix_seconds = 0; // wall clock at the end of the window
+    statistics values;
+};
+
+OBASE_EXPORT std::string to_json(const std::vector<window_record>& history);
+
+// A row of the tables as text, for documents and generators.
+struct statistic_row {
+    std::string_view name;
+    std::string_view kind; // "counter" or "gauge"
+    std::string_view unit;
+    std::string_view help;
+};
+OBASE_EXPORT std::vector<statistic_row> statistic_rows();
+OBASE_EXPORT std::vector<statistic_row> class_statistic_rows();
+
+// "new", "hot", "cold", "class3", ...; the last of `count` is "large".
+OBASE_EXPORT std::string class_name(unsigned cls, unsigned count);
+
+} // namespace obase

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+//
+// backend::intervals: a set of addresses as sorted, disjoint, non-touching half-open intervals.
+//
+// What it is: how hints remember which memory they have already advised, so that a COLD heap of
+// hundreds of gigabytes costs a few entries and no repeated calls.
+//
+// When not to use it: for sets that are dense in holes (one entry per page); the cost of every
+// operation is linear in the number of intervals.
+//
+// Invariant: begin < end in every interval, and each end < the next begin.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace obase::backend {
+
+struct interval {
+    std::uintptr_t begin = 0;
+    std::uintptr_t end = 0;
+    std::size_t bytes() const noexcept { return end - begin; }
+    friend bool operator==(const interval&, const interval&) = default;
+};
+
+class intervals {
+  public:
+    // Adds [begin, end). Amortized O(1) when calls come in address order, which is how the heaps
+    // report; otherwise the set is normalized at its next use.
+    void add(std::uintptr_t begin, std::uintptr_t end);
+    void clear() noexcept { items_.clear(); }
+
+    bool empty() const noexcept { return items_.empty(); }
+    std::size_t bytes() const;
+    const std::vector<interval>& items() const { return normalized(); }
+
+    intervals united(const intervals& other) const;
+    intervals without(const intervals& other) const;
+    intervals common(const intervals& other) const;
+    // Every interval shrunk to whole multiples of `unit` (a power of two), or grown to them.
+    intervals rounded_in(std::size_t unit) const;
+    intervals rounded_out(std::size_t unit) const;
+
+  private:
+    const std::vector<interval>& normalized() const;
+
+    mutable std::vector<interval> items_;
+    mutable bool sorted_ = true;
+};
+
+} // namespace obase::backend

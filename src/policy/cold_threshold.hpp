@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+//
+// policy::cold_threshold_controller: the feedback loop from promotion rate to C_t.
+//
+// What it is: the controllers of OBASE 3.4/4.4 (up one, down one) and of HADES ("multiplicative
+// increase, additive decrease"), and the gate for proactive reclaim: paging out is allowed after
+// two consecutive windows below the target and suspended above it.
+//
+// When not to use it: to decide about one object; three_temperatures does that with the threshold
+// from here.
+//
+// Decisions where the papers leave room:
+// - A window at whose start COLD was empty says nothing about COLD: threshold and streak stay. (The
+//   papers begin with premature demotions at C_t = 3; with "below, so one down" applied to an empty
+//   COLD, C_t would be 1 before the first object could be demoted.)
+// - A window exactly at the target changes nothing, except that it ends a streak that had not yet
+//   reached its two windows.
+// - Nothing touched at all is rate 0: an idle program is below the target.
+// - The multiplicative step is at least one window, whatever the factor.
+//
+// Invariant: lowest <= threshold() <= highest, always.
+#pragma once
+
+#include "policy/placement.hpp"
+
+namespace obase::policy {
+
+enum class growth { additive, multiplicative, fixed };
+
+struct controller_settings {
+    unsigned first = 3;
+    unsigned lowest = 1;
+    unsigned highest = 32;
+    double target = 0.01;       // promotion rate, fraction of the working set per minute
+    double minute_seconds = 60; // 60 / time_scale
+    growth rule = growth::additive;
+    double factor = 2;           // for growth::multiplicative
+    unsigned pageout_streak = 2; // consecutive windows below the target before paging out
+};
+
+// Unique COLD pages over unique managed pages touched in the window, per (scaled) minute. 0 when
+// nothing was touched.
+double promotion_rate(const window_facts& facts, double minute_seconds) noexcept;
+
+class cold_threshold_controller {
+  public:
+    explicit cold_threshold_controller(const controller_settings& settings) noexcept;
+
+    directives end_of_window(const window_facts& facts) noexcept;
+    directives current() const noexcept { return current_; }
+    unsigned threshold() const noexcept { return current_.cold_threshold; }
+
+  private:
+    unsigned raised() const noexcept;
+    unsigned lowered() const noexcept;
+
+    controller_settings settings_;
+    unsigned streak_ = 0;
+    directives current_;
+};
+
+} // namespace obase::policy

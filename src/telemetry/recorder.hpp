@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+//
+// telemetry::recorder: counters in, snapshots and history out.
+//
+// What it is: `live` holds one relaxed atomic per row of OBASE_STATISTICS; the collector (and, for
+// the few counters that threads touch, anyone) adds to it. end_window() turns them into one
+// obase::statistics, publishes that under a mutex and appends a record to the history. A reader
+// therefore never sees half a window.
+//
+// When not to use it: on the path of a dereference or an allocation; counters of that frequency
+// belong to their own layer, which reports a gauge once per window.
+//
+// Threads: live by any thread; set_class(), end_window() by the collector; snapshot(), history() by
+// any thread. fork_*() are called by the fork handlers.
+#pragma once
+
+#include <obase/statistics.hpp>
+#include <obase/word/atomic.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+namespace obase::telemetry {
+
+// A row while the window runs. Relaxed: no other data is published through a statistic.
+template <class T>
+class cell {
+  public:
+    void add(T amount = 1) noexcept { value_.fetch_add_relaxed(amount); }
+    void set(T value) noexcept { value_.store_relaxed(value); }
+    T get() const noexcept { return value_.load_relaxed(); }
+
+  private:
+    word::native_atomic<T> value_;
+};
+
+struct live_statistics {
+#define OBASE_DECLARE_CELL(kind, type, name, unit, help) cell<statistic_type::type> name;
+    OBASE_STATISTICS(OBASE_DECLARE_CELL)
+#undef OBASE_DECLARE_CELL
+
+    // One object of `bytes` moved; from == to is compaction. The named directions are those of the
+    // classes 0 NEW, 1 HOT, 2 COLD.
+    void count_move(unsigned from, unsigned to, std::uint64_t bytes) noexcept;
+};
+
+class recorder {
+  public:
+    // `history_windows` bounds the history; its memory grows only as windows end.
+    explicit recorder(std::size_t history_windows, const char* protocol);
+
+    live_statistics live;
+
+    void set_class_count(unsigned count) noexcept; // temperature classes and the large heap
+    class_statistics& of_class(unsigned cls) noexcept { return classes_[cls]; } // collector only
+
+    // Ends a window. `mode` must be static text. The clock is the caller's, so that tests own it.
+    void end_window(const char* mode, double end_unix_seconds);
+
+    statistics snapshot() const;
+    // Oldest first.
+    std::vector<window_record> history() const;
+
+    // The child of a fork has only this thread; whoever held the mutex is gone.
+    // fork_prepare() takes it, the other two release it.
+    void fork_prepare() { mutex_.lock(); }
+    void fork_parent() { mutex_.unlock(); }
+    void fork_child() { mutex_.unlock(); }
+
+  private:
+    const std::size_t capacity_;
+    const char* const protocol_;
+    unsigned class_count_ = 0;
+    std::array<class_statistics, statistics::max_classes> classes_{};
+
+    mutable std::mutex mutex_; // guards everything below
+    statistics published_;
+    std::vector<window_record> ring_; // at most capacity_ records, oldest at oldest_
+    std::size_t oldest_ = 0;
+};
+
+} // namespace obase::telemetry
