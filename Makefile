@@ -7,6 +7,7 @@
 #   make test          what CI runs: all of the suite at CI size, sanitizers, both compilers
 #   make test-long     the long tier (hours)
 #   make soak          the soak tier (until stopped or days have passed)
+#   make fuzz          the fuzz targets under libFuzzer, some minutes each
 #   make mutants       broken variants of the protocols; the suite must kill each
 #   make models        the Promela models, with spin
 #   make bench         the benchmarks of docs/, their results as build/bench/*.json
@@ -18,7 +19,7 @@ JOBS ?= $(shell nproc)
 CLANG_FORMAT ?= clang-format-19
 SOURCES = $(shell git ls-files --cached --others --exclude-standard -- '*.hpp' '*.cpp' '*.h' '*.c')
 
-.PHONY: all configure test test-long soak mutants models bench format check-format check-layers clean
+.PHONY: all configure test test-long soak fuzz mutants models bench format check-format check-layers clean
 
 all: configure
 	cmake --build --preset release --parallel $(JOBS)
@@ -34,6 +35,11 @@ test-long: all
 
 soak: all
 	ctest --test-dir build -L '^soak$$' --output-on-failure
+
+fuzz:
+	cmake --preset fuzz --log-level=WARNING
+	cmake --build --preset fuzz --parallel $(JOBS)
+	ctest --preset fuzz -L '^fuzz$$' --verbose
 
 mutants:
 	scripts/run-mutants --jobs $(JOBS)
