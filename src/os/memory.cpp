@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: MIT
+#include "os/memory.hpp"
+
+#include <fcntl.h>
+#include <linux/falloc.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include <obase/word/atomic.hpp>
+
+#ifndef MADV_COLD
+#define MADV_COLD 20
+#endif
+#ifndef MADV_PAGEOUT
+#define MADV_PAGEOUT 21
+#endif
+
+namespace obase::os {
+namespace {
+
+int open_mode(const char* path, int flags, mode_t mode) { return ::open(path, flags, mode); }
+
+constexpr memory_calls real{
+    ::mmap, ::munmap, ::mprotect, ::madvise, ::fallocate, ::ftruncate, open_mode,
+    ::sync_file_range, ::posix_fadvise,
+};
+
+constinit word::native_atomic<const memory_calls*> current{&real};
+
+const memory_calls& calls() noexcept { return *current.load_acquire(); }
+
+// Callers' errno survives: obase runs inside allocation paths of programs that test errno later.
+class errno_kept {
+  public:
+    errno_kept() noexcept : before_(errno) {}
+    errno_kept(const errno_kept&) = delete;
+    errno_kept& operator=(const errno_kept&) = delete;
+    ~errno_kept() { errno = before_; }
+
+  private:
+    int before_;
+};
+
+template <class Call>
+int result_of(Call&& call) noexcept {
+    const errno_kept kept;
+    for (;;) {
+        if (call() == 0) return 0;
+        if (errno != EINTR) return errno;
+    }
+}
+
+int to_madvise(advice what) noexcept {
+    switch (what) {
+    case advice::cold: return MADV_COLD;
+    case advice::pageout: return MADV_PAGEOUT;
+    case advice::hugepage: return MADV_HUGEPAGE;
+    case advice::nohugepage: return MADV_NOHUGEPAGE;
+    case advice::dontneed: return MADV_DONTNEED;
+    case advice::willneed: return MADV_WILLNEED;
+    }
+    return MADV_NORMAL;
+}
+
+off_t to_off(std::uint64_t value) noexcept { return static_cast<off_t>(value); }
+
+} // namespace
+
+const memory_calls& real_memory_calls() noexcept { return real; }
+
+void use_memory_calls(const memory_calls* replacement) noexcept {
+    current.store_release(replacement == nullptr ? &real : replacement);
+}
+
+void* reserve(std::size_t bytes, std::size_t alignment) noexcept {
+    const errno_kept kept;
+    if (bytes > SIZE_MAX - alignment) return nullptr;
+    const std::size_t padded = alignment > page_size ? bytes + alignment : bytes;
+    void* const mapped = calls().mmap(nullptr, padded, PROT_NONE,
+                                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (mapped == MAP_FAILED) return nullptr;
+    // Trim both ends so that what remains is aligned.
+    char* const begin = static_cast<char*>(mapped);
+    const auto address = reinterpret_cast<std::uintptr_t>(mapped);
+    const std::size_t head = (alignment - (address & (alignment - 1))) & (alignment - 1);
+    if (head != 0) calls().munmap(begin, head);
+    if (padded - head > bytes) calls().munmap(begin + head + bytes, padded - head - bytes);
+    return begin + head;
+}
+
+int release(void* begin, std::size_t bytes) noexcept {
+    return result_of([&] { return calls().munmap(begin, bytes); });
+}
+
+int commit(void* begin, std::size_t bytes) noexcept {
+    return result_of([&] { return calls().mprotect(begin, bytes, PROT_READ | PROT_WRITE); });
+}
+
+int decommit(void* begin, std::size_t bytes) noexcept {
+    const errno_kept kept;
+    // A fresh PROT_NONE mapping in place drops pages and commit charge in one step.
+    void* const mapped =
+        calls().mmap(begin, bytes, PROT_NONE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    return mapped == MAP_FAILED ? errno : 0;
+}
+
+int advise(void* begin, std::size_t bytes, advice what) noexcept {
+    return result_of([&] { return calls().madvise(begin, bytes, to_madvise(what)); });
+}
+
+int open_temporary_file(const char* directory, int* fd) noexcept {
+    const errno_kept kept;
+    do {
+        *fd = calls().open(directory, O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+    } while (*fd < 0 && errno == EINTR);
+    return *fd < 0 ? errno : 0;
+}
+
+void close_file(int fd) noexcept {
+    const errno_kept kept;
+    ::close(fd);
+}
+
+int grow_file(int fd, std::uint64_t bytes) noexcept {
+    const errno_kept kept;
+    struct stat now {};
+    if (::fstat(fd, &now) != 0) return errno;
+    if (static_cast<std::uint64_t>(now.st_size) >= bytes) return 0;
+    return result_of([&] { return calls().ftruncate(fd, to_off(bytes)); });
+}
+
+int allocate_file(int fd, std::uint64_t offset, std::uint64_t bytes) noexcept {
+    return result_of(
+        [&] { return calls().fallocate(fd, FALLOC_FL_KEEP_SIZE, to_off(offset), to_off(bytes)); });
+}
+
+int punch_file(int fd, std::uint64_t offset, std::uint64_t bytes) noexcept {
+    return result_of([&] {
+        return calls().fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, to_off(offset),
+                                 to_off(bytes));
+    });
+}
+
+int write_back_file(int fd, std::uint64_t offset, std::uint64_t bytes, bool wait) noexcept {
+    const unsigned start = SYNC_FILE_RANGE_WRITE;
+    const unsigned finish =
+        SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+    return result_of([&] {
+        return calls().sync_file_range(fd, to_off(offset), to_off(bytes), wait ? finish : start);
+    });
+}
+
+int drop_file_cache(int fd, std::uint64_t offset, std::uint64_t bytes) noexcept {
+    const errno_kept kept;
+    // posix_fadvise returns its error instead of setting errno.
+    return calls().fadvise(fd, to_off(offset), to_off(bytes), POSIX_FADV_DONTNEED);
+}
+
+int map_file(void* begin, std::size_t bytes, int fd, std::uint64_t offset) noexcept {
+    const errno_kept kept;
+    void* const mapped = calls().mmap(begin, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED,
+                                      fd, to_off(offset));
+    return mapped == MAP_FAILED ? errno : 0;
+}
+
+int map_anonymous(void* begin, std::size_t bytes) noexcept {
+    const errno_kept kept;
+    void* const mapped =
+        calls().mmap(begin, bytes, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    return mapped == MAP_FAILED ? errno : 0;
+}
+
+int copy_file(int from, int to, std::uint64_t offset, std::uint64_t bytes) noexcept {
+    const errno_kept kept;
+    off_t in = to_off(offset);
+    off_t out = in;
+    std::uint64_t left = bytes;
+    while (left > 0) {
+        const ssize_t moved = ::copy_file_range(from, &in, to, &out, left, 0);
+        if (moved < 0) {
+            if (errno == EINTR) continue;
+            return errno;
+        }
+        if (moved == 0) return EIO; // the source ends inside the range
+        left -= static_cast<std::uint64_t>(moved);
+    }
+    return 0;
+}
+
+int open_pipe(int ends[2]) noexcept {
+    return result_of([&] { return ::pipe2(ends, O_CLOEXEC); });
+}
+
+void wait_until_closed(int read_end) noexcept {
+    const errno_kept kept;
+    char ignored[16];
+    for (;;) {
+        const ssize_t got = ::read(read_end, ignored, sizeof ignored);
+        if (got == 0 || (got < 0 && errno != EINTR)) return;
+    }
+}
+
+} // namespace obase::os

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+//
+// Memory and files of the operating system: reserve, commit, advise, allocate file space.
+//
+// What it is: the only place in obase that maps memory. Every call returns 0 or an errno value,
+// throws nothing and keeps errno as it was. Addresses and lengths must be multiples of page_size
+// and the length positive, unless said otherwise. Any thread may call; none takes a lock of obase.
+//
+// A test puts its own `memory_calls` in place to make a call fail (ENOMEM, ENOSPC, EIO).
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace obase::os {
+
+inline constexpr std::size_t page_size = 4096; // x86-64 Linux; "OS page" everywhere in obase
+
+// The system calls beneath, with their own signatures and errno. A fake may wrap any of them.
+struct memory_calls {
+    void* (*mmap)(void*, std::size_t, int, int, int, off_t);
+    int (*munmap)(void*, std::size_t);
+    int (*mprotect)(void*, std::size_t, int);
+    int (*madvise)(void*, std::size_t, int);
+    int (*fallocate)(int, int, off_t, off_t);
+    int (*ftruncate)(int, off_t);
+    int (*open)(const char*, int, mode_t);
+    int (*sync_file_range)(int, off_t, off_t, unsigned);
+    int (*fadvise)(int, off_t, off_t, int);
+};
+
+const memory_calls& real_memory_calls() noexcept;
+
+// Replaces the calls; nullptr puts the real ones back. Tests only; `calls` must outlive its use.
+void use_memory_calls(const memory_calls* calls) noexcept;
+
+// Address space without memory: PROT_NONE, not charged against overcommit. `alignment` is a power of
+// two >= page_size. nullptr: no room (RLIMIT_AS, vm.max_map_count).
+void* reserve(std::size_t bytes, std::size_t alignment) noexcept;
+// Gives back reserved (also committed) address space.
+int release(void* begin, std::size_t bytes) noexcept;
+// Makes reserved pages readable and writable. ENOMEM: commit limit or map count reached; unchanged.
+int commit(void* begin, std::size_t bytes) noexcept;
+// Drops the contents and makes the pages inaccessible again; the reservation stays.
+int decommit(void* begin, std::size_t bytes) noexcept;
+
+enum class advice : std::uint8_t { cold, pageout, hugepage, nohugepage, dontneed, willneed };
+// madvise. `dontneed` on private anonymous memory frees the pages; they read as zero afterwards.
+int advise(void* begin, std::size_t bytes, advice what) noexcept;
+
+// An unnamed file in `directory`, mode 0600, that nobody else can open or link (O_TMPFILE|O_EXCL),
+// closed on exec. On success *fd is its descriptor.
+int open_temporary_file(const char* directory, int* fd) noexcept;
+void close_file(int fd) noexcept;
+// Grows the file to at least `bytes`. Never shrinks: a shrunk mapping would raise SIGBUS.
+int grow_file(int fd, std::uint64_t bytes) noexcept;
+// Makes sure that [offset, offset+bytes) has storage, inside the file's size. ENOSPC: disk full.
+int allocate_file(int fd, std::uint64_t offset, std::uint64_t bytes) noexcept;
+// Frees the storage of [offset, offset+bytes); size unchanged, contents read as zero.
+int punch_file(int fd, std::uint64_t offset, std::uint64_t bytes) noexcept;
+// Starts (and, with `wait`, finishes) writing dirty pages to storage. EIO is the disk's.
+int write_back_file(int fd, std::uint64_t offset, std::uint64_t bytes, bool wait) noexcept;
+// Asks the kernel to drop clean cached pages of the range.
+int drop_file_cache(int fd, std::uint64_t offset, std::uint64_t bytes) noexcept;
+// Maps file pages, shared, readable and writable, over reserved address space at `begin`.
+int map_file(void* begin, std::size_t bytes, int fd, std::uint64_t offset) noexcept;
+// Replaces the mapping at `begin` by committed, zeroed, private memory.
+int map_anonymous(void* begin, std::size_t bytes) noexcept;
+// Copies bytes between files, [offset, offset+bytes) to the same place in `to`.
+int copy_file(int from, int to, std::uint64_t offset, std::uint64_t bytes) noexcept;
+
+// A pipe closed on exec; ends[0] reads. For the fork handshake of file-backed memory.
+int open_pipe(int ends[2]) noexcept;
+// Blocks until every write end is closed. Bytes are ignored.
+void wait_until_closed(int read_end) noexcept;
+
+} // namespace obase::os

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+//
+// native_platform: the real machine, as the `P` of code templated on its platform.
+//
+// What it is: the names that concurrency code of obase uses to touch other threads (atomics, the
+// process-wide barrier, spinning, giving up the CPU, checking an invariant). The deterministic
+// platform of testing/deterministic.hpp has the same names, so one source runs under both.
+//
+// When not to use it: code whose interleavings do not matter calls src/os functions directly.
+#pragma once
+
+#include <obase/word/atomic.hpp>
+
+namespace obase::os {
+
+// Registers the process for expedited barriers (once; later calls return the first answer).
+// False: the kernel has none, and scope entry must be an exchange (rule R2).
+// Any thread. Survives fork: the registration belongs to the address space, which fork copies.
+bool membarrier_available() noexcept;
+
+// One expedited barrier in every running thread of the process. False: nothing was ordered, and the
+// caller must not move anything (rule R1). Any thread; a system call.
+bool membarrier() noexcept;
+
+// Makes the next and later membarrier() calls fail and membarrier_available() say false. Tests only.
+void membarrier_fail_for_tests(bool fail) noexcept;
+
+void yield() noexcept;
+
+// Prints `what` to stderr and aborts.
+[[noreturn]] void invariant_broken(const char* what) noexcept;
+
+struct native_platform {
+    template <class T>
+    using atomic = word::native_atomic<T>;
+
+    // Orders this thread's accesses against its own signal handlers and against membarrier() of
+    // another thread; no instruction.
+    static void compiler_fence() noexcept { asm volatile("" ::: "memory"); }
+    static bool membarrier() noexcept { return os::membarrier(); }
+    static bool has_membarrier() noexcept { return os::membarrier_available(); }
+    static void pause() noexcept { __builtin_ia32_pause(); }
+    static void yield() noexcept { os::yield(); }
+    static void check(bool ok, const char* what) noexcept {
+        if (!ok) [[unlikely]] invariant_broken(what);
+    }
+};
+
+} // namespace obase::os

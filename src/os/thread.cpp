@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+#include "os/thread.hpp"
+
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <obase/word/atomic.hpp>
+
+namespace obase::os {
+namespace {
+
+using hook_function = void (*)() noexcept;
+
+constinit word::native_atomic<hook_function> hooks[max_exit_hooks];
+
+pthread_key_t key;
+bool key_made = false;
+pthread_once_t key_once = PTHREAD_ONCE_INIT;
+
+// The C library calls a key's destructor again while destructors keep setting values, at least
+// PTHREAD_DESTRUCTOR_ITERATIONS times in all; after that a value is dropped in silence.
+__thread int rounds_used = 0;
+
+void run_hooks(void* /*armed*/) noexcept {
+    ++rounds_used;
+    for (auto& slot : hooks) {
+        if (hook_function const hook = slot.load_acquire()) hook();
+    }
+}
+
+void make_key() noexcept { key_made = pthread_key_create(&key, run_hooks) == 0; }
+
+std::uint64_t clock_ns(clockid_t clock) noexcept {
+    timespec now{};
+    clock_gettime(clock, &now);
+    return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U +
+           static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+} // namespace
+
+std::uint32_t thread_id() noexcept { return static_cast<std::uint32_t>(syscall(SYS_gettid)); }
+
+std::uint64_t thread_cpu_ns() noexcept { return clock_ns(CLOCK_THREAD_CPUTIME_ID); }
+
+std::uint64_t monotonic_ns() noexcept { return clock_ns(CLOCK_MONOTONIC); }
+
+void block_all_signals() noexcept {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, nullptr);
+}
+
+void name_thread(const char* name) noexcept { prctl(PR_SET_NAME, name, 0, 0, 0); }
+
+bool add_exit_hook(void (*hook)() noexcept) noexcept {
+    pthread_once(&key_once, make_key);
+    if (!key_made) return false;
+    for (auto& slot : hooks) {
+        hook_function seen = nullptr;
+        if (slot.cas_acq_rel(seen, hook) || seen == hook) return true;
+    }
+    return false;
+}
+
+bool arm_exit_hooks() noexcept {
+    pthread_once(&key_once, make_key);
+    // One round is kept unused: an older C library may stop at exactly the minimum.
+    if (!key_made || rounds_used >= PTHREAD_DESTRUCTOR_ITERATIONS - 1) return false;
+    static char armed;
+    return pthread_setspecific(key, &armed) == 0;
+}
+
+} // namespace obase::os

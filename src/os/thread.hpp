@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+//
+// Threads as the operating system sees them.
+//
+// What it is: identity, CPU time, name and signal mask of threads. Every call is about the calling
+// thread unless it takes an id; none fails in a way the caller must handle.
+#pragma once
+
+#include <cstdint>
+
+namespace obase::os {
+
+std::uint32_t thread_id() noexcept; // the kernel's id: what top and gdb show
+// CPU time used by the calling thread so far, in nanoseconds.
+std::uint64_t thread_cpu_ns() noexcept;
+// Monotonic clock, in nanoseconds.
+std::uint64_t monotonic_ns() noexcept;
+// Blocks every signal that can be blocked (rule R13: a handler must not run on the mover). Call it
+// first thing in the thread.
+void block_all_signals() noexcept;
+// Shown by top and gdb; cut to 15 bytes.
+void name_thread(const char* name) noexcept;
+// How often obase::heap and others may use the hook below.
+inline constexpr unsigned max_exit_hooks = 8;
+// Registers `hook` to run in every thread that called arm_exit_hooks(), when that thread exits, after
+// its C++ thread_local destructors. Registering the same function again changes nothing. False: no
+// key or no room, the hook will never run.
+bool add_exit_hook(void (*hook)() noexcept) noexcept;
+// From now on the hooks run at the exit of the calling thread. A hook, or a destructor that runs
+// after it, may call this again and is then called again, up to `exit_rounds_left` times. False: the
+// rounds are used up, nothing will run any more, keep nothing in this thread.
+bool arm_exit_hooks() noexcept;
+
+} // namespace obase::os
