@@ -109,6 +109,10 @@ class native_atomic {
     std::atomic<T> value_;
 };
 
+// Keeps the compiler from moving memory accesses across it; no instruction. Orders a thread against
+// its own signal handlers and against membarrier in another thread.
+inline void compiler_fence() noexcept { asm volatile("" ::: "memory"); }
+
 static_assert(sizeof(native_atomic<unsigned long>) == sizeof(unsigned long));
 
 } // namespace obase::word

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+//
+// The arming word: one 64-bit slot that holds an object's address and, in its top bits, what the
+// collector knows about it. Every transition that any thread may make on such a word is a function
+// of this file; nothing else in obase stores into one.
+//
+//    63     62     61 ........ 48   47 ........................... 0
+//   +------+------+---------------+---------------------------------+
+//   | arm  | born |     stamp     |             address             |
+//   +------+------+---------------+---------------------------------+
+//
+//   null    all zero.
+//   plain   top 16 bits zero, address nonzero: touched since the collector last looked. The word *is*
+//           the address, so a dereference costs one test (DESIGN.md: 1.00 / 1.08 of a raw pointer).
+//   armed   bit 63: untouched since the window whose number (mod 2^14) is the stamp.
+//   born    bit 62: constructed, never touched, and not yet seen by the collector.
+//
+// Who may write what (rule R3): only the collector that owns the region writes an armed word, and it
+// does so by compare-exchange. A born word is written by whoever constructs or replaces a slot. It is
+// a state of its own, rather than an armed word, because of ABA: a candidate list holds exact armed
+// words; a slot destroyed and built again at the same place, for an object at the same address, must
+// not match one. As no thread but the collector can produce an armed word, it cannot.
+//
+// When not to use it: outside obase's own code. guide<T> is the typed front of this word.
+#pragma once
+
+#include <cstdint>
+
+namespace obase::word {
+
+using bits = std::uint64_t;
+
+struct arming {
+    static constexpr unsigned address_bits = 48;
+    static constexpr unsigned stamp_bits = 14;
+    static constexpr bits address_mask = (bits{1} << address_bits) - 1;
+    static constexpr bits armed_bit = bits{1} << 63;
+    static constexpr bits born_bit = bits{1} << 62;
+    static constexpr bits stamp_mask = ((bits{1} << stamp_bits) - 1) << address_bits;
+
+    static_assert((address_mask ^ stamp_mask ^ born_bit ^ armed_bit) == ~bits{0},
+                  "the fields cover the word");
+    static_assert((address_mask & stamp_mask) == 0 && (stamp_mask & (born_bit | armed_bit)) == 0,
+                  "the fields are disjoint");
+
+    // Null and plain alike: the word can be used as it stands. The hot path's only test.
+    static constexpr bool is_plain(bits word) noexcept { return (word >> address_bits) == 0; }
+    static constexpr bool is_null(bits word) noexcept { return (word & address_mask) == 0; }
+    static constexpr bool is_armed(bits word) noexcept { return (word & armed_bit) != 0; }
+    static constexpr bool is_born(bits word) noexcept { return (word & born_bit) != 0; }
+    static constexpr bits address(bits word) noexcept { return word & address_mask; }
+
+    static constexpr bits make_armed(bits address, std::uint64_t window) noexcept {
+        return armed_bit | ((window << address_bits) & stamp_mask) | address;
+    }
+    static constexpr bits make_born(bits address) noexcept { return born_bit | address; }
+
+    // Windows since the word was armed, modulo 2^14. The collector re-stamps long before the stamp
+    // comes round (restamp_age), and a wrong age could only misplace an object, never endanger it.
+    static constexpr unsigned age(bits word, std::uint64_t window) noexcept {
+        return static_cast<unsigned>((window - (word >> address_bits)) &
+                                     ((bits{1} << stamp_bits) - 1));
+    }
+    static constexpr unsigned restamp_age = 1u << (stamp_bits - 1);
+};
+
+// What a touch found, for statistics and for the debug mode that arms again.
+struct touch_result {
+    bits address;  // plain address, 0 for null
+    bool disarmed; // this call was the first touch
+};
+
+// any word -> plain.
+//
+// The address returned comes from a plain load or from the successful compare-exchange, never from
+// the load that preceded it: between the two the collector may have published another address
+// (rule R5 and mutant `address_from_first_load`). A compare-exchange and not an AND, because an
+// optimistic reader may run this on memory that has become something else; a failed or mismatched
+// compare-exchange leaves foreign bits alone.
+//
+// Order: acquire, pairs with the release of publish() (the object's bytes at the new address) and
+// of replace() (the object's construction).
+template <class Atomic>
+touch_result touch(Atomic& slot) noexcept {
+    bits seen = slot.load_acquire();
+    while (!arming::is_plain(seen)) {
+        const bits plain = arming::address(seen);
+        if (slot.cas_acq_rel(seen, plain)) return {plain, true};
+    }
+    return {seen, false};
+}
+
+// plain -> armed, born -> armed, armed -> armed with a newer stamp. Collector only, inside a visit
+// (hazard held, SODA bit seen). False if a thread got in between: then it was touched.
+//
+// Order: seq_cst, so that every arm precedes the epoch advance of the wait in one total order (R1).
+template <class Atomic>
+bool arm(Atomic& slot, bits seen, std::uint64_t window) noexcept {
+    return slot.cas_seq_cst(seen, arming::make_armed(arming::address(seen), window));
+}
+
+// armed(source) -> armed(destination). Collector only, after the wait and the copy, inside a visit
+// (R8). Exact-word: any touch, exchange or destruction since the arming has changed the word.
+//
+// Order: release, so the copied bytes are visible to whoever reads the new address.
+template <class Atomic>
+bool publish(Atomic& slot, bits armed_source, bits armed_destination) noexcept {
+    return slot.cas_acq_rel(armed_source, armed_destination);
+}
+
+// any word -> `plain_or_born`. Returns the old address as a plain one; the caller becomes the owner
+// of the old object. One exchange, never a load and a store (R12).
+template <class Atomic>
+bits replace(Atomic& slot, bits plain_or_born) noexcept {
+    return arming::address(slot.exchange_acq_rel(plain_or_born));
+}
+
+// any word with address `expected` -> `plain_or_born`; tag bits do not take part in the comparison.
+// On failure the slot has been touched and `expected` holds its address, usable in the scope (R5:
+// a failed compare-exchange gives out an address only because this path disarms).
+template <class Atomic>
+bool compare_replace(Atomic& slot, bits& expected, bits plain_or_born) noexcept {
+    for (;;) {
+        bits seen = slot.load_acquire();
+        while (arming::address(seen) == expected) {
+            if (slot.cas_acq_rel(seen, plain_or_born)) return true;
+        }
+        const bits current = touch(slot).address;
+        if (current != expected) {
+            expected = current;
+            return false;
+        }
+        // Between the two looks the slot came back to `expected`: compare once more.
+    }
+}
+
+} // namespace obase::word

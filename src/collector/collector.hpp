@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: MIT
+//
+// The Object Collector (OBASE 3.1): one window after another, it scans the slots, lets the policy
+// decide, moves what has to move, and tells telemetry and the kernel about it.
+//
+// What it is: the only place that knows all of slots, heap, mover, policy, telemetry and hints.
+// Templated on the protocol's mover, which has the same face for arming and for ATC.
+//
+// A window, in order:
+//   1. choose sparse runs for evacuation;
+//   2. scan every slot outside of COLD, and of COLD only the runs whose objects were touched or that
+//      were filled recently (R16); candidates go to the mover, which settles and moves them in batches;
+//   3. try the vetoed again, in small batches;
+//   4. settle once more for empty SODA leaves, return free memory;
+//   5. policy, statistics, hints.
+//
+// Threads: the collector thread only (R13). Between small steps it asks its `control` whether to
+// stop, whether a fork wants it parked, and whether it has used up its share of the processor. It
+// holds no hazard and has no half-published object when it asks.
+#pragma once
+
+#include "backend/hints.hpp"
+#include "heap/space.hpp"
+#include "mobility/arming_mover.hpp"
+#include "os/platform.hpp"
+#include "os/thread.hpp"
+#include "policy/placement.hpp"
+#include "soda/directory.hpp"
+#include "telemetry/recorder.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <set>
+#include <vector>
+
+namespace obase::collector {
+
+// What the collector asks between two steps. Implemented by the runtime's collector thread.
+class control {
+  public:
+    virtual ~control() = default;
+    virtual bool stop_requested() noexcept = 0;
+    virtual void checkpoint() noexcept = 0; // parks here while a fork is under way
+    virtual void throttle() noexcept = 0;   // sleeps off what exceeds the processor share
+    // A scope has kept the collector waiting. True: give this round of moves up.
+    virtual bool give_up(std::uint32_t thread_id, std::uint64_t epoch) noexcept = 0;
+};
+
+struct window_plan {
+    bool move = false;        // false: observe only
+    bool evacuate = false;    // compaction of sparse runs
+    double live_fraction = 0; // below this a run is sparse
+};
+
+template <class Mover>
+class collector {
+  public:
+    using platform = os::native_platform;
+    using slots = soda::directory<platform>;
+    using registry = mobility::scope_registry<platform>;
+    using record = mobility::thread_record<platform>;
+    using slot_atomic = typename Mover::slot_atomic;
+    using candidate = typename Mover::candidate;
+
+    collector(registry& threads, slots& directory, heap::space& space, Mover& mover,
+              const policy::placement& placement, telemetry::recorder& recorder,
+              backend::hints* hints)
+        : threads_(threads), slots_(directory), space_(space), mover_(mover),
+          placement_(placement), recorder_(recorder), hints_(hints) {}
+
+    // One window up to the point where the policy has its facts. False if it was stopped half-way.
+    bool scan_and_move(const window_plan& plan, const record* self, control& control);
+
+    std::uint64_t window() const noexcept { return window_; }
+    bool abandoned() const noexcept { return abandoned_; }
+
+  private:
+    static constexpr std::size_t batch_candidates = std::size_t{1} << 17;
+    static constexpr std::uintptr_t step_bytes = std::uintptr_t{1} << 20; // of slots, per step
+    static constexpr std::size_t retry_batch = 512;
+    static constexpr unsigned retry_rounds = 3;
+    static constexpr std::size_t retry_limit = std::size_t{1} << 15; // beyond: the next window
+    static constexpr std::size_t evacuation_bytes = std::size_t{256} << 20; // per class and window
+    static constexpr std::size_t moves_per_checkpoint = 64;
+    static constexpr std::size_t prefetch_distance = 6;
+
+    struct range {
+        std::uintptr_t begin;
+        std::uintptr_t end;
+        bool contains(std::uintptr_t a) const noexcept { return a >= begin && a < end; }
+    };
+
+    static std::uintptr_t address_of(const void* p) noexcept {
+        return reinterpret_cast<std::uintptr_t>(p);
+    }
+    static const void* pointer_to(std::uintptr_t a) noexcept {
+        return reinterpret_cast<const void*>(a);
+    }
+
+    range range_of(unsigned cls) const noexcept {
+        const std::uintptr_t begin = address_of(space_.range_begin(cls));
+        return {begin, begin + space_.range_bytes()};
+    }
+
+    static double seconds_now() noexcept {
+        return static_cast<double>(os::monotonic_ns()) * 1e-9;
+    }
+
+    bool scan_leaf(typename slots::leaf& leaf, std::uintptr_t begin, std::uintptr_t end,
+                   control& control);
+    bool scan_cold(control& control);
+    bool scan_cold_range(std::uintptr_t begin, std::uintptr_t end, control& control);
+    void visit_slots(std::uintptr_t base, std::uint64_t bits);
+    void visit_slot(slot_atomic& slot);
+    void consider(slot_atomic& slot, const mobility::observation& seen);
+    void consider_large(const void* object, policy::observation facts);
+    bool flush(control& control, bool keep_vetoed);
+    bool settle(control& control);
+    void move_batch(control& control, bool keep_vetoed);
+    void retry(control& control);
+    void count(const candidate& c, mobility::move_result result,
+               const mobility::moved_object& moved);
+
+    registry& threads_;
+    slots& slots_;
+    heap::space& space_;
+    Mover& mover_;
+    const policy::placement& placement_;
+    telemetry::recorder& recorder_;
+    backend::hints* hints_;
+
+    std::uint64_t window_ = 0;
+    window_plan plan_;
+    const record* self_ = nullptr;
+    bool abandoned_ = false; // a wait was given up in this window: no more moves
+    bool scanning_cold_ = false;
+    bool pending_found_ = false; // the slots just visited have an object that is not in COLD yet
+    std::vector<slot_atomic*> vetoed_;
+    // Runs of COLD that may hold slots of objects that are not in COLD yet: they are visited even
+    // though their parents are untouched, until a visit finds nothing left to bring after them.
+    std::set<std::uintptr_t> unsettled_;
+
+    // Counted here, added to the recorder once per step.
+    std::uint64_t scanned_ = 0, touched_ = 0, armed_ = 0, foreign_ = 0;
+    std::uint64_t would_move_ = 0, would_move_bytes_ = 0;
+};
+
+template <class Mover>
+bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self,
+                                     control& control) {
+    ++window_;
+    plan_ = plan;
+    self_ = self;
+    abandoned_ = false;
+    scanned_ = touched_ = armed_ = foreign_ = would_move_ = would_move_bytes_ = 0;
+    mover_.forget(); // R6
+    vetoed_.clear();
+    slots_.refresh();
+    space_.clear_touched();
+    if (plan.move && plan.evacuate)
+        for (unsigned cls = heap::hot_class; cls < space_.classes(); ++cls)
+            space_.select_evacuation(cls, plan.live_fraction, evacuation_bytes);
+
+    const range cold = range_of(heap::cold_class);
+    bool leaves_marked = false;
+    bool complete = true;
+    for (auto* leaf : slots_.leaves()) {
+        if (cold.contains(leaf->base)) continue;
+        const std::uintptr_t end = leaf->base + (std::uintptr_t{1} << slots::leaf_shift);
+        if (!scan_leaf(*leaf, leaf->base, end, control)) {
+            complete = false;
+            break;
+        }
+    }
+    complete = complete && scan_cold(control);
+    if (plan.move && complete) {
+        flush(control, true);
+        retry(control);
+    }
+    mover_.finish();
+
+    // The last wait of the window: leaves that are empty now can go, and so can what the window
+    // before unlinked.
+    if (complete && !control.stop_requested()) {
+        for (auto* leaf : slots_.leaves())
+            if (slots_.looks_empty(*leaf)) {
+                slots_.begin_retire(*leaf);
+                leaves_marked = true;
+            }
+        if (leaves_marked || slots_.has_unlinked()) {
+            if (settle(control))
+                slots_.finish_retire();
+            else
+                slots_.cancel_retire();
+            mover_.finish();
+        }
+    }
+    auto& live = recorder_.live;
+    live.returned_bytes.add(space_.return_free_memory());
+    live.scanned_guides.add(scanned_);
+    live.touched_guides.add(touched_);
+    live.armed_guides.add(armed_);
+    live.foreign_objects.set(foreign_);
+    live.would_move_objects.set(would_move_);
+    live.would_move_bytes.set(would_move_bytes_);
+    live.soda_leaves.set(slots_.leaves().size());
+    live.soda_bytes.set(slots_.bytes());
+    return complete;
+}
+
+// Scans one leaf in steps; flushes and pauses between them. False: stop.
+template <class Mover>
+bool collector<Mover>::scan_leaf(typename slots::leaf& leaf, std::uintptr_t begin,
+                                 std::uintptr_t end, control& control) {
+    for (std::uintptr_t at = begin; at < end; at += step_bytes) {
+        const std::uintptr_t stop = std::min(at + step_bytes, end);
+        slots_.scan(leaf, at, stop,
+                    [this](std::uintptr_t base, std::uint64_t bits) { visit_slots(base, bits); });
+        if (mover_.candidates().size() >= batch_candidates) flush(control, true);
+        control.checkpoint();
+        control.throttle();
+        if (control.stop_requested()) return false;
+    }
+    return true;
+}
+
+// R16: of COLD only what was touched, found by what the other slots pointed to, and what was filled
+// recently. Objects in COLD may own others in COLD, so this goes on until nothing new is found.
+template <class Mover>
+bool collector<Mover>::scan_cold(control& control) {
+    std::set<std::uintptr_t> visited;
+    scanning_cold_ = true;
+    for (;;) {
+        std::vector<std::uintptr_t> next;
+        auto add = [&](std::uintptr_t run) {
+            if (visited.insert(run).second) next.push_back(run);
+        };
+        space_.for_each_touched_run(heap::cold_class, [&](const char* begin, const char* end) {
+            for (std::uintptr_t run = address_of(begin); run < address_of(end);
+                 run += heap::run_bytes)
+                add(run);
+        });
+        for (const std::uintptr_t run : unsettled_) add(run);
+        if (next.empty()) break;
+        for (const std::uintptr_t run : next) {
+            pending_found_ = false;
+            if (!scan_cold_range(run, run + heap::run_bytes, control)) {
+                scanning_cold_ = false;
+                return false;
+            }
+            if (!pending_found_) unsettled_.erase(run);
+        }
+    }
+    scanning_cold_ = false;
+    return true;
+}
+
+template <class Mover>
+bool collector<Mover>::scan_cold_range(std::uintptr_t begin, std::uintptr_t end,
+                                       control& control) {
+    auto* leaf = slots_.leaf_of(pointer_to(begin));
+    return leaf == nullptr || scan_leaf(*leaf, begin, end, control);
+}
+
+// With the hazard held: no waiting, no user code.
+template <class Mover>
+void collector<Mover>::visit_slots(std::uintptr_t base, std::uint64_t bits) {
+    for (; bits != 0; bits &= bits - 1) {
+        const auto bit = static_cast<unsigned>(std::countr_zero(bits));
+        visit_slot(*reinterpret_cast<slot_atomic*>(base + 8u * bit));
+    }
+}
+
+template <class Mover>
+void collector<Mover>::visit_slot(slot_atomic& slot) {
+    const mobility::observation seen = mover_.visit(slot, window_);
+    ++scanned_;
+    foreign_ += seen.foreign;
+    if (seen.address == 0) return;
+    if (seen.touched) {
+        ++touched_;
+        const void* object = pointer_to(seen.address);
+        space_.mark_touched(object, space_.info(object).size);
+    }
+    armed_ += seen.movable && (seen.touched || seen.newborn);
+    consider(slot, seen);
+}
+
+template <class Mover>
+void collector<Mover>::consider(slot_atomic& slot, const mobility::observation& seen) {
+    const void* object = pointer_to(seen.address);
+    const unsigned cls = space_.class_of(object);
+    policy::observation facts;
+    facts.cls = cls;
+    facts.inactive_windows = seen.inactive_windows;
+    facts.touched = seen.touched;
+    facts.newborn = seen.newborn;
+    if (cls == space_.large_class()) {
+        consider_large(object, facts);
+        return;
+    }
+    policy::decision wish = placement_.decide(facts);
+    const bool demotion = wish.move && wish.target == heap::cold_class;
+    if (demotion || (scanning_cold_ && cls != heap::cold_class)) {
+        facts.never_cold = space_.info(object).attr.never_cold;
+        if (facts.never_cold && demotion) wish = placement_.decide(facts);
+        if (cls != heap::cold_class && !facts.never_cold) pending_found_ = true;
+    }
+    if (!wish.move && space_.evacuating(object)) wish = policy::decision::to(cls);
+    if (!wish.move || !seen.movable) return;
+    if (!plan_.move) {
+        ++would_move_;
+        would_move_bytes_ += space_.info(object).size;
+        return;
+    }
+    if (!abandoned_) mover_.add_candidate(slot, seen, wish.target);
+}
+
+// A large object has pages of its own: it is hinted, not copied. The policy is asked as if it lay
+// in HOT.
+template <class Mover>
+void collector<Mover>::consider_large(const void* object, policy::observation facts) {
+    if (hints_ == nullptr) return;
+    const auto info = space_.info(object);
+    if (info.size == 0) return;
+    facts.cls = heap::hot_class;
+    facts.never_cold = info.attr.never_cold;
+    const policy::decision wish = placement_.decide(facts);
+    hints_->note_large(object, info.size, wish.move && wish.target == heap::cold_class);
+}
+
+template <class Mover>
+bool collector<Mover>::settle(control& control) {
+    auto& live = recorder_.live;
+    const double begin = seconds_now();
+    const auto result = mover_.settle(self_, [&](const record& waiting) {
+        control.checkpoint();
+        os::native_platform::yield();
+        return control.stop_requested() ||
+               control.give_up(waiting.thread_id.load_relaxed(), waiting.epoch.load_relaxed());
+    });
+    live.waits.add(1);
+    live.wait_seconds.add(seconds_now() - begin);
+    if (result == mobility::wait_result::done) return true;
+    live.abandoned_waits.add(1);
+    abandoned_ = true;
+    return false;
+}
+
+template <class Mover>
+bool collector<Mover>::flush(control& control, bool keep_vetoed) {
+    if (mover_.candidates().empty()) return true;
+    if (abandoned_ || !settle(control)) {
+        mover_.forget();
+        return false;
+    }
+    move_batch(control, keep_vetoed);
+    mover_.forget();
+    return true;
+}
+
+template <class Mover>
+void collector<Mover>::move_batch(control& control, bool keep_vetoed) {
+    auto& list = mover_.candidates();
+    // Dense, in address order: keeping the source's order keeps the allocation's locality.
+    std::sort(list.begin(), list.end(), [](const candidate& a, const candidate& b) {
+        const auto address = [](const candidate& c) { return Mover::layout::address(c.word); };
+        return a.target != b.target ? a.target < b.target : address(a) < address(b);
+    });
+    for (std::size_t i = 0; i < list.size(); ++i) {
+        if (i + prefetch_distance < list.size()) {
+            const candidate& ahead = list[i + prefetch_distance];
+            __builtin_prefetch(pointer_to(Mover::layout::address(ahead.word)));
+            __builtin_prefetch(ahead.slot, 1);
+        }
+        if (i % moves_per_checkpoint == 0) {
+            control.checkpoint();
+            if (control.stop_requested()) return;
+        }
+        mobility::moved_object moved;
+        const auto result = mover_.move(list[i], window_, moved);
+        count(list[i], result, moved);
+        if (result == mobility::move_result::vetoed && keep_vetoed &&
+            vetoed_.size() < retry_limit)
+            vetoed_.push_back(list[i].slot);
+    }
+}
+
+template <class Mover>
+void collector<Mover>::count(const candidate& c, mobility::move_result result,
+                             const mobility::moved_object& moved) {
+    auto& live = recorder_.live;
+    switch (result) {
+    case mobility::move_result::moved: {
+        const unsigned from = space_.class_of(pointer_to(moved.from));
+        live.count_move(from, c.target, moved.bytes);
+        if (c.target == heap::cold_class) {
+            if (hints_ != nullptr) hints_->note_filled(pointer_to(moved.to), moved.bytes);
+            if (moved.nested_slots != 0)
+                unsettled_.insert(moved.to & ~std::uintptr_t{heap::run_bytes - 1});
+        }
+        break;
+    }
+    case mobility::move_result::vetoed:
+    case mobility::move_result::not_alive: live.vetoed_moves.add(1); break;
+    case mobility::move_result::pinned: live.pinned_skips.add(1); break;
+    case mobility::move_result::no_room: live.no_room_skips.add(1); break;
+    }
+}
+
+// Small batches have short waits, so an object that is touched often has a better chance. The
+// hottest few stay where they are.
+template <class Mover>
+void collector<Mover>::retry(control& control) {
+    for (unsigned round = 0; round < retry_rounds && !vetoed_.empty(); ++round) {
+        std::vector<slot_atomic*> again;
+        again.swap(vetoed_);
+        for (std::size_t at = 0; at < again.size(); at += retry_batch) {
+            const std::size_t end = std::min(at + retry_batch, again.size());
+            for (std::size_t i = at; i < end; ++i) {
+                if (!slots_.begin_visit(again[i])) continue;
+                const mobility::observation seen = mover_.visit(*again[i], window_);
+                if (seen.address != 0 && seen.movable) consider(*again[i], seen);
+                slots_.end_visit();
+            }
+            if (!flush(control, true) || control.stop_requested()) return;
+            control.throttle();
+        }
+    }
+}
+
+} // namespace obase::collector

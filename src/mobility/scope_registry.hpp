@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+//
+// Scopes and epochs: who may still hold a raw address, and how the collector waits for them.
+//
+// What it is: the list of all threads' records and the global epoch. The entry half of the
+// synchronization, with its argument, is obase/mobility/scope_slot.hpp; this is the waiting half.
+// Deferred frees (reclaimer.hpp) wait on the same epochs. It is the papers' Thread Activity Index
+// with a slot of its own for every thread, so there are no collisions to hide anybody.
+//
+// Invariants: records are never freed (R1), a thread that ends gives its record to the next one.
+#pragma once
+
+#include <obase/mobility/scope_slot.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace obase::mobility {
+
+// Pins of one thread: an address each, 0 when free. Only the owning thread claims an entry; any
+// thread releases one, by storing 0, because a pin may be handed over (R9). Chunks are never freed.
+template <class P>
+struct pin_chunk {
+    static constexpr unsigned entries = 31;
+    typename P::template atomic<std::uint64_t> address[entries];
+    typename P::template atomic<pin_chunk*> next;
+};
+
+// An object whose destruction was put off until no scope can hold its address.
+struct retired_object {
+    retired_object* next;
+    void* object;
+    void (*destroy)(void* object) noexcept;
+    std::size_t bytes;
+};
+
+template <class P>
+struct alignas(64) thread_record : scope_slot<typename P::template atomic<epoch_number>> {
+    template <class T>
+    using atomic = typename P::template atomic<T>;
+
+    bool reclaiming = false;        // owner only: no reclaim inside a reclaim
+    std::uint32_t retired_count = 0; // owner only: since the last reclaim
+    std::uint64_t retired_bytes = 0; // owner only: since the last reclaim
+    atomic<retired_object*> retired; // pushed by the owner, taken by any reclaimer
+
+    alignas(64) atomic<std::uint32_t> in_use; // 1 while a thread owns the record
+    atomic<std::uint32_t> thread_id;          // of the owner, for reports
+    pin_chunk<P> pins;
+    thread_record* next = nullptr; // written before the record is published, then constant
+    void* protocol_data = nullptr; // owner only: what a protocol keeps per thread (ATC's TAG)
+    void* rearm_list = nullptr;    // owner only: slots touched in this scope, in the debug mode
+};
+
+enum class wait_result { done, given_up };
+
+template <class P>
+class scope_registry {
+  public:
+    template <class T>
+    using atomic = typename P::template atomic<T>;
+    using record = thread_record<P>;
+
+    constexpr scope_registry() noexcept : epoch_(1) {}
+
+    // What enter_scope() reads.
+    const atomic<epoch_number>& epoch() const noexcept { return epoch_; }
+
+    // Adds a record for a new thread: an unused one, or `fresh` which then belongs to the registry.
+    // Never fails if `fresh` is given. Lock-free.
+    record* find_unused(std::uint32_t thread_id) noexcept {
+        for (record* r = head_.load_acquire(); r != nullptr; r = r->next) {
+            std::uint32_t unused = 0;
+            if (r->in_use.load_relaxed() == 0 && r->in_use.cas_acq_rel(unused, 1)) {
+                r->thread_id.store_relaxed(thread_id);
+                return r;
+            }
+        }
+        return nullptr;
+    }
+
+    void add(record& fresh, std::uint32_t thread_id) noexcept {
+        fresh.fenced = fenced_;
+        fresh.in_use.store_relaxed(1);
+        fresh.thread_id.store_relaxed(thread_id);
+        record* head = head_.load_acquire();
+        do {
+            fresh.next = head;
+        } while (!head_.cas_acq_rel(head, &fresh));
+    }
+
+    // The owner's thread ends. Objects it retired stay in the record for the next reclaimer; pins
+    // that were handed over stay too. A scope left open by a killed thread ends here (O6).
+    void release(record& self) noexcept {
+        self.exit_work = false;
+        self.epoch.store_release(0);
+        self.in_use.store_release(0); // pairs with find_unused()
+    }
+
+    // Starts a wait: after this returns E, a record that shows 0 or at least E belongs to a thread
+    // that sees everything written before the call. 0 when membarrier failed: move nothing.
+    epoch_number advance() noexcept {
+        const epoch_number next = epoch_.fetch_add_seq_cst(1) + 1;
+        return barrier() ? next : 0;
+    }
+
+    // Waits until every record but `self` is outside or at `target`. `give_up(record)` is asked while
+    // one is not; true ends the wait (R6: then the candidates are dropped). Holds no hazard, no lock.
+    template <class GiveUp>
+    wait_result wait_for(epoch_number target, const record* self, GiveUp&& give_up) const noexcept {
+        for (record* r = head_.load_acquire(); r != nullptr; r = r->next) {
+            if (r == self) continue; // R14: the collector never waits for its own scope
+            while (!passed(*r, target)) {
+                if (give_up(*r)) return wait_result::given_up;
+                P::pause();
+            }
+        }
+        return wait_result::done;
+    }
+
+    // The same question without waiting, and the caller's own scope counts.
+    bool all_passed(epoch_number target) const noexcept {
+        for (record* r = head_.load_acquire(); r != nullptr; r = r->next)
+            if (!passed(*r, target)) return false;
+        return true;
+    }
+
+    template <class F>
+    void for_each_record(F&& visit) const {
+        for (record* r = head_.load_acquire(); r != nullptr; r = r->next) visit(*r);
+    }
+
+    // Child of a fork: only the calling thread exists (R14).
+    void forget_other_threads(const record* self) noexcept {
+        for (record* r = head_.load_acquire(); r != nullptr; r = r->next) {
+            if (r == self) continue;
+            r->epoch.store_relaxed(0);
+            r->in_use.store_relaxed(0);
+        }
+    }
+
+    // Without membarrier every enter_scope() must fence by itself. Set once, before threads register.
+    void set_fenced(bool fenced) noexcept { fenced_ = fenced; }
+    bool fenced() const noexcept { return fenced_; }
+
+  private:
+    static bool passed(const record& r, epoch_number target) noexcept {
+        const epoch_number seen = r.epoch.load_acquire(); // pairs with exit_scope()
+        return seen == 0 || seen >= target;
+    }
+
+    bool barrier() const noexcept { return fenced_ || P::membarrier(); }
+
+    // On a line of its own: every scope entry reads it, only advance() writes it.
+    alignas(64) atomic<epoch_number> epoch_;
+    alignas(64) atomic<record*> head_;
+    bool fenced_ = false;
+};
+
+} // namespace obase::mobility

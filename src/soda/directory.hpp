@@ -1,0 +1,405 @@
+// SPDX-License-Identifier: MIT
+//
+// SODA, the sparse object data activity directory (OBASE 4.3): which words of memory are slots.
+//
+// What it is: one bit per 8-byte position of the 47-bit user address space, in two levels. The root
+// has an entry for every 16 MiB; a leaf is a 256 KiB bitmap whose pages exist only where slots do
+// (4 KiB of bitmap for 256 KiB of memory), and a 64-bit summary with one bit for each bitmap page.
+// Leaves are made when the first slot of their 16 MiB appears and unmapped when the last is gone.
+//
+// Threads: set, clear and clear_range by any thread, inside a scope. Everything else by the one
+// collector thread.
+//
+// The visit handshake (R8, R10), both halves:
+//   collector, begin_visit()   publishes the bitmap word it is about to visit in `hazard_`
+//                              (exchange, seq_cst), then reads the bits again (seq_cst), then touches
+//                              only slots whose bit it saw; end_visit() releases the hazard.
+//   destroyer, clear()         clears the bit (seq_cst RMW), then reads `hazard_` (seq_cst); if it
+//                              names this bitmap word, waits until that one visit is over, and only
+//                              then reads the slot's word and frees the memory around it.
+// In the single order of the four seq_cst operations either the collector sees the bit cleared, or
+// the destroyer sees the hazard. The hazard carries a sequence number, so the destroyer waits for
+// one visit, not for a series of them. The collector never waits for anything inside a visit.
+//
+// Retiring an empty leaf, three steps with a wait for all scopes between them:
+//   begin_retire()   marks the root entry. A set() that finds the mark removes it; one that loaded the
+//                    entry before the mark is inside a scope that the first wait outlasts.
+//   finish_retire()  unlinks the leaf if it is still empty and the entry still marked. A clear_range()
+//                    or test() that loaded the entry before that is inside a scope that the second
+//                    wait outlasts.
+//   the next finish_retire() unmaps what the previous one unlinked.
+#pragma once
+
+#include <obase/word/atomic.hpp>
+
+#include "os/memory.hpp"
+#include "os/platform.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <vector>
+
+namespace obase::soda {
+
+template <class P>
+class directory {
+  public:
+    template <class T>
+    using atomic = typename P::template atomic<T>;
+    using word = std::uint64_t;
+
+    static constexpr unsigned address_bits = 47;
+    static constexpr unsigned leaf_shift = 24;                   // one leaf covers 16 MiB
+    static constexpr unsigned word_shift = 9;                    // one bitmap word covers 512 bytes
+    static constexpr std::size_t words_per_leaf = std::size_t{1} << (leaf_shift - word_shift);
+    static constexpr std::size_t words_per_page = 4096 / sizeof(word);
+    static constexpr std::size_t root_entries = std::size_t{1} << (address_bits - leaf_shift);
+    static_assert(words_per_leaf / words_per_page == 64, "the summary is one word");
+
+    struct leaf {
+        atomic<word>* words; // words_per_leaf of them, lazily backed
+        atomic<word> summary;
+        std::uintptr_t base; // first address covered
+        leaf* next_fresh;    // from set() to refresh()
+    };
+
+    directory() = default;
+    directory(const directory&) = delete;
+    directory& operator=(const directory&) = delete;
+    ~directory() {
+        if (root_ == nullptr) return;
+        refresh();
+        for (leaf* l : leaves_) release(l);
+        for (leaf* l : unlinked_) release(l);
+        os::release(root_, root_bytes);
+    }
+
+    // Maps the root (64 MiB of address space, pages on demand). False when there is no room: then no
+    // slot is ever registered and nothing moves.
+    bool open() noexcept {
+        void* memory = map_zeroed(root_bytes);
+        if (memory == nullptr) return false;
+        root_ = static_cast<atomic<std::uintptr_t>*>(memory);
+        return true;
+    }
+
+    // Registers the slot. Its word must have been written before. In a scope. False when no memory
+    // could be had: the slot then works as ever and its object stays where it is.
+    bool set(const void* slot) noexcept {
+        leaf* l = leaf_for_set(address_of(slot));
+        if (l == nullptr) return false;
+        const std::size_t index = word_index(address_of(slot));
+        const word page = word{1} << (index / words_per_page);
+        if ((l->summary.load_relaxed() & page) == 0) l->summary.fetch_or_seq_cst(page);
+        // seq_cst: a collector that sees the bit sees the slot's word.
+        l->words[index].fetch_or_seq_cst(bit_of(address_of(slot)));
+        return true;
+    }
+
+    // Unregisters the slot and waits out a visit under way. In a scope. After it the collector does
+    // not touch the slot's memory any more (O3).
+    void clear(const void* slot) noexcept {
+        leaf* l = find(address_of(slot));
+        if (l == nullptr) return;
+        l->words[word_index(address_of(slot))].fetch_and_seq_cst(~bit_of(address_of(slot)));
+        wait_for_visit_of(address_of(slot));
+    }
+
+    // Unregisters every slot in [begin, end): for arenas, unmapped containers, bulk frees. In a scope.
+    // Cost: one test per 16 MiB, one per 256 KiB in use, one RMW per bitmap word with a slot.
+    void clear_range(const void* begin, const void* end) noexcept {
+        for_each_nonempty(address_of(begin), address_of(end),
+                          [this](atomic<word>& bits, std::uintptr_t base, word mask) {
+                              bits.fetch_and_seq_cst(~mask);
+                              wait_for_visit_of(base);
+                          });
+    }
+
+    bool test(const void* slot) const noexcept {
+        leaf* l = find(address_of(slot));
+        return l != nullptr && (l->words[word_index(address_of(slot))].load_seq_cst() &
+                                bit_of(address_of(slot))) != 0;
+    }
+
+    // Collector: takes in leaves made since the last call; leaves() is then sorted by address.
+    void refresh() {
+        leaf* fresh = fresh_.exchange_acq_rel(nullptr);
+        if (fresh == nullptr) return;
+        for (; fresh != nullptr; fresh = fresh->next_fresh) leaves_.push_back(fresh);
+        std::sort(leaves_.begin(), leaves_.end(),
+                  [](const leaf* a, const leaf* b) { return a->base < b->base; });
+    }
+    const std::vector<leaf*>& leaves() const noexcept { return leaves_; }
+    leaf* leaf_of(const void* address) const noexcept { return find(address_of(address)); }
+
+    // Collector: visits every bitmap word of the leaf within [begin, end) that has bits:
+    // visit(slots_base, bits) with the hazard held; bit i stands for the slot at slots_base + 8 i.
+    // Inside, the slots whose bit is in `bits` may be read and compare-exchanged, and nothing may
+    // wait. Returns whether any word had bits.
+    template <class Visit>
+    bool scan(leaf& l, std::uintptr_t begin, std::uintptr_t end, Visit&& visit) {
+        bool any = false;
+        begin = std::max(begin, l.base);
+        end = std::min(end, l.base + (std::uintptr_t{1} << leaf_shift));
+        if (begin >= end) return false;
+        const std::size_t first = word_index(begin);
+        const std::size_t last = word_index(end - 1);
+        word summary = l.summary.load_seq_cst();
+        while (summary != 0) {
+            const auto page = static_cast<std::size_t>(std::countr_zero(summary));
+            summary &= summary - 1;
+            const std::size_t page_first = std::max(first, page * words_per_page);
+            const std::size_t page_last = std::min(last, (page + 1) * words_per_page - 1);
+            for (std::size_t i = page_first; i <= page_last; ++i) {
+                prefetch_slots(l, i + prefetch_distance, page_last);
+                if (l.words[i].load_relaxed() == 0) continue;
+                const std::uintptr_t base = l.base + (i << word_shift);
+                hold(base);
+                const word bits = l.words[i].load_seq_cst() & mask_of(base, begin, end);
+                if (bits != 0) {
+                    any = true;
+                    visit(base, bits);
+                }
+                end_visit();
+            }
+        }
+        return any;
+    }
+
+    // Collector: begins a visit of one slot. False, and no visit, if it is not registered any more.
+    bool begin_visit(const void* slot) noexcept {
+        hold(address_of(slot));
+        if (test(slot)) return true;
+        end_visit();
+        return false;
+    }
+    void end_visit() noexcept { hazard_.store_release(0); } // pairs with wait_for_visit_of()
+
+    // Collector: registers at `to + k` every slot registered at `from + k`, k < size (R11). Returns
+    // how many. The destination must hold the copied words already. -1: no memory, nothing was set.
+    std::ptrdiff_t copy_slots(const void* from, const void* to, std::size_t size) noexcept {
+        std::ptrdiff_t count = 0;
+        bool failed = false;
+        const std::uintptr_t source = address_of(from);
+        const std::uintptr_t target = address_of(to);
+        for_each_nonempty(source, source + size,
+                          [&](atomic<word>& bits, std::uintptr_t base, word mask) {
+                              for (word left = bits.load_seq_cst() & mask; left != 0; left &= left - 1) {
+                                  const std::uintptr_t slot = base + 8u * bit_number(left);
+                                  if (failed) return;
+                                  if (!set(pointer_to(target + (slot - source)))) failed = true;
+                                  ++count;
+                              }
+                          });
+        if (!failed) return count;
+        clear_unvisited(to, size);
+        return -1;
+    }
+
+    // Collector: unregisters all slots of an object nobody else can reach: no handshake needed.
+    void clear_unvisited(const void* object, std::size_t size) noexcept {
+        const std::uintptr_t begin = address_of(object);
+        for_each_nonempty(begin, begin + size, [](atomic<word>& bits, std::uintptr_t, word mask) {
+            bits.fetch_and_seq_cst(~mask);
+        });
+    }
+
+    // Collector: no bit is set now. Reads the bitmap only, not the memory it covers.
+    bool looks_empty(const leaf& l) const noexcept {
+        for (word summary = l.summary.load_seq_cst(); summary != 0; summary &= summary - 1) {
+            const std::size_t first = bit_number(summary) * words_per_page;
+            for (std::size_t i = first; i < first + words_per_page; ++i)
+                if (l.words[i].load_seq_cst() != 0) return false;
+        }
+        return true;
+    }
+    bool has_unlinked() const noexcept { return !unlinked_.empty(); }
+
+    // Collector: marks a leaf that looks empty, before a wait.
+    void begin_retire(leaf& l) noexcept {
+        std::uintptr_t entry = reinterpret_cast<std::uintptr_t>(&l);
+        root_[l.base >> leaf_shift].cas_seq_cst(entry, entry | retiring_mark);
+    }
+
+    // Collector: after the wait that followed begin_retire(); unlinks the leaves that stayed empty and
+    // unmaps those that the call before unlinked. Returns how many it unlinked.
+    std::size_t finish_retire() {
+        for (leaf* l : unlinked_) release(l);
+        unlinked_.clear();
+        std::erase_if(leaves_, [&](leaf* l) {
+            const std::uintptr_t plain = reinterpret_cast<std::uintptr_t>(l);
+            atomic<std::uintptr_t>& place = root_[l->base >> leaf_shift];
+            if (place.load_seq_cst() != (plain | retiring_mark)) return false;
+            std::uintptr_t entry = plain | retiring_mark;
+            if (!looks_empty(*l)) {
+                place.cas_seq_cst(entry, plain);
+                return false;
+            }
+            if (!place.cas_seq_cst(entry, 0)) return false;
+            unlinked_.push_back(l);
+            return true;
+        });
+        return unlinked_.size();
+    }
+
+    // Collector: gives up a retirement whose wait was given up.
+    void cancel_retire() noexcept {
+        for (leaf* l : leaves_) {
+            std::uintptr_t entry = reinterpret_cast<std::uintptr_t>(l) | retiring_mark;
+            root_[l->base >> leaf_shift].cas_seq_cst(entry, entry & ~retiring_mark);
+        }
+    }
+
+    // Bitmap bytes in use (pages named by the summaries, and the leaf headers). Collector.
+    std::size_t bytes() const noexcept {
+        std::size_t total = 0;
+        for (const leaf* l : leaves_)
+            total += sizeof(leaf) +
+                     4096 * static_cast<std::size_t>(std::popcount(l->summary.load_relaxed()));
+        return total;
+    }
+
+    // Child of a fork: the collector that may have held the hazard does not exist (R14).
+    void forget_visit() noexcept { hazard_.store_relaxed(0); }
+
+  private:
+    static constexpr std::uintptr_t retiring_mark = 1;
+    static constexpr std::size_t root_bytes = root_entries * sizeof(std::uintptr_t);
+    static constexpr std::size_t prefetch_distance = 8;
+    // hazard_: bitmap word number in the low bits, visit sequence number in the others; 0 = none.
+    static constexpr unsigned key_bits = address_bits - word_shift;
+    static constexpr std::uint64_t key_mask = (std::uint64_t{1} << key_bits) - 1;
+
+    static std::uintptr_t address_of(const void* p) noexcept {
+        return reinterpret_cast<std::uintptr_t>(p);
+    }
+    static void* pointer_to(std::uintptr_t a) noexcept { return reinterpret_cast<void*>(a); }
+    static std::size_t word_index(std::uintptr_t a) noexcept {
+        return (a >> word_shift) & (words_per_leaf - 1);
+    }
+    static word bit_of(std::uintptr_t a) noexcept { return word{1} << ((a >> 3) & 63); }
+    static unsigned bit_number(word bits) noexcept {
+        return static_cast<unsigned>(std::countr_zero(bits));
+    }
+
+    // Bits of the bitmap word at `base` that lie in [begin, end).
+    static word mask_of(std::uintptr_t base, std::uintptr_t begin, std::uintptr_t end) noexcept {
+        word mask = ~word{0};
+        if (begin > base) mask &= ~word{0} << ((begin - base + 7) / 8);
+        if (end < base + (std::uintptr_t{1} << word_shift)) {
+            const std::uintptr_t keep = (end - base + 7) / 8;
+            mask &= keep >= 64 ? ~word{0} : (word{1} << keep) - 1;
+        }
+        return mask;
+    }
+
+    leaf* find(std::uintptr_t a) const noexcept {
+        if (root_ == nullptr || (a >> address_bits) != 0) return nullptr;
+        return reinterpret_cast<leaf*>(root_[a >> leaf_shift].load_acquire() & ~retiring_mark);
+    }
+
+    leaf* leaf_for_set(std::uintptr_t a) noexcept {
+        if (root_ == nullptr || (a >> address_bits) != 0) return nullptr;
+        atomic<std::uintptr_t>& place = root_[a >> leaf_shift];
+        std::uintptr_t entry = place.load_acquire();
+        for (;;) {
+            if (entry == 0) {
+                leaf* fresh = make_leaf(a);
+                if (fresh == nullptr) return nullptr;
+                if (place.cas_seq_cst(entry, reinterpret_cast<std::uintptr_t>(fresh))) {
+                    leaf* head = fresh_.load_relaxed();
+                    do {
+                        fresh->next_fresh = head;
+                    } while (!fresh_.cas_acq_rel(head, fresh));
+                    return fresh;
+                }
+                release(fresh);
+            } else if ((entry & retiring_mark) != 0) {
+                if (place.cas_seq_cst(entry, entry & ~retiring_mark))
+                    return reinterpret_cast<leaf*>(entry & ~retiring_mark);
+            } else {
+                return reinterpret_cast<leaf*>(entry);
+            }
+        }
+    }
+
+    // Header and bitmap in one mapping; the header has a page of its own.
+    static constexpr std::size_t leaf_header = 4096;
+    static constexpr std::size_t leaf_bytes = leaf_header + words_per_leaf * sizeof(word);
+
+    static void* map_zeroed(std::size_t bytes) noexcept {
+        void* memory = os::reserve(bytes, 4096);
+        if (memory != nullptr && os::commit(memory, bytes) != 0) {
+            os::release(memory, bytes);
+            memory = nullptr;
+        }
+        return memory;
+    }
+
+    static leaf* make_leaf(std::uintptr_t a) noexcept {
+        void* memory = map_zeroed(leaf_bytes);
+        if (memory == nullptr) return nullptr;
+        leaf* l = new (memory) leaf{};
+        l->words = reinterpret_cast<atomic<word>*>(static_cast<char*>(memory) + leaf_header);
+        l->base = (a >> leaf_shift) << leaf_shift;
+        return l;
+    }
+    static void release(leaf* l) noexcept { os::release(l, leaf_bytes); }
+
+    // use(bits, base, mask) for each bitmap word in [begin, end) that has bits under `mask`.
+    template <class Use>
+    void for_each_nonempty(std::uintptr_t begin, std::uintptr_t end, Use&& use) noexcept {
+        constexpr std::uintptr_t page_span = std::uintptr_t{words_per_page} << word_shift;
+        for (std::uintptr_t at = begin; at < end;) {
+            leaf* l = find(at);
+            if (l == nullptr) {
+                at = ((at >> leaf_shift) + 1) << leaf_shift;
+                continue;
+            }
+            const std::size_t page = word_index(at) / words_per_page;
+            const std::uintptr_t page_end = (at / page_span + 1) * page_span;
+            if ((l->summary.load_seq_cst() >> page & 1) == 0) {
+                at = page_end;
+                continue;
+            }
+            for (; at < end && at < page_end; at = ((at >> word_shift) + 1) << word_shift) {
+                const std::uintptr_t base = (at >> word_shift) << word_shift;
+                atomic<word>& bits = l->words[word_index(at)];
+                const word mask = mask_of(base, begin, end);
+                if ((bits.load_seq_cst() & mask) != 0) use(bits, base, mask);
+            }
+        }
+    }
+
+    // Prefetching an address that is no longer mapped is harmless.
+    void prefetch_slots(const leaf& l, std::size_t index, std::size_t last) const noexcept {
+        if (index > last) return;
+        word bits = l.words[index].load_relaxed();
+        const char* base = static_cast<const char*>(pointer_to(l.base + (index << word_shift)));
+        for (unsigned line = 0; bits != 0; bits >>= 8, ++line)
+            if ((bits & 0xff) != 0) __builtin_prefetch(base + 64 * line, 1);
+    }
+
+    void hold(std::uintptr_t a) noexcept {
+        ++sequence_;
+        hazard_.exchange_seq_cst((sequence_ << key_bits) | ((a >> word_shift) & key_mask));
+    }
+
+    void wait_for_visit_of(std::uintptr_t a) noexcept {
+        const std::uint64_t seen = hazard_.load_seq_cst();
+        if (seen == 0 || (seen & key_mask) != ((a >> word_shift) & key_mask)) return;
+        while (hazard_.load_acquire() == seen) P::pause(); // pairs with end_visit()
+    }
+
+    atomic<std::uintptr_t>* root_ = nullptr;
+    atomic<leaf*> fresh_;
+    std::vector<leaf*> leaves_;   // collector: linked
+    std::vector<leaf*> unlinked_; // collector: to be unmapped after one more wait
+    std::uint64_t sequence_ = 0;  // collector
+    alignas(64) atomic<std::uint64_t> hazard_;
+};
+
+} // namespace obase::soda
