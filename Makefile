@@ -25,7 +25,7 @@ all: configure
 	cmake --build --preset release --parallel $(JOBS)
 
 configure:
-	@cmake --preset release --log-level=WARNING
+	@cmake --preset release >/dev/null
 
 test:
 	scripts/test-all --jobs $(JOBS)
@@ -37,7 +37,7 @@ soak: all
 	ctest --test-dir build -L '^soak$$' --output-on-failure
 
 fuzz:
-	cmake --preset fuzz --log-level=WARNING
+	cmake --preset fuzz >/dev/null
 	cmake --build --preset fuzz --parallel $(JOBS)
 	ctest --preset fuzz -L '^fuzz$$' --verbose
 

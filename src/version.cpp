@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The build's own description; the OBASE_* macros come from src/CMakeLists.txt.
+#include <obase/version.h>
 #include <obase/version.hpp>
 
 #if defined(__clang__)
@@ -27,3 +28,6 @@ const char* build() noexcept {
 }
 
 } // namespace obase
+
+const char* obase_version(void) { return obase::version(); }
+const char* obase_build(void) { return obase::build(); }

@@ -3,11 +3,17 @@
 // The library says the version that its package says, and how this very binary was built.
 #include <gtest/gtest.h>
 
+#include <obase/version.h>
 #include <obase/version.hpp>
 
 #include <string>
 
 TEST(Version, IsThePackagesVersion) { EXPECT_STREQ(obase::version(), OBASE_EXPECTED_VERSION); }
+
+TEST(Version, IsTheSameInC) {
+    EXPECT_STREQ(obase_version(), obase::version());
+    EXPECT_STREQ(obase_build(), obase::build());
+}
 
 TEST(Version, BuildNamesTheCompilerAndTheChecks) {
     const std::string build = obase::build();

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: MIT
+"""gdb pretty-printers for obase::guide<T> and obase::owner<T>.
+
+    (gdb) source obase_gdb.py          (by itself with libobase.so; by hand with libobase.a)
+    (gdb) print my_guide
+    $1 = armed, window stamp 12, at 0x20000004a0c0 = {object = {key = 7, value = 49}}
+
+The state is read from the word as include/obase/word draws it; a printer that changed it (a
+dereference is an access) would change what is being debugged. `print/r` shows the raw word.
+"""
+
+import gdb
+import gdb.printing
+
+ADDRESS_BITS = 48
+ADDRESS_MASK = (1 << ADDRESS_BITS) - 1
+ARMED_BIT = 1 << 63
+BORN_BIT = 1 << 62
+STAMP_MASK = (1 << 14) - 1
+
+
+def word_of(value):
+    """The 64 bits of a class that is one word, however deep its members wrap it."""
+    kind = value.type.strip_typedefs()
+    if kind.code in (gdb.TYPE_CODE_STRUCT, gdb.TYPE_CODE_UNION):
+        # Static members have no bitpos; empty bases have size zero worth of members.
+        fields = [field for field in kind.fields()
+                  if hasattr(field, "bitpos") and (not field.is_base_class or field.type.fields())]
+        if len(fields) != 1:
+            raise ValueError(f"{kind} is not one word")
+        return word_of(value[fields[0]])
+    if kind.sizeof != 8:
+        raise ValueError(f"{kind} is not 64 bits")
+    return int(value.cast(gdb.lookup_type("unsigned long"))) & (1 << 64) - 1
+
+
+def describe(word):
+    """(state in words, address) of an arming word."""
+    address = word & ADDRESS_MASK
+    if word == 0:
+        return "null", 0
+    if word & ARMED_BIT:
+        born = ", born" if word & BORN_BIT else ""
+        state = f"armed{born}, window stamp {word >> ADDRESS_BITS & STAMP_MASK}"
+    elif word & BORN_BIT:
+        state = "born"
+    elif word >> ADDRESS_BITS == 0:
+        state = "plain"
+    else:
+        state = f"invalid word {word:#018x}"
+    return (f"{state}, at {address:#x}" if address else f"{state}, null"), address
+
+
+class WordPrinter:
+    def __init__(self, value):
+        self.value = value
+        try:
+            self.text, self.address = describe(word_of(value))
+        except (ValueError, gdb.error) as problem:
+            self.text, self.address = f"not understood: {problem}", 0
+
+    def to_string(self):
+        return self.text
+
+    def children(self):
+        if not self.address:
+            return
+        pointee = self.value.type.strip_typedefs().template_argument(0)
+        if pointee.strip_typedefs().code == gdb.TYPE_CODE_VOID:
+            return
+        thing = gdb.Value(self.address).cast(pointee.pointer()).dereference()
+        try:
+            thing.fetch_lazy()
+        except gdb.MemoryError:
+            # COLD memory that a core file does not hold, for example.
+            yield "object", "<not readable>"
+            return
+        yield "object", thing
+
+
+def build():
+    printers = gdb.printing.RegexpCollectionPrettyPrinter("obase")
+    printers.add_printer("guide", r"^obase::(\w+::)*guide<.*>$", WordPrinter)
+    printers.add_printer("owner", r"^obase::(\w+::)*owner<.*>$", WordPrinter)
+    return printers
+
+
+gdb.printing.register_pretty_printer(gdb.current_objfile(), build(), replace=True)

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT
+"""Runs gdb on the program of guides.cpp and compares what the printers say with what is in there.
+
+usage: python3 obase_gdb_test.py PROGRAM
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+PRINTERS = pathlib.Path(__file__).resolve().parent / "obase_gdb.py"
+EXPECTED = {
+    "null": "null",
+    "plain": "plain, at ADDRESS = {object = {key = 7, value = 49}}",
+    "armed": "armed, window stamp 12, at ADDRESS = {object = {key = 7, value = 49}}",
+    "born": "born, at ADDRESS = {object = {key = 7, value = 49}}",
+    "unreadable": "armed, window stamp 3, at 0x10 = {object = <not readable>}",
+}
+
+
+def gdb(program, *commands):
+    options = [option for command in commands for option in ("-ex", command)]
+    return subprocess.run(
+        ["gdb", "-nx", "-batch", "-iex", "set auto-load off", "-iex", "set debuginfod enabled off",
+         *options, program],
+        capture_output=True, text=True, check=True).stdout
+
+
+def main():
+    program = sys.argv[1]
+    output = gdb(program, f"source {PRINTERS}", "break stop_here", "run", "up",
+                 "print &object", *(f"print {name}" for name in EXPECTED))
+    printed = [line.split(" = ", 1)[1] for line in output.splitlines()
+               if re.match(r"\$\d+ = ", line)]
+    if len(printed) != 1 + len(EXPECTED):
+        print(f"gdb printed {len(printed)} values:\n{output}")
+        return 1
+    address = re.search(r"0x[0-9a-f]+", printed[0]).group()
+    failures = 0
+    for (name, expected), got in zip(EXPECTED.items(), printed[1:]):
+        # References are printed with their own address first.
+        got = re.sub(r"^\([^)]*&\) @0x[0-9a-f]+: ", "", got)
+        expected = expected.replace("ADDRESS", address)
+        if got != expected:
+            print(f"{name}: expected '{expected}', got '{got}'")
+            failures += 1
+    print(f"{len(EXPECTED)} guides, {failures} printed wrongly")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
