@@ -23,6 +23,8 @@
 
 find_package(GTest REQUIRED)
 find_package(rapidcheck REQUIRED)
+find_package(benchmark REQUIRED)
+find_package(nlohmann_json 3 REQUIRED)
 
 set(obase_tiers ci long soak)
 set(obase_fuzz_replay_main "${CMAKE_CURRENT_LIST_DIR}/fuzz_replay_main.cpp")
