@@ -30,14 +30,17 @@
 // Threads: the collector thread only.
 #pragma once
 
-#include "backend/advice.hpp"
 #include "backend/intervals.hpp"
+
+#include <obase/options.hpp>
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <new>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 namespace obase::backend {
 
@@ -46,6 +49,10 @@ struct hint_switches {
     bool page_out = true;
     bool huge = false;
 };
+
+inline hint_switches hint_switches_of(const options& settings) noexcept {
+    return {settings.hint_cold, settings.hint_pageout, settings.hint_hugepage};
+}
 
 struct hint_totals { // since creation; the collector copies them into its statistics
     std::uint64_t cold_bytes = 0;
@@ -85,34 +92,34 @@ class hints {
     static constexpr std::size_t page_bytes = 4096;
     static constexpr std::size_t huge_bytes = std::size_t{2} << 20;
     static constexpr std::size_t piece_bytes = std::size_t{16} << 20;
+    static constexpr std::uint64_t large_memory_windows = 64;
 
-    hints(advice& calls, messenger say) : calls_(calls), say_(std::move(say)) {}
+    explicit hints(messenger say) : say_(std::move(say)) {}
 
     // [begin, end) in COLD was written by the mover in this window.
-    void note_filled(const void* begin, std::size_t bytes) {
-        auto at = reinterpret_cast<std::uintptr_t>(begin);
-        filled_.add(at, at + bytes);
-    }
+    void note_filled(const void* begin, std::size_t bytes) noexcept;
 
-    // A scan visited this large object. One that a scan does not visit keeps its state for as long
-    // as it is reported within `large_memory_windows` windows.
-    void note_large(const void* object, std::size_t bytes, bool cold);
+    // A scan visited this large object. One that scans no longer visit is forgotten after
+    // large_memory_windows windows; nothing is lost but the knowledge that it was advised.
+    void note_large(const void* object, std::size_t bytes, bool cold) noexcept;
 
     // After a window, before the touched pages are cleared.
     template <class Space>
     void after_window(Space& space, unsigned hot_class, unsigned cold_class,
                       const hint_switches& switches, bool page_out_allowed,
-                      const asker& go_on = {}) {
+                      const asker& go_on = {}) noexcept try {
         after_window(view_of(space, hot_class), view_of(space, cold_class), switches,
                      page_out_allowed, go_on);
+    } catch (const std::bad_alloc&) {
+        forget();
     }
     void after_window(const heap_view& hot, const heap_view& cold, const hint_switches& switches,
-                      bool page_out_allowed, const asker& go_on = {});
+                      bool page_out_allowed, const asker& go_on = {}) noexcept;
 
     const hint_totals& totals() const noexcept { return totals_; }
 
   private:
-    enum kind : unsigned { kind_cold, kind_page_out, kind_huge, kind_write, kind_count };
+    enum kind : unsigned { kind_cold, kind_page_out, kind_huge, kind_count };
     struct large_state {
         std::size_t bytes = 0;
         std::uint64_t seen_in = 0; // window number
@@ -121,14 +128,15 @@ class hints {
         bool paged_out = false;
     };
 
-    void advise_cold(const heap_view& view, const asker& go_on);
-    void page_out(const heap_view& view, const asker& go_on);
-    bool page_out_file(const heap_view& view, const intervals& todo, const asker& go_on);
-    void advise_large(const hint_switches& switches, bool page_out_allowed, const asker& go_on);
+    void forget() noexcept;
     bool usable(kind which) const noexcept { return !totals_.stopped && !refused_[which]; }
-    bool succeeded(kind which, int error);
+    bool accepted(const char* call, int error, bool* refused = nullptr);
+    intervals advise(kind which, const intervals& todo, const asker& go_on);
+    intervals page_out_file(const heap_view& view, const intervals& todo, const asker& go_on);
+    void hint_cold_heap(const heap_view& view, const hint_switches& switches, bool page_out_allowed,
+                        const asker& go_on);
+    void hint_large(const hint_switches& switches, bool page_out_allowed, const asker& go_on);
 
-    advice& calls_;
     messenger say_;
     hint_totals totals_;
     bool refused_[kind_count] = {};

@@ -29,7 +29,10 @@ class intervals {
     // Adds [begin, end). Amortized O(1) when calls come in address order, which is how the heaps
     // report; otherwise the set is normalized at its next use.
     void add(std::uintptr_t begin, std::uintptr_t end);
-    void clear() noexcept { items_.clear(); }
+    void clear() noexcept {
+        items_.clear();
+        sorted_ = true;
+    }
 
     bool empty() const noexcept { return items_.empty(); }
     std::size_t bytes() const;

@@ -23,9 +23,9 @@
 
 #include "policy/placement.hpp"
 
-namespace obase::policy {
+#include <obase/options.hpp>
 
-enum class growth { additive, multiplicative, fixed };
+namespace obase::policy {
 
 struct controller_settings {
     unsigned first = 3;
@@ -33,10 +33,13 @@ struct controller_settings {
     unsigned highest = 32;
     double target = 0.01;       // promotion rate, fraction of the working set per minute
     double minute_seconds = 60; // 60 / time_scale
-    growth rule = growth::additive;
-    double factor = 2;           // for growth::multiplicative
+    controller_kind rule = controller_kind::additive;
+    double factor = 2;           // for controller_kind::multiplicative
     unsigned pageout_streak = 2; // consecutive windows below the target before paging out
 };
+
+// As the options say.
+controller_settings controller_settings_of(const options& settings) noexcept;
 
 // Unique COLD pages over unique managed pages touched in the window, per (scaled) minute. 0 when
 // nothing was touched.

@@ -71,12 +71,12 @@ class recorder {
     void fork_child() { mutex_.unlock(); }
 
   private:
-    const std::size_t capacity_;
     const char* const protocol_;
     unsigned class_count_ = 0;
     std::array<class_statistics, statistics::max_classes> classes_{};
 
     mutable std::mutex mutex_; // guards everything below
+    std::size_t capacity_;     // 0 when there was no memory for a single record
     statistics published_;
     std::vector<window_record> ring_; // at most capacity_ records, oldest at oldest_
     std::size_t oldest_ = 0;

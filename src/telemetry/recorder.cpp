@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+#include "telemetry/recorder.hpp"
+
+#include <algorithm>
+#include <new>
+
+namespace obase::telemetry {
+
+namespace {
+
+// In a window's record a counter is its growth, a gauge its value.
+struct counter {
+    template <class T>
+    static T within(T now, T before) {
+        return now - before;
+    }
+};
+struct gauge {
+    template <class T>
+    static T within(T now, T) {
+        return now;
+    }
+};
+
+} // namespace
+
+void live_statistics::count_move(unsigned from, unsigned to, std::uint64_t bytes) noexcept {
+    constexpr unsigned fresh = 0, hot = 1, cold = 2;
+    if (from == to) {
+        compacted.add();
+    } else if (from == fresh && to == hot) {
+        moved_new_to_hot.add();
+    } else if (from == fresh && to == cold) {
+        moved_new_to_cold.add();
+    } else if (from == hot && to == cold) {
+        moved_hot_to_cold.add();
+    } else if (from == cold && to == hot) {
+        moved_cold_to_hot.add();
+    } else {
+        moved_other.add();
+    }
+    moved_bytes.add(bytes);
+}
+
+recorder::recorder(std::size_t history_windows, const char* protocol)
+    : protocol_(protocol), capacity_(std::max<std::size_t>(history_windows, 1)) {
+    published_.protocol = protocol;
+}
+
+void recorder::set_class_count(unsigned count) noexcept {
+    class_count_ = std::min(count, statistics::max_classes);
+}
+
+void recorder::end_window(const char* mode, double end_unix_seconds) {
+    live.windows.add();
+    statistics now;
+#define OBASE_TAKE(kind, type, name, unit, help) now.name = live.name.get();
+    OBASE_STATISTICS(OBASE_TAKE)
+#undef OBASE_TAKE
+    now.class_count = class_count_;
+    now.classes = classes_;
+    now.mode = mode;
+    now.protocol = protocol_;
+
+    const std::lock_guard lock(mutex_);
+    window_record record{now.windows, end_unix_seconds, now};
+#define OBASE_GROWTH(kind, type, name, unit, help)                                                 \
+    record.values.name = kind::within(now.name, published_.name);
+    OBASE_STATISTICS(OBASE_GROWTH)
+#undef OBASE_GROWTH
+    published_ = now;
+    if (ring_.size() < capacity_) {
+        try {
+            ring_.push_back(record);
+            return;
+        } catch (const std::bad_alloc&) {
+            capacity_ = ring_.size(); // a shorter history is better than none
+        }
+    }
+    if (capacity_ == 0) return;
+    ring_[oldest_] = record;
+    oldest_ = (oldest_ + 1) % capacity_;
+}
+
+statistics recorder::snapshot() const {
+    const std::lock_guard lock(mutex_);
+    return published_;
+}
+
+std::vector<window_record> recorder::history() const {
+    const std::lock_guard lock(mutex_);
+    std::vector<window_record> ordered;
+    ordered.reserve(ring_.size());
+    for (std::size_t i = 0; i < ring_.size(); ++i) {
+        ordered.push_back(ring_[(oldest_ + i) % ring_.size()]);
+    }
+    return ordered;
+}
+
+} // namespace obase::telemetry
