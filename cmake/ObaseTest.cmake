@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# Functions that a directory's CMakeLists.txt uses to declare what is checked.
+# Functions that a directory's CMakeLists.txt uses to declare what is checked. Without
+# OBASE_BUILD_TESTS they do nothing; whatever else touches their targets needs an if() of its own.
 #
 #   obase_add_test(<name> SOURCES <file>... [LIBS <target>...] [LABELS <label>...]
 #                  [ENV <KEY=VALUE>...] [ARGS <argument>...] [REARM] [SERIAL] [NO_MAIN])
@@ -21,16 +22,17 @@
 #       The sources define main() and understand --smoke: a size that ends within a second or so.
 #       ctest runs that, as <name>.smoke, so that a benchmark does not rot.
 
-find_package(GTest REQUIRED)
-find_package(rapidcheck REQUIRED)
-find_package(benchmark REQUIRED)
-find_package(nlohmann_json 3 REQUIRED)
+if(OBASE_BUILD_TESTS)
+    find_package(GTest REQUIRED)
+    find_package(rapidcheck REQUIRED)
+    find_package(benchmark REQUIRED)
+    find_package(nlohmann_json 3 REQUIRED)
+    # `make test` builds only these with the sanitizers.
+    add_custom_target(obase_sanitize_tests)
+endif()
 
 set(obase_tiers ci long soak)
 set(obase_fuzz_replay_main "${CMAKE_CURRENT_LIST_DIR}/fuzz_replay_main.cpp")
-
-# `make test` builds only these with the sanitizers.
-add_custom_target(obase_sanitize_tests)
 
 function(obase_set_test_executable name)
     target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/src")
@@ -40,6 +42,9 @@ function(obase_set_test_executable name)
 endfunction()
 
 function(obase_add_test name)
+    if(NOT OBASE_BUILD_TESTS)
+        return()
+    endif()
     cmake_parse_arguments(PARSE_ARGV 1 test "REARM;SERIAL;NO_MAIN" ""
                           "SOURCES;LIBS;LABELS;ENV;ARGS")
     if(NOT test_SOURCES OR test_UNPARSED_ARGUMENTS)
@@ -96,6 +101,9 @@ function(obase_add_test name)
 endfunction()
 
 function(obase_add_fuzzer name)
+    if(NOT OBASE_BUILD_TESTS)
+        return()
+    endif()
     cmake_parse_arguments(PARSE_ARGV 1 fuzz "" "CORPUS" "SOURCES;LIBS")
     if(NOT fuzz_SOURCES OR NOT fuzz_CORPUS OR fuzz_UNPARSED_ARGUMENTS)
         message(FATAL_ERROR "obase_add_fuzzer(${name}): SOURCES or CORPUS missing, or not "
@@ -119,6 +127,9 @@ function(obase_add_fuzzer name)
 endfunction()
 
 function(obase_add_benchmark name)
+    if(NOT OBASE_BUILD_TESTS)
+        return()
+    endif()
     cmake_parse_arguments(PARSE_ARGV 1 bench "" "" "SOURCES;LIBS")
     if(NOT bench_SOURCES OR bench_UNPARSED_ARGUMENTS)
         message(FATAL_ERROR "obase_add_benchmark(${name}): SOURCES missing, or not understood: "
