@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+//
+// large_heap: objects above 16 KiB, in extents of whole OS pages. They are hinted, never copied.
+//
+// First fit at the lowest address, free neighbours merge at once. Free extents form a treap ordered by
+// address whose nodes carry the longest extent of their subtree, so both are O(log n). Two side tables,
+// an entry per page, reserved for the whole range and touched only at the ends of extents:
+//   tags_   first and last page of every extent: used (with the exact size) or free (with the length)
+//   nodes_  first page of every free extent: the treap node
+//
+// Invariants: no two free extents touch; every page below the frontier belongs to exactly one extent.
+//
+// Any thread may allocate and free; a mutex guards everything. size_of() of a live object needs none: its
+// tag is written before the address is handed out and stays until it is freed.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+
+#include "heap/reserved_array.hpp"
+#include "heap/size_class.hpp"
+#include "os/platform.hpp"
+
+namespace obase::heap {
+
+struct large_counters {
+    std::uint64_t live_bytes = 0;
+    std::uint64_t live_objects = 0;
+    std::uint64_t extent_bytes = 0; // pages used, or free and not returned
+};
+
+class large_heap {
+  public:
+    bool create(char* base, std::size_t bytes, bool poison_freed) noexcept;
+    void destroy() noexcept;
+
+    void* allocate(std::size_t size, unsigned set) noexcept;
+    void free(void* object) noexcept;
+    std::size_t size_of(const void* object) const noexcept;
+    unsigned set_of(const void* object) const noexcept;
+
+    std::size_t return_free_memory() noexcept;
+    large_counters counters() const noexcept;
+    std::size_t metadata_bytes() const noexcept;
+    // visit(context, object, size, set) in address order. Holds the lock: visit must not allocate here.
+    void walk(void (*visit)(void*, char*, std::size_t, unsigned), void* context) const;
+    const char* validate() const noexcept;
+
+    void fork_prepare() noexcept { lock_.lock(); }
+    void fork_done() noexcept { lock_.unlock(); }
+
+  private:
+    using index = std::uint32_t; // page number + 1; 0: none
+
+    struct node {
+        index left;
+        index right;
+        std::uint32_t pages;
+        std::uint32_t longest; // in this subtree
+        bool dirty;            // some page may be resident
+    };
+
+    std::size_t page_of(const void* object) const noexcept {
+        return static_cast<std::size_t>(static_cast<const char*>(object) - base_) / os::page_size;
+    }
+    std::uint32_t longest(index at) const noexcept { return at == 0 ? 0 : nodes_[at - 1].longest; }
+    void update(index at) noexcept;
+    void split(index tree, index key, index* below, index* above) noexcept;
+    index merge(index below, index above) noexcept;
+    void insert_free(std::size_t page, std::size_t pages, bool dirty) noexcept;
+    void remove_free(std::size_t page) noexcept;
+    index first_fit(std::uint32_t pages) const noexcept;
+    bool grow(std::size_t pages) noexcept;
+    void set_tags(std::size_t page, std::size_t pages, std::uint64_t tag) noexcept;
+
+    char* base_ = nullptr;
+    std::size_t bytes_ = 0;
+    bool poison_ = false;
+    mutable std::mutex lock_;
+    reserved_array<os::native_platform::atomic<std::uint64_t>> tags_;
+    reserved_array<node> nodes_;
+    index root_ = 0;
+    std::size_t frontier_ = 0; // pages [0, frontier_) are committed and in extents
+    std::uint64_t live_bytes_ = 0;
+    std::uint64_t live_objects_ = 0;
+    std::uint64_t resident_pages_ = 0; // pages used, or free and dirty
+};
+
+} // namespace obase::heap

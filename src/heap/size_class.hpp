@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+//
+// Size classes of NEW: which block a request gets.
+//
+// Classes step by 8 bytes up to 128, then eight per doubling up to 16 KiB: 72 classes, at most 12.5 %
+// lost inside a block. Because every step is a power of two and every block size a multiple of its
+// step, rounding a size up to an alignment first makes the block size a multiple of that alignment:
+//   - step <= alignment: the rounded size is itself a class size;
+//   - step > alignment: the block size is a multiple of the step, hence of the alignment.
+// Runs begin on 64 KiB, so all blocks of such a class are aligned.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+namespace obase::heap {
+
+inline constexpr std::size_t granule = 8;              // every object begins on one
+inline constexpr std::size_t max_small_size = 16384;   // larger objects go to LARGE
+inline constexpr std::size_t run_bytes = 65536;        // unit of ownership, reuse and return
+inline constexpr unsigned run_shift = 16;
+inline constexpr unsigned size_classes = 72;
+inline constexpr std::size_t max_exact_class = 128;    // up to here a class holds one size only
+inline constexpr unsigned exact_classes = 16;
+
+constexpr std::size_t round_up(std::size_t size, std::size_t alignment) noexcept {
+    return (size + alignment - 1) & ~(alignment - 1);
+}
+
+// Precondition: size is a positive multiple of 8, at most max_small_size.
+constexpr unsigned size_class_computed(std::size_t size) noexcept {
+    if (size <= max_exact_class) return static_cast<unsigned>(size / granule) - 1;
+    const std::size_t last = size - 1;
+    const unsigned log = static_cast<unsigned>(std::bit_width(last)) - 1; // 7..13
+    return exact_classes + (log - 7) * 8 + static_cast<unsigned>((last >> (log - 3)) & 7U);
+}
+
+constexpr std::size_t class_block_size(unsigned index) noexcept {
+    if (index < exact_classes) return (index + 1) * granule;
+    const unsigned above = index - exact_classes;
+    const std::size_t doubling = std::size_t{128} << (above / 8);
+    return doubling + (above % 8 + 1) * (doubling / 8);
+}
+
+namespace detail {
+inline constexpr std::size_t table_limit = 1024;
+constexpr auto make_class_table() noexcept {
+    std::array<std::uint8_t, table_limit / granule + 1> table{};
+    for (std::size_t size = granule; size <= table_limit; size += granule) {
+        table[size / granule] = static_cast<std::uint8_t>(size_class_computed(size));
+    }
+    return table;
+}
+inline constexpr auto class_table = make_class_table();
+} // namespace detail
+
+// The same by a table for the sizes that matter. Precondition as above.
+inline unsigned size_class(std::size_t size) noexcept {
+    if (size <= detail::table_limit) [[likely]] return detail::class_table[size / granule];
+    return size_class_computed(size);
+}
+
+static_assert(size_class_computed(8) == 0 && size_class_computed(128) == 15);
+static_assert(size_class_computed(136) == 16 && class_block_size(16) == 144);
+static_assert(size_class_computed(max_small_size) == size_classes - 1);
+static_assert(class_block_size(size_classes - 1) == max_small_size);
+
+// What a caller may ask of an object besides its size. Objects of different attributes never share a
+// run: hints and alignment hold for whole runs.
+struct attributes {
+    std::uint8_t log2_alignment = 3; // 3..12
+    bool never_cold = false;
+    friend bool operator==(const attributes&, const attributes&) = default;
+};
+
+inline constexpr unsigned attribute_sets = 20;
+constexpr unsigned attribute_index(attributes attr) noexcept {
+    return (attr.log2_alignment - 3U) * 2U + (attr.never_cold ? 1U : 0U);
+}
+constexpr attributes attributes_at(unsigned index) noexcept {
+    return {static_cast<std::uint8_t>(index / 2 + 3), (index & 1U) != 0};
+}
+// The size an object keeps for life, in every class: 0 counts as 1.
+constexpr std::size_t object_size(std::size_t requested, attributes attr) noexcept {
+    return round_up(requested == 0 ? 1 : requested, std::size_t{1} << attr.log2_alignment);
+}
+
+} // namespace obase::heap

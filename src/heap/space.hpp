@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: MIT
+//
+// space: the reserved address ranges of one runtime, and every object in them (the papers' SAMA).
+//
+//   base                                                                      base + (classes+1) ranges
+//   +----------------+----------------+----------------+-- ... --+------------------+
+//   | class 0: NEW   | class 1: HOT   | class 2: COLD  |         | LARGE            |
+//   | slabs, threads | dense, filled by the collector alone      | extents of pages |
+//   +----------------+----------------+----------------+-- ... --+------------------+
+//
+// All ranges have the same power-of-two size, so an address tells its class by a subtraction and a shift.
+// The number of classes is data (2..15); the coldest is the last. No object has a header.
+//
+// What may fail: every allocation may return nullptr (reservation, RLIMIT_AS, overcommit, map count, disk
+// or the tables' own memory used up); nothing is changed then, nothing aborts, failures() counts them.
+//
+// When not to use it: as a general malloc for code that never gives obase a guide; it works, but NEW is
+// laid out for objects that will move on.
+//
+// Example:
+//     std::string why;
+//     space* s = space::create({}, &why);
+//     void* p = s->allocate(64, {});
+//     void* q = s->allocate_dense(hot_class, s->info(p).size, s->info(p).attr);   // collector
+//     ... copy p to q, publish q ...
+//     s->free(p);
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "heap/dense.hpp"
+#include "heap/large.hpp"
+#include "heap/size_class.hpp"
+#include "heap/slab.hpp"
+#include "heap/touched.hpp"
+#include "os/platform.hpp"
+
+namespace obase::heap {
+
+inline constexpr unsigned new_class = 0;
+inline constexpr unsigned hot_class = 1;
+inline constexpr unsigned cold_class = 2; // with 3 classes
+inline constexpr unsigned max_classes = 15;
+
+struct space_options {
+    unsigned classes = 3; // 2..15, LARGE not counted
+    // Bytes of address space per class, rounded up to a power of two >= 1 MiB. 0: the power of two at or
+    // above 4 x RAM, at least 64 GiB and at most 4 TiB, halved until the reservation works, not below
+    // 64 MiB.
+    std::size_t range_bytes = 0;
+    // Fills freed objects with `poison_byte`. Frees are slower.
+    bool poison_freed = false;
+    // Not empty: the coldest class lies in an unnamed file in this directory. Needs 3 classes or more.
+    std::string cold_directory;
+};
+
+inline constexpr unsigned char poison_byte = 0xDB;
+
+class space {
+  public:
+    // nullptr: *why_not (may be null) says in one line what did not work. A cold_directory that cannot
+    // hold the file is such a failure; the caller may try again without it.
+    static space* create(const space_options& options, std::string* why_not) noexcept;
+    // For tests. Precondition: nothing uses the space, now or later; objects in it are gone.
+    static void destroy(space* s) noexcept;
+
+    space(const space&) = delete;
+    space& operator=(const space&) = delete;
+
+    // Any thread, O(1), no locks.
+
+    // In any class or LARGE; true also for addresses where no object is.
+    bool contains(const void* address) const noexcept {
+        return offset_of(address) < total_bytes_;
+    }
+    // Precondition: contains(address). large_class() for LARGE.
+    unsigned class_of(const void* address) const noexcept {
+        return static_cast<unsigned>(offset_of(address) >> shift_);
+    }
+    unsigned classes() const noexcept { return classes_; }
+    unsigned large_class() const noexcept { return classes_; }
+
+    // An object in NEW, or in LARGE when it needs more than max_small_size. Aligned as asked; contents
+    // undefined. Size 0 counts as 1. NEW takes locks only when it needs a new run; LARGE takes one.
+    void* allocate(std::size_t size, attributes attr) noexcept {
+        const std::size_t rounded = object_size(size, attr);
+        if (rounded - 1 >= max_small_size) [[unlikely]] return allocate_large(size, attr);
+        void* const block = slabs_.allocate(rounded, attribute_index(attr));
+        if (block == nullptr) [[unlikely]] failures_.fetch_add_relaxed(1);
+        return block;
+    }
+    // malloc's twin: 16-byte alignment.
+    void* allocate_raw(std::size_t size) noexcept { return allocate(size, attributes{4, false}); }
+
+    // Any class, any thread, the collector too. Null is allowed. Precondition: contains(object).
+    void free(void* object) noexcept {
+        if (offset_of(object) < range_bytes_) [[likely]] {
+            slabs_.free(object);
+        } else {
+            free_elsewhere(object);
+        }
+    }
+    // The size the object was rounded to: see object_info.
+    std::size_t usable_size(const void* object) const noexcept;
+
+    // How many allocations failed so far.
+    std::uint64_t failures() const noexcept { return failures_.load_relaxed(); }
+
+    // The collector thread only, one at a time.
+
+    struct object_info {
+        std::size_t size; // requested size rounded up to max(8, alignment); 0: no object, leave it
+        attributes attr;
+    };
+    // May race with a free of the object: the result is then meaningless but bounded, size <=
+    // max_small_size (unless LARGE) and [object, object+size) readable.
+    object_info info(const void* object) const noexcept;
+
+    // An object in class cls >= 1, right behind the last one. nullptr: no room, disk full, no memory, or
+    // larger than max_small_size.
+    void* allocate_dense(unsigned cls, std::size_t size, attributes attr) noexcept;
+    // After a veto: nobody but the collector has seen the object.
+    void undo_allocate_dense(void* object) noexcept;
+
+    // Whether the object lies in a run that select_evacuation chose. False for NEW and LARGE.
+    bool evacuating(const void* object) const noexcept {
+        const unsigned cls = class_of(object);
+        return cls != new_class && cls < classes_ && dense_[cls - 1].evacuating(object);
+    }
+    // Chooses anew the runs of a class to empty: those whose live bytes are below the fraction of the run,
+    // emptiest first, up to max_bytes of live bytes in all. Returns the live bytes in them. The caller
+    // moves the objects like any others; a run that is empty goes back at the next return_free_memory.
+    std::size_t select_evacuation(unsigned cls, double max_live_fraction,
+                                  std::size_t max_bytes) noexcept;
+    // Gives free memory of all classes back to the system, neighbours together; returns bytes.
+    std::size_t return_free_memory() noexcept;
+
+    // Page accounting of a window. Mark each touched object once.
+    void mark_touched(const void* object, std::size_t size) noexcept;
+    // cls may be large_class().
+    touched touched_in(unsigned cls) const noexcept { return touched_[cls].totals(); }
+    void clear_touched() noexcept;
+    // Whether any object in the 64 KiB run around the address was marked.
+    bool run_touched(const void* address) const noexcept;
+    // fn(char* begin, char* end) for maximal stretches of touched runs, in address order.
+    template <class F>
+    void for_each_touched_run(unsigned cls, F&& fn) const {
+        struct context {
+            F& fn;
+            char* begin;
+        } c{fn, range_begin(cls)};
+        touched_[cls].walk(
+            [](void* p, std::size_t first, std::size_t last) {
+                auto& to = *static_cast<context*>(p);
+                to.fn(to.begin + (first << run_shift), to.begin + (last << run_shift));
+            },
+            &c);
+    }
+
+    // fn(char* begin, char* end): stretches of a class (not LARGE) that hold objects, in address order,
+    // page aligned. Stretches that touch are one.
+    template <class F>
+    void for_each_extent(unsigned cls, F&& fn) const {
+        const auto visit = [](void* p, char* begin, char* end) {
+            (*static_cast<std::remove_reference_t<F>*>(p))(begin, end);
+        };
+        void* const context = const_cast<void*>(static_cast<const void*>(std::addressof(fn)));
+        if (cls == new_class) {
+            slabs_.walk_extents(visit, context);
+        } else {
+            dense_[cls - 1].walk_extents(visit, context);
+        }
+    }
+    // fn(char* object, std::size_t bytes, attributes) for every LARGE object, in address order. The range
+    // is locked meanwhile: fn must not allocate or free LARGE objects.
+    template <class F>
+    void for_each_large(F&& fn) const {
+        large_.walk(
+            [](void* p, char* object, std::size_t bytes, unsigned set) {
+                (*static_cast<std::remove_reference_t<F>*>(p))(object, bytes, attributes_at(set));
+            },
+            const_cast<void*>(static_cast<const void*>(std::addressof(fn))));
+    }
+
+    // The file beneath a class; address p lies at offset p - range_begin(cls). -1: anonymous memory.
+    int backing_fd(unsigned cls) const noexcept {
+        return cls == new_class || cls >= classes_ ? -1 : dense_[cls - 1].backing_fd();
+    }
+
+    // Any thread.
+
+    char* range_begin(unsigned cls) const noexcept {
+        return base_ + (static_cast<std::size_t>(cls) << shift_);
+    }
+    std::size_t range_bytes() const noexcept { return range_bytes_; }
+
+    // A snapshot; each figure is right when nobody allocates or frees meanwhile. For NEW the live bytes
+    // count whole blocks. cls may be large_class().
+    struct class_counters {
+        std::uint64_t live_bytes = 0;
+        std::uint64_t live_objects = 0;
+        std::uint64_t extent_bytes = 0; // memory used by objects, or free and not yet given back
+        std::uint64_t hole_bytes = 0;   // extent_bytes - live_bytes
+        std::uint64_t runs = 0;         // not free
+        std::uint64_t evacuating_runs = 0;
+    };
+    class_counters counters(unsigned cls) const noexcept;
+    // Committed bytes of all side tables.
+    std::uint64_t metadata_bytes() const noexcept;
+
+    // Gives the calling thread's runs to others. Threads need not call it: it runs at their exit.
+    void thread_exit() noexcept { slabs_.thread_exit(); }
+
+    // In this order around fork, in the forking thread; prepare parks nobody: the collector must not be
+    // inside a call of this class.
+    void fork_prepare() noexcept;
+    void fork_parent() noexcept;
+    void fork_child() noexcept;
+
+    // Checks every invariant. Precondition: nobody else uses the space. False: *what (may be null) says
+    // which one is broken.
+    bool validate(std::string* what) const;
+
+  private:
+    space() = default;
+    ~space() = default;
+
+    std::size_t offset_of(const void* address) const noexcept {
+        return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(base_);
+    }
+    void* allocate_large(std::size_t size, attributes attr) noexcept;
+    void free_elsewhere(void* object) noexcept;
+    bool set_up(const space_options& options, std::string* why_not) noexcept;
+
+    char* base_ = nullptr;
+    std::size_t range_bytes_ = 0;
+    std::size_t total_bytes_ = 0;
+    unsigned shift_ = 0;
+    unsigned classes_ = 0;
+    unsigned slot_ = 0;
+    slab_heap slabs_;
+    native::atomic<std::uint64_t> failures_;
+    large_heap large_;
+    dense_heap dense_[max_classes - 1];
+    touched_map touched_[max_classes + 1];
+};
+
+} // namespace obase::heap
