@@ -43,6 +43,8 @@
 //   * Data which is not in an atomic is not watched, except through testing::access() and
 //     tracked_heap (tracked_heap.hpp). Two threads that race on it are found by ThreadSanitizer in
 //     the native run of the same body (native_threads.hpp), not here.
+//   * An atomic's memory may be given back only after the atomic's destructor, or come from a
+//     tracked_heap: a buffered store must have somewhere to go.
 //   * A failure abandons the execution where it stands: no destructors run, nothing is thrown, so
 //     noexcept code may fail too.
 //   * A body must do the same in every execution but for what the schedule changes: no clocks, no
@@ -54,11 +56,13 @@
 // Speed, one core of a 2.x GHz Zen server, -O3: see deterministic_bench.cpp.
 #pragma once
 
+#include <array>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <memory>
 #include <string>
 #include <type_traits>
 
@@ -97,6 +101,7 @@ struct exploration {
     std::uint64_t first_seed = 1;     // OBASE_TEST_SEED overrides it
     std::uint64_t max_steps = 50'000; // of one execution; more is a failure
     std::string replay{};             // a result's `replay`: run that schedule only
+    unsigned native_rounds = 200;     // native_threads.hpp
 };
 
 struct result {
@@ -137,7 +142,7 @@ constexpr unsigned max_threads = 32;
 // Steps of this execution so far: a logical clock for histories.
 std::uint64_t now();
 
-// A line of the caller's own in the trace.
+// A line of the caller's own in the trace. `text` is a literal.
 void note(const char* text, std::uint64_t value = 0);
 
 // Names memory in reports.
@@ -227,8 +232,12 @@ template <class T> class deterministic_atomic {
 
   public:
     constexpr deterministic_atomic() noexcept : deterministic_atomic(T{}) {}
-    constexpr explicit deterministic_atomic(T value) noexcept : value_(value) {
-        if (!std::is_constant_evaluated()) {
+    // In a running thread the first value goes through the store buffer like any other store, so
+    // value_ must not be written here.
+    constexpr explicit deterministic_atomic(T value) noexcept {
+        if (std::is_constant_evaluated()) {
+            std::construct_at(&value_, value);
+        } else {
             detail::initialize(&value_, sizeof(T), to_bits(value));
         }
     }
@@ -284,9 +293,9 @@ template <class T> class deterministic_atomic {
         return bits;
     }
     static T from_bits(std::uint64_t bits) noexcept {
-        T value;
-        std::memcpy(&value, &bits, sizeof(T));
-        return value;
+        std::array<char, sizeof(T)> bytes;
+        std::memcpy(bytes.data(), &bits, sizeof(T));
+        return std::bit_cast<T>(bytes);
     }
     T load(op o) const noexcept { return from_bits(detail::load(o, &value_, sizeof(T))); }
     void store(op o, T value) noexcept { detail::store(o, &value_, sizeof(T), to_bits(value)); }
@@ -307,7 +316,9 @@ template <class T> class deterministic_atomic {
         return done;
     }
 
-    T value_;
+    union {
+        T value_;
+    };
 };
 
 static_assert(sizeof(deterministic_atomic<unsigned long>) == sizeof(unsigned long));

@@ -80,6 +80,12 @@ thread_local fiber* departing = nullptr;
 
 } // namespace
 
+#ifdef OBASE_TESTING_ASAN
+const bool fiber::keep_abandoned = true;
+#else
+const bool fiber::keep_abandoned = false;
+#endif
+
 fiber::fiber(kind k) : kind_(k) {
     if (kind_ == kind::host) {
         idle_ = false;

@@ -39,6 +39,10 @@ class fiber {
     // True if the last work assigned has ended (or none was ever assigned).
     bool idle() const { return idle_; }
 
+    // True where a leak checker looks through stacks: an abandoned one must then be kept, since it
+    // is all that refers to what its work had allocated.
+    static const bool keep_abandoned;
+
     // Leaves `from`, which must be the running fiber, and continues `to`.
     static void switch_to(fiber& from, fiber& to);
 
@@ -64,8 +68,8 @@ class fiber {
     };
     exception_record exceptions_;
 
-    void* sanitizer_stack_ = nullptr; // AddressSanitizer's fake stack
-    void* sanitizer_fiber_ = nullptr; // ThreadSanitizer's fiber
+    [[maybe_unused]] void* sanitizer_stack_ = nullptr; // AddressSanitizer's fake stack
+    [[maybe_unused]] void* sanitizer_fiber_ = nullptr; // ThreadSanitizer's fiber
 };
 
 } // namespace obase::testing
