@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// One guide in every state of its word, for the gdb printer's test. The words are written from the
-// outside, as bytes: no runtime runs here, so nothing changes them before gdb looks.
+// A guide or owner in every state of its word, for the gdb printers' test. The words are written
+// from the outside, as bytes: no runtime runs here, so nothing changes them before gdb looks.
 #include <obase/guide.hpp>
+#include <obase/owner.hpp>
+#include <obase/plain.hpp>
 #include <obase/word/arming.hpp>
 
 #include <cstddef>
@@ -18,35 +20,48 @@ struct entry {
 namespace {
 
 using words = obase::word::arming;
-using entry_guide = obase::guide<entry>;
 
-static_assert(sizeof(entry_guide) == sizeof(obase::word::bits));
+// Room for a View (a guide or an owner) that holds a word but was never constructed, and so is
+// never destroyed: a destructor would free an object that is no heap's.
+template <class View>
+class place {
+    static_assert(sizeof(View) == sizeof(obase::word::bits));
 
-struct place {
-    alignas(entry_guide) std::byte bytes[sizeof(entry_guide)];
+  public:
+    explicit place(obase::word::bits word) { std::memcpy(bytes_, &word, sizeof word); }
+    View& view() { return *std::launder(reinterpret_cast<View*>(bytes_)); }
 
-    explicit place(std::uint64_t word) { std::memcpy(bytes, &word, sizeof word); }
-    // Never constructed, so never destroyed: a destructor would free an object that is no heap's.
-    entry_guide& guide() { return *std::launder(reinterpret_cast<entry_guide*>(bytes)); }
+  private:
+    alignas(View) std::byte bytes_[sizeof(View)];
 };
 
-void stop_here(const void*) {}
+void stop_here() {}
 
 } // namespace
 
 int main() {
     entry object{7, 49};
     const auto address = reinterpret_cast<std::uintptr_t>(&object);
-    place places[] = {place(0), place(address), place(words::make_armed(address, 12)),
-                      place(words::make_born(address)), place(words::make_armed(0x10, 3))};
-    entry_guide& null = places[0].guide();
-    entry_guide& plain = places[1].guide();
-    entry_guide& armed = places[2].guide();
-    entry_guide& born = places[3].guide();
-    entry_guide& unreadable = places[4].guide();
-    for (const void* guide : {static_cast<const void*>(&null), static_cast<const void*>(&plain),
-                              static_cast<const void*>(&armed), static_cast<const void*>(&born),
-                              static_cast<const void*>(&unreadable)})
-        stop_here(guide);
+
+    using guide = obase::guide<entry>;
+    place<guide> places[] = {
+        place<guide>(0),
+        place<guide>(address),
+        place<guide>(words::make_armed(address, 12)),
+        place<guide>(words::make_born(address)),
+        place<guide>(words::make_armed(0x10, 3)),
+    };
+    [[maybe_unused]] guide& null = places[0].view();
+    [[maybe_unused]] guide& plain = places[1].view();
+    [[maybe_unused]] guide& armed = places[2].view();
+    [[maybe_unused]] guide& born = places[3].view();
+    [[maybe_unused]] guide& unreadable = places[4].view();
+
+    place<obase::owner<entry>> owned(words::make_born(address));
+    [[maybe_unused]] obase::owner<entry>& owner = owned.view();
+    place<obase::guide<entry, obase::plain>> unmanaged(address);
+    [[maybe_unused]] obase::guide<entry, obase::plain>& pointer = unmanaged.view();
+
+    stop_here();
     return 0;
 }

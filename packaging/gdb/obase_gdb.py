@@ -9,6 +9,8 @@ The state is read from the word as include/obase/word draws it; a printer that c
 dereference is an access) would change what is being debugged. `print/r` shows the raw word.
 """
 
+import re
+
 import gdb
 import gdb.printing
 
@@ -34,8 +36,13 @@ def word_of(value):
     return int(value.cast(gdb.lookup_type("unsigned long"))) & (1 << 64) - 1
 
 
-def describe(word):
-    """(state in words, address) of an arming word."""
+def describe_plain(word):
+    """(text, address) of a word of the protocol `plain`: an ordinary pointer."""
+    return (f"{word:#x}" if word else "null"), word
+
+
+def describe_arming(word):
+    """(text, address) of a word of the protocol `arming`."""
     address = word & ADDRESS_MASK
     if word == 0:
         return "null", 0
@@ -51,11 +58,27 @@ def describe(word):
     return (f"{state}, at {address:#x}" if address else f"{state}, null"), address
 
 
+DESCRIBE = {"obase::arming": describe_arming, "obase::plain": describe_plain}
+
+
+def describer_of(kind):
+    """By the last template argument. From the type's name: clang describes a protocol's class only
+    in programs that use more of it than its name."""
+    name = kind.strip_typedefs().unqualified().name
+    found = re.search(r",\s*(obase::\w+)\s*>$", name)
+    protocol = found.group(1) if found else "obase::arming"
+    if protocol not in DESCRIBE:
+        raise ValueError(f"protocol {protocol}")
+    return DESCRIBE[protocol]
+
+
 class WordPrinter:
     def __init__(self, value):
+        if value.type.strip_typedefs().code in (gdb.TYPE_CODE_REF, gdb.TYPE_CODE_RVALUE_REF):
+            value = value.referenced_value()
         self.value = value
         try:
-            self.text, self.address = describe(word_of(value))
+            self.text, self.address = describer_of(value.type)(word_of(value))
         except (ValueError, gdb.error) as problem:
             self.text, self.address = f"not understood: {problem}", 0
 
