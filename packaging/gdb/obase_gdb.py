@@ -28,6 +28,8 @@ def word_of(value):
         # Static members have no bitpos; empty bases have size zero worth of members.
         fields = [field for field in kind.fields()
                   if hasattr(field, "bitpos") and (not field.is_base_class or field.type.fields())]
+        if not fields:
+            raise ValueError(f"no debug information for {kind}")
         if len(fields) != 1:
             raise ValueError(f"{kind} is not one word")
         return word_of(value[fields[0]])
