@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+//
+// obase::allocation: how an object wants to be placed. Passed to make_guide_with() and to the
+// protocols' allocate().
+//
+//     auto o = obase::make_guide_with<header>({.never_cold = true}, args...);
+#pragma once
+
+#include <cstddef>
+
+namespace obase {
+
+struct allocation {
+    // Bytes after the object itself, for a type that ends in a variable-sized part. Any size.
+    std::size_t extra_bytes = 0;
+    // Power of two, 1 to 4096; raised to the type's own alignment where that is larger.
+    std::size_t alignment = 1;
+    // The object stays out of the COLD class however long it is not touched.
+    bool never_cold = false;
+};
+
+} // namespace obase

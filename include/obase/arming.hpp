@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+//
+// obase::arming: the default protocol of guides, as a policy class.
+//
+// What it is: the set of operations that guide, owner, scope, pin and retire are written with. There
+// are three of the same shape: `plain` (ordinary pointers, nothing moves), `arming` (this one) and
+// `atc` (the papers' protocol). A data structure that takes the protocol as a template parameter is
+// therefore one source for all three.
+//
+//     template <class Protocol> struct node { obase::guide<obase::bytes, Protocol> key; };
+//
+// When not to use it: directly, unless you write a container whose slots are not guides. All
+// functions but dereference() and the scope are calls into the library.
+//
+// The argument why any of this is safe is docs/protocol.md; the transitions are obase/word/arming.hpp.
+#pragma once
+
+#include <obase/allocation.hpp>
+#include <obase/export.hpp>
+#include <obase/mobility/scope_slot.hpp>
+#include <obase/word/arming.hpp>
+#include <obase/word/atomic.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace obase {
+
+class runtime;
+
+struct OBASE_EXPORT arming {
+    using slot = word::native_atomic<word::bits>;
+    using layout = word::arming;
+    static constexpr const char* name = "arming";
+    // Objects have to be movable byte by byte (R15).
+    static constexpr bool moves_objects = true;
+
+    // A thread's announcement; the library owns it.
+    using record = mobility::scope_slot<word::native_atomic<mobility::epoch_number>>;
+    struct thread_context {
+        record* slot = nullptr;
+        const word::native_atomic<mobility::epoch_number>* epoch = nullptr;
+    };
+
+    // The dynamic extent of one operation; see obase/scope.hpp.
+    class scope {
+      public:
+        scope() noexcept : slot_(here()), outer_(mobility::enter_scope(*slot_, *context_.epoch)) {}
+        ~scope() {
+            if (outer_ == 0 && slot_->exit_work) [[unlikely]]
+                end_scope_with_work(*slot_);
+            else
+                mobility::exit_scope(*slot_, outer_);
+        }
+        scope(const scope&) = delete;
+        scope& operator=(const scope&) = delete;
+
+      private:
+        record* slot_;
+        mobility::epoch_number outer_;
+    };
+
+    // The address of the slot's object, null if there is none; an access. In a scope; the address is
+    // good until the outermost scope ends (O1). Cost: one load and one predictable test when the
+    // object was touched in this window, else a compare-exchange.
+    static void* dereference(slot& s) noexcept {
+        const word::bits seen = s.load_acquire(); // pairs with word::publish() and word::replace()
+        if (layout::is_plain(seen)) [[likely]]
+            return reinterpret_cast<void*>(seen);
+        return first_touch(s);
+    }
+
+    // The same address for comparison only: no access, no scope, and it may be stale at once.
+    static const void* peek(const slot& s) noexcept {
+        return reinterpret_cast<const void*>(layout::address(s.load_acquire()));
+    }
+
+    // The word of a new owner's object: nobody has touched it yet.
+    static word::bits newborn(void* object) noexcept {
+        return object == nullptr ? 0 : layout::make_born(reinterpret_cast<word::bits>(object));
+    }
+    static void* address(word::bits word) noexcept {
+        return reinterpret_cast<void*>(layout::address(word));
+    }
+
+    // Makes `s` a slot: stores the word, then tells SODA (R10). Cost: an atomic read-modify-write.
+    static void construct(slot& s, word::bits word) noexcept;
+    // Ends the slot; afterwards the collector never touches its memory again (R10, O3). Returns the
+    // address of the object, which the caller now owns.
+    static void* destroy(slot& s) noexcept;
+    // Ends all slots in [begin, end) without looking at them, for memory that is dropped in bulk.
+    // Their objects are not freed.
+    static void forget_range(void* begin, void* end) noexcept;
+
+    // Replaces the slot's word in one exchange and returns the old address, now the caller's (R12).
+    static void* exchange(slot& s, word::bits word) noexcept;
+    // If the slot's address is `expected`, replaces the word. Otherwise `expected` becomes the
+    // current address, which has then been accessed. In a scope.
+    static bool compare_exchange(slot& s, void*& expected, word::bits word) noexcept;
+
+    // Memory for an object in NEW, or LARGE above 16 KiB; from malloc when the heaps have no room (such
+    // an object never moves); null when there is none at all. Any thread.
+    static void* allocate(std::size_t bytes, const allocation& how) noexcept;
+    static void deallocate(void* object) noexcept;
+    static std::size_t usable_size(const void* object) noexcept;
+
+    // A pin on an address obtained in this scope; null when there is no memory for it (R9).
+    using pin_entry = word::native_atomic<std::uint64_t>;
+    static pin_entry* pin(void* object) noexcept;
+    static void unpin(pin_entry* entry) noexcept { entry->store_release(0); }
+
+    // Calls destroy(object) when no scope that is open now and no pin can hold the address.
+    static void retire(void* object, void (*destroy)(void*) noexcept, std::size_t bytes) noexcept;
+
+    // Whether the calling thread is in a scope.
+    static bool in_scope() noexcept {
+        return context_.slot != nullptr && context_.slot->epoch.load_relaxed() != 0;
+    }
+
+    // The collector and heaps of this protocol.
+    static runtime& runtime_of() noexcept;
+
+    // Enter and leave by hand, for C and for the compiler's hooks: leave(enter()).
+    static mobility::epoch_number enter() noexcept {
+        record* self = here();
+        return mobility::enter_scope(*self, *context_.epoch);
+    }
+    static void leave(mobility::epoch_number outer) noexcept {
+        if (outer == 0 && context_.slot->exit_work) [[unlikely]]
+            end_scope_with_work(*context_.slot);
+        else
+            mobility::exit_scope(*context_.slot, outer);
+    }
+
+  private:
+    static record* here() noexcept {
+        record* self = context_.slot;
+        return self != nullptr ? self : attach_thread();
+    }
+    static record* attach_thread() noexcept;
+    static void end_scope_with_work(record& self) noexcept;
+    static void* first_touch(slot& s) noexcept;
+
+    // Null pointers: a thread that has not used obase yet.
+    static OBASE_TLS constinit thread_local thread_context context_;
+};
+
+} // namespace obase

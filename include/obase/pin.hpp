@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: MIT
+//
+// obase::pin<T>: keeps one object where it is, beyond the scope in which its address was obtained.
+//
+//     obase::pin<page> p;
+//     {
+//         obase::scope s;
+//         p = obase::pin<page>(table[i]);
+//     }
+//     submit_read(fd, p->bytes);          // the kernel may write here until p goes
+//
+// A pin may be moved to another thread and ends where it ends. It also keeps a *retired* object from
+// being destroyed. It does not keep guide::reset() or a guide's destructor from freeing the object:
+// as with std::unique_ptr, that is the owner's business.
+//
+// When not to use it: inside one operation, where a scope is enough and cheaper; for many objects at
+// once: the mover looks through all pins of all threads in every round.
+//
+// Cost: a search for a free entry of the thread (31 in the first chunk), a store; releasing, a store.
+#pragma once
+
+#include <obase/arming.hpp>
+#include <obase/guide.hpp>
+
+#include <new>
+#include <utility>
+
+namespace obase {
+
+template <class T, class Protocol = arming>
+class pin {
+  public:
+    pin() noexcept = default;
+    // In a scope. Throws std::bad_alloc if there is no memory for one more pin. Null pins nothing.
+    explicit pin(const guide<T, Protocol>& target) : pin(target.get()) {}
+    // `object`: an address from a guide, obtained in the scope that is open now.
+    explicit pin(T* object) : object_(object) {
+        if (object_ == nullptr) return;
+        entry_ = Protocol::pin(object_);
+        if (entry_ == nullptr) throw std::bad_alloc();
+    }
+    pin(pin&& other) noexcept
+        : object_(std::exchange(other.object_, nullptr)),
+          entry_(std::exchange(other.entry_, nullptr)) {}
+    pin& operator=(pin&& other) noexcept {
+        if (this != &other) {
+            reset();
+            object_ = std::exchange(other.object_, nullptr);
+            entry_ = std::exchange(other.entry_, nullptr);
+        }
+        return *this;
+    }
+    ~pin() { reset(); }
+
+    T* get() const noexcept { return object_; }
+    T* operator->() const noexcept { return object_; }
+    T& operator*() const noexcept { return *object_; }
+    explicit operator bool() const noexcept { return object_ != nullptr; }
+
+    void reset() noexcept {
+        if (entry_ != nullptr) Protocol::unpin(std::exchange(entry_, nullptr));
+        object_ = nullptr;
+    }
+
+  private:
+    T* object_ = nullptr;
+    typename Protocol::pin_entry* entry_ = nullptr;
+};
+
+template <class T, class Protocol>
+pin(const guide<T, Protocol>&) -> pin<T, Protocol>;
+
+} // namespace obase

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: MIT
+//
+// obase::is_relocatable<T>: may a T be moved by copying its bytes and forgetting the source (R15)?
+//
+// What it is: the trait that make_guide checks at compile time. True for trivially copyable types and
+// for those listed below; false for everything else, until its author says otherwise:
+//
+//     struct node { obase::guide<obase::bytes> key; std::atomic<int> hits; };
+//     template <> struct obase::is_relocatable<node> : std::true_type {};
+//
+// When not to opt in: the type points into itself (libstdc++'s std::string, std::list, std::map),
+// holds a mutex across scopes, or its address is known to somebody else: a hash table keyed by
+// address, an intrusive list, the kernel. Under ThreadSanitizer a std::mutex is such a type too.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace obase {
+
+template <class T>
+struct is_relocatable : std::bool_constant<std::is_trivially_copyable_v<T>> {};
+
+template <class T>
+struct is_relocatable<const T> : is_relocatable<T> {};
+
+// An atomic is its value; nobody may be inside one of its operations while the object moves, and
+// whoever could be is in a scope.
+template <class T>
+struct is_relocatable<std::atomic<T>> : is_relocatable<T> {};
+
+template <class T>
+struct is_relocatable<std::unique_ptr<T>> : std::true_type {};
+template <class T>
+struct is_relocatable<std::shared_ptr<T>> : std::true_type {};
+template <class T>
+struct is_relocatable<std::weak_ptr<T>> : std::true_type {};
+// libstdc++: three pointers to storage outside of the object.
+template <class T>
+struct is_relocatable<std::vector<T>> : std::true_type {};
+template <class T>
+struct is_relocatable<std::optional<T>> : is_relocatable<T> {};
+template <class A, class B>
+struct is_relocatable<std::pair<A, B>>
+    : std::bool_constant<is_relocatable<A>::value && is_relocatable<B>::value> {};
+template <class... T>
+struct is_relocatable<std::tuple<T...>> : std::bool_constant<(is_relocatable<T>::value && ...)> {};
+template <class T, std::size_t N>
+struct is_relocatable<std::array<T, N>> : is_relocatable<T> {};
+template <class T, std::size_t N>
+struct is_relocatable<T[N]> : is_relocatable<T> {};
+
+template <class T>
+inline constexpr bool is_relocatable_v = is_relocatable<T>::value;
+
+} // namespace obase

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+//
+// obase::runtime: the collector and its heaps, one per protocol and process.
+//
+// What it is: starts by itself with the first managed object, configured by OBASE_* variables. A program
+// may configure it before that, switch its mode while it runs, force a collection, and read statistics.
+//
+//     obase::options settings = obase::options::from_environment();
+//     settings.window_seconds = 10;
+//     obase::runtime::get().configure(settings);
+//     ...
+//     obase::runtime::get().set_mode(obase::run_mode::hint);
+//     std::puts(obase::runtime::get().statistics().to_text().c_str());
+//
+// When not to use it: guides need no call of it.
+//
+// Threads: all functions by any thread.
+#pragma once
+
+#include <obase/export.hpp>
+#include <obase/options.hpp>
+#include <obase/statistics.hpp>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace obase {
+
+enum class collect_result {
+    done,        // a whole window: every slot scanned, every candidate tried
+    in_scope,    // the caller is inside a scope, which the collector would wait for (R14)
+    not_running, // there is no collector thread: the mode is off, stop() was called, or no thread could be had
+    abandoned,   // a scope stayed open too long, or membarrier failed: scanned, but not all was moved
+};
+
+class OBASE_EXPORT runtime {
+  public:
+    // The runtime of the arming protocol, which is the default.
+    static runtime& get() noexcept;
+    // The runtime of `Protocol` (obase::arming or obase::atc).
+    template <class Protocol>
+    static runtime& of() noexcept {
+        return Protocol::runtime_of();
+    }
+
+    // Sets the options. Returns "" or why not: a value out of range, or an option of the heaps
+    // (heap_reserve, cold_backing, poison_freed, history_windows) after the first object was made.
+    [[nodiscard]] virtual std::string configure(const options& settings) = 0;
+    virtual options settings() const = 0;
+
+    // Starts the collector thread; configures from the environment if nobody has. Happens by itself
+    // with the first object. Returns "" or why there is no migration.
+    virtual std::string start() noexcept = 0;
+    // Ends the collector thread; objects stay where they are and usable. start() may follow.
+    virtual void stop() noexcept = 0;
+
+    // Live. observe tracks and reports what moving would save; hint also advises the kernel.
+    virtual void set_mode(run_mode mode) noexcept = 0;
+    virtual run_mode mode() const noexcept = 0;
+
+    // Runs one window now, unthrottled, and waits for its end.
+    virtual collect_result collect_now() noexcept = 0;
+    // Frees what was retired, as far as no scope or pin holds it. Returns how many objects.
+    virtual std::uint64_t reclaim_now() noexcept = 0;
+
+    // Of the last window that ended; see docs/statistics.md.
+    virtual obase::statistics statistics() const = 0;
+    virtual std::vector<window_record> history() const = 0;
+
+    // What cannot work here, in plain words; empty when all is well.
+    virtual std::vector<std::string> self_check() const = 0;
+
+    // Forks in this process are safe at any time. In the child there is no collector until start().
+
+  protected:
+    runtime() = default;
+    ~runtime() = default;
+    runtime(const runtime&) = delete;
+    runtime& operator=(const runtime&) = delete;
+};
+
+} // namespace obase
