@@ -84,7 +84,6 @@ class large_heap {
     std::size_t frontier_ = 0; // pages [0, frontier_) are committed and in extents
     std::uint64_t live_bytes_ = 0;
     std::uint64_t live_objects_ = 0;
-    std::uint64_t resident_pages_ = 0; // pages used, or free and dirty
 };
 
 } // namespace obase::heap

@@ -212,6 +212,7 @@ class slab_heap {
     void hand_back(thread_heap& heap) noexcept;
     void hand_back_run(slab_run& run, std::uint32_t owner) noexcept;
     void recount_after_fork(slab_run& run) noexcept;
+    void rebuild_stacks_after_fork() noexcept;
     void scavenge_partial() noexcept;
 
     char* base_ = nullptr;

@@ -33,6 +33,7 @@
 
 #include "heap/dense.hpp"
 #include "heap/large.hpp"
+#include "heap/poison.hpp"
 #include "heap/size_class.hpp"
 #include "heap/slab.hpp"
 #include "heap/touched.hpp"
@@ -56,8 +57,6 @@ struct space_options {
     // Not empty: the coldest class lies in an unnamed file in this directory. Needs 3 classes or more.
     std::string cold_directory;
 };
-
-inline constexpr unsigned char poison_byte = 0xDB;
 
 class space {
   public:

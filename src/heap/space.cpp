@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: MIT
+#include "heap/space.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <mutex>
+#include <new>
+
+#include "os/memory.hpp"
+#include "os/process.hpp"
+
+namespace obase::heap {
+namespace {
+
+constexpr std::size_t mib = 1U << 20;
+constexpr std::size_t gib = std::size_t{1} << 30;
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr bool sanitized = true;
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer) ||                         \
+    __has_feature(memory_sanitizer)
+constexpr bool sanitized = true;
+#else
+constexpr bool sanitized = false;
+#endif
+#else
+constexpr bool sanitized = false;
+#endif
+
+// The base lies on a multiple of what any layer above keys its tables by (SODA: 16 MiB per leaf).
+constexpr std::size_t base_alignment = 64 * mib;
+
+std::size_t automatic_range() noexcept {
+    // Sanitizers keep a shadow of everything mapped, and confine where it may lie.
+    if (sanitized) return 4 * gib;
+    os::machine here;
+    os::read_machine(&here);
+    return std::clamp<std::size_t>(std::bit_ceil(here.ram_bytes * 4), 64 * gib, 4096 * gib);
+}
+
+void say(std::string* why_not, const char* text) noexcept {
+    if (why_not == nullptr) return;
+    try {
+        *why_not = text;
+    } catch (const std::bad_alloc&) {
+        why_not->clear();
+    }
+}
+
+std::mutex slots_lock;
+bool slot_taken[max_spaces];
+
+int take_slot() noexcept {
+    const std::lock_guard hold(slots_lock);
+    for (unsigned i = 0; i < max_spaces; ++i) {
+        if (!slot_taken[i]) {
+            slot_taken[i] = true;
+            return static_cast<int>(i);
+        }
+    }
+    return -1;
+}
+
+void leave_slot(unsigned slot) noexcept {
+    const std::lock_guard hold(slots_lock);
+    slot_taken[slot] = false;
+}
+
+constexpr std::size_t space_bytes = round_up(sizeof(space), os::page_size);
+
+} // namespace
+
+space* space::create(const space_options& options, std::string* why_not) noexcept {
+    if (options.classes < 2 || options.classes > max_classes) {
+        say(why_not, "the number of classes must be 2 to 15");
+        return nullptr;
+    }
+    if (!options.cold_directory.empty() && options.classes < 3) {
+        say(why_not, "a cold directory needs at least 3 classes");
+        return nullptr;
+    }
+    void* const memory = os::reserve(space_bytes, os::page_size);
+    if (memory == nullptr || os::commit(memory, space_bytes) != 0) {
+        if (memory != nullptr) os::release(memory, space_bytes);
+        say(why_not, "no memory for the space itself");
+        return nullptr;
+    }
+    const int slot = take_slot();
+    if (slot < 0) {
+        os::release(memory, space_bytes);
+        say(why_not, "too many spaces in this process");
+        return nullptr;
+    }
+    space* const made = new (memory) space;
+    made->slot_ = static_cast<unsigned>(slot);
+    if (!made->set_up(options, why_not)) {
+        destroy(made);
+        return nullptr;
+    }
+    return made;
+}
+
+bool space::set_up(const space_options& options, std::string* why_not) noexcept {
+    classes_ = options.classes;
+    const bool automatic = options.range_bytes == 0;
+    std::size_t range =
+        automatic ? automatic_range() : std::bit_ceil(std::max(options.range_bytes, mib));
+    const std::size_t floor = automatic ? 64 * mib : range;
+    // The side tables need address space too, at most an eighth of the ranges: ask for room for both, so
+    // that a limit is met here and not half way through the tables.
+    for (; base_ == nullptr; range /= 2) {
+        if (range < floor) {
+            say(why_not, "no address space for the heap (RLIMIT_AS, or vm.max_map_count)");
+            return false;
+        }
+        const std::size_t ranges = range * (classes_ + 1);
+        void* const probe = os::reserve(ranges + ranges / 8, base_alignment);
+        if (probe == nullptr) continue;
+        os::release(static_cast<char*>(probe) + ranges, ranges / 8);
+        base_ = static_cast<char*>(probe);
+        range_bytes_ = range;
+        total_bytes_ = ranges;
+    }
+    shift_ = static_cast<unsigned>(std::countr_zero(range_bytes_));
+    bool ok = slabs_.create(base_, range_bytes_, slot_, options.poison_freed) &&
+              large_.create(range_begin(classes_), range_bytes_, options.poison_freed);
+    for (unsigned i = 0; i <= classes_; ++i) ok = ok && touched_[i].create(range_bytes_);
+    if (!ok) {
+        say(why_not, "no address space for the side tables (RLIMIT_AS, or vm.max_map_count)");
+        return false;
+    }
+    for (unsigned cls = 1; cls < classes_; ++cls) {
+        const bool in_file = cls == classes_ - 1 && !options.cold_directory.empty();
+        const char* what = "";
+        const int error =
+            dense_[cls - 1].create(range_begin(cls), range_bytes_,
+                                   in_file ? options.cold_directory.c_str() : nullptr,
+                                   options.poison_freed, &what);
+        if (error == 0) continue;
+        if (why_not != nullptr) {
+            try {
+                *why_not = std::string(in_file ? "cold directory " + options.cold_directory + ": "
+                                               : "") +
+                           what + ": " + std::strerror(error);
+            } catch (const std::bad_alloc&) {
+                why_not->clear();
+            }
+        }
+        return false;
+    }
+    return true;
+}
+
+void space::destroy(space* s) noexcept {
+    if (s == nullptr) return;
+    s->slabs_.destroy();
+    s->large_.destroy();
+    for (dense_heap& dense : s->dense_) dense.destroy();
+    for (touched_map& map : s->touched_) map.destroy();
+    if (s->base_ != nullptr) os::release(s->base_, s->total_bytes_);
+    const unsigned slot = s->slot_;
+    s->~space();
+    os::release(s, space_bytes);
+    leave_slot(slot);
+}
+
+void* space::allocate_large(std::size_t size, attributes attr) noexcept {
+    const std::size_t rounded = object_size(size, attr);
+    // A size near the end of the address space wraps when it is rounded.
+    void* const object =
+        rounded < size ? nullptr : large_.allocate(rounded, attribute_index(attr));
+    if (object == nullptr) failures_.fetch_add_relaxed(1);
+    return object;
+}
+
+void space::free_elsewhere(void* object) noexcept {
+    if (object == nullptr) return;
+    native::check(contains(object), "free of an address that is not in the space");
+    const unsigned cls = class_of(object);
+    if (cls == classes_) {
+        large_.free(object);
+    } else {
+        dense_[cls - 1].free(object);
+    }
+}
+
+std::size_t space::usable_size(const void* object) const noexcept {
+    const unsigned cls = class_of(object);
+    if (cls == new_class) return slabs_.size_of(object);
+    return cls == classes_ ? large_.size_of(object) : dense_[cls - 1].size_of(object);
+}
+
+space::object_info space::info(const void* object) const noexcept {
+    const unsigned cls = class_of(object);
+    if (cls == new_class) {
+        const std::size_t size = slabs_.size_of_racy(object);
+        return size == 0 ? object_info{0, {}}
+                         : object_info{size, attributes_at(slabs_.set_of(object))};
+    }
+    if (cls == classes_) {
+        return {large_.size_of(object), attributes_at(large_.set_of(object))};
+    }
+    const dense_heap& dense = dense_[cls - 1];
+    const std::size_t size = dense.size_of_racy(object);
+    return size == 0 || size > max_small_size
+               ? object_info{0, {}}
+               : object_info{size, attributes_at(dense.set_of(object))};
+}
+
+void* space::allocate_dense(unsigned cls, std::size_t size, attributes attr) noexcept {
+    const std::size_t rounded = object_size(size, attr);
+    void* const object = dense_[cls - 1].allocate(rounded, attribute_index(attr));
+    if (object == nullptr) failures_.fetch_add_relaxed(1);
+    return object;
+}
+
+void space::undo_allocate_dense(void* object) noexcept { dense_[class_of(object) - 1].undo(object); }
+
+std::size_t space::select_evacuation(unsigned cls, double max_live_fraction,
+                                     std::size_t max_bytes) noexcept {
+    if (cls == new_class || cls >= classes_) return 0;
+    return dense_[cls - 1].select_evacuation(max_live_fraction, max_bytes);
+}
+
+std::size_t space::return_free_memory() noexcept {
+    std::size_t bytes = slabs_.return_free_memory() + large_.return_free_memory();
+    for (unsigned cls = 1; cls < classes_; ++cls) bytes += dense_[cls - 1].return_free_memory();
+    return bytes;
+}
+
+void space::mark_touched(const void* object, std::size_t size) noexcept {
+    const std::size_t offset = offset_of(object);
+    touched_[offset >> shift_].mark(offset & (range_bytes_ - 1), size);
+}
+
+void space::clear_touched() noexcept {
+    for (unsigned i = 0; i <= classes_; ++i) touched_[i].clear();
+}
+
+bool space::run_touched(const void* address) const noexcept {
+    const std::size_t offset = offset_of(address);
+    return touched_[offset >> shift_].run_touched(offset & (range_bytes_ - 1));
+}
+
+space::class_counters space::counters(unsigned cls) const noexcept {
+    class_counters out;
+    if (cls == new_class) {
+        const slab_counters c = slabs_.counters();
+        out.live_bytes = c.live_bytes;
+        out.live_objects = c.live_objects;
+        out.extent_bytes = c.extent_bytes;
+        out.runs = c.runs;
+    } else if (cls == classes_) {
+        const large_counters c = large_.counters();
+        out.live_bytes = c.live_bytes;
+        out.live_objects = c.live_objects;
+        out.extent_bytes = c.extent_bytes;
+    } else {
+        const dense_counters c = dense_[cls - 1].counters();
+        out.live_bytes = c.live_bytes;
+        out.live_objects = c.live_objects;
+        out.extent_bytes = c.extent_bytes;
+        out.runs = c.runs;
+        out.evacuating_runs = c.evacuating_runs;
+    }
+    out.hole_bytes = out.extent_bytes > out.live_bytes ? out.extent_bytes - out.live_bytes : 0;
+    return out;
+}
+
+std::uint64_t space::metadata_bytes() const noexcept {
+    std::uint64_t bytes = space_bytes + slabs_.metadata_bytes() + large_.metadata_bytes();
+    for (unsigned cls = 1; cls < classes_; ++cls) bytes += dense_[cls - 1].metadata_bytes();
+    for (unsigned i = 0; i <= classes_; ++i) bytes += touched_[i].metadata_bytes();
+    return bytes;
+}
+
+void space::fork_prepare() noexcept {
+    slabs_.fork_prepare();
+    large_.fork_prepare();
+    for (unsigned cls = 1; cls < classes_; ++cls) dense_[cls - 1].fork_prepare();
+}
+
+void space::fork_parent() noexcept {
+    for (unsigned cls = 1; cls < classes_; ++cls) dense_[cls - 1].fork_parent();
+    large_.fork_done();
+    slabs_.fork_parent();
+}
+
+void space::fork_child() noexcept {
+    for (unsigned cls = 1; cls < classes_; ++cls) dense_[cls - 1].fork_child();
+    large_.fork_done();
+    slabs_.fork_child();
+}
+
+bool space::validate(std::string* what) const {
+    const char* broken = slabs_.validate();
+    if (broken == nullptr) broken = large_.validate();
+    for (unsigned cls = 1; broken == nullptr && cls < classes_; ++cls) {
+        broken = dense_[cls - 1].validate();
+    }
+    if (broken != nullptr && what != nullptr) *what = broken;
+    return broken == nullptr;
+}
+
+} // namespace obase::heap
