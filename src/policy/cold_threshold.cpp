@@ -53,14 +53,18 @@ unsigned cold_threshold_controller::lowered() const noexcept {
 directives cold_threshold_controller::end_of_window(const window_facts& facts) noexcept {
     const double rate = promotion_rate(facts, settings_.minute_seconds);
     current_.promotion_rate = rate;
-    if (facts.cold_live_bytes == 0) return current_; // says nothing about COLD
+    const bool cold_holds_objects = facts.cold_live_bytes != 0;
+    cold_was_used_ = cold_was_used_ || cold_holds_objects;
+    if (!cold_was_used_) return current_;
 
-    const bool adapting = settings_.rule != controller_kind::fixed;
+    if (settings_.rule != controller_kind::fixed) {
+        if (rate > settings_.target) current_.cold_threshold = raised();
+        if (rate < settings_.target) current_.cold_threshold = lowered();
+    }
+    if (!cold_holds_objects) return current_;
     if (rate > settings_.target) {
-        if (adapting) current_.cold_threshold = raised();
         streak_ = 0;
     } else if (rate < settings_.target) {
-        if (adapting) current_.cold_threshold = lowered();
         streak_ = std::min(streak_ + 1, settings_.pageout_streak);
     } else if (streak_ < settings_.pageout_streak) {
         streak_ = 0;

@@ -10,9 +10,13 @@
 // from here.
 //
 // Decisions where the papers leave room:
-// - A window at whose start COLD was empty says nothing about COLD: threshold and streak stay. (The
-//   papers begin with premature demotions at C_t = 3; with "below, so one down" applied to an empty
-//   COLD, C_t would be 1 before the first object could be demoted.)
+// - Until COLD has held something for the first time, its windows are not judged: the threshold
+// stays
+//   at its first value. (The papers begin with premature demotions at C_t = 3; with "below, so one
+//   down" from the first window on, C_t would be 1 before the first object could be demoted.) Later
+//   an empty COLD is below the target like any other, so that a threshold that rose too far
+//   returns.
+// - A window at whose start COLD was empty never counts towards paging out, nor against it.
 // - A window exactly at the target changes nothing, except that it ends a streak that had not yet
 //   reached its two windows.
 // - Nothing touched at all is rate 0: an idle program is below the target.
@@ -59,6 +63,7 @@ class cold_threshold_controller {
 
     controller_settings settings_;
     unsigned streak_ = 0;
+    bool cold_was_used_ = false;
     directives current_;
 };
 

@@ -8,7 +8,7 @@
 #include <system_error>
 #include <thread>
 
-namespace obase::runtime {
+namespace obase::runtime_internal {
 
 namespace {
 
@@ -168,4 +168,4 @@ std::vector<std::string> self_check(const options& settings, const system_facts&
     return found;
 }
 
-} // namespace obase::runtime
+} // namespace obase::runtime_internal

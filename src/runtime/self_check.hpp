@@ -20,7 +20,7 @@
 #include <string>
 #include <vector>
 
-namespace obase::runtime {
+namespace obase::runtime_internal {
 
 // What the machine offers. The defaults describe one on which everything works.
 struct system_facts {
@@ -41,4 +41,4 @@ system_facts gather_facts(const options& settings);
 // One sentence per problem, most important first; empty = everything asked for can work.
 std::vector<std::string> self_check(const options& settings, const system_facts& facts);
 
-} // namespace obase::runtime
+} // namespace obase::runtime_internal

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: MIT
+//
+// Which hint goes to which memory, in which order, and what follows from each error. The kernel is
+// replaced below src/os by calls that write a log and fail on request.
+#include "backend/hints.hpp"
+
+#include "os/memory.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <new>
+#include <string>
+#include <vector>
+
+using namespace obase;
+using namespace obase::backend;
+
+namespace {
+
+constexpr std::size_t page = 4096;
+constexpr std::uintptr_t cold_base = std::uintptr_t{1} << 40, hot_base = std::uintptr_t{1} << 41;
+
+struct call {
+    std::string name;
+    std::uintptr_t at; // address or file offset
+    std::size_t bytes;
+    friend bool operator==(const call&, const call&) = default;
+};
+
+std::ostream& operator<<(std::ostream& out, const call& c) {
+    return out << c.name << "(" << std::hex << c.at << ", " << c.bytes << std::dec << ")";
+}
+
+// One kernel for the process, because os::memory_calls are plain functions.
+struct fake_kernel {
+    std::vector<call> log;
+    std::string fails; // the name of the call that fails
+    int error = 0;
+
+    int answer(const std::string& name, std::uintptr_t at, std::size_t bytes) {
+        log.push_back({name, at, bytes});
+        if (name != fails) return 0;
+        return error;
+    }
+};
+fake_kernel* kernel = nullptr;
+
+int by_errno(int error) {
+    if (error == 0) return 0;
+    errno = error;
+    return -1;
+}
+
+int fake_madvise(void* at, std::size_t bytes, int what) {
+    const char* name = what == MADV_COLD       ? "cold"
+                       : what == MADV_PAGEOUT  ? "pageout"
+                       : what == MADV_HUGEPAGE ? "hugepage"
+                                               : "other";
+    return by_errno(kernel->answer(name, reinterpret_cast<std::uintptr_t>(at), bytes));
+}
+int fake_sync(int, off_t offset, off_t bytes, unsigned flags) {
+    const char* name = (flags & SYNC_FILE_RANGE_WAIT_AFTER) != 0 ? "finish" : "start";
+    return by_errno(
+        kernel->answer(name, static_cast<std::uintptr_t>(offset), static_cast<std::size_t>(bytes)));
+}
+int fake_fadvise(int, off_t offset, off_t bytes, int) { // reports by its result
+    return kernel->answer("drop", static_cast<std::uintptr_t>(offset),
+                          static_cast<std::size_t>(bytes));
+}
+
+class hints_test : public testing::Test {
+  protected:
+    hints_test() {
+        kernel = &fake;
+        calls = os::real_memory_calls();
+        calls.madvise = fake_madvise;
+        calls.sync_file_range = fake_sync;
+        calls.fadvise = fake_fadvise;
+        os::use_memory_calls(&calls);
+    }
+    ~hints_test() override {
+        os::use_memory_calls(nullptr);
+        kernel = nullptr;
+    }
+
+    // Ends a window and returns the calls it made.
+    std::vector<call> window(bool page_out_allowed = false) {
+        fake.log.clear();
+        under_test.after_window(hot, cold, switches, page_out_allowed, go_on);
+        cold.touched.clear();
+        return fake.log;
+    }
+
+    fake_kernel fake;
+    os::memory_calls calls;
+    std::vector<std::string> said;
+    hints under_test{[this](const std::string& line) { said.push_back(line); }};
+    heap_view hot, cold;
+    hint_switches switches;
+    hints::asker go_on;
+};
+
+using log_of = std::vector<call>;
+
+TEST_F(hints_test, new_cold_memory_is_advised_once) {
+    cold.extents.add(cold_base, cold_base + 8 * page);
+    EXPECT_EQ(window(), (log_of{{"cold", cold_base, 8 * page}}));
+    EXPECT_EQ(window(), log_of{});
+    cold.extents.add(cold_base + 8 * page, cold_base + 10 * page);
+    EXPECT_EQ(window(), (log_of{{"cold", cold_base + 8 * page, 2 * page}}));
+    EXPECT_EQ(under_test.totals().cold_bytes, 10 * page);
+    EXPECT_EQ(under_test.totals().failures, 0u);
+}
+
+TEST_F(hints_test, memory_that_left_cold_and_came_back_is_advised_again) {
+    cold.extents.add(cold_base, cold_base + 4 * page);
+    window();
+    cold.extents.clear();
+    EXPECT_EQ(window(), log_of{});
+    cold.extents.add(cold_base, cold_base + 4 * page);
+    EXPECT_EQ(window(), (log_of{{"cold", cold_base, 4 * page}}));
+}
+
+TEST_F(hints_test, filled_and_touched_pages_are_advised_again) {
+    cold.extents.add(cold_base, cold_base + 8 * page);
+    window();
+    under_test.note_filled(reinterpret_cast<void*>(cold_base + page + 100), 8);
+    cold.touched.add(cold_base + 4 * page, cold_base + 5 * page);
+    EXPECT_EQ(window(),
+              (log_of{{"cold", cold_base + page, page}, {"cold", cold_base + 4 * page, page}}));
+    EXPECT_EQ(window(), log_of{});
+}
+
+TEST_F(hints_test, paging_out_needs_permission_and_spares_touched_pages) {
+    cold.extents.add(cold_base, cold_base + 8 * page);
+    window();
+    cold.touched.add(cold_base + 2 * page, cold_base + 3 * page);
+    EXPECT_EQ(window(true), (log_of{{"pageout", cold_base, 2 * page},
+                                    {"pageout", cold_base + 3 * page, 5 * page},
+                                    {"cold", cold_base + 2 * page, page}}));
+    // The touched page follows when it was left alone for a window; the others are out already.
+    EXPECT_EQ(window(true), (log_of{{"pageout", cold_base + 2 * page, page}}));
+    EXPECT_EQ(window(true), log_of{});
+    EXPECT_EQ(under_test.totals().page_out_bytes, 8 * page);
+}
+
+TEST_F(hints_test, each_hint_can_be_switched_off) {
+    cold.extents.add(cold_base, cold_base + 8 * page);
+    hot.extents.add(hot_base, hot_base + 2 * hints::huge_bytes);
+    under_test.note_large(reinterpret_cast<void*>(cold_base * 2), 8 * page, true);
+    switches = {false, false, false};
+    EXPECT_EQ(window(true), log_of{});
+}
+
+TEST_F(hints_test, hot_gets_whole_huge_pages_once) {
+    switches = {true, true, true};
+    hot.extents.add(hot_base + page, hot_base + 3 * hints::huge_bytes + page);
+    EXPECT_EQ(window(),
+              (log_of{{"hugepage", hot_base + hints::huge_bytes, 2 * hints::huge_bytes}}));
+    EXPECT_EQ(window(), log_of{});
+    EXPECT_EQ(under_test.totals().huge_bytes, 2 * hints::huge_bytes);
+}
+
+TEST_F(hints_test, long_work_is_cut_into_pieces_and_continues_after_the_next_window) {
+    cold.extents.add(cold_base, cold_base + 3 * hints::piece_bytes);
+    int left = 1;
+    go_on = [&] { return left-- > 0; };
+    EXPECT_EQ(window(), (log_of{{"cold", cold_base, hints::piece_bytes}}));
+    left = 99;
+    EXPECT_EQ(window(), (log_of{{"cold", cold_base + hints::piece_bytes, hints::piece_bytes},
+                                {"cold", cold_base + 2 * hints::piece_bytes, hints::piece_bytes}}));
+}
+
+TEST_F(hints_test, a_file_is_written_before_it_is_unmapped_and_dropped) {
+    cold.fd = 7;
+    cold.file_base = cold_base;
+    cold.extents.add(cold_base + 2 * page, cold_base + 4 * page);
+    EXPECT_EQ(window(true), (log_of{{"start", 2 * page, 2 * page},
+                                    {"finish", 2 * page, 2 * page},
+                                    {"pageout", cold_base + 2 * page, 2 * page},
+                                    {"drop", 2 * page, 2 * page}}));
+    EXPECT_EQ(window(true), log_of{});
+    EXPECT_EQ(under_test.totals().written_bytes, 2 * page);
+    EXPECT_EQ(under_test.totals().page_out_bytes, 2 * page);
+}
+
+TEST_F(hints_test, writing_is_started_everywhere_before_it_is_waited_for) {
+    cold.fd = 7;
+    cold.file_base = cold_base;
+    cold.extents.add(cold_base, cold_base + 2 * hints::piece_bytes);
+    const log_of made = window(true);
+    ASSERT_EQ(made.size(), 8u);
+    EXPECT_EQ(made[0].name, "start");
+    EXPECT_EQ(made[1].name, "start");
+    EXPECT_EQ(made[2].name, "finish");
+}
+
+class io_error : public hints_test, public testing::WithParamInterface<int> {};
+
+// A page whose write-back failed must not be dropped: its only good copy is in memory.
+TEST_P(io_error, of_the_file_stops_all_hints_for_good_with_one_message) {
+    for (const char* failing : {"start", "finish"}) {
+        hints fresh([this](const std::string& line) { said.push_back(line); });
+        said.clear();
+        heap_view view;
+        view.fd = 7;
+        view.file_base = cold_base;
+        view.extents.add(cold_base, cold_base + 2 * hints::piece_bytes);
+        fake.fails = failing;
+        fake.error = GetParam();
+        fake.log.clear();
+        fresh.after_window(hot, view, switches, true);
+        for (const call& made : fake.log) {
+            EXPECT_NE(made.name, "drop");
+            EXPECT_NE(made.name, "pageout");
+        }
+        fake.log.clear();
+        fake.fails.clear();
+        fresh.after_window(hot, view, switches, true);
+        EXPECT_EQ(fake.log, log_of{});
+        EXPECT_TRUE(fresh.totals().stopped);
+        EXPECT_EQ(fresh.totals().failures, 1u);
+        ASSERT_EQ(said.size(), 1u);
+        EXPECT_NE(said[0].find("no further hints"), std::string::npos) << said[0];
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(errors, io_error, testing::Values(EIO, ENOSPC));
+
+TEST_F(hints_test, a_refusal_ends_that_hint_only) {
+    cold.extents.add(cold_base, cold_base + 2 * hints::piece_bytes);
+    fake.fails = "pageout";
+    fake.error = EINVAL;
+    window(true);
+    EXPECT_EQ(fake.log[0].name, "pageout");
+    EXPECT_EQ(fake.log[1].name, "cold");
+    EXPECT_EQ(fake.log[2].name, "cold");
+    EXPECT_EQ(fake.log.size(), 3u);
+    EXPECT_EQ(window(true), log_of{});
+    EXPECT_EQ(under_test.totals().failures, 1u);
+    EXPECT_FALSE(under_test.totals().stopped);
+    EXPECT_EQ(said.size(), 1u);
+}
+
+TEST_F(hints_test, a_passing_failure_is_counted_and_tried_again) {
+    cold.extents.add(cold_base, cold_base + page);
+    fake.fails = "cold";
+    fake.error = EAGAIN;
+    window();
+    EXPECT_EQ(under_test.totals().cold_bytes, 0u);
+    fake.fails.clear();
+    EXPECT_EQ(window(), (log_of{{"cold", cold_base, page}}));
+    EXPECT_EQ(under_test.totals().failures, 1u);
+    EXPECT_TRUE(said.empty());
+}
+
+TEST_F(hints_test, large_objects_are_hinted_one_by_one_and_once) {
+    constexpr std::uintptr_t large_base = std::uintptr_t{1} << 42;
+    const auto report = [&](bool is_cold) {
+        under_test.note_large(reinterpret_cast<void*>(large_base), 5 * page + 100, is_cold);
+    };
+    report(false);
+    EXPECT_EQ(window(), log_of{});
+    report(true);
+    EXPECT_EQ(window(), (log_of{{"cold", large_base, 5 * page}}));
+    report(true);
+    EXPECT_EQ(window(true), (log_of{{"pageout", large_base, 5 * page}}));
+    report(true);
+    EXPECT_EQ(window(true), log_of{});
+    report(false); // used again, then cold again
+    EXPECT_EQ(window(true), log_of{});
+    report(true);
+    EXPECT_EQ(window(false), (log_of{{"cold", large_base, 5 * page}}));
+    EXPECT_EQ(window(true), log_of{}); // not visited by this scan: perhaps gone
+}
+
+// The template that reads a heap::space, with a space that has one extent.
+struct small_space {
+    char* at(std::uintptr_t address) const { return reinterpret_cast<char*>(address); }
+    template <class F>
+    void for_each_extent(unsigned cls, F&& visit) const {
+        if (cls == 2) visit(at(cold_base + 16 * page), at(cold_base + 20 * page));
+    }
+    template <class F>
+    void for_each_touched_run(unsigned cls, F&& visit) const {
+        if (cls == 2) visit(at(cold_base + 17 * page), at(cold_base + 18 * page));
+    }
+    int backing_fd(unsigned cls) const { return cls == 2 ? 9 : -1; }
+    char* range_begin(unsigned) const { return at(cold_base); }
+};
+
+TEST_F(hints_test, reads_what_a_space_reports) {
+    small_space space;
+    under_test.after_window(space, 1, 2, switches, true);
+    EXPECT_EQ(fake.log, (log_of{{"start", 16 * page, page},
+                                {"start", 18 * page, 2 * page},
+                                {"finish", 16 * page, page},
+                                {"pageout", cold_base + 16 * page, page},
+                                {"drop", 16 * page, page},
+                                {"finish", 18 * page, 2 * page},
+                                {"pageout", cold_base + 18 * page, 2 * page},
+                                {"drop", 18 * page, 2 * page},
+                                {"cold", cold_base + 17 * page, page}}));
+}
+
+// The real kernel keeps contents: private and file-backed memory reads the same after every hint.
+TEST(hints_on_the_kernel, change_no_byte) {
+    constexpr std::size_t bytes = 1 << 20;
+    const char* directory = std::getenv("TMPDIR") != nullptr ? std::getenv("TMPDIR") : "/tmp";
+    for (const bool in_file : {false, true}) {
+        char* memory = static_cast<char*>(os::reserve(bytes, os::page_size));
+        ASSERT_NE(memory, nullptr);
+        heap_view view;
+        view.file_base = reinterpret_cast<std::uintptr_t>(memory);
+        view.extents.add(view.file_base, view.file_base + bytes);
+        if (in_file) {
+            if (os::open_temporary_file(directory, &view.fd) != 0) {
+                os::release(memory, bytes);
+                GTEST_SKIP() << "no unnamed files in " << directory;
+            }
+            ASSERT_EQ(os::grow_file(view.fd, bytes), 0);
+            ASSERT_EQ(os::allocate_file(view.fd, 0, bytes), 0);
+            ASSERT_EQ(os::map_file(memory, bytes, view.fd, 0), 0);
+        } else {
+            ASSERT_EQ(os::commit(memory, bytes), 0);
+        }
+        for (std::size_t i = 0; i < bytes; ++i) memory[i] = static_cast<char>(i * 7 + i / 4096);
+        hints real([](const std::string& line) { ADD_FAILURE() << line; });
+        real.after_window(heap_view(), view, {true, true, false}, true);
+        EXPECT_EQ(real.totals().failures, 0u);
+        EXPECT_EQ(real.totals().page_out_bytes, bytes);
+        EXPECT_EQ(real.totals().written_bytes, in_file ? bytes : 0);
+        std::size_t wrong = 0;
+        for (std::size_t i = 0; i < bytes; ++i) {
+            wrong += memory[i] != static_cast<char>(i * 7 + i / 4096);
+        }
+        EXPECT_EQ(wrong, 0u);
+        os::release(memory, bytes);
+        if (in_file) os::close_file(view.fd);
+    }
+}
+
+} // namespace

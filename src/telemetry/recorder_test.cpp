@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+//
+// A snapshot belongs to one window; the history holds growth of counters and values of gauges, is
+// bounded and in order; threads may add, read and end windows at the same time.
+#include "telemetry/recorder.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+#include <vector>
+
+using namespace obase;
+using obase::telemetry::recorder;
+
+namespace {
+
+TEST(recorder, publishes_at_the_end_of_a_window_only) {
+    recorder record(8, "arming");
+    record.set_class_count(4);
+    EXPECT_EQ(record.snapshot().windows, 0u);
+    EXPECT_STREQ(record.snapshot().protocol, "arming");
+    record.live.scanned_guides.add(10);
+    record.live.cold_threshold.set(3);
+    record.of_class(1).live_bytes = 77;
+    EXPECT_EQ(record.snapshot().scanned_guides, 0u);
+    record.end_window("move", 1000.5);
+    const statistics now = record.snapshot();
+    EXPECT_EQ(now.windows, 1u);
+    EXPECT_EQ(now.scanned_guides, 10u);
+    EXPECT_EQ(now.cold_threshold, 3u);
+    EXPECT_EQ(now.class_count, 4u);
+    EXPECT_EQ(now.classes[1].live_bytes, 77u);
+    EXPECT_STREQ(now.mode, "move");
+}
+
+TEST(recorder, history_holds_growth_of_counters_and_values_of_gauges) {
+    recorder record(8, "arming");
+    for (std::uint64_t window = 1; window <= 3; ++window) {
+        record.live.scanned_guides.add(window * 10);
+        record.live.wait_seconds.add(0.5);
+        record.live.cold_threshold.set(window);
+        record.end_window("move", static_cast<double>(window));
+    }
+    const std::vector<window_record> history = record.history();
+    ASSERT_EQ(history.size(), 3u);
+    for (std::uint64_t window = 1; window <= 3; ++window) {
+        const window_record& one = history[window - 1];
+        EXPECT_EQ(one.index, window);
+        EXPECT_EQ(one.end_unix_seconds, static_cast<double>(window));
+        EXPECT_EQ(one.values.scanned_guides, window * 10);
+        EXPECT_EQ(one.values.wait_seconds, 0.5);
+        EXPECT_EQ(one.values.cold_threshold, window);
+        EXPECT_EQ(one.values.windows, 1u); // a counter like the others
+    }
+    EXPECT_EQ(record.snapshot().scanned_guides, 60u);
+}
+
+TEST(recorder, history_keeps_the_latest_windows_in_order) {
+    recorder record(3, "arming");
+    for (int window = 0; window < 11; ++window) record.end_window("move", window);
+    const std::vector<window_record> history = record.history();
+    ASSERT_EQ(history.size(), 3u);
+    EXPECT_EQ(history[0].index, 9u);
+    EXPECT_EQ(history[1].index, 10u);
+    EXPECT_EQ(history[2].index, 11u);
+}
+
+TEST(recorder, moves_are_counted_by_direction) {
+    recorder record(1, "arming");
+    struct {
+        unsigned from, to;
+        std::uint64_t statistics::* row;
+    } const directions[] = {
+        {0, 1, &statistics::moved_new_to_hot},  {0, 2, &statistics::moved_new_to_cold},
+        {1, 2, &statistics::moved_hot_to_cold}, {2, 1, &statistics::moved_cold_to_hot},
+        {1, 1, &statistics::compacted},         {2, 2, &statistics::compacted},
+        {3, 1, &statistics::moved_other},       {1, 0, &statistics::moved_other}};
+    std::uint64_t bytes = 0;
+    for (const auto& [from, to, row] : directions) {
+        const std::uint64_t before = record.snapshot().*row;
+        record.live.count_move(from, to, 100);
+        record.end_window("move", 0);
+        EXPECT_EQ(record.snapshot().*row, before + 1) << from << " to " << to;
+        EXPECT_EQ(record.snapshot().moved_bytes, bytes += 100);
+    }
+}
+
+// Threads add in pairs, always to both rows and to the second one first. The collector's publishing
+// may fall between the two, but readers must see numbers of one publication: windows, the gauge set
+// with it, and counters that never go back.
+TEST(recorder, readers_see_whole_windows) {
+    recorder record(16, "arming");
+    std::atomic<bool> stop{false};
+    constexpr std::uint64_t windows = 2000;
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 2; ++i) {
+        threads.emplace_back([&] {
+            while (!stop.load()) record.live.failed_allocations.add();
+        });
+    }
+    std::atomic<std::uint64_t> torn{0}, backwards{0}, reads{0};
+    threads.emplace_back([&] {
+        statistics before = record.snapshot();
+        while (!stop.load()) {
+            const statistics now = record.snapshot();
+            torn += now.windows != now.working_set_pages || now.windows != now.classes[2].runs;
+            backwards +=
+                now.windows < before.windows || now.failed_allocations < before.failed_allocations;
+            std::uint64_t next = 0;
+            for (const window_record& one : record.history()) {
+                torn += next != 0 && one.index != next;
+                next = one.index + 1;
+            }
+            before = now;
+            ++reads;
+        }
+    });
+    for (std::uint64_t window = 1; window <= windows || reads.load() < 10; ++window) {
+        record.live.working_set_pages.set(window);
+        record.of_class(2).runs = window;
+        record.end_window("move", 0);
+    }
+    stop = true;
+    for (std::thread& one : threads) one.join();
+    EXPECT_EQ(torn.load(), 0u);
+    EXPECT_EQ(backwards.load(), 0u);
+}
+
+} // namespace
