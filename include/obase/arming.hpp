@@ -132,12 +132,17 @@ struct OBASE_EXPORT arming {
             mobility::exit_scope(*context_.slot, outer);
     }
 
+    // The calling thread's announcement; the second one only if the thread has used obase before.
+    static record* this_slot() noexcept { return here(); }
+    static record* this_slot_if_any() noexcept { return context_.slot; }
+
   private:
     static record* here() noexcept {
         record* self = context_.slot;
         return self != nullptr ? self : attach_thread();
     }
     static record* attach_thread() noexcept;
+    static void detach_thread() noexcept;
     static void end_scope_with_work(record& self) noexcept;
     static void* first_touch(slot& s) noexcept;
 

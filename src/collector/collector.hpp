@@ -44,7 +44,8 @@ class control {
     virtual bool stop_requested() noexcept = 0;
     virtual void checkpoint() noexcept = 0; // parks here while a fork is under way
     virtual void throttle() noexcept = 0;   // sleeps off what exceeds the processor share
-    // A scope has kept the collector waiting. True: give this round of moves up.
+    virtual void wait_begins() noexcept = 0;
+    // A scope keeps the collector waiting. True: give this round of moves up.
     virtual bool give_up(std::uint32_t thread_id, std::uint64_t epoch) noexcept = 0;
 };
 
@@ -335,6 +336,7 @@ template <class Mover>
 bool collector<Mover>::settle(control& control) {
     auto& live = recorder_.live;
     const double begin = seconds_now();
+    control.wait_begins();
     const auto result = mover_.settle(self_, [&](const record& waiting) {
         control.checkpoint();
         os::native_platform::yield();

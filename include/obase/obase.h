@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * The C interface of obase. What it is: guides, scopes, pins, retire and the runtime as plain functions,
+ * the same ones that the C++ interface is made of; objects made by either may be used by both.
+ *
+ *     struct entry { obase_guide value; };
+ *
+ *     obase_guide_init(&e->value);
+ *     char* text = obase_alloc(100, NULL);
+ *     ...fill text...
+ *     obase_free(obase_guide_exchange(&e->value, text));
+ *
+ *     uint64_t outer = obase_scope_enter();
+ *     char* now = obase_guide_get(&e->value);      // good until the exit
+ *     obase_scope_exit(outer);
+ *
+ *     obase_guide_end(&e->value);                  // frees the object, too
+ *
+ * When not to use it: in C++, where obase/obase.hpp cannot forget an exit.
+ *
+ * Errors: functions that allocate return NULL when there is no memory; functions that return int return
+ * 0 for success. Threads: as in the C++ headers, to which each function refers by its name.
+ */
+#ifndef OBASE_OBASE_H
+#define OBASE_OBASE_H
+
+#include <obase/export.hpp>
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A guide: one word, registered at its address. Never copied by assignment or memcpy. */
+typedef struct obase_guide {
+    uint64_t word;
+} obase_guide;
+
+/* How an object is placed; NULL means {1, 0}. */
+typedef struct obase_placement {
+    size_t alignment; /* power of two up to 4096, 0 = 1 */
+    int never_cold;   /* keep the object out of COLD */
+} obase_placement;
+
+/* An open pin. */
+typedef struct obase_pin obase_pin;
+
+/* Scopes; nestable, async-signal-safe once the thread has used obase. Returns what exit must be given. */
+OBASE_EXPORT uint64_t obase_scope_enter(void);
+OBASE_EXPORT void obase_scope_exit(uint64_t outer);
+
+/* An object that no guide holds yet; it does not move. 16-byte aligned unless asked for less or more:
+ * alignment below 16 in `how` allows denser packing. obase_free(NULL) is allowed. */
+OBASE_EXPORT void* obase_alloc(size_t bytes, const obase_placement* how);
+OBASE_EXPORT void obase_free(void* object);
+OBASE_EXPORT size_t obase_usable_size(const void* object);
+
+/* Makes *guide a null guide and tells the runtime its address. */
+OBASE_EXPORT void obase_guide_init(obase_guide* guide);
+/* Ends the guide and frees its object. After it the memory of *guide may be reused or unmapped. */
+OBASE_EXPORT void obase_guide_end(obase_guide* guide);
+/* The object's address, NULL if none: an access. In a scope. */
+OBASE_EXPORT void* obase_guide_get(obase_guide* guide);
+/* Nonzero if the guide holds no object: no access. */
+OBASE_EXPORT int obase_guide_is_null(const obase_guide* guide);
+/* Puts `object` (from obase_alloc, or taken out of a guide, or NULL) in and returns what was there, now
+ * the caller's to free or retire. */
+OBASE_EXPORT void* obase_guide_exchange(obase_guide* guide, void* object);
+/* Nonzero: the guide held *expected (an address from obase_guide_get in this scope, or NULL) and holds
+ * `desired` now; *expected is the caller's. Zero: *expected is the current address, an access. In a scope. */
+OBASE_EXPORT int obase_guide_compare_exchange(obase_guide* guide, void** expected, void* desired);
+/* Moves the object of *from into *to, both initialised; frees what *to held. */
+OBASE_EXPORT void obase_guide_move(obase_guide* to, obase_guide* from);
+/* Ends all guides in a memory area that is dropped as a whole, without freeing their objects. */
+OBASE_EXPORT void obase_forget_guides(void* begin, size_t bytes);
+
+/* Keeps an object, by its address obtained in the open scope, where it is until obase_unpin. NULL: no
+ * memory for a pin, or object is NULL. */
+OBASE_EXPORT obase_pin* obase_pin_object(void* object);
+OBASE_EXPORT void obase_unpin(obase_pin* pin);
+
+/* Calls destroy(object), or frees it if destroy is NULL, when no scope or pin can hold the address. A
+ * destroy function frees the object itself. */
+OBASE_EXPORT void obase_retire(void* object, void (*destroy)(void* object));
+
+/* The runtime. Names and values as in docs/options.md; the returned text says what is wrong, NULL is
+ * success, and is freed with free(). */
+OBASE_EXPORT char* obase_configure(const char* name, const char* value);
+OBASE_EXPORT char* obase_start(void);
+OBASE_EXPORT void obase_stop(void);
+
+enum obase_mode { OBASE_OFF, OBASE_OBSERVE, OBASE_MOVE, OBASE_HINT };
+OBASE_EXPORT void obase_set_mode(enum obase_mode mode);
+
+/* 0 done, 1 the caller is in a scope, 2 not running, 3 abandoned; see obase::collect_result. */
+OBASE_EXPORT int obase_collect_now(void);
+/* Frees what was retired as far as possible; returns how many objects. */
+OBASE_EXPORT uint64_t obase_reclaim_now(void);
+
+/* Statistics of the last window, text freed with free(); NULL without memory. */
+OBASE_EXPORT char* obase_statistics_json(void);
+OBASE_EXPORT char* obase_statistics_prometheus(void);
+/* What cannot work here, a line each; "" when all is well. Freed with free(). */
+OBASE_EXPORT char* obase_self_check(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

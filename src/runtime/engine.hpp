@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: MIT
+//
+// engine<Binding>: one protocol's registry, slots, heaps, mover and collector thread, put together.
+//
+// What it is: the implementation of obase::runtime and of the functions behind obase::arming and
+// obase::atc. There is one object per protocol, made on first use and never destroyed, so that
+// guides in static storage may end after main().
+//
+// Life: bare (constructed; threads may attach and retire) -> ready (heaps exist; first allocation or
+// start()) -> running (a collector thread). When heaps, slots or thread cannot be had the engine
+// says so once and stays where it is: objects then come from malloc and nothing moves.
+//
+// Locks, in this order: lifecycle_ (configure, start, stop) < park_ (held by the collector while it
+// works) < state_ (requests, mode, settings). User code runs under none of them.
+#pragma once
+
+#include "collector/collector.hpp"
+#include "heap/space.hpp"
+#include "mobility/reclaimer.hpp"
+#include "mobility/scope_registry.hpp"
+#include "os/memory.hpp"
+#include "os/platform.hpp"
+#include "os/thread.hpp"
+#include "policy/three_temperatures.hpp"
+#include "runtime/handoff_lock.hpp"
+#include "runtime/self_check.hpp"
+#include "soda/directory.hpp"
+#include "telemetry/recorder.hpp"
+
+#include <obase/allocation.hpp>
+#include <obase/runtime.hpp>
+#include <obase/version.hpp>
+
+#include <bit>
+#include <chrono>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <malloc.h>
+#include <map>
+#include <mutex>
+#include <new>
+#include <optional>
+#include <pthread.h>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace obase::runtime_internal {
+
+// `Binding` names what differs between protocols:
+//   mover        the mover class template instance
+//   name         "arming"
+//   thread_name  of the collector, at most 15 characters
+//   saturation   the largest number of inactive windows that a word can count
+//   emplace(mover, registry, slots, space)   makes the mover
+//   this_record(), this_record_if_any()      the calling thread's record
+//   arm_again(slot, space)                   the debug mode's transition, inside a visit
+template <class Binding>
+class engine final : public obase::runtime, private collector::control {
+  public:
+    using platform = os::native_platform;
+    using registry = mobility::scope_registry<platform>;
+    using record = mobility::thread_record<platform>;
+    using slots = soda::directory<platform>;
+    using mover = typename Binding::mover;
+    using slot_atomic = typename mover::slot_atomic;
+    using object_collector = collector::collector<mover>;
+
+    // Made on first use; never destroyed.
+    static engine& instance() noexcept {
+        engine* made = instance_.load_acquire(); // pairs with make()
+        return made != nullptr ? *made : make();
+    }
+
+    // obase::runtime
+
+    std::string configure(const options& settings) override;
+    options settings() const override {
+        const std::lock_guard guard(state_);
+        return settings_;
+    }
+    std::string start() noexcept override;
+    void stop() noexcept override;
+    void set_mode(run_mode mode) noexcept override;
+    run_mode mode() const noexcept override {
+        const std::lock_guard guard(state_);
+        return settings_.mode;
+    }
+    collect_result collect_now() noexcept override;
+    std::uint64_t reclaim_now() noexcept override;
+    obase::statistics statistics() const override {
+        const telemetry::recorder* recorder = recorder_.load_acquire();
+        return recorder != nullptr ? recorder->snapshot() : obase::statistics{};
+    }
+    std::vector<window_record> history() const override {
+        const telemetry::recorder* recorder = recorder_.load_acquire();
+        return recorder != nullptr ? recorder->history() : std::vector<window_record>{};
+    }
+    std::vector<std::string> self_check() const override;
+
+    // What the protocol's functions need.
+
+    registry& threads() noexcept { return registry_; }
+    slots& directory() noexcept { return slots_; }
+
+    // The heaps, null when there are none. Makes them on the first call.
+    heap::space* space() noexcept {
+        heap::space* made = space_.load_acquire();
+        return made != nullptr || tried_.load_acquire() != 0 ? made : make_ready();
+    }
+
+    record* attach_thread() noexcept;
+    // The thread ends, or has been told to forget its record.
+    void detach_thread(record& self) noexcept;
+
+    void* allocate(std::size_t bytes, const allocation& how) noexcept;
+    void deallocate(void* object) noexcept;
+    std::size_t usable_size(const void* object) noexcept;
+
+    void retire(record& self, void* object, void (*destroy)(void*) noexcept,
+                std::size_t bytes) noexcept;
+    void reclaim(record* self) noexcept;
+
+    platform::atomic<std::uint64_t>* pin(record& self, void* object) noexcept {
+        return mobility::claim_pin(self, reinterpret_cast<std::uint64_t>(object), make_pin_chunk);
+    }
+
+    // Debug mode: remembers a slot whose first touch was in this scope.
+    bool rearms() const noexcept { return rearm_.load_relaxed() != 0; }
+    void remember_touch(record& self, slot_atomic& slot) noexcept;
+    // Outermost scope end with exit_work set: arms again, leaves the scope, reclaims.
+    void end_scope(record& self) noexcept;
+
+    // obase_*: whether nothing will ever move or be reclaimed because a thread has no record.
+    bool degraded() const noexcept { return degraded_.load_acquire() != 0; }
+
+  private:
+    // Reclaiming starts when this much was retired by one thread since the last time.
+    static constexpr std::uint32_t reclaim_objects = 1024;
+    static constexpr std::uint64_t reclaim_bytes = std::uint64_t{4} << 20;
+    static constexpr double reclaim_tick_seconds = 0.1;
+    static constexpr double longest_wait_seconds = 5; // for scopes, per round of moves
+
+    engine() : reclaimer_(registry_) {
+        registry_.set_fenced(!platform::has_membarrier());
+    }
+
+    static engine& make() noexcept;
+    heap::space* make_ready() noexcept;
+    void make_ready_locked() noexcept;
+    std::string start_locked() noexcept;
+    void stop_locked() noexcept;
+    void load_environment_locked() noexcept;
+    void print_at_exit() noexcept;
+    static void say(const std::string& line) noexcept {
+        std::fprintf(stderr, "obase: %s\n", line.c_str());
+    }
+    static double now_seconds() noexcept {
+        return static_cast<double>(os::monotonic_ns()) * 1e-9;
+    }
+    static mobility::pin_chunk<platform>* make_pin_chunk() noexcept {
+        return static_cast<mobility::pin_chunk<platform>*>(
+            zeroed_pages(sizeof(mobility::pin_chunk<platform>)));
+    }
+    static void* zeroed_pages(std::size_t bytes) noexcept {
+        bytes = (bytes + 4095) & ~std::size_t{4095};
+        void* memory = os::reserve(bytes, 4096);
+        if (memory == nullptr || os::commit(memory, bytes) == 0) return memory;
+        os::release(memory, bytes);
+        return nullptr;
+    }
+
+    void run() noexcept; // the collector thread
+    void run_window(bool forced) noexcept;
+    void finish_window(const object_collector& done) noexcept;
+    void report_stuck_scopes() noexcept;
+
+    // collector::control
+    bool stop_requested() noexcept override { return stopping_.load_acquire() != 0; }
+    void checkpoint() noexcept override { park_.lend(); }
+    void throttle() noexcept override;
+    void wait_begins() noexcept override;
+    bool give_up(std::uint32_t thread_id, std::uint64_t epoch) noexcept override;
+
+    static void fork_prepare() noexcept;
+    static void fork_parent() noexcept;
+    static void fork_child() noexcept;
+    void prepare_fork() noexcept;
+    void resume_parent() noexcept;
+    void resume_child() noexcept;
+
+    static inline platform::atomic<engine*> instance_;
+
+    registry registry_;
+    slots slots_;
+    mobility::reclaimer<platform> reclaimer_;
+    platform::atomic<heap::space*> space_;
+    platform::atomic<std::uint32_t> tried_; // make_ready() is over, with or without heaps
+    platform::atomic<std::uint32_t> degraded_;
+    platform::atomic<std::uint32_t> rearm_;
+    record emergency_record_; // shared by threads for which there is no memory
+
+    std::mutex lifecycle_;
+    std::vector<std::string> startup_messages_; // under lifecycle_
+    bool configured_ = false;                   // under lifecycle_
+    bool exit_hook_set_ = false;                // under lifecycle_
+    bool forked_ = false;                       // under lifecycle_
+    std::thread thread_;                        // under lifecycle_
+    std::optional<mover> mover_;
+    std::optional<object_collector> collector_;
+    std::optional<policy::three_temperatures> policy_;
+    std::optional<backend::hints> hints_;
+    platform::atomic<telemetry::recorder*> recorder_; // made once, never destroyed
+
+    handoff_lock park_;
+
+    mutable std::mutex state_;
+    std::condition_variable wake_;     // the collector waits here
+    std::condition_variable finished_; // collect_now() waits here
+    options settings_;                 // under state_
+    bool running_ = false;             // under state_
+    std::uint64_t requested_ = 0;      // under state_: windows asked for by collect_now()
+    std::uint64_t served_ = 0;         // under state_
+    collect_result last_result_ = collect_result::done; // under state_
+    platform::atomic<std::uint32_t> stopping_;
+    platform::atomic<std::uint64_t> collector_thread_; // kernel id, 0 while there is none
+
+    // The collector thread only.
+    record* self_ = nullptr;
+    options window_settings_;
+    bool forced_ = false;
+    bool given_up_ = false;
+    double window_began_ = 0;      // monotonic
+    double last_window_end_ = 0;   // monotonic
+    double last_cpu_ = 0;          // of the collector thread, at the last finish_window()
+    std::uint64_t throttle_cpu_ = 0; // ns
+    std::uint64_t throttle_wall_ = 0;
+    double wait_began_ = 0;
+    struct open_scope {
+        std::uint64_t epoch;
+        double since;
+        bool reported;
+    };
+    std::map<const record*, open_scope> open_scopes_;
+};
+
+} // namespace obase::runtime_internal
+
+#include "runtime/engine_collector.hpp"
+#include "runtime/engine_lifecycle.hpp"
+#include "runtime/engine_threads.hpp"

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+//
+// engine: the collector thread. Included by engine.hpp.
+#pragma once
+
+#include "runtime/engine.hpp"
+
+namespace obase::runtime_internal {
+
+template <class Binding>
+void engine<Binding>::run() noexcept {
+    os::block_all_signals(); // R13
+    os::name_thread(Binding::thread_name);
+    collector_thread_.store_release(os::thread_id());
+    self_ = Binding::this_record();
+    last_window_end_ = now_seconds();
+    last_cpu_ = 0;
+
+    std::unique_lock lock(state_);
+    while (stopping_.load_relaxed() == 0) {
+        const bool asked = requested_ > served_;
+        const double now = now_seconds();
+        const double next_window = last_window_end_ + settings_.scaled_window_seconds();
+        const bool idle = settings_.mode == run_mode::off;
+        if (!asked && (idle || now < next_window)) {
+            double rest = idle ? 3600 : next_window - now;
+            if (reclaimer_.pending() != 0) rest = std::min(rest, reclaim_tick_seconds);
+            wake_.wait_for(lock, std::chrono::duration<double>(rest));
+            if (reclaimer_.pending() == 0) continue;
+            lock.unlock();
+            reclaim(self_);
+            lock.lock();
+            continue;
+        }
+        const std::uint64_t ticket = requested_;
+        window_settings_ = settings_;
+        lock.unlock();
+        park_.lock();
+        run_window(asked);
+        park_.unlock();
+        reclaim(self_);
+        lock.lock();
+        if (asked) {
+            served_ = ticket;
+            last_result_ = given_up_ ? collect_result::abandoned : collect_result::done;
+            finished_.notify_all();
+        }
+    }
+    running_ = false;
+    collector_thread_.store_release(0);
+    finished_.notify_all();
+}
+
+// With park_ held but for the moments it is lent.
+template <class Binding>
+void engine<Binding>::run_window(bool forced) noexcept {
+    forced_ = forced;
+    given_up_ = false;
+    window_began_ = now_seconds();
+    throttle_cpu_ = os::thread_cpu_ns();
+    throttle_wall_ = os::monotonic_ns();
+    report_stuck_scopes();
+    collector::window_plan plan;
+    plan.move = window_settings_.mode >= run_mode::move && !degraded();
+    plan.live_fraction = window_settings_.compaction_live_fraction;
+    plan.evacuate = plan.live_fraction > 0;
+    const bool complete = collector_->scan_and_move(plan, self_, *this);
+    if (!complete || collector_->abandoned()) given_up_ = true;
+    finish_window(*collector_);
+}
+
+template <class Binding>
+void engine<Binding>::finish_window(const object_collector&) noexcept {
+    heap::space& heaps = *space_.load_relaxed();
+    telemetry::recorder& recorder = *recorder_.load_relaxed();
+    auto& live = recorder.live;
+    const double now = now_seconds();
+
+    policy::window_facts facts;
+    facts.length_seconds = now - last_window_end_;
+    facts.cold_live_bytes = heaps.counters(heap::cold_class).live_bytes;
+    std::uint64_t touched_bytes = 0;
+    for (unsigned cls = 0; cls <= heaps.large_class(); ++cls) {
+        const heap::touched in_class = heaps.touched_in(cls);
+        facts.touched_pages += in_class.pages;
+        touched_bytes += in_class.bytes;
+        if (cls == heap::cold_class) facts.cold_pages = in_class.pages;
+        const auto counters = heaps.counters(cls);
+        class_statistics& row = recorder.of_class(cls);
+        row.live_bytes = counters.live_bytes;
+        row.live_objects = counters.live_objects;
+        row.extent_bytes = counters.extent_bytes;
+        row.hole_bytes = counters.hole_bytes;
+        row.runs = counters.runs;
+        row.evacuating_runs = counters.evacuating_runs;
+        row.touched_pages = in_class.pages;
+        row.touched_bytes = in_class.bytes;
+    }
+    const policy::directives next = policy_->end_of_window(facts);
+    if (window_settings_.mode == run_mode::hint && !degraded())
+        hints_->after_window(heaps, heap::hot_class, heap::cold_class,
+                             backend::hint_switches_of(window_settings_), next.pageout_allowed,
+                             [this] {
+                                 checkpoint();
+                                 throttle();
+                                 return !stop_requested();
+                             });
+
+    const std::uint64_t dense_pages = (touched_bytes + 4095) / 4096;
+    live.window_seconds.set(facts.length_seconds);
+    live.promotion_rate.set(policy::promotion_rate(facts, window_settings_.scaled_minute_seconds()));
+    live.cold_threshold.set(next.cold_threshold);
+    live.pageout_allowed.set(next.pageout_allowed);
+    live.working_set_pages.set(facts.touched_pages);
+    live.cold_pages_touched.set(facts.cold_pages);
+    live.would_save_pages.set(
+        facts.touched_pages > dense_pages ? facts.touched_pages - dense_pages : 0);
+    live.pending_objects.set(reclaimer_.pending());
+    live.failed_allocations.set(heaps.failures());
+    live.heap_metadata_bytes.set(heaps.metadata_bytes());
+    const backend::hint_totals& hinted = hints_->totals();
+    live.hint_cold_bytes.set(hinted.cold_bytes);
+    live.hint_pageout_bytes.set(hinted.page_out_bytes);
+    live.hint_hugepage_bytes.set(hinted.huge_bytes);
+    live.hint_written_bytes.set(hinted.written_bytes);
+    live.hint_failures.set(hinted.failures);
+    live.hints_stopped.set(hinted.stopped);
+    const double cpu = static_cast<double>(os::thread_cpu_ns()) * 1e-9;
+    live.collector_cpu_seconds.add(cpu - last_cpu_);
+    last_cpu_ = cpu;
+    last_window_end_ = now;
+    const std::chrono::duration<double> wall = std::chrono::system_clock::now().time_since_epoch();
+    recorder.end_window(to_string(window_settings_.mode), wall.count());
+}
+
+// A scope seen open at the start of two windows with the same epoch has been open in between.
+template <class Binding>
+void engine<Binding>::report_stuck_scopes() noexcept {
+    const double now = now_seconds();
+    const double limit = static_cast<double>(window_settings_.stuck_scope_windows) *
+                         window_settings_.scaled_window_seconds();
+    registry_.for_each_record([&](record& r) {
+        const std::uint64_t epoch = r.epoch.load_acquire();
+        if (epoch == 0) {
+            open_scopes_.erase(&r);
+            return;
+        }
+        auto [entry, fresh] = open_scopes_.try_emplace(&r, open_scope{epoch, now, false});
+        open_scope& scope = entry->second;
+        if (!fresh && scope.epoch != epoch) scope = {epoch, now, false};
+        if (scope.reported || now - scope.since < limit || fresh) return;
+        scope.reported = true;
+        recorder_.load_relaxed()->live.stuck_scopes.add(1);
+        char line[160];
+        std::snprintf(line, sizeof line,
+                      "thread %u has kept a scope open for at least %.3g s; what was armed since "
+                      "cannot move and what was retired since cannot be freed",
+                      r.thread_id.load_relaxed(), now - scope.since);
+        say(line);
+    });
+}
+
+// Keeps the thread under its share: sleeps until the CPU time used since the window began is at most
+// that share of the time passed. A forced window is not slowed down.
+template <class Binding>
+void engine<Binding>::throttle() noexcept {
+    if (forced_) return;
+    const auto used = static_cast<double>(os::thread_cpu_ns() - throttle_cpu_);
+    const auto passed = static_cast<double>(os::monotonic_ns() - throttle_wall_);
+    const double owed = used / window_settings_.collector_cpu_share - passed;
+    if (owed < 1e6) return; // ns: not worth a sleep
+    park_.unlock();
+    {
+        std::unique_lock lock(state_);
+        wake_.wait_for(lock, std::chrono::nanoseconds(static_cast<std::int64_t>(owed)),
+                       [this] { return stopping_.load_relaxed() != 0; });
+    }
+    park_.lock();
+}
+
+template <class Binding>
+void engine<Binding>::wait_begins() noexcept { wait_began_ = now_seconds(); }
+
+template <class Binding>
+bool engine<Binding>::give_up(std::uint32_t, std::uint64_t) noexcept {
+    const double limit =
+        std::clamp(window_settings_.scaled_window_seconds(), 0.1, longest_wait_seconds);
+    return degraded() || now_seconds() - wait_began_ > limit;
+}
+
+template <class Binding>
+collect_result engine<Binding>::collect_now() noexcept {
+    const record* self = Binding::this_record_if_any();
+    if (self != nullptr && self->epoch.load_relaxed() != 0) return collect_result::in_scope;
+    if (collector_thread_.load_acquire() == os::thread_id()) return collect_result::in_scope;
+    space(); // starts the thread if this is the first use
+    std::unique_lock lock(state_);
+    if (!running_ || settings_.mode == run_mode::off) return collect_result::not_running;
+    const std::uint64_t ticket = ++requested_;
+    wake_.notify_all();
+    finished_.wait(lock, [&] { return served_ >= ticket || !running_; });
+    return served_ >= ticket ? last_result_ : collect_result::not_running;
+}
+
+} // namespace obase::runtime_internal

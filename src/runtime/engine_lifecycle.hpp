@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: MIT
+//
+// engine: how it comes to life, is configured, started, stopped and forked. Included by engine.hpp.
+#pragma once
+
+#include "runtime/engine.hpp"
+
+namespace obase::runtime_internal {
+
+template <class Binding>
+engine<Binding>& engine<Binding>::make() noexcept {
+    // A static object's storage, so that making the engine needs no memory; guarded by the compiler.
+    alignas(engine) static unsigned char storage[sizeof(engine)];
+    static engine* const made = [] {
+        engine* fresh = ::new (storage) engine;
+        fresh->registry_.add(fresh->emergency_record_, 0);
+        pthread_atfork(&fork_prepare, &fork_parent, &fork_child);
+        std::atexit([] { instance().print_at_exit(); });
+        return fresh;
+    }();
+    instance_.store_release(made); // pairs with instance()
+    return *made;
+}
+
+template <class Binding>
+heap::space* engine<Binding>::make_ready() noexcept {
+    const std::lock_guard lifecycle(lifecycle_);
+    if (tried_.load_relaxed() == 0) {
+        make_ready_locked();
+        if (space_.load_relaxed() != nullptr && settings().mode != run_mode::off) start_locked();
+    }
+    return space_.load_relaxed();
+}
+
+template <class Binding>
+void engine<Binding>::load_environment_locked() noexcept {
+    if (configured_) return;
+    configured_ = true;
+    try {
+        options from_environment = options::from_environment();
+        const std::lock_guard guard(state_);
+        settings_ = std::move(from_environment);
+    } catch (const std::bad_alloc&) {
+        // The built-in values it is.
+    }
+    rearm_.store_relaxed(settings_.debug_rearm);
+}
+
+template <class Binding>
+void engine<Binding>::make_ready_locked() noexcept {
+    load_environment_locked();
+    const options now = settings();
+    try {
+        heap::space_options heaps;
+        heaps.range_bytes = now.heap_reserve;
+        heaps.poison_freed = now.poison_freed;
+        heaps.cold_directory = std::string(now.cold_directory());
+        std::string why;
+        heap::space* made = heap::space::create(heaps, &why);
+        if (made == nullptr && !heaps.cold_directory.empty()) {
+            say("COLD stays in anonymous memory: " + why);
+            heaps.cold_directory.clear();
+            made = heap::space::create(heaps, &why);
+        }
+        if (made == nullptr) {
+            say("no migration: " + why);
+        } else if (!slots_.open()) {
+            say("no migration: no address space for the map of guides (64 MiB)");
+        }
+        if (made != nullptr) {
+            auto* recorder = new telemetry::recorder(now.history_windows, Binding::name);
+            recorder->live.time_scale.set(now.time_scale);
+            recorder->set_class_count(made->classes() + 1);
+            recorder_.store_release(recorder);
+            policy_.emplace(policy::controller_settings_of(now), Binding::saturation);
+            hints_.emplace([](const std::string& line) { say(line); });
+            Binding::emplace(mover_, registry_, slots_, *made);
+            collector_.emplace(registry_, slots_, *made, *mover_, *policy_, *recorder, &*hints_);
+        }
+        if (now.verbose) std::fprintf(stderr, "%s", now.text().c_str());
+        if (now.mode != run_mode::off)
+            for (const std::string& line : self_check()) say(line);
+        space_.store_release(made);
+    } catch (const std::exception& error) {
+        say(std::string("no migration: ") + error.what());
+    }
+    tried_.store_release(1); // pairs with space()
+}
+
+template <class Binding>
+std::string engine<Binding>::configure(const options& settings) {
+    const std::lock_guard lifecycle(lifecycle_);
+    for (const std::string& line : settings.out_of_range()) return line;
+    if (tried_.load_relaxed() != 0) {
+        const options now = this->settings();
+        for (const char* name : {"heap_reserve", "cold_backing", "poison_freed", "history_windows"})
+            if (now.get(name) != settings.get(name))
+                return std::string(name) + " cannot change after the first object was made: it is " +
+                       now.get(name) + ", asked for " + settings.get(name);
+    }
+    configured_ = true;
+    rearm_.store_relaxed(settings.debug_rearm);
+    if (policy_) {
+        park_.lock(); // the collector is between two objects
+        policy_.emplace(policy::controller_settings_of(settings), Binding::saturation);
+        park_.unlock();
+        recorder_.load_relaxed()->live.time_scale.set(settings.time_scale);
+    }
+    {
+        const std::lock_guard guard(state_);
+        settings_ = settings;
+    }
+    wake_.notify_all();
+    if (tried_.load_relaxed() != 0 && settings.mode != run_mode::off) return start_locked();
+    return "";
+}
+
+template <class Binding>
+std::string engine<Binding>::start() noexcept {
+    const std::lock_guard lifecycle(lifecycle_);
+    if (tried_.load_relaxed() == 0) make_ready_locked();
+    return start_locked();
+}
+
+template <class Binding>
+std::string engine<Binding>::start_locked() noexcept {
+    if (space_.load_relaxed() == nullptr) return "no migration: there are no heaps";
+    {
+        const std::lock_guard guard(state_);
+        if (running_) return "";
+        running_ = true;
+        stopping_.store_release(0);
+    }
+    try {
+        thread_ = std::thread([this] { run(); });
+        return "";
+    } catch (const std::exception& error) {
+        const std::lock_guard guard(state_);
+        running_ = false;
+        const std::string why = std::string("no migration: no collector thread: ") + error.what();
+        say(why);
+        return why;
+    }
+}
+
+template <class Binding>
+void engine<Binding>::stop() noexcept {
+    if (collector_thread_.load_acquire() == os::thread_id()) return; // a destructor it runs
+    const std::lock_guard lifecycle(lifecycle_);
+    stop_locked();
+}
+
+template <class Binding>
+void engine<Binding>::stop_locked() noexcept {
+    {
+        const std::lock_guard guard(state_);
+        stopping_.store_release(1);
+    }
+    wake_.notify_all();
+    if (thread_.joinable()) thread_.join();
+    const std::lock_guard guard(state_);
+    running_ = false;
+    finished_.notify_all();
+}
+
+template <class Binding>
+void engine<Binding>::set_mode(run_mode mode) noexcept {
+    const std::lock_guard lifecycle(lifecycle_);
+    load_environment_locked();
+    {
+        const std::lock_guard guard(state_);
+        settings_.mode = mode;
+    }
+    wake_.notify_all();
+    if (mode != run_mode::off && tried_.load_relaxed() != 0) start_locked();
+}
+
+template <class Binding>
+std::vector<std::string> engine<Binding>::self_check() const {
+    const options now = settings();
+    return runtime_internal::self_check(now, gather_facts(now));
+}
+
+template <class Binding>
+void engine<Binding>::print_at_exit() noexcept {
+    stop();
+    bool forked = false;
+    {
+        const std::lock_guard lifecycle(lifecycle_);
+        forked = forked_;
+    }
+    if (!forked && recorder_.load_acquire() != nullptr && settings().show_stats)
+        std::fprintf(stderr, "%s", statistics().to_text().c_str());
+}
+
+// R14. The order is that of the locks; the collector is between two objects once park_ is held.
+template <class Binding>
+void engine<Binding>::prepare_fork() noexcept {
+    lifecycle_.lock();
+    park_.lock();
+    state_.lock();
+    reclaimer_.fork_prepare();
+    if (telemetry::recorder* recorder = recorder_.load_relaxed(); recorder != nullptr)
+        recorder->fork_prepare();
+    if (heap::space* heaps = space_.load_relaxed(); heaps != nullptr) heaps->fork_prepare();
+}
+
+template <class Binding>
+void engine<Binding>::resume_parent() noexcept {
+    if (heap::space* heaps = space_.load_relaxed(); heaps != nullptr) heaps->fork_parent();
+    if (telemetry::recorder* recorder = recorder_.load_relaxed(); recorder != nullptr)
+        recorder->fork_parent();
+    reclaimer_.fork_done();
+    state_.unlock();
+    park_.unlock();
+    lifecycle_.unlock();
+}
+
+template <class Binding>
+void engine<Binding>::resume_child() noexcept {
+    if (heap::space* heaps = space_.load_relaxed(); heaps != nullptr) heaps->fork_child();
+    if (telemetry::recorder* recorder = recorder_.load_relaxed(); recorder != nullptr)
+        recorder->fork_child();
+    registry_.forget_other_threads(Binding::this_record_if_any());
+    slots_.forget_visit();
+    reclaimer_.fork_done();
+    // The collector thread does not exist here; what it waited on may remember it.
+    ::new (&thread_) std::thread;
+    ::new (&wake_) std::condition_variable;
+    ::new (&finished_) std::condition_variable;
+    collector_thread_.store_relaxed(0);
+    running_ = false;
+    forked_ = true;
+    park_.hold_alone();
+    state_.unlock();
+    park_.unlock();
+    lifecycle_.unlock();
+}
+
+template <class Binding>
+void engine<Binding>::fork_prepare() noexcept { instance().prepare_fork(); }
+template <class Binding>
+void engine<Binding>::fork_parent() noexcept { instance().resume_parent(); }
+template <class Binding>
+void engine<Binding>::fork_child() noexcept { instance().resume_child(); }
+
+} // namespace obase::runtime_internal

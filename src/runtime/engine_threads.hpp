@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+//
+// engine: what application threads call. Included by engine.hpp.
+#pragma once
+
+#include "runtime/engine.hpp"
+
+namespace obase::runtime_internal {
+
+template <class Binding>
+auto engine<Binding>::attach_thread() noexcept -> record* {
+    const std::uint32_t id = os::thread_id();
+    record* self = registry_.find_unused(id);
+    if (self == nullptr) {
+        if (void* memory = zeroed_pages(sizeof(record)); memory != nullptr) {
+            self = ::new (memory) record{};
+            registry_.add(*self, id);
+        } else {
+            // The record is shared from now on and says nothing reliable about anyone's scope. The
+            // flag is set before the thread's first scope: a collector that does not see it sees
+            // the words still armed that this thread is going to touch.
+            if (degraded_.exchange_seq_cst(1) == 0)
+                say("no memory for a thread's record: nothing moves and nothing retired is freed "
+                    "from now on");
+            return &emergency_record_;
+        }
+    }
+    self->exit_work = false;
+    self->reclaiming = false;
+    return self;
+}
+
+template <class Binding>
+void engine<Binding>::detach_thread(record& self) noexcept {
+    if (&self == &emergency_record_) return;
+    if (telemetry::recorder* recorder = recorder_.load_acquire(); recorder != nullptr)
+        recorder->live.retired_objects.add(self.retired_count);
+    self.retired_count = 0;
+    self.retired_bytes = 0;
+    delete static_cast<std::vector<slot_atomic*>*>(self.rearm_list);
+    self.rearm_list = nullptr;
+    registry_.release(self);
+}
+
+template <class Binding>
+void* engine<Binding>::allocate(std::size_t bytes, const allocation& how) noexcept {
+    if (!std::has_single_bit(how.alignment) || how.alignment > 4096) return nullptr;
+    if (heap::space* heaps = space(); heaps != nullptr) {
+        heap::attributes attributes;
+        attributes.log2_alignment = static_cast<std::uint8_t>(
+            std::max(3, std::countr_zero(how.alignment)));
+        attributes.never_cold = how.never_cold;
+        if (void* object = heaps->allocate(bytes, attributes); object != nullptr) return object;
+    }
+    // R17: a foreign object is never armed and never moves; all else works.
+    if (how.alignment <= alignof(std::max_align_t)) return std::malloc(bytes);
+    return std::aligned_alloc(how.alignment, (bytes + how.alignment - 1) & ~(how.alignment - 1));
+}
+
+template <class Binding>
+void engine<Binding>::deallocate(void* object) noexcept {
+    heap::space* heaps = space_.load_acquire();
+    if (heaps != nullptr && heaps->contains(object))
+        heaps->free(object);
+    else
+        std::free(object);
+}
+
+template <class Binding>
+std::size_t engine<Binding>::usable_size(const void* object) noexcept {
+    heap::space* heaps = space_.load_acquire();
+    if (heaps != nullptr && heaps->contains(object)) return heaps->usable_size(object);
+    return malloc_usable_size(const_cast<void*>(object));
+}
+
+template <class Binding>
+void engine<Binding>::retire(record& self, void* object, void (*destroy)(void*) noexcept,
+                             std::size_t bytes) noexcept {
+    using node = mobility::retired_object;
+    void* memory = std::malloc(sizeof(node));
+    if (memory == nullptr) {
+        reclaim(&self);
+        memory = std::malloc(sizeof(node));
+    }
+    if (memory == nullptr) {
+        say("no memory to retire an object: it will never be freed");
+        return;
+    }
+    reclaimer_.retire(self, *::new (memory) node{nullptr, object, destroy, bytes});
+    self.retired_count += 1;
+    self.retired_bytes += bytes;
+    if (self.retired_count < reclaim_objects && self.retired_bytes < reclaim_bytes) return;
+    // In a scope the caller may hold locks that a destructor wants: wait for the scope's end.
+    if (self.epoch.load_relaxed() != 0)
+        self.exit_work = true;
+    else
+        reclaim(&self);
+}
+
+template <class Binding>
+void engine<Binding>::reclaim(record* self) noexcept {
+    if (degraded()) return;
+    telemetry::recorder* recorder = recorder_.load_acquire();
+    if (self != nullptr) {
+        if (self->reclaiming) return; // a destructor that retires
+        self->reclaiming = true;
+        if (recorder != nullptr) recorder->live.retired_objects.add(self->retired_count);
+        self->retired_count = 0;
+        self->retired_bytes = 0;
+    }
+    const auto done =
+        reclaimer_.reclaim([](mobility::retired_object* node) { std::free(node); });
+    if (recorder != nullptr) recorder->live.reclaimed_objects.add(done.objects);
+    if (self != nullptr) self->reclaiming = false;
+}
+
+template <class Binding>
+std::uint64_t engine<Binding>::reclaim_now() noexcept {
+    record* self = Binding::this_record();
+    const std::uint64_t before = reclaimer_.pending();
+    // The first round stamps what was retired, the second frees it.
+    reclaim(self);
+    reclaim(self);
+    const std::uint64_t after = reclaimer_.pending();
+    return before > after ? before - after : 0;
+}
+
+template <class Binding>
+void engine<Binding>::remember_touch(record& self, slot_atomic& slot) noexcept {
+    try {
+        if (self.rearm_list == nullptr) self.rearm_list = new std::vector<slot_atomic*>;
+        static_cast<std::vector<slot_atomic*>*>(self.rearm_list)->push_back(&slot);
+        self.exit_work = true;
+    } catch (const std::bad_alloc&) {
+        // One slot less that reports a missed decode early.
+    }
+}
+
+// The debug mode writes born words, not armed ones: R3 and with it every candidate list stay as they
+// are. It visits like the collector does, and holds the collector's lock to be the only visitor.
+template <class Binding>
+void engine<Binding>::end_scope(record& self) noexcept {
+    self.exit_work = false;
+    if (auto* touched = static_cast<std::vector<slot_atomic*>*>(self.rearm_list);
+        touched != nullptr && !touched->empty()) {
+        const heap::space* heaps = space_.load_acquire();
+        park_.lock();
+        for (slot_atomic* slot : *touched) {
+            if (!slots_.begin_visit(slot)) continue;
+            if (heaps != nullptr) Binding::arm_again(*slot, *heaps);
+            slots_.end_visit();
+        }
+        park_.unlock();
+        touched->clear();
+    }
+    mobility::exit_scope(self, 0);
+    if (self.retired_count >= reclaim_objects || self.retired_bytes >= reclaim_bytes)
+        reclaim(&self);
+}
+
+} // namespace obase::runtime_internal
