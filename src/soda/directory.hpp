@@ -71,7 +71,11 @@ class directory {
     directory& operator=(const directory&) = delete;
     ~directory() {
         if (root_ == nullptr) return;
-        refresh();
+        for (leaf* l = fresh_.load_acquire(); l != nullptr;) {
+            leaf* next = l->next_fresh;
+            release(l);
+            l = next;
+        }
         for (leaf* l : leaves_) release(l);
         for (leaf* l : unlinked_) release(l);
         os::release(root_, root_bytes);
@@ -124,11 +128,18 @@ class directory {
                                 bit_of(address_of(slot))) != 0;
     }
 
-    // Collector: takes in leaves made since the last call; leaves() is then sorted by address.
-    void refresh() {
+    // Collector: takes in leaves made since the last call; leaves() is then sorted by address. Those
+    // for which there is no room in the list stay where they are until the next call.
+    void refresh() noexcept {
         leaf* fresh = fresh_.exchange_acq_rel(nullptr);
         if (fresh == nullptr) return;
-        for (; fresh != nullptr; fresh = fresh->next_fresh) leaves_.push_back(fresh);
+        try {
+            for (; fresh != nullptr; fresh = fresh->next_fresh) leaves_.push_back(fresh);
+        } catch (const std::bad_alloc&) {
+            leaf* last = fresh;
+            while (last->next_fresh != nullptr) last = last->next_fresh;
+            push_fresh(fresh, last);
+        }
         std::sort(leaves_.begin(), leaves_.end(),
                   [](const leaf* a, const leaf* b) { return a->base < b->base; });
     }
@@ -225,10 +236,17 @@ class directory {
     }
 
     // Collector: after the wait that followed begin_retire(); unlinks the leaves that stayed empty and
-    // unmaps those that the call before unlinked. Returns how many it unlinked.
-    std::size_t finish_retire() {
+    // unmaps those that the call before unlinked. Returns how many it unlinked: none where there is no
+    // memory to note them.
+    std::size_t finish_retire() noexcept {
         for (leaf* l : unlinked_) release(l);
         unlinked_.clear();
+        try {
+            unlinked_.reserve(leaves_.size());
+        } catch (const std::bad_alloc&) {
+            cancel_retire();
+            return 0;
+        }
         std::erase_if(leaves_, [&](leaf* l) {
             const std::uintptr_t plain = reinterpret_cast<std::uintptr_t>(l);
             atomic<std::uintptr_t>& place = root_[l->base >> leaf_shift];
@@ -288,7 +306,10 @@ class directory {
     // Bits of the bitmap word at `base` that lie in [begin, end).
     static word mask_of(std::uintptr_t base, std::uintptr_t begin, std::uintptr_t end) noexcept {
         word mask = ~word{0};
-        if (begin > base) mask &= ~word{0} << ((begin - base + 7) / 8);
+        if (begin > base) {
+            const std::uintptr_t skip = (begin - base + 7) / 8;
+            mask = skip >= 64 ? 0 : mask << skip;
+        }
         if (end < base + (std::uintptr_t{1} << word_shift)) {
             const std::uintptr_t keep = (end - base + 7) / 8;
             mask &= keep >= 64 ? ~word{0} : (word{1} << keep) - 1;
@@ -310,10 +331,7 @@ class directory {
                 leaf* fresh = make_leaf(a);
                 if (fresh == nullptr) return nullptr;
                 if (place.cas_seq_cst(entry, reinterpret_cast<std::uintptr_t>(fresh))) {
-                    leaf* head = fresh_.load_relaxed();
-                    do {
-                        fresh->next_fresh = head;
-                    } while (!fresh_.cas_acq_rel(head, fresh));
+                    push_fresh(fresh, fresh);
                     return fresh;
                 }
                 release(fresh);
@@ -324,6 +342,13 @@ class directory {
                 return reinterpret_cast<leaf*>(entry);
             }
         }
+    }
+
+    void push_fresh(leaf* first, leaf* last) noexcept {
+        leaf* head = fresh_.load_relaxed();
+        do {
+            last->next_fresh = head;
+        } while (!fresh_.cas_acq_rel(head, first));
     }
 
     // Header and bitmap in one mapping; the header has a page of its own.
