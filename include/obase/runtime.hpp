@@ -47,7 +47,8 @@ class OBASE_EXPORT runtime {
     // Sets the options. Returns "" or why not: a value out of range, or an option of the heaps
     // (heap_reserve, cold_backing, poison_freed, history_windows) after the first object was made.
     [[nodiscard]] virtual std::string configure(const options& settings) = 0;
-    virtual options settings() const = 0;
+    // The environment's, until configure() is called.
+    virtual options settings() = 0;
 
     // Starts the collector thread; configures from the environment if nobody has. Happens by itself
     // with the first object. Returns "" or why there is no migration.
@@ -69,7 +70,7 @@ class OBASE_EXPORT runtime {
     virtual std::vector<window_record> history() const = 0;
 
     // What cannot work here, in plain words; empty when all is well.
-    virtual std::vector<std::string> self_check() const = 0;
+    virtual std::vector<std::string> self_check() = 0;
 
     // Forks in this process are safe at any time. In the child there is no collector until start().
 

@@ -76,9 +76,10 @@ class engine final : public obase::runtime, private collector::control {
     // obase::runtime
 
     std::string configure(const options& settings) override;
-    options settings() const override {
-        const std::lock_guard guard(state_);
-        return settings_;
+    options settings() override {
+        const std::lock_guard lifecycle(lifecycle_);
+        load_environment_locked();
+        return effective();
     }
     std::string start() noexcept override;
     void stop() noexcept override;
@@ -97,7 +98,7 @@ class engine final : public obase::runtime, private collector::control {
         const telemetry::recorder* recorder = recorder_.load_acquire();
         return recorder != nullptr ? recorder->history() : std::vector<window_record>{};
     }
-    std::vector<std::string> self_check() const override;
+    std::vector<std::string> self_check() override;
 
     // What the protocol's functions need.
 
@@ -146,6 +147,10 @@ class engine final : public obase::runtime, private collector::control {
         registry_.set_fenced(!platform::has_membarrier());
     }
 
+    options effective() const {
+        const std::lock_guard guard(state_);
+        return settings_;
+    }
     static engine& make() noexcept;
     heap::space* make_ready() noexcept;
     void make_ready_locked() noexcept;

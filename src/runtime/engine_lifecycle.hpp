@@ -27,7 +27,7 @@ heap::space* engine<Binding>::make_ready() noexcept {
     const std::lock_guard lifecycle(lifecycle_);
     if (tried_.load_relaxed() == 0) {
         make_ready_locked();
-        if (space_.load_relaxed() != nullptr && settings().mode != run_mode::off) start_locked();
+        if (space_.load_relaxed() != nullptr && effective().mode != run_mode::off) start_locked();
     }
     return space_.load_relaxed();
 }
@@ -49,7 +49,7 @@ void engine<Binding>::load_environment_locked() noexcept {
 template <class Binding>
 void engine<Binding>::make_ready_locked() noexcept {
     load_environment_locked();
-    const options now = settings();
+    const options now = effective();
     try {
         heap::space_options heaps;
         heaps.range_bytes = now.heap_reserve;
@@ -79,7 +79,8 @@ void engine<Binding>::make_ready_locked() noexcept {
         }
         if (now.verbose) std::fprintf(stderr, "%s", now.text().c_str());
         if (now.mode != run_mode::off)
-            for (const std::string& line : self_check()) say(line);
+            for (const std::string& line : runtime_internal::self_check(now, gather_facts(now)))
+                say(line);
         space_.store_release(made);
     } catch (const std::exception& error) {
         say(std::string("no migration: ") + error.what());
@@ -92,7 +93,7 @@ std::string engine<Binding>::configure(const options& settings) {
     const std::lock_guard lifecycle(lifecycle_);
     for (const std::string& line : settings.out_of_range()) return line;
     if (tried_.load_relaxed() != 0) {
-        const options now = this->settings();
+        const options now = effective();
         for (const char* name : {"heap_reserve", "cold_backing", "poison_freed", "history_windows"})
             if (now.get(name) != settings.get(name))
                 return std::string(name) + " cannot change after the first object was made: it is " +
@@ -176,7 +177,7 @@ void engine<Binding>::set_mode(run_mode mode) noexcept {
 }
 
 template <class Binding>
-std::vector<std::string> engine<Binding>::self_check() const {
+std::vector<std::string> engine<Binding>::self_check() {
     const options now = settings();
     return runtime_internal::self_check(now, gather_facts(now));
 }
@@ -189,7 +190,7 @@ void engine<Binding>::print_at_exit() noexcept {
         const std::lock_guard lifecycle(lifecycle_);
         forked = forked_;
     }
-    if (!forked && recorder_.load_acquire() != nullptr && settings().show_stats)
+    if (!forked && recorder_.load_acquire() != nullptr && effective().show_stats)
         std::fprintf(stderr, "%s", statistics().to_text().c_str());
 }
 
