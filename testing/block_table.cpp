@@ -87,7 +87,9 @@ block* block_table::find(const void* address) {
     return p < b.begin + b.size ? &b : nullptr;
 }
 
-void block_table::unmap(char* begin, std::size_t size) { unmapped_.push_back({begin, begin + size}); }
+void block_table::unmap(char* begin, std::size_t size) {
+    unmapped_.push_back({begin, begin + size});
+}
 
 bool block_table::unmapped(const char* begin, std::size_t size) const {
     return std::any_of(unmapped_.begin(), unmapped_.end(),

@@ -15,6 +15,9 @@
 #include "testing/fiber.hpp"
 #include "testing/tracked_heap.hpp"
 
+#include <signal.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -64,9 +67,7 @@ class random_numbers {
         z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
         return z ^ (z >> 31);
     }
-    unsigned below(unsigned n) {
-        return static_cast<unsigned>(((next() >> 32) * n) >> 32);
-    }
+    unsigned below(unsigned n) { return static_cast<unsigned>(((next() >> 32) * n) >> 32); }
 
   private:
     std::uint64_t state_ = 0;
@@ -220,10 +221,13 @@ class scheduler {
     }
     block_table& blocks() { return blocks_; }
 
+    void write_crash_line() const;
+
   private:
     enum class freed { forbidden, allowed };
 
     void execute(const std::function<void()>& body);
+    void abandon();
     void prepare_strategy();
     bool next_path();
     static fiber* body_main(void* self);
@@ -241,9 +245,7 @@ class scheduler {
     unsigned branch(unsigned count);
     int& priority(const candidate& c) { return priorities_[2u * c.thread + (c.flush ? 1 : 0)]; }
 
-    bool buffered() const {
-        return running_ && exploration_->memory == testing::memory_model::tso;
-    }
+    bool buffered() const { return running_ && exploration_->memory == testing::memory_model::tso; }
     void flush_oldest(unsigned thread);
     void drain(unsigned thread);
     void drain_overlapping(unsigned thread, const void* address, std::size_t size,
@@ -276,9 +278,8 @@ class scheduler {
     std::uint64_t seed_ = 0;
 
     fiber host_;
-    std::vector<std::unique_ptr<fiber>> stacks_;   // stacks_[i] is thread i's, the body's is 0
-    std::vector<std::unique_ptr<fiber>> abandoned_; // of failed executions: see execute()
-    std::vector<virtual_thread> threads_;           // reserved for max_threads + 1
+    std::vector<std::unique_ptr<fiber>> stacks_; // stacks_[i] is thread i's, the body's is 0
+    std::vector<virtual_thread> threads_;        // reserved for max_threads + 1
     unsigned current_ = 0;
     unsigned unfinished_ = 0;
     bool running_ = false;
@@ -315,8 +316,8 @@ class scheduler {
     bool calibrating_ = false;
 };
 
-// One per OS thread that explores, never destroyed: abandoned stacks are its own. `active` while an
-// execution is under way.
+// One per OS thread that explores, never destroyed: abandoned stacks may be among its own. `active`
+// while an execution is under way.
 thread_local scheduler* own_scheduler = nullptr;
 thread_local scheduler* active = nullptr;
 
@@ -326,6 +327,38 @@ scheduler& running_exploration(const char* caller) {
         std::abort();
     }
     return *active;
+}
+
+// A signal that ends the process would take the schedule with it. Tells it, then lets the signal do
+// what it did before. On its own stack: a fiber that overflowed its has none left.
+extern "C" void obase_testing_crashed(int signal) {
+    if (active != nullptr) {
+        active->write_crash_line();
+    }
+    ::signal(signal, SIG_DFL);
+    ::raise(signal);
+}
+
+void watch_crashes() {
+    alignas(16) static std::array<char, std::size_t{64} * 1024> stack;
+    stack_t alternative{};
+    alternative.ss_sp = stack.data();
+    alternative.ss_size = stack.size();
+    stack_t present{};
+    if (::sigaltstack(nullptr, &present) == 0 && (present.ss_flags & SS_DISABLE) != 0) {
+        ::sigaltstack(&alternative, nullptr);
+    }
+    for (const int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT}) {
+        struct sigaction present_action{};
+        // A sanitizer's or the test's own handler stays.
+        if (::sigaction(signal, nullptr, &present_action) == 0 &&
+            present_action.sa_handler == SIG_DFL) {
+            struct sigaction action{};
+            action.sa_handler = &obase_testing_crashed;
+            action.sa_flags = SA_ONSTACK;
+            ::sigaction(signal, &action, nullptr);
+        }
+    }
 }
 
 // Virtual threads and the body.
@@ -526,7 +559,7 @@ unsigned scheduler::pick_random(const candidate* candidates, unsigned count) {
     unsigned total = 0;
     for (unsigned i = 0; i < count; ++i) {
         const candidate& c = candidates[i];
-        weights[i] = c.flush ? flush_weight_
+        weights[i] = c.flush                                           ? flush_weight_
                      : threads_[c.thread].state == thread_state::ready ? 16u
                                                                        : 1u;
         total += weights[i];
@@ -719,8 +752,8 @@ std::uint64_t scheduler::modify(operation o, arithmetic a, void* address, unsign
     return before;
 }
 
-bool scheduler::compare_exchange(operation o, void* address, unsigned size,
-                                 std::uint64_t& expected, std::uint64_t desired) {
+bool scheduler::compare_exchange(operation o, void* address, unsigned size, std::uint64_t& expected,
+                                 std::uint64_t desired) {
     point(o, address);
     check_memory(address, size, reading(), false);
     drain(current_);
@@ -822,11 +855,10 @@ void scheduler::check_memory(const void* address, std::size_t size, freed f, boo
              (b == nullptr ? std::string() : ", past the end of " + blocks_.describe(b->begin)));
     }
     if (!b->live && f == freed::forbidden) {
-        fail(std::string("use after free: ") + what + " of " + std::to_string(size) +
-             " bytes at " + blocks_.describe(address) + ", allocated by " +
-             thread_text(b->allocated_by) + " at step " + std::to_string(b->allocated_at) +
-             ", freed by " + thread_text(b->freed_by) + " at step " +
-             std::to_string(b->freed_at));
+        fail(std::string("use after free: ") + what + " of " + std::to_string(size) + " bytes at " +
+             blocks_.describe(address) + ", allocated by " + thread_text(b->allocated_by) +
+             " at step " + std::to_string(b->allocated_at) + ", freed by " +
+             thread_text(b->freed_by) + " at step " + std::to_string(b->freed_at));
     }
 }
 
@@ -943,8 +975,19 @@ void scheduler::execute(const std::function<void()>& body) {
     t.stack->assign(&scheduler::body_main, this);
     prepare_strategy();
     active = this;
-    fiber::switch_to(host_, *t.stack);
+    {
+        const leaks_permitted allocations_of_failed_executions;
+        fiber::switch_to(host_, *t.stack);
+    }
     active = nullptr;
+}
+
+// What the stacks of a failed execution own is leaked: running destructors in the middle of it
+// would be another execution. The closures of its threads may be in use by those stacks.
+void scheduler::abandon() {
+    static thread_local auto* leaked = new std::vector<std::vector<virtual_thread>>;
+    leaked->push_back(std::move(threads_));
+    threads_ = {};
 }
 
 void scheduler::prepare_strategy() {
@@ -1023,6 +1066,7 @@ result scheduler::explore(const exploration& e, const std::function<void()>& bod
         length_ = std::max<std::uint64_t>(decisions_, 1);
         // A failure of this one is a failure: the empty path of bounded_exhaustive.
         if (failed_) {
+            abandon();
             replayed.strategy = testing::strategy::bounded_exhaustive;
             path_.clear();
             replayed.preemptions = 0;
@@ -1059,19 +1103,9 @@ result scheduler::explore(const exploration& e, const std::function<void()>& bod
         r.trace = trace_text(report_steps);
         r.report = e.name + ": " + failure_ + "\n  execution " + std::to_string(r.executions) +
                    " of at most " + std::to_string(replayed.seeds) + ", " + thread_text(current_) +
-                   ", step " + std::to_string(step_) +
-                   "\n  again: OBASE_TEST_REPLAY='" + e.name + "/" + r.replay + "'\n" + r.trace;
-        // What the stacks own is leaked: running destructors in the middle of an execution would
-        // be another execution. The closures of its threads may be in use by those stacks.
-        static thread_local auto* leaked = new std::vector<std::vector<virtual_thread>>;
-        leaked->push_back(std::move(threads_));
-        threads_ = {};
-        for (auto& s : stacks_) {
-            if (fiber::keep_abandoned && !s->idle()) {
-                abandoned_.push_back(std::move(s));
-                s = std::make_unique<fiber>(fiber::kind::own);
-            }
-        }
+                   ", step " + std::to_string(step_) + "\n  again: OBASE_TEST_REPLAY='" + e.name +
+                   "/" + r.replay + "'\n" + r.trace;
+        abandon();
     } else {
         r.report = e.name + ": ok, " + text_of(replayed.strategy) + ", " +
                    std::to_string(r.executions) + " executions, " + std::to_string(r.steps) +
@@ -1099,6 +1133,41 @@ std::string scheduler::replay_text() const {
         text += (i == 0 ? "" : ".") + std::to_string(path_[i].chosen);
     }
     return text;
+}
+
+// Allocates nothing: the heap may be what broke.
+void scheduler::write_crash_line() const {
+    static std::array<char, 16384> line;
+    std::size_t used = 0;
+    auto add = [&used](const char* format, auto... arguments) {
+        if (used < line.size()) {
+            const int n =
+                std::snprintf(line.data() + used, line.size() - used, format, arguments...);
+            used += n > 0 ? static_cast<std::size_t>(n) : 0;
+        }
+    };
+    add("%s: crashed in thread %u, step %llu\n  again: OBASE_TEST_REPLAY='%s/%s:",
+        exploration_->name.c_str(), current_, static_cast<unsigned long long>(step_),
+        exploration_->name.c_str(), text_of(exploration_->strategy));
+    const auto seed = static_cast<unsigned long long>(seed_);
+    switch (exploration_->strategy) {
+    case testing::strategy::random:
+        add("%llu", seed);
+        break;
+    case testing::strategy::pct:
+        add("%llu:%u:%llu", seed, exploration_->depth, static_cast<unsigned long long>(length_));
+        break;
+    case testing::strategy::bounded_exhaustive:
+        add("%u:", exploration_->preemptions);
+        for (std::size_t i = 0; i < depth_ && i < path_.size(); ++i) {
+            add(i == 0 ? "%u" : ".%u", path_[i].chosen);
+        }
+        break;
+    }
+    add("%s", "'\n");
+    if (::write(STDERR_FILENO, line.data(), std::min(used, line.size() - 1)) < 0) {
+        return; // nobody left to tell
+    }
 }
 
 bool scheduler::read_replay(const std::string& text) {
@@ -1151,7 +1220,13 @@ void scheduler::record(operation o, const void* address, unsigned size, std::uin
     const std::uint64_t what = (std::uint64_t{current_} << 8) | static_cast<std::uint64_t>(o);
     hash_ = (hash_ ^ what) * 0x9ddfea08eb382d69u;
     hash_ ^= hash_ >> 29;
-    const step s{step_, address, before, after, text, o, static_cast<std::uint8_t>(current_),
+    const step s{step_,
+                 address,
+                 before,
+                 after,
+                 text,
+                 o,
+                 static_cast<std::uint8_t>(current_),
                  static_cast<std::uint8_t>(size)};
     if (trace_.size() < trace_capacity) {
         trace_.push_back(s);
@@ -1207,14 +1282,14 @@ std::string scheduler::value_text(std::uint64_t value) {
 std::string scheduler::trace_text(std::size_t most) {
     std::vector<const void*> unnamed;
     const std::uint64_t kept = std::min<std::uint64_t>(trace_.size(), most);
-    std::string text = "  the last " + std::to_string(kept) + " of " + std::to_string(step_) +
-                       " steps:\n";
+    std::string text =
+        "  the last " + std::to_string(kept) + " of " + std::to_string(step_) + " steps:\n";
     for (std::uint64_t n = step_ - kept; n < step_; ++n) {
         const step& s = trace_[n % trace_capacity];
         char line[128];
         std::snprintf(line, sizeof line, "  %6llu  %*s%u  %s",
-                      static_cast<unsigned long long>(s.number), static_cast<int>(2 * s.thread),
-                      "", static_cast<unsigned>(s.thread), text_of(s.what));
+                      static_cast<unsigned long long>(s.number), static_cast<int>(2 * s.thread), "",
+                      static_cast<unsigned>(s.thread), text_of(s.what));
         text += line;
         if (s.address != nullptr) {
             text += " " + address_text(s.address, unnamed);
@@ -1255,7 +1330,8 @@ std::string scheduler::state_text() {
             text += "has ended";
             break;
         }
-        text += t.buffer.empty() ? "\n" : ", stores buffered: " + std::to_string(t.buffer.count()) + "\n";
+        text += t.buffer.empty() ? "\n"
+                                 : ", stores buffered: " + std::to_string(t.buffer.count()) + "\n";
     }
     return text;
 }
@@ -1270,6 +1346,7 @@ result explore(const exploration& e, const std::function<void()>& body) {
     }
     if (own_scheduler == nullptr) {
         own_scheduler = new scheduler;
+        watch_crashes();
     }
     return own_scheduler->explore(e, body);
 }

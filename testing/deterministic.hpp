@@ -53,7 +53,9 @@
 // When not to use it: for memory orders weaker than x86-TSO (acquire and release cost nothing
 // there, so a missing one passes), for code that makes system calls, and for throughput.
 //
-// Speed, one core of a 2.x GHz Zen server, -O3: see deterministic_bench.cpp.
+// Speed (deterministic_bench.cpp, -O3, one core of an Intel Xeon, family 6 model 207, shared with
+// other work): 30 to 65 ns per step; a test of two threads with one operation each runs 2.7 million
+// times per second, three threads with a lock and a heap (140 steps) 120 thousand times.
 #pragma once
 
 #include <array>
@@ -66,7 +68,7 @@
 #include <string>
 #include <type_traits>
 
-namespace testing {} // GoogleTest's
+namespace testing {} // namespace testing
 
 namespace obase::testing {
 
@@ -147,7 +149,8 @@ void note(const char* text, std::uint64_t value = 0);
 
 // Names memory in reports.
 void name(const void* address, std::size_t size, std::string text);
-template <class A> void name(const A& object, std::string text) {
+template <class A>
+void name(const A& object, std::string text) {
     testing::name(&object, sizeof(object), std::move(text));
 }
 
@@ -223,7 +226,8 @@ void wait(operation o) noexcept;
 
 // word::native_atomic's members over the scheduler's memory. Exactly a T in size, so it may be
 // placed anywhere a T may: its store buffer entries, name and history are kept by address.
-template <class T> class deterministic_atomic {
+template <class T>
+class deterministic_atomic {
     static_assert(std::is_trivially_copyable_v<T>);
     static_assert(sizeof(T) <= 8 && (sizeof(T) & (sizeof(T) - 1)) == 0);
 
@@ -308,8 +312,7 @@ template <class T> class deterministic_atomic {
     }
     bool cas(op o, T& expected, T desired) noexcept {
         std::uint64_t seen = to_bits(expected);
-        const bool done =
-            detail::compare_exchange(o, &value_, sizeof(T), seen, to_bits(desired));
+        const bool done = detail::compare_exchange(o, &value_, sizeof(T), seen, to_bits(desired));
         if (!done) {
             expected = from_bits(seen);
         }
@@ -325,7 +328,8 @@ static_assert(sizeof(deterministic_atomic<unsigned long>) == sizeof(unsigned lon
 
 // The platform for code templated on one; os::native_platform has the same members.
 struct deterministic_platform {
-    template <class T> using atomic = deterministic_atomic<T>;
+    template <class T>
+    using atomic = deterministic_atomic<T>;
 
     // The scheduler does not reorder a thread's own program order: nothing to do.
     static void compiler_fence() noexcept {}

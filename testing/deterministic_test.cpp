@@ -21,9 +21,10 @@ namespace obase {
 namespace {
 
 using platform = testing::deterministic_platform;
-template <class T> using atomic = platform::atomic<T>;
-using testing::explore;
+template <class T>
+using atomic = platform::atomic<T>;
 using testing::exploration;
+using testing::explore;
 using testing::result;
 using testing::strategy;
 
@@ -41,6 +42,10 @@ exploration exhaustive(const char* name) {
 bool contains(const std::string& text, const char* part) {
     return text.find(part) != std::string::npos;
 }
+
+// Inside namespace obase, testing::Test is GoogleTest's.
+class fixture : public testing::Test {};
+TEST_F(fixture, googletest_is_found_inside_namespace_obase) { EXPECT_FALSE(HasFatalFailure()); }
 
 // Store buffering: each thread writes its own word and then reads the other's. If both read 0, both
 // would enter Dekker's critical section.
@@ -93,8 +98,7 @@ TEST(memory_model, seq_cst_stores_forbid_it) {
 }
 
 TEST(memory_model, membarrier_on_one_side_forbids_it) {
-    const result r =
-        explore(exhaustive("dekker"), [] { dekker(fence::none, fence::membarrier); });
+    const result r = explore(exhaustive("dekker"), [] { dekker(fence::none, fence::membarrier); });
     EXPECT_TRUE(r.ok) << r.report;
     EXPECT_TRUE(r.complete);
 }
@@ -135,9 +139,10 @@ TEST(memory_model, sequential_has_no_buffers) {
 }
 
 // All outcomes of two threads, each a sequence of actions on x and y, that exhaustive search sees.
-template <std::size_t N> std::set<std::array<int, N>> outcomes(
-    const std::function<void(atomic<int>&, atomic<int>&, std::array<int, N>&)>& first,
-    const std::function<void(atomic<int>&, atomic<int>&, std::array<int, N>&)>& second) {
+template <std::size_t N>
+std::set<std::array<int, N>>
+outcomes(const std::function<void(atomic<int>&, atomic<int>&, std::array<int, N>&)>& first,
+         const std::function<void(atomic<int>&, atomic<int>&, std::array<int, N>&)>& second) {
     std::set<std::array<int, N>> all;
     const result r = explore(exhaustive("litmus"), [&] {
         atomic<int> x, y;
@@ -178,8 +183,8 @@ TEST(memory_model, a_thread_sees_its_own_stores_first) {
             seen[2] = y.load_relaxed();
             seen[3] = x.load_relaxed();
         });
-    const std::set<std::array<int, 4>> expected{{1, 0, 1, 0}, {1, 0, 1, 1}, {1, 1, 1, 0},
-                                                {1, 1, 1, 1}};
+    const std::set<std::array<int, 4>> expected{
+        {1, 0, 1, 0}, {1, 0, 1, 1}, {1, 1, 1, 0}, {1, 1, 1, 1}};
     EXPECT_EQ(all, expected);
 }
 
@@ -214,6 +219,58 @@ TEST(memory_model, a_narrow_load_from_a_wide_buffered_store) {
         testing::run();
     });
     EXPECT_TRUE(r.ok) << r.report;
+}
+
+// Locked instructions drain the buffer, also a compare-exchange that does not exchange.
+TEST(memory_model, a_failed_compare_exchange_is_a_fence) {
+    const result r = explore(exhaustive("failed cas"), [] {
+        atomic<int> x, y, unrelated;
+        int seen[2] = {-1, -1};
+        auto side = [&](atomic<int>& mine, atomic<int>& other, int i) {
+            mine.store_relaxed(1);
+            int expected = 5;
+            unrelated.cas_relaxed(expected, 6);
+            seen[i] = other.load_relaxed();
+        };
+        testing::spawn([&] { side(x, y, 0); });
+        testing::spawn([&] { side(y, x, 1); });
+        testing::run();
+        testing::require(!(seen[0] == 0 && seen[1] == 0), "both read 0");
+    });
+    EXPECT_TRUE(r.ok) << r.report;
+    EXPECT_TRUE(r.complete);
+}
+
+// CPUs pass their barriers one after another. Thread 1 passes its own, stores 2 into its buffer,
+// and does not see y, which is in thread 2's buffer until thread 2 passes. Were it one moment for
+// all, thread 1 would either have stored 2 before it, or have read y after it. (The plain variables
+// are the test's knowledge of what has been stored, not part of the program.)
+TEST(memory_model, membarrier_does_not_happen_everywhere_at_once) {
+    const result r = explore({.seeds = 200'000, .name = "membarrier"}, [] {
+        atomic<int> x, y, step;
+        bool x_stored = false, y_stored = false;
+        int seen_x = -1, seen_y = -1;
+        testing::spawn([&] {
+            x.store_relaxed(1);
+            x_stored = true;
+            x.store_relaxed(2);
+            seen_y = y.load_relaxed();
+        });
+        testing::spawn([&] {
+            y.store_relaxed(1);
+            y_stored = true;
+        });
+        testing::spawn([&] {
+            (void)step.load_relaxed();
+            if (x_stored && y_stored && platform::membarrier()) {
+                seen_x = x.load_relaxed();
+            }
+        });
+        testing::run();
+        testing::require(seen_x != 0, "a store from before the barrier is not seen after it");
+        testing::require(!(seen_x == 1 && seen_y == 0), "thread 1 passed first");
+    });
+    EXPECT_EQ(r.failure, "thread 1 passed first");
 }
 
 TEST(memory_model, construction_is_a_store_in_order) {
@@ -304,9 +361,9 @@ TEST(schedules, exhaustive_counts_interleavings) {
     exploration e = exhaustive("count");
     EXPECT_EQ(count(e, threads_of(1, 5)), 1u);
     EXPECT_EQ(count(e, threads_of(2, 1)), 2u);
-    EXPECT_EQ(count(e, threads_of(2, 2)), 6u);  // 4! / (2! 2!)
+    EXPECT_EQ(count(e, threads_of(2, 2)), 6u);   // 4! / (2! 2!)
     EXPECT_EQ(count(e, threads_of(2, 5)), 252u); // 10! / (5! 5!)
-    EXPECT_EQ(count(e, threads_of(3, 2)), 90u); // 6! / (2! 2! 2!)
+    EXPECT_EQ(count(e, threads_of(3, 2)), 90u);  // 6! / (2! 2! 2!)
     EXPECT_EQ(count(e, threads_of(4, 1)), 24u);
 
     // AABB BBAA, with one preemption ABBA BAAB, with two ABAB BABA.
@@ -492,9 +549,8 @@ void spin_lock(int threads) {
 
 TEST(progress, waiting_threads_let_others_run) {
     for (strategy s : all_strategies) {
-        const result r =
-            explore({.seeds = testing::scaled(2000, 50'000, 1'000'000), .strategy = s},
-                    [] { spin_lock(3); });
+        const result r = explore({.seeds = testing::scaled(2000, 50'000, 1'000'000), .strategy = s},
+                                 [] { spin_lock(3); });
         EXPECT_TRUE(r.ok) << r.report;
     }
 }
@@ -596,6 +652,27 @@ TEST(threads, a_failure_inside_noexcept_code_abandons_the_execution) {
     EXPECT_FALSE(went_on);
 }
 
+// A crash of the code under test tells which schedule it was.
+TEST(threads_death_test, a_crash_tells_how_to_replay_it) {
+    GTEST_FLAG_SET(death_test_style, "threadsafe");
+    for (strategy s : {strategy::random, strategy::bounded_exhaustive}) {
+        EXPECT_DEATH(
+            {
+                const result r = explore({.strategy = s, .name = "crash"}, [] {
+                    atomic<int> x;
+                    testing::spawn([&] { x.store_relaxed(1); });
+                    testing::spawn([&] {
+                        if (x.load_relaxed() == 1) {
+                            std::abort();
+                        }
+                    });
+                    testing::run();
+                });
+            },
+            "OBASE_TEST_REPLAY='crash/(random:[0-9]+|exhaustive:2:[0-9.]+)'");
+    }
+}
+
 // Outside of an exploration the platform's atomics are plain memory.
 TEST(threads, atomics_work_outside) {
     atomic<int> x{1};
@@ -677,23 +754,23 @@ void stack_body(testing::address_reuse reuse) {
 TEST(tracked_memory, aba_when_addresses_are_reused) {
     for (strategy s : all_strategies) {
         exploration e{.seeds = 100'000, .strategy = s, .name = "aba"};
-        const result r =
-            explore(e, [] { stack_body(testing::address_reuse::last_freed_first); });
+        const result r = explore(e, [] { stack_body(testing::address_reuse::last_freed_first); });
         EXPECT_FALSE(r.ok) << r.report;
     }
 }
 
 TEST(tracked_memory, no_aba_when_they_are_not) {
     for (strategy s : all_strategies) {
-        exploration e{.seeds = testing::scaled(5'000, 200'000, 5'000'000), .strategy = s,
-                      .name = "no aba"};
+        exploration e{
+            .seeds = testing::scaled(5'000, 200'000, 5'000'000), .strategy = s, .name = "no aba"};
         const result r = explore(e, [] { stack_body(testing::address_reuse::never); });
         EXPECT_TRUE(r.ok) << r.report;
     }
 }
 
 // A thread frees what another one uses; `use` is what the other does with it.
-result free_against(const std::function<void(atomic<std::uint64_t>*, testing::tracked_heap&)>& use) {
+result
+free_against(const std::function<void(atomic<std::uint64_t>*, testing::tracked_heap&)>& use) {
     return explore(exhaustive("free"), [&] {
         testing::tracked_heap heap;
         auto* word = heap.create<atomic<std::uint64_t>>("word", 1u);
@@ -708,7 +785,8 @@ TEST(tracked_memory, use_after_free_is_found) {
     using heap = testing::tracked_heap;
     const result plain = free_against([](word* w, heap&) { testing::access(w, 8, false); });
     EXPECT_FALSE(plain.ok);
-    EXPECT_TRUE(contains(plain.failure, "use after free: read of 8 bytes at word#1")) << plain.failure;
+    EXPECT_TRUE(contains(plain.failure, "use after free: read of 8 bytes at word#1"))
+        << plain.failure;
     EXPECT_TRUE(contains(plain.failure, "freed by thread 2 (freer)")) << plain.failure;
     EXPECT_FALSE(free_against([](word* w, heap&) { testing::access(w, 8, true); }).ok);
     EXPECT_FALSE(free_against([](word* w, heap&) { w->load_relaxed(); }).ok);
@@ -833,15 +911,16 @@ TEST(tracked_memory, reuse_and_generations) {
         testing::require(reusing.allocate(32) == c, "then the one before");
         testing::require(reusing.generation(b) == 2, "second life");
         testing::require(reusing.live(b) && !fresh.live(a), "liveness");
-        testing::require(reinterpret_cast<std::uintptr_t>(fresh.allocate(8, "aligned", 65536)) %
-                                 65536 == 0,
-                         "alignment");
+        testing::require(
+            reinterpret_cast<std::uintptr_t>(fresh.allocate(8, "aligned", 65536)) % 65536 == 0,
+            "alignment");
     });
     EXPECT_TRUE(r.ok) << r.report;
 }
 
 // One body in both worlds.
-template <class P> void handover() {
+template <class P>
+void handover() {
     using threads = testing::threads_for<P>;
     struct mailbox {
         typename P::template atomic<int> full;

@@ -80,12 +80,6 @@ thread_local fiber* departing = nullptr;
 
 } // namespace
 
-#ifdef OBASE_TESTING_ASAN
-const bool fiber::keep_abandoned = true;
-#else
-const bool fiber::keep_abandoned = false;
-#endif
-
 fiber::fiber(kind k) : kind_(k) {
     if (kind_ == kind::host) {
         idle_ = false;
@@ -104,10 +98,6 @@ fiber::fiber(kind k) : kind_(k) {
     ::mprotect(memory, page_size, PROT_NONE);
     stack_ = static_cast<char*>(memory) + page_size;
     stack_size_ = stack_bytes;
-#ifdef OBASE_TESTING_ASAN
-    // What abandoned work owns stays reachable from its stack: not a leak of the code under test.
-    __lsan_register_root_region(stack_, stack_size_);
-#endif
     reset_stack();
 }
 
@@ -119,7 +109,6 @@ fiber::~fiber() {
     __tsan_destroy_fiber(sanitizer_fiber_);
 #endif
 #ifdef OBASE_TESTING_ASAN
-    __lsan_unregister_root_region(stack_, stack_size_);
     __asan_unpoison_memory_region(stack_, stack_size_);
 #endif
     ::munmap(stack_ - page_size, stack_bytes + page_size);
@@ -201,5 +190,13 @@ void fiber::main() {
         switch_to(self, *next);
     }
 }
+
+#ifdef OBASE_TESTING_ASAN
+leaks_permitted::leaks_permitted() { __lsan_disable(); }
+leaks_permitted::~leaks_permitted() { __lsan_enable(); }
+#else
+leaks_permitted::leaks_permitted() = default;
+leaks_permitted::~leaks_permitted() = default;
+#endif
 
 } // namespace obase::testing

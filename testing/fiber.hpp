@@ -39,10 +39,6 @@ class fiber {
     // True if the last work assigned has ended (or none was ever assigned).
     bool idle() const { return idle_; }
 
-    // True where a leak checker looks through stacks: an abandoned one must then be kept, since it
-    // is all that refers to what its work had allocated.
-    static const bool keep_abandoned;
-
     // Leaves `from`, which must be the running fiber, and continues `to`.
     static void switch_to(fiber& from, fiber& to);
 
@@ -70,6 +66,16 @@ class fiber {
 
     [[maybe_unused]] void* sanitizer_stack_ = nullptr; // AddressSanitizer's fake stack
     [[maybe_unused]] void* sanitizer_fiber_ = nullptr; // ThreadSanitizer's fiber
+};
+
+// While it lives, what this OS thread allocates is no leak in the eyes of AddressSanitizer's leak
+// checker: it does not see all that an abandoned stack refers to.
+class leaks_permitted {
+  public:
+    leaks_permitted();
+    ~leaks_permitted();
+    leaks_permitted(const leaks_permitted&) = delete;
+    leaks_permitted& operator=(const leaks_permitted&) = delete;
 };
 
 } // namespace obase::testing

@@ -84,19 +84,22 @@ class native_heap {
         return ::new (allocate(sizeof(T), "", alignment_of<T>()))
             T(std::forward<Arguments>(arguments)...);
     }
-    template <class T> void destroy(T* object) {
+    template <class T>
+    void destroy(T* object) {
         object->~T();
         free(object, alignment_of<T>());
     }
 
   private:
-    template <class T> static constexpr std::size_t alignment_of() {
+    template <class T>
+    static constexpr std::size_t alignment_of() {
         return alignof(T) < 16 ? 16 : alignof(T);
     }
 };
 
 // On OS threads, for any platform but the deterministic one.
-template <class P> struct threads_for {
+template <class P>
+struct threads_for {
     static constexpr bool deterministic = false;
     using heap = native_heap;
 
@@ -116,7 +119,9 @@ template <class P> struct threads_for {
         return r;
     }
 
-    static void spawn(std::function<void()> work) { detail::native().work.push_back(std::move(work)); }
+    static void spawn(std::function<void()> work) {
+        detail::native().work.push_back(std::move(work));
+    }
     static void spawn(const std::string&, std::function<void()> work) { spawn(std::move(work)); }
 
     // All threads start together, as far as the machine allows.
@@ -148,8 +153,7 @@ template <class P> struct threads_for {
 
     static unsigned choose(unsigned n) {
         // splitmix64's finalizer over a counter.
-        std::uint64_t z = (detail::native().random.fetch_add_relaxed(1) + 1) *
-                          0x9e3779b97f4a7c15u;
+        std::uint64_t z = (detail::native().random.fetch_add_relaxed(1) + 1) * 0x9e3779b97f4a7c15u;
         z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
         return n <= 1 ? 0 : static_cast<unsigned>((z >> 33) % n);
     }
@@ -157,11 +161,13 @@ template <class P> struct threads_for {
     static std::uint64_t now() { return detail::native().clock.fetch_add_seq_cst(1) + 1; }
 
     static void note(const char*, std::uint64_t = 0) {}
-    template <class A> static void name(const A&, const std::string&) {}
+    template <class A>
+    static void name(const A&, const std::string&) {}
     static void access(const void*, std::size_t, bool) {}
 };
 
-template <> struct threads_for<deterministic_platform> {
+template <>
+struct threads_for<deterministic_platform> {
     static constexpr bool deterministic = true;
     using heap = tracked_heap;
 
@@ -178,7 +184,8 @@ template <> struct threads_for<deterministic_platform> {
     static unsigned thread_index() { return testing::thread_index(); }
     static std::uint64_t now() { return testing::now(); }
     static void note(const char* text, std::uint64_t value = 0) { testing::note(text, value); }
-    template <class A> static void name(const A& object, std::string text) {
+    template <class A>
+    static void name(const A& object, std::string text) {
         testing::name(object, std::move(text));
     }
     static void access(const void* address, std::size_t size, bool write) {

@@ -64,7 +64,8 @@ class tracked_heap {
         void* memory = allocate(sizeof(T), name, alignof(T) < 16 ? 16 : alignof(T));
         return ::new (memory) T(std::forward<Arguments>(arguments)...);
     }
-    template <class T> void destroy(T* object) {
+    template <class T>
+    void destroy(T* object) {
         object->~T();
         free(object);
     }
