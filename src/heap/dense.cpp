@@ -79,9 +79,9 @@ std::size_t dense_heap::next_mark(std::size_t run, std::size_t after,
     return limit;
 }
 
-// The fill mark is read before the marks, and allocate() writes it after them: whoever sees a fill mark
-// beyond the end of the object also sees the mark that ends it. When the fill mark just reaches the
-// object's end it is the end.
+// The fill mark is read before the marks, and allocate() writes it after them: whoever sees a fill
+// mark beyond the end of the object also sees the mark that ends it. When the fill mark just
+// reaches the object's end it is the end.
 std::size_t dense_heap::size_of(const void* object) const noexcept {
     const std::size_t run = run_number(object);
     const std::size_t offset = offset_in_run(object);
@@ -113,9 +113,10 @@ void* dense_heap::allocate(std::size_t size, unsigned set) noexcept {
     const std::uint32_t begin = run.fill.load_relaxed();
     const auto end = static_cast<std::uint32_t>(begin + size);
     auto* const marks = marks_of(number);
-    // Marks that an undo left behind lie in [begin, high). Nobody can be looking past the one at `begin`.
-    for (std::size_t at = next_mark(number, begin, std::min(end, run.high)); at < std::min(end, run.high);
-         at = next_mark(number, at, std::min(end, run.high))) {
+    // Marks that an undo left behind lie in [begin, high). Nobody can be looking past the one at
+    // `begin`.
+    for (std::size_t at = next_mark(number, begin, std::min(end, run.high));
+         at < std::min(end, run.high); at = next_mark(number, at, std::min(end, run.high))) {
         marks[at / granule / 64].fetch_and_relaxed(~(std::uint64_t{1} << (at / granule % 64)));
     }
     const std::size_t first = begin / granule;
@@ -162,7 +163,8 @@ bool dense_heap::open_run(unsigned set) noexcept {
 
 bool dense_heap::grow() noexcept {
     if (committed_ >= bytes_) return false;
-    std::size_t chunk = std::min(fd_ >= 0 ? file_chunk : commit_chunk(committed_), bytes_ - committed_);
+    std::size_t chunk =
+        std::min(fd_ >= 0 ? file_chunk : commit_chunk(committed_), bytes_ - committed_);
     const std::size_t runs = (committed_ + chunk) >> run_shift;
     if (!runs_.commit_to(runs) || !starts_.commit_to(runs * words_per_run) ||
         !free_.commit_to((runs + 63) / 64)) {
@@ -204,7 +206,8 @@ void dense_heap::free(void* object) noexcept {
 
 // Emptying.
 
-std::size_t dense_heap::select_evacuation(double max_live_fraction, std::size_t max_bytes) noexcept {
+std::size_t dense_heap::select_evacuation(double max_live_fraction,
+                                          std::size_t max_bytes) noexcept {
     struct candidate {
         std::uint32_t live;
         std::uint32_t run;
@@ -329,9 +332,8 @@ void dense_heap::walk_extents(void (*visit)(void*, char*, char*), void* context)
         const std::size_t fill = run.fill.load_relaxed();
         if (status == dense_run::state::unused || fill == 0) continue;
         char* const memory = base_ + (i << run_shift);
-        const std::size_t length = status == dense_run::state::open
-                                       ? round_up(fill, os::page_size)
-                                       : run_bytes;
+        const std::size_t length =
+            status == dense_run::state::open ? round_up(fill, os::page_size) : run_bytes;
         if (memory != stop) {
             if (begin != nullptr) visit(context, begin, stop);
             begin = memory;
@@ -349,28 +351,32 @@ const char* dense_heap::validate() const noexcept {
         const auto status = run.status.load_relaxed();
         const std::uint64_t live = run.live.load_relaxed();
         const bool free = (free_[i / 64] >> (i % 64) & 1U) != 0;
-        if (free != (status == dense_run::state::unused)) return "free bit and state of a run disagree";
+        if (free != (status == dense_run::state::unused))
+            return "free bit and state of a run disagree";
         if (free) {
             ++free_runs;
             if (live != 0) return "a free run has live bytes";
             continue;
         }
         const std::size_t fill = run.fill.load_relaxed();
-        if (fill > run_bytes || (live & bytes_mask) > fill) return "more live bytes than filled ones";
+        if (fill > run_bytes || (live & bytes_mask) > fill)
+            return "more live bytes than filled ones";
         if (((live >> 32) == 0) != ((live & bytes_mask) == 0)) return "live objects without bytes";
-        if (fill != 0 && (marks_of(i)[0].load_relaxed() & 1U) == 0) return "a run begins with no object";
+        if (fill != 0 && (marks_of(i)[0].load_relaxed() & 1U) == 0)
+            return "a run begins with no object";
         std::size_t objects = 0;
         for (std::size_t at = 0; at < fill; at = next_mark(i, at, fill)) ++objects;
         if ((live >> 32) > objects) return "more live objects than beginnings";
-        if (status == dense_run::state::open && open_[run.set] != i) return "an open run nobody fills";
+        if (status == dense_run::state::open && open_[run.set] != i)
+            return "an open run nobody fills";
     }
     return free_runs == free_runs_ ? nullptr : "free runs are miscounted";
 }
 
-// fork. A shared mapping of a file would be shared with the child, where each must have its own. The child
-// copies the file; the parent waits meanwhile, so that neither the collector nor the forking thread
-// changes it. Other threads of the parent may still write to objects they already hold: the child
-// sees those objects as of some moment shortly after the fork.
+// fork. A shared mapping of a file would be shared with the child, where each must have its own.
+// The child copies the file; the parent waits meanwhile, so that neither the collector nor the
+// forking thread changes it. Other threads of the parent may still write to objects they already
+// hold: the child sees those objects as of some moment shortly after the fork.
 
 void dense_heap::fork_prepare() noexcept {
     if (fd_ >= 0 && os::open_pipe(fork_pipe_) != 0) fork_pipe_[0] = fork_pipe_[1] = -1;

@@ -3,22 +3,23 @@
 // dense_heap: a class that the collector fills: HOT, COLD and whatever lies between.
 //
 // Objects lie without gaps, in the order in which the collector moved them, in 64 KiB runs that are
-// bump-filled; one run is open per attribute set. A bit per granule says where objects begin, which is
-// all there is per object: its size is the distance to the next beginning, or to the run's fill mark.
-// Freed objects leave holes that are never filled; sparse runs are evacuated by the collector, and a run
-// without live bytes goes back. New runs are taken at the lowest free address, so extents stay dense.
+// bump-filled; one run is open per attribute set. A bit per granule says where objects begin, which
+// is all there is per object: its size is the distance to the next beginning, or to the run's fill
+// mark. Freed objects leave holes that are never filled; sparse runs are evacuated by the
+// collector, and a run without live bytes goes back. New runs are taken at the lowest free address,
+// so extents stay dense.
 //
-// Who may do what: allocate, undo, evacuation and return are the collector's alone; free() and size_of()
-// are anybody's.
+// Who may do what: allocate, undo, evacuation and return are the collector's alone; free() and
+// size_of() are anybody's.
 //
 // Invariants
 //   live bytes of a run == sum of the sizes of its objects that were not freed <= fill <= 64 KiB
-//   the beginning of every object ever allocated in a run since it was opened stays marked, freed or not
-//   when the last allocation is undone its mark stays and the fill mark goes back to it, so that a
-//   concurrent free() of the object before it still finds where that object ends
+//   the beginning of every object ever allocated in a run since it was opened stays marked, freed
+//   or not when the last allocation is undone its mark stays and the fill mark goes back to it, so
+//   that a concurrent free() of the object before it still finds where that object ends
 //
-// A file may lie beneath (class COLD). Storage is allocated before a run is opened, so a full disk means
-// "no room", never SIGBUS.
+// A file may lie beneath (class COLD). Storage is allocated before a run is opened, so a full disk
+// means "no room", never SIGBUS.
 #pragma once
 
 #include <cstddef>
@@ -55,7 +56,8 @@ struct dense_counters {
 
 class dense_heap {
   public:
-    // `directory` nullptr: anonymous memory. Returns 0 or an errno value; *what says which step failed.
+    // `directory` nullptr: anonymous memory. Returns 0 or an errno value; *what says which step
+    // failed.
     int create(char* base, std::size_t bytes, const char* directory, bool poison_freed,
                const char** what) noexcept;
     void destroy() noexcept;

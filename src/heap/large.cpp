@@ -9,8 +9,8 @@
 namespace obase::heap {
 namespace {
 
-// A tag: bit 0 used; a used extent has its attribute set in 1..5 and its exact size from bit 8; a free one
-// its pages from bit 8. 0: no extent begins or ends here.
+// A tag: bit 0 used; a used extent has its attribute set in 1..5 and its exact size from bit 8; a
+// free one its pages from bit 8. 0: no extent begins or ends here.
 constexpr std::uint64_t used_bit = 1;
 constexpr std::uint64_t free_bit = 2;
 constexpr std::uint64_t used_tag(std::size_t size, unsigned set) noexcept {
@@ -82,7 +82,8 @@ large_heap::index large_heap::merge(index below, index above) noexcept {
 
 void large_heap::insert_free(std::size_t page, std::size_t pages, bool dirty) noexcept {
     const auto at = static_cast<index>(page + 1);
-    nodes_[page] = {0, 0, static_cast<std::uint32_t>(pages), static_cast<std::uint32_t>(pages), dirty};
+    nodes_[page] = {0, 0, static_cast<std::uint32_t>(pages), static_cast<std::uint32_t>(pages),
+                    dirty};
     index below = 0;
     index above = 0;
     split(root_, at, &below, &above);
@@ -241,7 +242,7 @@ std::size_t large_heap::return_free_memory() noexcept {
 
 large_counters large_heap::counters() const noexcept {
     large_counters sum;
-    
+
     const std::lock_guard hold(lock_);
     sum.live_bytes = live_bytes_;
     sum.live_objects = live_objects_;

@@ -2,16 +2,17 @@
 //
 // large_heap: objects above 16 KiB, in extents of whole OS pages. They are hinted, never copied.
 //
-// First fit at the lowest address, free neighbours merge at once. Free extents form a treap ordered by
-// address whose nodes carry the longest extent of their subtree, so both are O(log n). Two side tables,
-// an entry per page, reserved for the whole range and touched only at the ends of extents:
-//   tags_   first and last page of every extent: used (with the exact size) or free (with the length)
-//   nodes_  first page of every free extent: the treap node
+// First fit at the lowest address, free neighbours merge at once. Free extents form a treap ordered
+// by address whose nodes carry the longest extent of their subtree, so both are O(log n). Two side
+// tables, an entry per page, reserved for the whole range and touched only at the ends of extents:
+//   tags_   first and last page of every extent: used (with the exact size) or free (with the
+//   length) nodes_  first page of every free extent: the treap node
 //
-// Invariants: no two free extents touch; every page below the frontier belongs to exactly one extent.
+// Invariants: no two free extents touch; every page below the frontier belongs to exactly one
+// extent.
 //
-// Any thread may allocate and free; a mutex guards everything. size_of() of a live object needs none: its
-// tag is written before the address is handed out and stays until it is freed.
+// Any thread may allocate and free; a mutex guards everything. size_of() of a live object needs
+// none: its tag is written before the address is handed out and stays until it is freed.
 #pragma once
 
 #include <cstddef>
@@ -43,7 +44,8 @@ class large_heap {
     std::size_t return_free_memory() noexcept;
     large_counters counters() const noexcept;
     std::size_t metadata_bytes() const noexcept;
-    // visit(context, object, size, set) in address order. Holds the lock: visit must not allocate here.
+    // visit(context, object, size, set) in address order. Holds the lock: visit must not allocate
+    // here.
     void walk(void (*visit)(void*, char*, std::size_t, unsigned), void* context) const;
     const char* validate() const noexcept;
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // reserved_array<T>: an array whose address space is reserved for the largest length at once, and
-// whose memory is committed from the front as it is needed. Elements never move and begin as zero bytes.
+// whose memory is committed from the front as it is needed. Elements never move and begin as zero
+// bytes.
 //
 // What it is: the form of all side tables of the heap. A table that covers terabytes costs only the
 // pages that are touched.
@@ -9,9 +10,9 @@
 // When not to use it: for anything with a constructor that does more than zero, or in an order that
 // is not roughly from the front.
 //
-// commit_to() is for one thread at a time (the callers hold a lock or are the collector); reading and
-// writing committed elements needs no lock. What says to another thread that an element is committed is
-// the caller's own release (a run number, an address), never this class.
+// commit_to() is for one thread at a time (the callers hold a lock or are the collector); reading
+// and writing committed elements needs no lock. What says to another thread that an element is
+// committed is the caller's own release (a run number, an address), never this class.
 #pragma once
 
 #include <cstddef>

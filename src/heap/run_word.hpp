@@ -27,9 +27,10 @@
 //   DETACHED: count + L == capacity, so the push that brings count to the threshold exists.
 //   Exactly one transition makes a run QUEUED, so it is pushed on a stack exactly once.
 //
-// Orders: a push releases the freer's last accesses to the block, and grab, take and reattach acquire
-// them; every change is a read-modify-write, so all pushes since the last grab stay in one release
-// sequence. is_mine() may be relaxed: only the owner makes or ends its own ATTACHED.
+// Orders: a push releases the freer's last accesses to the block, and grab, take and reattach
+// acquire them; every change is a read-modify-write, so all pushes since the last grab stay in one
+// release sequence. The owner may look at the state relaxed: only it makes or ends its own
+// ATTACHED.
 //
 // When not to use it: dense runs; they have no local list and need only a count.
 #pragma once
@@ -53,26 +54,19 @@ enum class push_result : std::uint8_t {
     queued // the caller made the run QUEUED and must push it on its bin's stack
 };
 
-inline constexpr std::uint32_t no_owner_tag = ~std::uint32_t{0};
-
-// The low half of the word of a run that `owner` may use without atomics.
-constexpr std::uint32_t attached_tag(std::uint32_t owner) noexcept {
-    return (owner << 2) | static_cast<std::uint32_t>(run_state::attached);
+// The word of a run that `owner` has, with an empty remote list.
+constexpr std::uint64_t attached_word(std::uint32_t owner) noexcept {
+    return std::uint64_t{owner} << 2 | static_cast<std::uint64_t>(run_state::attached);
 }
 
 template <class P>
 class run_word {
   public:
-    // The fast test of free(): true only for the thread whose tag it is.
-    bool is_mine(std::uint32_t tag) const noexcept {
-        return static_cast<std::uint32_t>(word_.load_relaxed()) == tag;
-    }
-
     run_view view() const noexcept { return unpack(word_.load_acquire()); }
     run_view view_relaxed() const noexcept { return unpack(word_.load_relaxed()); }
 
     // FREE -> ATTACHED. Precondition: the caller popped the run from the pool or just made it.
-    void attach(std::uint32_t owner) noexcept { word_.store_release(attached_tag(owner)); }
+    void attach(std::uint32_t owner) noexcept { word_.store_release(attached_word(owner)); }
 
     // ATTACHED: takes the remote list. Returns its head (0: it was empty) and its length.
     // Precondition: the caller is the owner.
@@ -82,14 +76,14 @@ class run_word {
             const run_view now = unpack(seen);
             *count = now.count;
             if (now.count == 0) return 0;
-            if (word_.cas_acq_rel(seen, attached_tag(owner))) return now.head;
+            if (word_.cas_acq_rel(seen, attached_word(owner))) return now.head;
         }
     }
 
     // ATTACHED -> DETACHED, only while the remote list is empty; false: it is not, grab it.
     // Preconditions: the caller is the owner, and every block of the run is handed out.
     bool detach(std::uint32_t owner) noexcept {
-        std::uint64_t expected = attached_tag(owner);
+        std::uint64_t expected = attached_word(owner);
         return word_.cas_acq_rel(expected, pack(run_state::detached, owner, 0, 0));
     }
 
@@ -102,35 +96,38 @@ class run_word {
             if (now.state != run_state::detached || now.owner != owner) return false;
             *head = now.head;
             *count = now.count;
-            if (word_.cas_acq_rel(seen, attached_tag(owner))) return true;
+            if (word_.cas_acq_rel(seen, attached_word(owner))) return true;
         }
     }
 
     // ATTACHED -> QUEUED, keeping the remote list; the caller then pushes the run on its stack.
-    // Precondition: the caller is the owner and has left `free` and `used` of the run as they are to be.
+    // Precondition: the caller is the owner and has left `free` and `used` of the run as they are
+    // to be.
     void queue(std::uint32_t owner) noexcept { change_state(run_state::queued, owner); }
 
-    // QUEUED -> ATTACHED, keeping the remote list. Precondition: the caller popped it off its stack.
+    // QUEUED -> ATTACHED, keeping the remote list. Precondition: the caller popped it off its
+    // stack.
     void take(std::uint32_t owner) noexcept { change_state(run_state::attached, owner); }
 
-    // -> FREE. Preconditions: the caller has the run for itself (owner of an ATTACHED run, or popped it
-    // off its stack), and no block of it is handed out, so that nobody can push any more.
+    // -> FREE. Preconditions: the caller has the run for itself (owner of an ATTACHED run, or
+    // popped it off its stack), and no block of it is handed out, so that nobody can push any more.
     void release() noexcept { word_.store_release(0); }
 
-    // Gives a block back from a thread that does not own the run. `link(head)` stores the list's
-    // present head in the block; it may be called several times. At `threshold` blocks a DETACHED
-    // run becomes QUEUED.
+    // Gives `blocks` blocks, linked with `first` on top, back from a thread that does not own the
+    // run. `link(head)` stores the list's present head in the last of them; it may be called
+    // several times. At `threshold` blocks a DETACHED run becomes QUEUED.
     template <class Link>
-    push_result push_remote(std::uint32_t block, std::uint32_t threshold, Link&& link) noexcept {
+    push_result push_remote(std::uint32_t first, std::uint32_t blocks, std::uint32_t threshold,
+                            Link&& link) noexcept {
         std::uint64_t seen = word_.load_relaxed();
         for (;;) {
             const run_view now = unpack(seen);
             P::check(now.state != run_state::free, "free of a block in a free run");
             link(now.head);
-            const bool queues =
-                now.state == run_state::detached && now.count + 1 >= threshold;
+            const std::uint32_t count = now.count + blocks;
+            const bool queues = now.state == run_state::detached && count >= threshold;
             const run_state next = queues ? run_state::queued : now.state;
-            if (word_.cas_acq_rel(seen, pack(next, now.owner, now.count + 1, block + 1))) {
+            if (word_.cas_acq_rel(seen, pack(next, now.owner, count, first + 1))) {
                 return queues ? push_result::queued : push_result::pushed;
             }
         }

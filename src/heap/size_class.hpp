@@ -2,9 +2,10 @@
 //
 // Size classes of NEW: which block a request gets.
 //
-// Classes step by 8 bytes up to 128, then eight per doubling up to 16 KiB: 72 classes, at most 12.5 %
-// lost inside a block. Because every step is a power of two and every block size a multiple of its
-// step, rounding a size up to an alignment first makes the block size a multiple of that alignment:
+// Classes step by 8 bytes up to 128, then eight per doubling up to 16 KiB: 72 classes, at most 12.5
+// % lost inside a block. Because every step is a power of two and every block size a multiple of
+// its step, rounding a size up to an alignment first makes the block size a multiple of that
+// alignment:
 //   - step <= alignment: the rounded size is itself a class size;
 //   - step > alignment: the block size is a multiple of the step, hence of the alignment.
 // Runs begin on 64 KiB, so all blocks of such a class are aligned.
@@ -17,12 +18,12 @@
 
 namespace obase::heap {
 
-inline constexpr std::size_t granule = 8;              // every object begins on one
-inline constexpr std::size_t max_small_size = 16384;   // larger objects go to LARGE
-inline constexpr std::size_t run_bytes = 65536;        // unit of ownership, reuse and return
+inline constexpr std::size_t granule = 8;            // every object begins on one
+inline constexpr std::size_t max_small_size = 16384; // larger objects go to LARGE
+inline constexpr std::size_t run_bytes = 65536;      // unit of ownership, reuse and return
 inline constexpr unsigned run_shift = 16;
 inline constexpr unsigned size_classes = 72;
-inline constexpr std::size_t max_exact_class = 128;    // up to here a class holds one size only
+inline constexpr std::size_t max_exact_class = 128; // up to here a class holds one size only
 inline constexpr unsigned exact_classes = 16;
 
 constexpr std::size_t round_up(std::size_t size, std::size_t alignment) noexcept {
@@ -54,11 +55,20 @@ constexpr auto make_class_table() noexcept {
     return table;
 }
 inline constexpr auto class_table = make_class_table();
+constexpr auto make_block_table() noexcept {
+    std::array<std::uint16_t, size_classes> table{};
+    for (unsigned i = 0; i < size_classes; ++i) {
+        table[i] = static_cast<std::uint16_t>(class_block_size(i));
+    }
+    return table;
+}
+inline constexpr auto block_table = make_block_table();
 } // namespace detail
 
 // The same by a table for the sizes that matter. Precondition as above.
 inline unsigned size_class(std::size_t size) noexcept {
-    if (size <= detail::table_limit) [[likely]] return detail::class_table[size / granule];
+    if (size <= detail::table_limit) [[likely]]
+        return detail::class_table[size / granule];
     return size_class_computed(size);
 }
 
@@ -67,8 +77,8 @@ static_assert(size_class_computed(136) == 16 && class_block_size(16) == 144);
 static_assert(size_class_computed(max_small_size) == size_classes - 1);
 static_assert(class_block_size(size_classes - 1) == max_small_size);
 
-// What a caller may ask of an object besides its size. Objects of different attributes never share a
-// run: hints and alignment hold for whole runs.
+// What a caller may ask of an object besides its size. Objects of different attributes never share
+// a run: hints and alignment hold for whole runs.
 struct attributes {
     std::uint8_t log2_alignment = 3; // 3..12
     bool never_cold = false;

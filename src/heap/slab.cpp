@@ -12,15 +12,7 @@
 
 namespace obase::heap {
 
-// The tag equals the word of no run, so a thread without a heap never frees the quick way.
-constinit thread_heap empty_thread_heap{.tag = no_owner_tag,
-                                        .id = 0,
-                                        .home = nullptr,
-                                        .next_spare = 0,
-                                        .lock = {},
-                                        .used_bins = {},
-                                        .current = {},
-                                        .attached = {}};
+constinit thread_heap empty_thread_heap{};
 
 #define OBASE_FOUR_EMPTY                                                                           \
     &empty_thread_heap, &empty_thread_heap, &empty_thread_heap, &empty_thread_heap
@@ -43,20 +35,23 @@ void exit_hook() noexcept {
     }
 }
 
-constexpr std::uint32_t fast_tag(std::uint32_t id, bool poison) noexcept {
-    return poison ? no_owner_tag : attached_tag(id);
-}
-
-// How many partial runs of one bin a thread keeps for itself. More would hide memory from other threads;
-// fewer would send a thread's own frees through the remote list.
+// How many partial runs of one bin a thread keeps for itself. More would hide memory from other
+// threads; fewer would send a thread's own frees through the remote list.
 constexpr std::uint32_t max_attached = 32;
+constexpr std::uint32_t attached_looks = 4;
+
+// How many recent blocks a thread keeps per bin: at most 32 KiB of them, where that is not too few
+// to pay.
+constexpr std::uint32_t recent_limit(std::size_t block_size) noexcept {
+    return static_cast<std::uint32_t>(std::clamp<std::size_t>(32768 / block_size, 8, 64));
+}
 
 constexpr std::uint32_t threshold_of(const slab_run& run) noexcept {
     return std::max<std::uint32_t>(1, run.capacity / 4U);
 }
 
-// Bytes of blocks that are put on the local list at once: small, so that pages nobody needs yet stay
-// untouched, but several blocks, so that the slow path is rare.
+// Bytes of blocks that are put on the local list at once: small, so that pages nobody needs yet
+// stay untouched, but several blocks, so that the slow path is rare.
 constexpr std::size_t extend_bytes = 4096;
 constexpr std::size_t extend_blocks_min = 4;
 
@@ -66,11 +61,10 @@ constexpr std::size_t commit_chunk(std::size_t committed) noexcept {
 
 } // namespace
 
-bool slab_heap::create(char* base, std::size_t bytes, unsigned slot, bool poison_freed) noexcept {
+bool slab_heap::create(char* base, std::size_t bytes, unsigned slot) noexcept {
     base_ = base;
     bytes_ = bytes;
     slot_ = slot;
-    poison_ = poison_freed;
     // A thread needs far more than 4 MiB before its heap (25 KiB, mostly untouched) matters.
     max_heaps_ = static_cast<std::uint32_t>(std::clamp<std::size_t>(bytes >> 22, 64, 65536));
     if (!runs_.reserve(bytes >> run_shift) || !slack_.reserve(bytes >> 7) ||
@@ -80,7 +74,6 @@ bool slab_heap::create(char* base, std::size_t bytes, unsigned slot, bool poison
     heap_count_ = 1;
     shared_ = &heaps_[1];
     shared_->id = 1;
-    shared_->tag = no_owner_tag;
     {
         const std::lock_guard hold(spaces_lock);
         spaces[slot] = this;
@@ -117,7 +110,6 @@ thread_heap* slab_heap::heap_for_this_thread() noexcept {
         if (heap_count_ >= max_heaps_ || !heaps_.commit_to(heap_count_ + 2)) return shared_;
         mine = &heaps_[++heap_count_];
         mine->id = heap_count_;
-        mine->tag = fast_tag(mine->id, poison_);
     }
     mine->home = &thread_heaps[slot_];
     thread_heaps[slot_] = mine;
@@ -140,17 +132,20 @@ void slab_heap::thread_exit() noexcept {
 
 // Precondition: heap.lock is held, and its thread does not use the heap.
 void slab_heap::hand_back(thread_heap& heap) noexcept {
+    flush_all(heap);
     for (unsigned word = 0; word < std::size(heap.used_bins); ++word) {
         for (std::uint64_t left = heap.used_bins[word]; left != 0; left &= left - 1) {
-            const unsigned bin = word * 64 + static_cast<unsigned>(std::countr_zero(left));
-            if (slab_run* const run = heap.current[bin]) {
-                heap.current[bin] = nullptr;
+            const unsigned number = word * 64 + static_cast<unsigned>(std::countr_zero(left));
+            thread_bin& bin = heap.bin[number];
+            bin.limit = 0;
+            if (slab_run* const run = bin.current) {
+                bin.current = nullptr;
                 run->current.store_relaxed(false);
                 run->used.store_relaxed(run->used.load_relaxed() - 1);
                 hand_back_run(*run, heap.id);
             }
-            while (heap.attached[bin].first != 0) {
-                slab_run& run = runs_[heap.attached[bin].first - 1];
+            while (bin.attached != 0) {
+                slab_run& run = runs_[bin.attached - 1];
                 unlist_attached(heap, run);
                 hand_back_run(run, heap.id);
             }
@@ -224,45 +219,75 @@ bool slab_heap::refill(slab_run& run, std::uint32_t owner) noexcept {
     return extend(run);
 }
 
-void slab_heap::make_current(thread_heap& heap, unsigned bin, slab_run& run) noexcept {
+void slab_heap::make_current(thread_heap& heap, unsigned number, slab_run& run) noexcept {
     run.used.store_relaxed(run.used.load_relaxed() + 1);
     run.current.store_relaxed(true);
-    heap.used_bins[bin / 64] |= std::uint64_t{1} << (bin % 64);
-    heap.current[bin] = &run;
+    heap.bin[number].current = &run;
 }
 
+// Marks a bin as one that hand_back must visit, and opens its recent list.
+void slab_heap::use_bin(thread_heap& heap, unsigned number) noexcept {
+    heap.used_bins[number / 64] |= std::uint64_t{1} << (number % 64);
+    // The shared heap has no thread, and so no fast paths.
+    if (&heap != shared_) {
+        heap.bin[number].limit = recent_limit(detail::block_table[number % size_classes]);
+    }
+}
+
+// The list is a ring; `attached` is its oldest member.
 void slab_heap::list_attached(thread_heap& heap, slab_run& run) noexcept {
-    const unsigned bin = run.bin.load_relaxed();
-    thread_heap::attached_list& list = heap.attached[bin];
+    thread_bin& bin = heap.bin[run.bin.load_relaxed()];
     const std::uint32_t number = number_of(run) + 1;
-    run.attached_previous = 0;
-    run.attached_next = list.first;
-    if (list.first != 0) runs_[list.first - 1].attached_previous = number;
-    list.first = number;
-    ++list.count;
-    heap.used_bins[bin / 64] |= std::uint64_t{1} << (bin % 64);
+    if (bin.attached == 0) {
+        run.attached_previous = run.attached_next = bin.attached = number;
+    } else {
+        slab_run& oldest = runs_[bin.attached - 1];
+        run.attached_next = bin.attached;
+        run.attached_previous = oldest.attached_previous;
+        runs_[oldest.attached_previous - 1].attached_next = number;
+        oldest.attached_previous = number;
+    }
+    ++bin.attached_count;
 }
 
 void slab_heap::unlist_attached(thread_heap& heap, slab_run& run) noexcept {
-    thread_heap::attached_list& list = heap.attached[run.bin.load_relaxed()];
-    if (run.attached_previous != 0) {
-        runs_[run.attached_previous - 1].attached_next = run.attached_next;
-    } else {
-        list.first = run.attached_next;
+    thread_bin& bin = heap.bin[run.bin.load_relaxed()];
+    const std::uint32_t number = number_of(run) + 1;
+    if (--bin.attached_count == 0) {
+        bin.attached = 0;
+        return;
     }
-    if (run.attached_next != 0) {
-        runs_[run.attached_next - 1].attached_previous = run.attached_previous;
+    runs_[run.attached_previous - 1].attached_next = run.attached_next;
+    runs_[run.attached_next - 1].attached_previous = run.attached_previous;
+    if (bin.attached == number) bin.attached = run.attached_next;
+}
+
+// A run off the attached list that is worth making current; null: none seen. A thread that frees
+// and allocates in turns at random would otherwise, in a heap without room, run through a list of
+// runs with one block each, at the price of two compare-exchanges per block: take those with an
+// eighth free, and rather start another run.
+slab_run* slab_heap::roomy_attached(thread_heap& heap, unsigned number) noexcept {
+    thread_bin& bin = heap.bin[number];
+    for (std::uint32_t left = std::min(bin.attached_count, attached_looks); left > 0; --left) {
+        slab_run& run = runs_[bin.attached - 1];
+        const std::uint32_t room =
+            run.capacity - run.used.load_relaxed() + run.word.view_relaxed().count;
+        if (room * 8 >= run.capacity) {
+            unlist_attached(heap, run);
+            return &run;
+        }
+        bin.attached = run.attached_next;
     }
-    --list.count;
+    return nullptr;
 }
 
 // Precondition: the run is the caller's, out of the pool or new.
-void slab_heap::start_run(slab_run& run, unsigned bin, std::uint32_t owner) noexcept {
-    const std::size_t size = class_block_size(bin % size_classes);
+void slab_heap::start_run(slab_run& run, unsigned number, std::uint32_t owner) noexcept {
+    const std::size_t size = class_block_size(number % size_classes);
     run.free.store_relaxed(nullptr);
     run.used.store_relaxed(0);
     run.block_size.store_relaxed(static_cast<std::uint32_t>(size));
-    run.bin.store_relaxed(static_cast<std::uint16_t>(bin));
+    run.bin.store_relaxed(static_cast<std::uint16_t>(number));
     run.capacity = static_cast<std::uint16_t>(run_bytes / size);
     run.fresh = 0;
     run.current.store_relaxed(false);
@@ -302,43 +327,44 @@ slab_run* slab_heap::run_from_frontier() noexcept {
 
 // A run of the bin, ATTACHED to the heap, current and with a block on its list; null: exhausted.
 // Precondition: heap.lock is held.
-slab_run* slab_heap::find_run(thread_heap& heap, unsigned bin) noexcept {
-    if (slab_run* const run = heap.current[bin]) {
+slab_run* slab_heap::find_run(thread_heap& heap, unsigned number) noexcept {
+    thread_bin& bin = heap.bin[number];
+    if (slab_run* const run = bin.current) {
         for (;;) {
             if (refill(*run, heap.id)) return run;
             // Everything is handed out: leave the run to those who free.
-            heap.current[bin] = nullptr;
+            bin.current = nullptr;
             run->current.store_relaxed(false);
             run->used.store_relaxed(run->used.load_relaxed() - 1);
             if (run->word.detach(heap.id)) break;
-            make_current(heap, bin, *run); // a block came back meanwhile
+            make_current(heap, number, *run); // a block came back meanwhile
         }
     }
-    while (heap.attached[bin].first != 0) {
-        slab_run& run = runs_[heap.attached[bin].first - 1];
-        unlist_attached(heap, run);
-        make_current(heap, bin, run);
-        native::check(refill(run, heap.id), "an attached run has nothing to give");
-        return &run;
+    slab_run* run = roomy_attached(heap, number);
+    if (run == nullptr) {
+        const std::uint32_t popped = partial_[number].pop(next_link());
+        if (popped != partial_[number].none) {
+            run = &runs_[popped];
+            run->word.take(heap.id);
+        } else if ((run = free_run()) != nullptr) {
+            start_run(*run, number, heap.id);
+        } else if (bin.attached != 0) {
+            run = &runs_[bin.attached - 1];
+            unlist_attached(heap, *run);
+        } else {
+            return nullptr;
+        }
     }
-    const std::uint32_t number = partial_[bin].pop(next_link());
-    if (number != partial_[bin].none) {
-        slab_run& run = runs_[number];
-        run.word.take(heap.id);
-        make_current(heap, bin, run);
-        native::check(refill(run, heap.id), "a queued run has nothing to give");
-        return &run;
-    }
-    slab_run* const run = free_run();
-    if (run == nullptr) return nullptr;
-    start_run(*run, bin, heap.id);
-    make_current(heap, bin, *run);
-    extend(*run);
+    make_current(heap, number, *run);
+    native::check(refill(*run, heap.id), "a run with room has nothing to give");
     return run;
 }
 
-void* slab_heap::pop_locked(thread_heap& heap, unsigned bin) noexcept {
-    slab_run* const run = find_run(heap, bin);
+void* slab_heap::allocate_slow(unsigned number) noexcept {
+    thread_heap& heap = *heap_for_this_thread();
+    const std::lock_guard hold(heap.lock);
+    use_bin(heap, number);
+    slab_run* const run = find_run(heap, number);
     if (run == nullptr) return nullptr;
     void* const block = run->free.load_relaxed();
     run->used.store_relaxed(run->used.load_relaxed() + 1);
@@ -346,72 +372,129 @@ void* slab_heap::pop_locked(thread_heap& heap, unsigned bin) noexcept {
     return block;
 }
 
-void* slab_heap::allocate_slow(unsigned bin) noexcept {
+// The recent list is full, or the thread frees into this bin for the first time.
+void slab_heap::free_slow(void* block) noexcept {
     thread_heap& heap = *heap_for_this_thread();
+    slab_run& run = run_of(block);
+    if (&heap == shared_) {
+        give_back_remote(run, block, block, 1);
+        return;
+    }
+    const unsigned number = run.bin.load_relaxed();
     const std::lock_guard hold(heap.lock);
-    return pop_locked(heap, bin);
+    use_bin(heap, number);
+    thread_bin& bin = heap.bin[number];
+    if (bin.count.load_relaxed() >= bin.limit) flush(heap, bin, bin.limit / 2);
+    *static_cast<void**>(block) = bin.recent;
+    native::compiler_fence();
+    bin.recent = block;
+    bin.count.store_relaxed(bin.count.load_relaxed() + 1);
 }
 
-void slab_heap::free_slow(void* block) noexcept {
-    slab_run& run = run_of(block);
-    if (poison_) poison(block, run.block_size.load_relaxed());
-    thread_heap& heap = *thread_heaps[slot_];
+void slab_heap::free_poisoned(void* block) noexcept {
+    poison(block, run_of(block).block_size.load_relaxed());
+    free(block);
+}
+
+// Gives all but the newest `keep` recent blocks to their runs. Precondition: heap.lock is held.
+void slab_heap::flush(thread_heap& heap, thread_bin& bin, std::uint32_t keep) noexcept {
+    void* blocks = bin.recent;
+    if (keep == 0) {
+        bin.recent = nullptr;
+    } else {
+        void* last_kept = blocks;
+        for (std::uint32_t i = 1; i < keep && last_kept != nullptr; ++i) {
+            last_kept = *static_cast<void**>(last_kept);
+        }
+        if (last_kept == nullptr) return;
+        blocks = *static_cast<void**>(last_kept);
+        *static_cast<void**>(last_kept) = nullptr;
+    }
+    std::uint32_t given = 0;
+    while (blocks != nullptr) {
+        // Neighbours on the list are often of one run: give them together.
+        slab_run& run = run_of(blocks);
+        void* last = blocks;
+        std::uint32_t count = 1;
+        void* next = *static_cast<void**>(last);
+        while (next != nullptr && &run_of(next) == &run) {
+            last = next;
+            next = *static_cast<void**>(last);
+            ++count;
+        }
+        give_back(heap, run, blocks, last, count);
+        given += count;
+        blocks = next;
+    }
+    bin.count.store_relaxed(bin.count.load_relaxed() - given);
+}
+
+void slab_heap::flush_all(thread_heap& heap) noexcept {
+    for (unsigned word = 0; word < std::size(heap.used_bins); ++word) {
+        for (std::uint64_t left = heap.used_bins[word]; left != 0; left &= left - 1) {
+            flush(heap, heap.bin[word * 64 + static_cast<unsigned>(std::countr_zero(left))], 0);
+        }
+    }
+}
+
+// Puts `count` linked blocks of one run, first to last, where they belong. Precondition: heap.lock
+// is held.
+void slab_heap::give_back(thread_heap& heap, slab_run& run, void* first, void* last,
+                          std::uint32_t count) noexcept {
     const run_view now = run.word.view_relaxed();
-    if (now.owner == heap.id && heap.id != 0) {
-        if (now.state == run_state::attached) { // only with poison: free() does it otherwise
-            *static_cast<void**>(block) = run.free.load_relaxed();
-            run.free.store_release(block);
-            const std::uint32_t used = run.used.load_relaxed() - 1;
+    thread_bin& bin = heap.bin[run.bin.load_relaxed()];
+    if (now.owner == heap.id && now.state == run_state::attached) {
+        *static_cast<void**>(last) = run.free.load_relaxed();
+        run.free.store_release(first);
+        const std::uint32_t used = run.used.load_relaxed() - count;
+        run.used.store_relaxed(used);
+        // One empty run stays: the next allocation after a burst of frees wants it. A current run
+        // is never at 0.
+        if (used == 0 && bin.attached_count > 1) {
+            unlist_attached(heap, run);
+            to_pool(run);
+        }
+        return;
+    }
+    if (now.owner == heap.id && now.state == run_state::detached &&
+        bin.attached_count < max_attached) {
+        std::uint32_t head = 0;
+        std::uint32_t remote = 0;
+        if (run.word.reattach(heap.id, &head, &remote)) {
+            // On top of what others freed.
+            *static_cast<void**>(last) =
+                head == 0 ? nullptr : memory_of(run) + (head - 1) * granule;
+            run.free.store_release(first);
+            const std::uint32_t used = run.used.load_relaxed() - remote - count;
             run.used.store_relaxed(used);
-            if (used == 0) emptied(run);
+            if (used == 0 && bin.attached_count != 0) {
+                to_pool(run);
+            } else {
+                list_attached(heap, run);
+            }
             return;
         }
-        const unsigned bin = run.bin.load_relaxed();
-        if (now.state == run_state::detached && heap.attached[bin].count < max_attached) {
-            const std::lock_guard hold(heap.lock);
-            std::uint32_t head = 0;
-            std::uint32_t count = 0;
-            if (run.word.reattach(heap.id, &head, &count)) {
-                // The block goes on top of what others freed.
-                *static_cast<void**>(block) =
-                    head == 0 ? nullptr : memory_of(run) + (head - 1) * granule;
-                run.free.store_release(block);
-                const std::uint32_t used = run.used.load_relaxed() - count - 1;
-                run.used.store_relaxed(used);
-                if (used == 0) {
-                    to_pool(run);
-                } else {
-                    list_attached(heap, run);
-                }
-                return;
-            }
-        }
     }
-    const auto offset = static_cast<std::size_t>(static_cast<char*>(block) - memory_of(run));
-    const auto number = static_cast<std::uint32_t>(offset / granule);
-    const auto link = [&](std::uint32_t head) {
-        *static_cast<void**>(block) =
-            head == 0 ? nullptr : memory_of(run) + (head - 1) * granule;
-    };
-    if (run.word.push_remote(number, threshold_of(run), link) == push_result::queued) {
-        partial_[run.bin.load_relaxed()].push(number_of(run), next_link());
-    }
+    give_back_remote(run, first, last, count);
 }
 
-// The last block of a run of this thread came back, and the run is not current.
-void slab_heap::emptied(slab_run& run) noexcept {
-    thread_heap& heap = *thread_heaps[slot_];
-    const std::lock_guard hold(heap.lock);
-    // One empty run stays: the next allocation after a burst of frees wants it.
-    if (heap.attached[run.bin.load_relaxed()].count <= 1) return;
-    unlist_attached(heap, run);
-    to_pool(run);
+void slab_heap::give_back_remote(slab_run& run, void* first, void* last,
+                                 std::uint32_t count) noexcept {
+    const unsigned number = run.bin.load_relaxed(); // the run is anybody's after the push
+    const auto offset = static_cast<std::size_t>(static_cast<char*>(first) - memory_of(run));
+    const auto link = [&](std::uint32_t head) {
+        *static_cast<void**>(last) = head == 0 ? nullptr : memory_of(run) + (head - 1) * granule;
+    };
+    if (run.word.push_remote(static_cast<std::uint32_t>(offset / granule), count, threshold_of(run),
+                             link) == push_result::queued) {
+        partial_[number].push(number_of(run), next_link());
+    }
 }
 
 // Collector, and threads in need.
 
-// Moves partial runs whose every block came back to the pool. A run popped off its stack is the caller's;
-// if all that is handed out is on its remote list nobody can push any more.
+// Moves partial runs whose every block came back to the pool. A run popped off its stack is the
+// caller's; if all that is handed out is on its remote list nobody can push any more.
 void slab_heap::scavenge_partial() noexcept {
     for (auto& stack : partial_) {
         if (stack.empty()) continue;
@@ -430,6 +513,10 @@ void slab_heap::scavenge_partial() noexcept {
 }
 
 std::size_t slab_heap::return_free_memory() noexcept {
+    if (thread_heap& mine = *thread_heaps[slot_]; &mine != &empty_thread_heap) {
+        const std::lock_guard hold(mine.lock);
+        flush_all(mine);
+    }
     scavenge_partial();
     std::vector<std::uint32_t> runs;
     std::size_t bytes = 0;
@@ -497,6 +584,22 @@ slab_counters slab_heap::counters() const noexcept {
         sum.live_objects += used - gone;
         sum.live_bytes += std::uint64_t{used - gone} * run.block_size.load_relaxed();
     }
+    // Blocks on recent lists are free, though their runs do not know it yet.
+    const std::lock_guard hold(registry_);
+    for (std::uint32_t id = 1; id <= heap_count_; ++id) {
+        thread_heap& heap = heaps_[id];
+        const std::lock_guard hold_heap(heap.lock);
+        for (unsigned word = 0; word < std::size(heap.used_bins); ++word) {
+            for (std::uint64_t left = heap.used_bins[word]; left != 0; left &= left - 1) {
+                const unsigned number = word * 64 + static_cast<unsigned>(std::countr_zero(left));
+                const std::uint64_t recent = std::min<std::uint64_t>(
+                    heap.bin[number].count.load_relaxed(), sum.live_objects);
+                sum.live_objects -= recent;
+                sum.live_bytes -= std::min<std::uint64_t>(
+                    recent * detail::block_table[number % size_classes], sum.live_bytes);
+            }
+        }
+    }
     return sum;
 }
 
@@ -518,10 +621,11 @@ void slab_heap::walk_extents(void (*visit)(void*, char*, char*), void* context) 
     }
 }
 
-// fork. All locks are held across it, so the lists of the heaps are whole in the child. What a thread of
-// the parent may have been doing without a lock: one step of allocate or free on the local list of a run,
-// or pushing or popping a run on a stack. The child repairs both from the runs' words; a block that was in
-// a register of such a thread is lost to the child, like all memory that only that thread knew.
+// fork. All locks are held across it, so the lists of the heaps are whole in the child. What a
+// thread of the parent may have been doing without a lock: one step of allocate or free on the
+// local list of a run, or pushing or popping a run on a stack. The child repairs both from the
+// runs' words; a block that was in a register of such a thread is lost to the child, like all
+// memory that only that thread knew.
 
 void slab_heap::fork_prepare() noexcept {
     registry_.lock();
@@ -535,10 +639,11 @@ void slab_heap::fork_parent() noexcept {
     registry_.unlock();
 }
 
-// The list is whole at every instruction; `used` may be one too high.
+// The local list of a current run is whole at every instruction; `used` may be one off.
 void slab_heap::recount_after_fork(slab_run& run) noexcept {
     std::uint32_t listed = 0;
-    for (void* block = run.free.load_relaxed(); block != nullptr; block = *static_cast<void**>(block)) {
+    for (void* block = run.free.load_relaxed(); block != nullptr;
+         block = *static_cast<void**>(block)) {
         ++listed;
     }
     run.used.store_relaxed(run.fresh - listed + (run.current.load_relaxed() ? 1U : 0U));
@@ -565,16 +670,14 @@ void slab_heap::fork_child() noexcept {
     const thread_heap* const mine = thread_heaps[slot_];
     for (std::uint32_t id = 1; id <= heap_count_; ++id) {
         thread_heap& heap = heaps_[id];
-        // Threads of the parent do not exist here: their runs go to whoever needs them. Their `home`
-        // is not written, it lies in memory of a thread that is gone.
+        // Threads of the parent do not exist here: their runs go to whoever needs them. Their
+        // `home` is not written, it lies in memory of a thread that is gone.
         if (&heap != mine && heap.home != nullptr) {
-            for (unsigned bin = 0; bin < bins; ++bin) {
-                if (heap.current[bin] != nullptr) recount_after_fork(*heap.current[bin]);
-                for (std::uint32_t at = heap.attached[bin].first; at != 0;) {
-                    slab_run& run = runs_[at - 1];
-                    recount_after_fork(run);
-                    at = run.attached_next;
-                }
+            for (thread_bin& bin : heap.bin) {
+                if (bin.current != nullptr) recount_after_fork(*bin.current);
+                std::uint32_t recent = 0;
+                for (void* b = bin.recent; b != nullptr; b = *static_cast<void**>(b)) ++recent;
+                bin.count.store_relaxed(recent);
             }
             hand_back(heap);
             heap.home = nullptr;

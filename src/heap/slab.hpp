@@ -3,22 +3,26 @@
 // slab_heap: the NEW class. Size-class slabs with a heap per thread, at allocator-grade speed.
 //
 // Words. *block*: what one object gets; all blocks of a run have one size. *bin*: (attributes, size
-// class); a run serves one bin at a time. *current*: the run a thread allocates from, per bin.
-// *attached list*: further runs of that thread and bin with room.
+// class); a run serves one bin at a time. Per thread and bin: the *current* run, from which new
+// blocks come; the *recent* list, of a few blocks this thread freed last, whoever owns their runs;
+// the *attached list*, of further runs of this thread with room.
 //
-// Life of a run: see run_word.hpp. Between a thread and a run it is ATTACHED to there are no atomic
-// read-modify-writes: allocate pops the run's local list, free pushes to it. Everything else (a list that
-// ran dry, a block of somebody else's run, a run that became empty) is in slab.cpp.
+// allocate() takes a recent block (its bytes are still in the cache), else pops the current run's
+// local list. free() puts the block on the recent list, or when that is full back to the current
+// run. Neither needs an atomic read-modify-write. The rest (lists that ran dry or full, runs to
+// give away) is in slab.cpp, under the thread heap's lock, which only fork ever contends for. Life
+// of a run: see run_word.hpp.
 //
 // Invariants of a run
-//   ATTACHED: it is its owner's current run of its bin, or on the owner's attached list, and then it
-//   has a local block, a remote block or a block never handed out.
-//   used == blocks handed out and not back on the local list (so it includes the remote list)
-//           + 1 while the run is current. The 1 keeps a lone allocate/free pair from emptying the run.
+//   ATTACHED: it is its owner's current run of its bin, or on the owner's attached list.
+//   used == blocks handed out and not back on the local list (so it includes blocks on the remote
+//   list
+//           and on threads' recent lists) + 1 while the run is current.
 //   blocks on the local list + used - current == fresh <= capacity
 //
 // Sizes: classes up to 128 bytes hold one size. Above, the difference between block and object, in
-// granules, is kept in one byte per 128 bytes of address (blocks are larger than that, so no two share).
+// granules, is kept in one byte per 128 bytes of address (blocks are larger than that, so no two
+// share).
 #pragma once
 
 #include <cstddef>
@@ -49,7 +53,7 @@ struct alignas(64) slab_run {
     native::atomic<bool> current;
     native::atomic<bool> returned;      // its pages were given back (meaningful while FREE)
     native::atomic<std::uint32_t> next; // link in a run_stack
-    std::uint32_t attached_previous;    // run numbers, in the owner's attached list
+    std::uint32_t attached_previous;    // run numbers + 1, in the owner's ring of attached runs
     std::uint32_t attached_next;
 };
 static_assert(sizeof(slab_run) == 64);
@@ -70,20 +74,23 @@ class heap_lock {
     native::atomic<bool> held_;
 };
 
-struct thread_heap {
-    struct attached_list {
-        std::uint32_t first; // run number + 1
-        std::uint32_t count;
-    };
+struct thread_bin {
+    slab_run* current;
+    void* recent;                        // linked through the blocks, newest first
+    native::atomic<std::uint32_t> count; // length of recent
+    std::uint32_t limit;                 // of count; 0 until the bin is used
+    std::uint32_t attached;              // oldest run of the attached ring, number + 1; 0: none
+    std::uint32_t attached_count;
+};
+static_assert(sizeof(thread_bin) == 32);
 
-    std::uint32_t tag;        // attached_tag(id), or no_owner_tag where free() must not be quick
+struct thread_heap {
     std::uint32_t id;         // 0 in the empty heap
-    thread_heap** home;       // the thread's pointer to this heap; null while nobody has it
     std::uint32_t next_spare; // id of the next heap that nobody has
-    heap_lock lock;           // held over every change of what follows, except current runs' lists
+    thread_heap** home;       // the thread's pointer to this heap; null while nobody has it
+    heap_lock lock;           // held over every change except the two lists of the fast paths
     std::uint64_t used_bins[(bins + 63) / 64];
-    slab_run* current[bins];
-    attached_list attached[bins];
+    alignas(64) thread_bin bin[bins];
 };
 
 // What a thread has before its first allocation: no current runs, owner of nothing. Never written.
@@ -102,43 +109,55 @@ struct slab_counters {
 class slab_heap {
   public:
     // `slot` is the index in thread_heaps. False: no address space for the tables.
-    bool create(char* base, std::size_t bytes, unsigned slot, bool poison_freed) noexcept;
+    bool create(char* base, std::size_t bytes, unsigned slot) noexcept;
     // Precondition: no thread uses the heap any more, now or later.
     void destroy() noexcept;
 
-    // Precondition: size == object_size(...), <= max_small_size, a multiple of the alignment of `set`
-    // (an attribute_index). nullptr: exhausted.
+    // Precondition: size == object_size(...), <= max_small_size, a multiple of the alignment of
+    // `set` (an attribute_index). nullptr: exhausted.
     void* allocate(std::size_t size, unsigned set) noexcept {
         const unsigned index = size_class(size);
-        const unsigned bin = set * size_classes + index;
-        slab_run* run = thread_heaps[slot_]->current[bin];
-        void* block = run != nullptr ? run->free.load_relaxed() : nullptr;
-        if (block == nullptr) [[unlikely]] {
-            block = allocate_slow(bin);
-            if (block == nullptr) return nullptr;
-            if (index >= exact_classes) note_slack(block, class_block_size(index) - size);
-            return block;
+        const unsigned number = set * size_classes + index;
+        thread_bin& bin = thread_heaps[slot_]->bin[number];
+        void* block = bin.recent;
+        if (block != nullptr) {
+            bin.recent = *static_cast<void**>(block);
+            bin.count.store_relaxed(bin.count.load_relaxed() - 1);
+        } else {
+            slab_run* const run = bin.current;
+            if (run != nullptr && (block = run->free.load_relaxed()) != nullptr) [[likely]] {
+                run->used.store_relaxed(run->used.load_relaxed() + 1);
+                run->free.store_relaxed(*static_cast<void**>(block));
+            } else if ((block = allocate_slow(number)) == nullptr) {
+                return nullptr;
+            }
         }
-        // `used` first: if fork cuts in between, the child leaks a block and never shares one.
-        run->used.store_relaxed(run->used.load_relaxed() + 1);
-        run->free.store_relaxed(*static_cast<void**>(block));
-        if (index >= exact_classes) note_slack(block, run->block_size.load_relaxed() - size);
+        if (index >= exact_classes) note_slack(block, detail::block_table[index] - size);
         return block;
     }
 
     // Precondition: block came from allocate and is freed once.
     void free(void* block) noexcept {
         slab_run& run = run_of(block);
-        if (run.word.is_mine(thread_heaps[slot_]->tag)) [[likely]] {
+        thread_bin& bin = thread_heaps[slot_]->bin[run.bin.load_relaxed()];
+        // The recent list first: a program that frees and allocates in turns then always takes the
+        // same two branches, whichever run the block is of. The head of a list is stored after the
+        // link, because fork may cut in between.
+        if (const std::uint32_t count = bin.count.load_relaxed(); count < bin.limit) [[likely]] {
+            *static_cast<void**>(block) = bin.recent;
+            native::compiler_fence();
+            bin.recent = block;
+            bin.count.store_relaxed(count + 1);
+        } else if (&run == bin.current) {
             *static_cast<void**>(block) = run.free.load_relaxed();
-            run.free.store_release(block); // after the link, for a fork in between
-            const std::uint32_t used = run.used.load_relaxed() - 1;
-            run.used.store_relaxed(used);
-            if (used == 0) [[unlikely]] emptied(run);
-            return;
+            run.free.store_release(block);
+            run.used.store_relaxed(run.used.load_relaxed() - 1);
+        } else {
+            free_slow(block);
         }
-        free_slow(block);
     }
+    // The same, filling the block with poison_byte first.
+    void free_poisoned(void* block) noexcept;
 
     // Size of a live object.
     std::size_t size_of(const void* block) const noexcept {
@@ -149,13 +168,15 @@ class slab_heap {
     unsigned set_of(const void* block) const noexcept {
         return run_of(block).bin.load_relaxed() / size_classes;
     }
-    // The same for an object that may be freed at any moment: 0, or a size that ends inside its run.
+    // The same for an object that may be freed at any moment: 0, or a size that ends inside its
+    // run.
     std::size_t size_of_racy(const void* block) const noexcept;
 
     // Hands the calling thread's runs to whoever needs them, and forgets the thread.
     void thread_exit() noexcept;
 
-    // Collector only: gives free runs' pages back; returns bytes.
+    // Collector only: gives free runs' pages back, and the caller's recent blocks to their runs;
+    // returns bytes.
     std::size_t return_free_memory() noexcept;
 
     slab_counters counters() const noexcept;
@@ -172,7 +193,8 @@ class slab_heap {
 
   private:
     slab_run& run_of(const void* block) const noexcept {
-        return runs_[static_cast<std::size_t>(static_cast<const char*>(block) - base_) >> run_shift];
+        return runs_[static_cast<std::size_t>(static_cast<const char*>(block) - base_) >>
+                     run_shift];
     }
     native::atomic<std::uint8_t>& slack_of(const void* block) const noexcept {
         return slack_[static_cast<std::size_t>(static_cast<const char*>(block) - base_) >> 7];
@@ -192,21 +214,26 @@ class slab_heap {
         };
     }
 
-    [[gnu::noinline]] void* allocate_slow(unsigned bin) noexcept;
+    [[gnu::noinline]] void* allocate_slow(unsigned number) noexcept;
     [[gnu::noinline]] void free_slow(void* block) noexcept;
-    [[gnu::noinline]] void emptied(slab_run& run) noexcept;
 
     thread_heap* heap_for_this_thread() noexcept;
-    void* pop_locked(thread_heap& heap, unsigned bin) noexcept;
+    void flush(thread_heap& heap, thread_bin& bin, std::uint32_t keep) noexcept;
+    void flush_all(thread_heap& heap) noexcept;
+    void give_back(thread_heap& heap, slab_run& run, void* first, void* last,
+                   std::uint32_t count) noexcept;
+    void give_back_remote(slab_run& run, void* first, void* last, std::uint32_t count) noexcept;
     bool refill(slab_run& run, std::uint32_t owner) noexcept;
     bool extend(slab_run& run) noexcept;
-    slab_run* find_run(thread_heap& heap, unsigned bin) noexcept;
+    slab_run* find_run(thread_heap& heap, unsigned number) noexcept;
     slab_run* free_run() noexcept;
     slab_run* run_from_frontier() noexcept;
-    void start_run(slab_run& run, unsigned bin, std::uint32_t owner) noexcept;
-    void make_current(thread_heap& heap, unsigned bin, slab_run& run) noexcept;
+    void start_run(slab_run& run, unsigned number, std::uint32_t owner) noexcept;
+    void make_current(thread_heap& heap, unsigned number, slab_run& run) noexcept;
+    void use_bin(thread_heap& heap, unsigned number) noexcept;
     void list_attached(thread_heap& heap, slab_run& run) noexcept;
     void unlist_attached(thread_heap& heap, slab_run& run) noexcept;
+    slab_run* roomy_attached(thread_heap& heap, unsigned number) noexcept;
     void adopt_list(slab_run& run, std::uint32_t head, std::uint32_t count) noexcept;
     void to_pool(slab_run& run) noexcept;
     void hand_back(thread_heap& heap) noexcept;
@@ -217,18 +244,17 @@ class slab_heap {
 
     char* base_ = nullptr;
     unsigned slot_ = 0;
-    bool poison_ = false;
     reserved_array<slab_run> runs_;
     reserved_array<native::atomic<std::uint8_t>> slack_;
 
     std::size_t bytes_ = 0;
-    alignas(64) run_stack<native> dirty_; // FREE runs whose pages hold old bytes
-    run_stack<native> returned_;          // FREE runs without pages
+    alignas(64) run_stack<native> dirty_;                // FREE runs whose pages hold old bytes
+    run_stack<native> returned_;                         // FREE runs without pages
     alignas(64) native::atomic<std::uint32_t> frontier_; // runs [0, frontier_) have been used
     std::mutex commit_;                                  // guards growth of all of the above
     std::size_t committed_ = 0;                          // bytes of memory committed
 
-    alignas(64) std::mutex registry_; // guards the following three
+    alignas(64) mutable std::mutex registry_; // guards the following three
     reserved_array<thread_heap> heaps_;
     std::uint32_t heap_count_ = 0; // ids 1 .. heap_count_ exist
     std::uint32_t spare_ = 0;      // first of the heaps that nobody has

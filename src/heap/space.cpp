@@ -108,8 +108,8 @@ bool space::set_up(const space_options& options, std::string* why_not) noexcept 
     std::size_t range =
         automatic ? automatic_range() : std::bit_ceil(std::max(options.range_bytes, mib));
     const std::size_t floor = automatic ? 64 * mib : range;
-    // The side tables need address space too, at most an eighth of the ranges: ask for room for both, so
-    // that a limit is met here and not half way through the tables.
+    // The side tables need address space too, at most an eighth of the ranges: ask for room for
+    // both, so that a limit is met here and not half way through the tables.
     for (; base_ == nullptr; range /= 2) {
         if (range < floor) {
             say(why_not, "no address space for the heap (RLIMIT_AS, or vm.max_map_count)");
@@ -123,8 +123,9 @@ bool space::set_up(const space_options& options, std::string* why_not) noexcept 
         range_bytes_ = range;
         total_bytes_ = ranges;
     }
+    quick_free_bytes_ = options.poison_freed ? 0 : range_bytes_;
     shift_ = static_cast<unsigned>(std::countr_zero(range_bytes_));
-    bool ok = slabs_.create(base_, range_bytes_, slot_, options.poison_freed) &&
+    bool ok = slabs_.create(base_, range_bytes_, slot_) &&
               large_.create(range_begin(classes_), range_bytes_, options.poison_freed);
     for (unsigned i = 0; i <= classes_; ++i) ok = ok && touched_[i].create(range_bytes_);
     if (!ok) {
@@ -134,16 +135,15 @@ bool space::set_up(const space_options& options, std::string* why_not) noexcept 
     for (unsigned cls = 1; cls < classes_; ++cls) {
         const bool in_file = cls == classes_ - 1 && !options.cold_directory.empty();
         const char* what = "";
-        const int error =
-            dense_[cls - 1].create(range_begin(cls), range_bytes_,
-                                   in_file ? options.cold_directory.c_str() : nullptr,
-                                   options.poison_freed, &what);
+        const int error = dense_[cls - 1].create(range_begin(cls), range_bytes_,
+                                                 in_file ? options.cold_directory.c_str() : nullptr,
+                                                 options.poison_freed, &what);
         if (error == 0) continue;
         if (why_not != nullptr) {
             try {
-                *why_not = std::string(in_file ? "cold directory " + options.cold_directory + ": "
-                                               : "") +
-                           what + ": " + std::strerror(error);
+                *why_not =
+                    std::string(in_file ? "cold directory " + options.cold_directory + ": " : "") +
+                    what + ": " + std::strerror(error);
             } catch (const std::bad_alloc&) {
                 why_not->clear();
             }
@@ -169,8 +169,7 @@ void space::destroy(space* s) noexcept {
 void* space::allocate_large(std::size_t size, attributes attr) noexcept {
     const std::size_t rounded = object_size(size, attr);
     // A size near the end of the address space wraps when it is rounded.
-    void* const object =
-        rounded < size ? nullptr : large_.allocate(rounded, attribute_index(attr));
+    void* const object = rounded < size ? nullptr : large_.allocate(rounded, attribute_index(attr));
     if (object == nullptr) failures_.fetch_add_relaxed(1);
     return object;
 }
@@ -179,7 +178,9 @@ void space::free_elsewhere(void* object) noexcept {
     if (object == nullptr) return;
     native::check(contains(object), "free of an address that is not in the space");
     const unsigned cls = class_of(object);
-    if (cls == classes_) {
+    if (cls == new_class) {
+        slabs_.free_poisoned(object);
+    } else if (cls == classes_) {
         large_.free(object);
     } else {
         dense_[cls - 1].free(object);
@@ -216,7 +217,9 @@ void* space::allocate_dense(unsigned cls, std::size_t size, attributes attr) noe
     return object;
 }
 
-void space::undo_allocate_dense(void* object) noexcept { dense_[class_of(object) - 1].undo(object); }
+void space::undo_allocate_dense(void* object) noexcept {
+    dense_[class_of(object) - 1].undo(object);
+}
 
 std::size_t space::select_evacuation(unsigned cls, double max_live_fraction,
                                      std::size_t max_bytes) noexcept {

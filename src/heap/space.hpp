@@ -2,20 +2,22 @@
 //
 // space: the reserved address ranges of one runtime, and every object in them (the papers' SAMA).
 //
-//   base                                                                      base + (classes+1) ranges
+//   base                                                                      base + (classes+1)
+//   ranges
 //   +----------------+----------------+----------------+-- ... --+------------------+
 //   | class 0: NEW   | class 1: HOT   | class 2: COLD  |         | LARGE            |
 //   | slabs, threads | dense, filled by the collector alone      | extents of pages |
 //   +----------------+----------------+----------------+-- ... --+------------------+
 //
-// All ranges have the same power-of-two size, so an address tells its class by a subtraction and a shift.
-// The number of classes is data (2..15); the coldest is the last. No object has a header.
+// All ranges have the same power-of-two size, so an address tells its class by a subtraction and a
+// shift. The number of classes is data (2..15); the coldest is the last. No object has a header.
 //
-// What may fail: every allocation may return nullptr (reservation, RLIMIT_AS, overcommit, map count, disk
-// or the tables' own memory used up); nothing is changed then, nothing aborts, failures() counts them.
+// What may fail: every allocation may return nullptr (reservation, RLIMIT_AS, overcommit, map
+// count, disk or the tables' own memory used up); nothing is changed then, nothing aborts,
+// failures() counts them.
 //
-// When not to use it: as a general malloc for code that never gives obase a guide; it works, but NEW is
-// laid out for objects that will move on.
+// When not to use it: as a general malloc for code that never gives obase a guide; it works, but
+// NEW is laid out for objects that will move on.
 //
 // Example:
 //     std::string why;
@@ -48,20 +50,21 @@ inline constexpr unsigned max_classes = 15;
 
 struct space_options {
     unsigned classes = 3; // 2..15, LARGE not counted
-    // Bytes of address space per class, rounded up to a power of two >= 1 MiB. 0: the power of two at or
-    // above 4 x RAM, at least 64 GiB and at most 4 TiB, halved until the reservation works, not below
-    // 64 MiB.
+    // Bytes of address space per class, rounded up to a power of two >= 1 MiB. 0: the power of two
+    // at or above 4 x RAM, at least 64 GiB and at most 4 TiB, halved until the reservation works,
+    // not below 64 MiB.
     std::size_t range_bytes = 0;
     // Fills freed objects with `poison_byte`. Frees are slower.
     bool poison_freed = false;
-    // Not empty: the coldest class lies in an unnamed file in this directory. Needs 3 classes or more.
-    std::string cold_directory;
+    // Not empty: the coldest class lies in an unnamed file in this directory. Needs 3 classes or
+    // more.
+    std::string cold_directory{};
 };
 
 class space {
   public:
-    // nullptr: *why_not (may be null) says in one line what did not work. A cold_directory that cannot
-    // hold the file is such a failure; the caller may try again without it.
+    // nullptr: *why_not (may be null) says in one line what did not work. A cold_directory that
+    // cannot hold the file is such a failure; the caller may try again without it.
     static space* create(const space_options& options, std::string* why_not) noexcept;
     // For tests. Precondition: nothing uses the space, now or later; objects in it are gone.
     static void destroy(space* s) noexcept;
@@ -72,9 +75,7 @@ class space {
     // Any thread, O(1), no locks.
 
     // In any class or LARGE; true also for addresses where no object is.
-    bool contains(const void* address) const noexcept {
-        return offset_of(address) < total_bytes_;
-    }
+    bool contains(const void* address) const noexcept { return offset_of(address) < total_bytes_; }
     // Precondition: contains(address). large_class() for LARGE.
     unsigned class_of(const void* address) const noexcept {
         return static_cast<unsigned>(offset_of(address) >> shift_);
@@ -82,13 +83,16 @@ class space {
     unsigned classes() const noexcept { return classes_; }
     unsigned large_class() const noexcept { return classes_; }
 
-    // An object in NEW, or in LARGE when it needs more than max_small_size. Aligned as asked; contents
-    // undefined. Size 0 counts as 1. NEW takes locks only when it needs a new run; LARGE takes one.
+    // An object in NEW, or in LARGE when it needs more than max_small_size. Aligned as asked;
+    // contents undefined. Size 0 counts as 1. NEW takes locks only when it needs a new run; LARGE
+    // takes one.
     void* allocate(std::size_t size, attributes attr) noexcept {
         const std::size_t rounded = object_size(size, attr);
-        if (rounded - 1 >= max_small_size) [[unlikely]] return allocate_large(size, attr);
+        if (rounded - 1 >= max_small_size) [[unlikely]]
+            return allocate_large(size, attr);
         void* const block = slabs_.allocate(rounded, attribute_index(attr));
-        if (block == nullptr) [[unlikely]] failures_.fetch_add_relaxed(1);
+        if (block == nullptr) [[unlikely]]
+            failures_.fetch_add_relaxed(1);
         return block;
     }
     // malloc's twin: 16-byte alignment.
@@ -96,7 +100,7 @@ class space {
 
     // Any class, any thread, the collector too. Null is allowed. Precondition: contains(object).
     void free(void* object) noexcept {
-        if (offset_of(object) < range_bytes_) [[likely]] {
+        if (offset_of(object) < quick_free_bytes_) [[likely]] {
             slabs_.free(object);
         } else {
             free_elsewhere(object);
@@ -118,8 +122,8 @@ class space {
     // max_small_size (unless LARGE) and [object, object+size) readable.
     object_info info(const void* object) const noexcept;
 
-    // An object in class cls >= 1, right behind the last one. nullptr: no room, disk full, no memory, or
-    // larger than max_small_size.
+    // An object in class cls >= 1, right behind the last one. nullptr: no room, disk full, no
+    // memory, or larger than max_small_size.
     void* allocate_dense(unsigned cls, std::size_t size, attributes attr) noexcept;
     // After a veto: nobody but the collector has seen the object.
     void undo_allocate_dense(void* object) noexcept;
@@ -129,9 +133,10 @@ class space {
         const unsigned cls = class_of(object);
         return cls != new_class && cls < classes_ && dense_[cls - 1].evacuating(object);
     }
-    // Chooses anew the runs of a class to empty: those whose live bytes are below the fraction of the run,
-    // emptiest first, up to max_bytes of live bytes in all. Returns the live bytes in them. The caller
-    // moves the objects like any others; a run that is empty goes back at the next return_free_memory.
+    // Chooses anew the runs of a class to empty: those whose live bytes are below the fraction of
+    // the run, emptiest first, up to max_bytes of live bytes in all. Returns the live bytes in
+    // them. The caller moves the objects like any others; a run that is empty goes back at the next
+    // return_free_memory.
     std::size_t select_evacuation(unsigned cls, double max_live_fraction,
                                   std::size_t max_bytes) noexcept;
     // Gives free memory of all classes back to the system, neighbours together; returns bytes.
@@ -159,8 +164,8 @@ class space {
             &c);
     }
 
-    // fn(char* begin, char* end): stretches of a class (not LARGE) that hold objects, in address order,
-    // page aligned. Stretches that touch are one.
+    // fn(char* begin, char* end): stretches of a class (not LARGE) that hold objects, in address
+    // order, page aligned. Stretches that touch are one.
     template <class F>
     void for_each_extent(unsigned cls, F&& fn) const {
         const auto visit = [](void* p, char* begin, char* end) {
@@ -173,8 +178,8 @@ class space {
             dense_[cls - 1].walk_extents(visit, context);
         }
     }
-    // fn(char* object, std::size_t bytes, attributes) for every LARGE object, in address order. The range
-    // is locked meanwhile: fn must not allocate or free LARGE objects.
+    // fn(char* object, std::size_t bytes, attributes) for every LARGE object, in address order. The
+    // range is locked meanwhile: fn must not allocate or free LARGE objects.
     template <class F>
     void for_each_large(F&& fn) const {
         large_.walk(
@@ -184,7 +189,8 @@ class space {
             const_cast<void*>(static_cast<const void*>(std::addressof(fn))));
     }
 
-    // The file beneath a class; address p lies at offset p - range_begin(cls). -1: anonymous memory.
+    // The file beneath a class; address p lies at offset p - range_begin(cls). -1: anonymous
+    // memory.
     int backing_fd(unsigned cls) const noexcept {
         return cls == new_class || cls >= classes_ ? -1 : dense_[cls - 1].backing_fd();
     }
@@ -196,8 +202,8 @@ class space {
     }
     std::size_t range_bytes() const noexcept { return range_bytes_; }
 
-    // A snapshot; each figure is right when nobody allocates or frees meanwhile. For NEW the live bytes
-    // count whole blocks. cls may be large_class().
+    // A snapshot; each figure is right when nobody allocates or frees meanwhile. For NEW the live
+    // bytes count whole blocks. cls may be large_class().
     struct class_counters {
         std::uint64_t live_bytes = 0;
         std::uint64_t live_objects = 0;
@@ -213,14 +219,14 @@ class space {
     // Gives the calling thread's runs to others. Threads need not call it: it runs at their exit.
     void thread_exit() noexcept { slabs_.thread_exit(); }
 
-    // In this order around fork, in the forking thread; prepare parks nobody: the collector must not be
-    // inside a call of this class.
+    // In this order around fork, in the forking thread; prepare parks nobody: the collector must
+    // not be inside a call of this class.
     void fork_prepare() noexcept;
     void fork_parent() noexcept;
     void fork_child() noexcept;
 
-    // Checks every invariant. Precondition: nobody else uses the space. False: *what (may be null) says
-    // which one is broken.
+    // Checks every invariant. Precondition: nobody else uses the space. False: *what (may be null)
+    // says which one is broken.
     bool validate(std::string* what) const;
 
   private:
@@ -237,6 +243,7 @@ class space {
     char* base_ = nullptr;
     std::size_t range_bytes_ = 0;
     std::size_t total_bytes_ = 0;
+    std::size_t quick_free_bytes_ = 0; // range_bytes_, or 0 where freed objects are poisoned
     unsigned shift_ = 0;
     unsigned classes_ = 0;
     unsigned slot_ = 0;

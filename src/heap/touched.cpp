@@ -58,9 +58,7 @@ bool touched_map::run_touched(std::size_t offset) const noexcept {
 }
 
 void touched_map::walk(void (*visit)(void*, std::size_t, std::size_t), void* context) const {
-    const auto is_set = [&](std::size_t run) {
-        return (runs_[run / 64] >> (run % 64) & 1U) != 0;
-    };
+    const auto is_set = [&](std::size_t run) { return (runs_[run / 64] >> (run % 64) & 1U) != 0; };
     const std::size_t end = words_ * 64;
     for (std::size_t run = 0; run < end;) {
         if (runs_[run / 64] == 0) {

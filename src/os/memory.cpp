@@ -24,8 +24,8 @@ namespace {
 int open_mode(const char* path, int flags, mode_t mode) { return ::open(path, flags, mode); }
 
 constexpr memory_calls real{
-    ::mmap, ::munmap, ::mprotect, ::madvise, ::fallocate, ::ftruncate, open_mode,
-    ::sync_file_range, ::posix_fadvise,
+    ::mmap,      ::munmap,  ::mprotect,        ::madvise,       ::fallocate,
+    ::ftruncate, open_mode, ::sync_file_range, ::posix_fadvise,
 };
 
 constinit word::native_atomic<const memory_calls*> current{&real};
@@ -55,12 +55,18 @@ int result_of(Call&& call) noexcept {
 
 int to_madvise(advice what) noexcept {
     switch (what) {
-    case advice::cold: return MADV_COLD;
-    case advice::pageout: return MADV_PAGEOUT;
-    case advice::hugepage: return MADV_HUGEPAGE;
-    case advice::nohugepage: return MADV_NOHUGEPAGE;
-    case advice::dontneed: return MADV_DONTNEED;
-    case advice::willneed: return MADV_WILLNEED;
+    case advice::cold:
+        return MADV_COLD;
+    case advice::pageout:
+        return MADV_PAGEOUT;
+    case advice::hugepage:
+        return MADV_HUGEPAGE;
+    case advice::nohugepage:
+        return MADV_NOHUGEPAGE;
+    case advice::dontneed:
+        return MADV_DONTNEED;
+    case advice::willneed:
+        return MADV_WILLNEED;
     }
     return MADV_NORMAL;
 }
@@ -102,9 +108,8 @@ int commit(void* begin, std::size_t bytes) noexcept {
 int decommit(void* begin, std::size_t bytes) noexcept {
     const errno_kept kept;
     // A fresh PROT_NONE mapping in place drops pages and commit charge in one step.
-    void* const mapped =
-        calls().mmap(begin, bytes, PROT_NONE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+    void* const mapped = calls().mmap(
+        begin, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
     return mapped == MAP_FAILED ? errno : 0;
 }
 
@@ -127,7 +132,7 @@ void close_file(int fd) noexcept {
 
 int grow_file(int fd, std::uint64_t bytes) noexcept {
     const errno_kept kept;
-    struct stat now {};
+    struct stat now{};
     if (::fstat(fd, &now) != 0) return errno;
     if (static_cast<std::uint64_t>(now.st_size) >= bytes) return 0;
     return result_of([&] { return calls().ftruncate(fd, to_off(bytes)); });

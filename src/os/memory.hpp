@@ -36,8 +36,8 @@ const memory_calls& real_memory_calls() noexcept;
 // Replaces the calls; nullptr puts the real ones back. Tests only; `calls` must outlive its use.
 void use_memory_calls(const memory_calls* calls) noexcept;
 
-// Address space without memory: PROT_NONE, not charged against overcommit. `alignment` is a power of
-// two >= page_size. nullptr: no room (RLIMIT_AS, vm.max_map_count).
+// Address space without memory: PROT_NONE, not charged against overcommit. `alignment` is a power
+// of two >= page_size. nullptr: no room (RLIMIT_AS, vm.max_map_count).
 void* reserve(std::size_t bytes, std::size_t alignment) noexcept;
 // Gives back reserved (also committed) address space.
 int release(void* begin, std::size_t bytes) noexcept;

@@ -22,7 +22,8 @@ bool membarrier_available() noexcept;
 // caller must not move anything (rule R1). Any thread; a system call.
 bool membarrier() noexcept;
 
-// Makes the next and later membarrier() calls fail and membarrier_available() say false. Tests only.
+// Makes the next and later membarrier() calls fail and membarrier_available() say false. Tests
+// only.
 void membarrier_fail_for_tests(bool fail) noexcept;
 
 void yield() noexcept;
@@ -42,7 +43,8 @@ struct native_platform {
     static void pause() noexcept { __builtin_ia32_pause(); }
     static void yield() noexcept { os::yield(); }
     static void check(bool ok, const char* what) noexcept {
-        if (!ok) [[unlikely]] invariant_broken(what);
+        if (!ok) [[unlikely]]
+            invariant_broken(what);
     }
 };
 

@@ -14,7 +14,8 @@
 namespace obase::os {
 namespace {
 
-// A /proc file read whole into a fixed buffer: no allocation, so that it works when memory is short.
+// A /proc file read whole into a fixed buffer: no allocation, so that it works when memory is
+// short.
 class small_file {
   public:
     explicit small_file(const char* path) noexcept {
@@ -128,6 +129,8 @@ std::uint64_t address_space_limit() noexcept {
     return limit.rlim_cur;
 }
 
-bool can_page_out(const machine& here) noexcept { return here.swap_total > 0 && here.swap_free > 0; }
+bool can_page_out(const machine& here) noexcept {
+    return here.swap_total > 0 && here.swap_free > 0;
+}
 
 } // namespace obase::os

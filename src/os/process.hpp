@@ -19,7 +19,8 @@ struct process_memory { // bytes
     std::uint64_t anonymous = 0;
     std::uint64_t anon_huge = 0;
 };
-// From /proc/self/smaps_rollup; when that is missing only rss, from /proc/self/statm. False: neither.
+// From /proc/self/smaps_rollup; when that is missing only rss, from /proc/self/statm. False:
+// neither.
 bool read_process_memory(process_memory* out) noexcept;
 
 // Resident bytes alone, from /proc/self/statm: cheap. 0 when unreadable.

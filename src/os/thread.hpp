@@ -22,13 +22,13 @@ void block_all_signals() noexcept;
 void name_thread(const char* name) noexcept;
 // How often obase::heap and others may use the hook below.
 inline constexpr unsigned max_exit_hooks = 8;
-// Registers `hook` to run in every thread that called arm_exit_hooks(), when that thread exits, after
-// its C++ thread_local destructors. Registering the same function again changes nothing. False: no
-// key or no room, the hook will never run.
+// Registers `hook` to run in every thread that called arm_exit_hooks(), when that thread exits,
+// after its C++ thread_local destructors. Registering the same function again changes nothing.
+// False: no key or no room, the hook will never run.
 bool add_exit_hook(void (*hook)() noexcept) noexcept;
 // From now on the hooks run at the exit of the calling thread. A hook, or a destructor that runs
-// after it, may call this again and is then called again, up to `exit_rounds_left` times. False: the
-// rounds are used up, nothing will run any more, keep nothing in this thread.
+// after it, may call this again and is then called again, up to `exit_rounds_left` times. False:
+// the rounds are used up, nothing will run any more, keep nothing in this thread.
 bool arm_exit_hooks() noexcept;
 
 } // namespace obase::os

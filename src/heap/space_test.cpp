@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: MIT
+//
+// The space against a simple model: what is live, where, how large, with which bytes.
+#include "heap/space.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "os/process.hpp"
+#include "testing/tier.hpp"
+
+namespace obase::heap {
+namespace {
+
+struct destroyer {
+    void operator()(space* s) const { space::destroy(s); }
+};
+using owned_space = std::unique_ptr<space, destroyer>;
+
+owned_space make_space(const space_options& options = {}) {
+    std::string why;
+    owned_space made(space::create(options, &why));
+    EXPECT_NE(made, nullptr) << why;
+    return made;
+}
+
+constexpr std::size_t mib = 1U << 20;
+
+// Objects a test holds, by address. Contents are a pattern of the object's own seed.
+class model {
+  public:
+    struct object {
+        std::size_t size;
+        attributes attr;
+        unsigned cls;
+        std::uint32_t seed;
+    };
+
+    explicit model(space& s) : space_(s) {}
+
+    void add(void* address, std::size_t size, attributes attr, unsigned cls) {
+        char* const begin = static_cast<char*>(address);
+        const auto after = objects_.lower_bound(begin);
+        RC_ASSERT(after == objects_.end() || begin + size <= after->first);
+        if (after != objects_.begin()) {
+            const auto before = std::prev(after);
+            RC_ASSERT(before->first + before->second.size <= begin);
+        }
+        RC_ASSERT(reinterpret_cast<std::uintptr_t>(address) %
+                      (std::size_t{1} << attr.log2_alignment) ==
+                  0U);
+        RC_ASSERT(space_.contains(address));
+        RC_ASSERT(space_.class_of(address) == cls);
+        const object made{size, attr, cls, ++seeds_};
+        fill(begin, made);
+        objects_.emplace(begin, made);
+    }
+    void check(const std::pair<char* const, object>& entry) const {
+        const object& o = entry.second;
+        RC_ASSERT(space_.usable_size(entry.first) == o.size);
+        const space::object_info info = space_.info(entry.first);
+        RC_ASSERT(info.size == o.size);
+        RC_ASSERT(info.attr == o.attr);
+        std::vector<char> expected(o.size);
+        fill(expected.data(), o);
+        RC_ASSERT(std::memcmp(expected.data(), entry.first, o.size) == 0);
+    }
+    void check_all() const {
+        for (const auto& entry : objects_) check(entry);
+        for (unsigned cls = 0; cls <= space_.classes(); ++cls) {
+            std::size_t count = 0;
+            std::size_t bytes = 0;
+            for (const auto& [address, o] : objects_) {
+                if (o.cls != cls) continue;
+                ++count;
+                bytes += cls == new_class ? class_block_size(size_class(o.size)) : o.size;
+            }
+            const auto counted = space_.counters(cls);
+            RC_ASSERT(counted.live_objects == count);
+            RC_ASSERT(counted.live_bytes == bytes);
+            RC_ASSERT(counted.extent_bytes >= counted.live_bytes);
+        }
+        std::string what;
+        const bool valid = space_.validate(&what);
+        if (!valid) RC_FAIL(what);
+    }
+    bool empty() const { return objects_.empty(); }
+    std::pair<char* const, object> pick(std::uint32_t number) const {
+        auto at = objects_.begin();
+        std::advance(at, number % objects_.size());
+        return *at;
+    }
+    void remove(char* address) { objects_.erase(address); }
+    const std::map<char*, object>& objects() const { return objects_; }
+
+  private:
+    static void fill(char* to, const object& o) {
+        std::minstd_rand random(o.seed);
+        for (std::size_t i = 0; i < o.size; i += 1 + o.size / 256) {
+            to[i] = static_cast<char>(random());
+        }
+    }
+
+    space& space_;
+    std::map<char*, object> objects_;
+    std::uint32_t seeds_ = 0;
+};
+
+std::size_t any_size() {
+    return *rc::gen::weightedOneOf<std::size_t>(
+        {{8, rc::gen::inRange<std::size_t>(0, 300)},
+         {4, rc::gen::inRange<std::size_t>(300, max_small_size + 1)},
+         {1, rc::gen::inRange<std::size_t>(max_small_size + 1, 300'000)}});
+}
+
+attributes any_attributes() {
+    return {static_cast<std::uint8_t>(*rc::gen::weightedOneOf<int>(
+                {{4, rc::gen::just(3)}, {2, rc::gen::just(4)}, {2, rc::gen::inRange(3, 13)}})),
+            *rc::gen::weightedElement<bool>({{5, false}, {1, true}})};
+}
+
+// Any sequence of operations: objects keep their bytes, never overlap, have exactly the size and
+// alignment asked for, and the counters say what the model says.
+void behaves_like_the_model(const space_options& options) {
+    const owned_space owner = make_space(options);
+    space& s = *owner;
+    model objects(s);
+    const int steps = *rc::gen::inRange(1, 400);
+    for (int step = 0; step < steps; ++step) {
+        const int what = *rc::gen::inRange(0, 100);
+        if (what < 40) {
+            const std::size_t size = any_size();
+            const attributes attr = any_attributes();
+            void* const p = s.allocate(size, attr);
+            RC_ASSERT(static_cast<bool>(p));
+            const std::size_t rounded = object_size(size, attr);
+            std::memset(p, 0, rounded);
+            objects.add(p, rounded, attr, rounded > max_small_size ? s.large_class() : new_class);
+        } else if (what < 60 && !objects.empty()) {
+            const auto victim = objects.pick(*rc::gen::arbitrary<std::uint32_t>());
+            objects.check(victim);
+            objects.remove(victim.first);
+            s.free(victim.first);
+        } else if (what < 90 && !objects.empty()) {
+            // Move an object, or give up at the end.
+            const auto source = objects.pick(*rc::gen::arbitrary<std::uint32_t>());
+            if (source.second.cls == s.large_class()) continue;
+            const auto cls = *rc::gen::inRange<unsigned>(1, s.classes());
+            void* const to = s.allocate_dense(cls, source.second.size, source.second.attr);
+            RC_ASSERT(static_cast<bool>(to));
+            if (*rc::gen::weightedElement<bool>({{1, true}, {3, false}})) {
+                s.undo_allocate_dense(to);
+            } else {
+                std::memset(to, 0, source.second.size);
+                objects.add(to, source.second.size, source.second.attr, cls);
+                objects.check(source);
+                objects.remove(source.first);
+                s.free(source.first);
+            }
+        } else if (what < 94) {
+            const auto cls = *rc::gen::inRange<unsigned>(1, s.classes());
+            const std::size_t marked = s.select_evacuation(cls, 0.5, mib);
+            RC_ASSERT(marked <= mib);
+            std::size_t seen = 0;
+            std::vector<std::pair<char*, model::object>> moving;
+            for (const auto& entry : objects.objects()) {
+                if (!s.evacuating(entry.first)) continue;
+                RC_ASSERT(entry.second.cls == cls);
+                seen += entry.second.size;
+                moving.push_back(entry);
+            }
+            RC_ASSERT(seen == marked);
+            for (const auto& [from, o] : moving) {
+                void* const to = s.allocate_dense(cls, o.size, o.attr);
+                RC_ASSERT(static_cast<bool>(to));
+                RC_ASSERT(!s.evacuating(to));
+                std::memset(to, 0, o.size);
+                objects.add(to, o.size, o.attr, cls);
+                objects.remove(from);
+                s.free(from);
+            }
+        } else if (what < 97) {
+            s.return_free_memory();
+        } else {
+            objects.check_all();
+        }
+    }
+    objects.check_all();
+    for (const auto& entry : objects.objects()) s.free(entry.first);
+    s.return_free_memory();
+    for (unsigned cls = 0; cls <= s.classes(); ++cls) {
+        RC_ASSERT(s.counters(cls).live_objects == 0U);
+        RC_ASSERT(s.counters(cls).live_bytes == 0U);
+    }
+    RC_ASSERT(s.validate(nullptr));
+}
+
+RC_GTEST_PROP(space, behaves_like_the_model, ()) {
+    behaves_like_the_model(
+        {.classes = *rc::gen::inRange<unsigned>(2, 6), .range_bytes = 256 * mib});
+}
+
+RC_GTEST_PROP(space, behaves_like_the_model_with_poison_and_a_file, ()) {
+    behaves_like_the_model(
+        {.range_bytes = 256 * mib, .poison_freed = true, .cold_directory = "/tmp"});
+}
+
+TEST(space, default_options_give_large_ranges) {
+    const owned_space s = make_space();
+    EXPECT_GE(s->range_bytes(), 64 * mib);
+    EXPECT_EQ(s->classes(), 3U);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(s->range_begin(0)) % (64 * mib), 0U);
+    for (unsigned cls = 0; cls <= s->large_class(); ++cls) {
+        EXPECT_EQ(s->class_of(s->range_begin(cls)), cls);
+        EXPECT_EQ(s->class_of(s->range_begin(cls) + s->range_bytes() - 1), cls);
+    }
+    int local = 0;
+    EXPECT_FALSE(s->contains(&local));
+    EXPECT_FALSE(s->contains(nullptr));
+    EXPECT_FALSE(s->contains(s->range_begin(3) + s->range_bytes()));
+    s->free(nullptr);
+}
+
+TEST(space, refuses_options_that_make_no_sense) {
+    std::string why;
+    EXPECT_EQ(space::create({.classes = 1}, &why), nullptr);
+    EXPECT_NE(why.find("2 to 15"), std::string::npos);
+    EXPECT_EQ(space::create({.classes = 16}, &why), nullptr);
+    EXPECT_EQ(space::create({.classes = 2, .cold_directory = "/tmp"}, &why), nullptr);
+    EXPECT_EQ(space::create({.range_bytes = mib, .cold_directory = "/nowhere/at/all"}, &why),
+              nullptr);
+    EXPECT_NE(why.find("/nowhere/at/all"), std::string::npos) << why;
+}
+
+TEST(space, objects_in_dense_classes_lie_in_the_order_they_came) {
+    const owned_space s = make_space({.range_bytes = 16 * mib});
+    char* last = nullptr;
+    for (int i = 0; i < 5000; ++i) {
+        char* const p = static_cast<char*>(s->allocate_dense(hot_class, 56, {}));
+        ASSERT_NE(p, nullptr);
+        if (last != nullptr && (p - s->range_begin(hot_class)) % std::ptrdiff_t{run_bytes} != 0) {
+            ASSERT_EQ(p, last + 56);
+        }
+        ASSERT_GT(p, last);
+        last = p;
+    }
+    int extents = 0;
+    s->for_each_extent(hot_class, [&](char* begin, char* end) {
+        ++extents;
+        EXPECT_EQ(begin, s->range_begin(hot_class));
+        EXPECT_GT(end, last);
+        EXPECT_LT(end, last + 2 * os::page_size);
+    });
+    EXPECT_EQ(extents, 1);
+}
+
+// Undo of the last object, then a larger one in its place, then sizes of all neighbours.
+TEST(space, undo_leaves_no_stale_beginnings) {
+    const owned_space s = make_space({.range_bytes = 16 * mib});
+    void* const a = s->allocate_dense(hot_class, 64, {});
+    void* const b = s->allocate_dense(hot_class, 16, {});
+    void* const c = s->allocate_dense(hot_class, 24, {});
+    s->undo_allocate_dense(c);
+    s->undo_allocate_dense(b);
+    EXPECT_EQ(s->usable_size(a), 64U);
+    void* const d = s->allocate_dense(hot_class, 200, {});
+    EXPECT_EQ(d, b);
+    EXPECT_EQ(s->usable_size(d), 200U);
+    EXPECT_EQ(s->info(c).size, 0U) << "no object begins inside another";
+    EXPECT_EQ(s->usable_size(a), 64U);
+    EXPECT_EQ(s->counters(hot_class).live_bytes, 264U);
+    EXPECT_TRUE(s->validate(nullptr));
+}
+
+TEST(space, lowest_free_run_is_filled_first) {
+    const owned_space s = make_space({.range_bytes = 16 * mib});
+    std::vector<char*> objects;
+    for (int i = 0; i < 64; ++i) {
+        objects.push_back(static_cast<char*>(s->allocate_dense(hot_class, 16384, {})));
+    }
+    for (std::size_t i = 8; i < 24; ++i) s->free(objects[i]); // runs 2 to 5
+    EXPECT_EQ(s->return_free_memory(), 4 * run_bytes);
+    EXPECT_EQ(os::resident_in(s->range_begin(hot_class) + 2 * run_bytes, 4 * run_bytes), 0U);
+    void* next = nullptr;
+    for (int i = 0; i < 4; ++i) next = s->allocate_dense(hot_class, 16384, {});
+    EXPECT_EQ(next, s->range_begin(hot_class) + 2 * run_bytes + 3 * 16384)
+        << "the open run was full, so the lowest free one came next";
+    EXPECT_TRUE(s->validate(nullptr));
+}
+
+TEST(space, large_objects_reuse_and_join_free_neighbours) {
+    const owned_space s = make_space({.range_bytes = 64 * mib});
+    void* const a = s->allocate(100'000, {});
+    void* const b = s->allocate(20'000, {12, true});
+    void* const c = s->allocate(50'000, {});
+    EXPECT_EQ(s->usable_size(a), 100'000U);
+    EXPECT_EQ(s->usable_size(b), 20'480U);
+    EXPECT_TRUE(s->info(b).attr.never_cold);
+    EXPECT_EQ(s->counters(s->large_class()).live_objects, 3U);
+    std::size_t seen = 0;
+    s->for_each_large([&](char*, std::size_t bytes, attributes) { seen += bytes; });
+    EXPECT_EQ(seen, 100'000U + 20'480U + 50'000U);
+    std::memset(a, 1, 100'000);
+    s->free(a);
+    s->free(b);
+    EXPECT_TRUE(s->validate(nullptr));
+    EXPECT_GE(s->return_free_memory(), 120'000U);
+    EXPECT_EQ(s->allocate(122'000, {}), a) << "both holes are one";
+    s->free(c);
+    EXPECT_EQ(s->allocate(65 * mib, {}), nullptr);
+    EXPECT_EQ(s->allocate(SIZE_MAX, {}), nullptr);
+    EXPECT_EQ(s->allocate(SIZE_MAX - 4096, {12, false}), nullptr);
+    EXPECT_EQ(s->failures(), 3U);
+    EXPECT_TRUE(s->validate(nullptr));
+}
+
+TEST(space, pages_touched_are_counted_once) {
+    const owned_space s = make_space({.range_bytes = 64 * mib});
+    char* const hot = s->range_begin(hot_class);
+    s->mark_touched(hot, 64);
+    s->mark_touched(hot + 64, 64);
+    s->mark_touched(hot + 4096 - 8, 16); // over a page border
+    s->mark_touched(hot + 3 * run_bytes, 8);
+    EXPECT_EQ(s->touched_in(hot_class).pages, 3U);
+    EXPECT_EQ(s->touched_in(hot_class).bytes, 64U + 64U + 16U + 8U);
+    s->mark_touched(s->range_begin(3) + 5000, 200'000);
+    EXPECT_EQ(s->touched_in(3).pages, (205'000U - 1) / 4096 - 5000 / 4096 + 1);
+    EXPECT_TRUE(s->run_touched(hot + 100));
+    EXPECT_FALSE(s->run_touched(hot + run_bytes));
+    std::vector<std::pair<std::ptrdiff_t, std::ptrdiff_t>> runs;
+    s->for_each_touched_run(
+        hot_class, [&](char* begin, char* end) { runs.emplace_back(begin - hot, end - hot); });
+    const std::vector<std::pair<std::ptrdiff_t, std::ptrdiff_t>> expected{
+        {0, run_bytes}, {3 * run_bytes, 4 * run_bytes}};
+    EXPECT_EQ(runs, expected);
+    s->clear_touched();
+    EXPECT_EQ(s->touched_in(hot_class).pages, 0U);
+    EXPECT_FALSE(s->run_touched(hot));
+    s->mark_touched(hot, 8);
+    EXPECT_EQ(s->touched_in(hot_class).pages, 1U);
+}
+
+TEST(space, freed_objects_are_poisoned_on_request) {
+    const owned_space s = make_space({.range_bytes = 16 * mib, .poison_freed = true});
+    for (const bool dense : {false, true}) {
+        auto* const p = static_cast<unsigned char*>(dense ? s->allocate_dense(hot_class, 128, {})
+                                                          : s->allocate(128, {}));
+        std::memset(p, 1, 128);
+        s->free(p);
+        // The first word of a NEW block is the allocator's.
+        for (std::size_t i = 8; i < 128; ++i) ASSERT_EQ(p[i], poison_byte);
+    }
+}
+
+// Memory of objects that all went away comes back, also of those that other threads' runs held.
+TEST(space, free_memory_goes_back_to_the_system) {
+    const owned_space s = make_space({.range_bytes = 256 * mib});
+    std::vector<void*> objects;
+    for (std::size_t i = 0; i < 64 * mib / 1024; ++i) {
+        objects.push_back(s->allocate(1024, {}));
+        std::memset(objects.back(), 1, 1024);
+    }
+    EXPECT_GE(os::resident_in(s->range_begin(new_class), 64 * mib), 64 * mib);
+    for (void* p : objects) s->free(p);
+    EXPECT_GE(s->return_free_memory(), 60 * mib);
+    EXPECT_LE(os::resident_in(s->range_begin(new_class), 66 * mib), 4 * mib);
+    EXPECT_EQ(s->counters(new_class).live_objects, 0U);
+    EXPECT_TRUE(s->validate(nullptr));
+}
+
+// N objects of 64 bytes, densely filled: resident memory over N x 72 bytes, the 8 being the word
+// that points at each. The target of the whole runtime is 6 %; the heap's part must leave room for
+// SODA.
+TEST(space, overhead_of_small_dense_objects) {
+    const std::size_t count = testing::scaled(1'000'000, 10'000'000, 10'000'000);
+    const owned_space s = make_space({.range_bytes = 1024 * mib});
+    const std::uint64_t before = os::resident_bytes();
+    for (std::size_t i = 0; i < count; ++i) {
+        void* const p = s->allocate_dense(hot_class, 64, {});
+        ASSERT_NE(p, nullptr);
+        std::memset(p, 1, 64);
+    }
+    const auto heap_bytes = static_cast<double>(os::resident_bytes() - before);
+    const auto words = static_cast<double>(count) * 8;
+    const double overhead = (heap_bytes + words) / (static_cast<double>(count) * 72) - 1;
+    RecordProperty("overhead_64B_heap_only", std::to_string(overhead));
+    std::printf("overhead of %zu objects of 64 B, heap only: %.2f %%\n", count, overhead * 100);
+#if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+    EXPECT_LE(overhead, 0.03);
+    EXPECT_GE(overhead, 0.0);
+#endif
+}
+
+} // namespace
+} // namespace obase::heap
