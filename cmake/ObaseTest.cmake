@@ -27,6 +27,7 @@ if(OBASE_BUILD_TESTS)
     find_package(rapidcheck REQUIRED)
     find_package(benchmark REQUIRED)
     find_package(nlohmann_json 3 REQUIRED)
+    find_package(Python3 REQUIRED COMPONENTS Interpreter)
     # `make test` builds only these with the sanitizers.
     add_custom_target(obase_sanitize_tests)
 endif()

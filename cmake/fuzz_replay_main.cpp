@@ -97,8 +97,8 @@ int main(int argc, char** argv) {
     }
     run({}, keep);
 
-    const unsigned long mutations = argc == 3 ? std::strtoul(argv[2], nullptr, 10) : 5000;
-    std::mt19937_64 random(20250101);
+    const unsigned long mutations = argc == 3 ? std::strtoul(argv[2], nullptr, 10) : 2000;
+    std::mt19937_64 random(1);
     for (unsigned long done = 0; done < mutations; ++done) run(mutated(corpus, random), keep);
     std::filesystem::remove(keep);
     std::printf("%zu inputs, %lu mutations\n", corpus.size(), mutations);
