@@ -3,7 +3,7 @@
 // main() for a fuzz target without libFuzzer, so that every compiler's test run keeps the targets
 // alive: replays each file of a corpus directory, then a fixed number of mutations of them. A
 // finding is what it is under libFuzzer: an abort, a signal or a sanitizer report; the input that
-// was running is then in last_input.bin next to the program.
+// was running is then in PROGRAM.last_input.bin.
 //
 // When not to use it: to look for bugs. It has no coverage feedback; use the preset `fuzz`.
 #include <algorithm>
@@ -16,7 +16,11 @@
 #include <iterator>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include <fcntl.h>
+#include <unistd.h>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
@@ -24,11 +28,32 @@ namespace {
 
 using input = std::vector<std::uint8_t>;
 
-void run(const input& bytes, const std::string& keep) {
-    // Written before it runs: after a crash nobody else knows what it was.
-    std::ofstream file(keep, std::ios::binary | std::ios::trunc);
-    std::copy(bytes.begin(), bytes.end(), std::ostreambuf_iterator<char>(file));
-    file.close();
+// Holds the input that is running, since after a crash nobody else knows what it was. One file,
+// kept open: some file systems flush a file that is truncated and closed, which costs more than the
+// test.
+class kept_input {
+  public:
+    explicit kept_input(std::string path)
+        : path_(std::move(path)), file_(::open(path_.c_str(), O_CREAT | O_RDWR, 0644)) {}
+    ~kept_input() {
+        ::close(file_);
+        ::unlink(path_.c_str());
+    }
+    kept_input(const kept_input&) = delete;
+    kept_input& operator=(const kept_input&) = delete;
+
+    bool write(const input& bytes) {
+        return ::ftruncate(file_, static_cast<off_t>(bytes.size())) == 0 &&
+               ::pwrite(file_, bytes.data(), bytes.size(), 0) == static_cast<ssize_t>(bytes.size());
+    }
+
+  private:
+    std::string path_;
+    int file_;
+};
+
+void run(const input& bytes, kept_input& keep) {
+    if (!keep.write(bytes)) std::perror("cannot keep the running input");
     // An exact-sized copy, so that the address sanitizer sees a read one past the end.
     const input exact(bytes);
     LLVMFuzzerTestOneInput(exact.data(), exact.size());
@@ -74,7 +99,6 @@ int main(int argc, char** argv) {
         std::fprintf(stderr, "usage: %s CORPUS-DIRECTORY [MUTATIONS]\n", argv[0]);
         return 2;
     }
-    const std::string keep = (std::filesystem::path(argv[0]).concat(".last_input.bin")).string();
     std::vector<std::filesystem::path> paths;
     for (const auto& entry : std::filesystem::directory_iterator(argv[1]))
         if (entry.is_regular_file()) paths.push_back(entry.path());
@@ -85,6 +109,7 @@ int main(int argc, char** argv) {
         return 1;
     }
 
+    kept_input keep(std::filesystem::path(argv[0]).concat(".last_input.bin").string());
     std::vector<input> corpus;
     for (const auto& path : paths) {
         std::ifstream file(path, std::ios::binary);
@@ -97,10 +122,9 @@ int main(int argc, char** argv) {
     }
     run({}, keep);
 
-    const unsigned long mutations = argc == 3 ? std::strtoul(argv[2], nullptr, 10) : 2000;
+    const unsigned long mutations = argc == 3 ? std::strtoul(argv[2], nullptr, 10) : 5000;
     std::mt19937_64 random(1);
     for (unsigned long done = 0; done < mutations; ++done) run(mutated(corpus, random), keep);
-    std::filesystem::remove(keep);
     std::printf("%zu inputs, %lu mutations\n", corpus.size(), mutations);
     return 0;
 }
