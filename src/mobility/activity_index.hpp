@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+//
+// activity_index: the papers' TAI, "a small array indexed by thread-ID hash" (OBASE 4.5).
+//
+// What it is: the storage of the threads' records and of what the ATC protocol keeps per thread. The
+// hash only says where the search for a free place begins: a place belongs to one thread at a time, a
+// thread whose place is taken goes on to the next, and when the array is full, to a chain of places
+// made on demand. (In the papers two threads with the same hash would share a slot: the exit of one
+// clears it, and the collector takes the other, which is still inside, to be outside.)
+//
+// Places are never freed or moved (R1): the collector and destroyers read them at any time. It reaches
+// them through the registry, into which a place is entered once, when it is first claimed.
+//
+// When not to use it: for records without ATC; scope_registry alone is enough.
+//
+// Threads: any. Lock-free. All zero bytes are an empty index.
+#pragma once
+
+#include "mobility/scope_registry.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace obase::mobility {
+
+// Entry: default-constructible from zero bytes, with a `thread_record<P> record` and a `bind()` which
+// is called once before anybody else can see the record.
+template <class P, class Entry, std::size_t Places>
+class activity_index {
+  public:
+    static constexpr std::size_t places = Places;
+
+    struct place : Entry {
+        typename P::template atomic<std::uint32_t> taken;
+        bool entered = false;  // in the registry; written by the thread that holds `taken`
+        place* next = nullptr; // in the chain; constant once it is there
+    };
+
+    constexpr activity_index() noexcept = default;
+    activity_index(const activity_index&) = delete;
+    activity_index& operator=(const activity_index&) = delete;
+
+    // A place for a thread: its own until release(). `make_place()` returns a new one that will never
+    // be freed, or null; it is called only when all others are taken. Null when it returns null.
+    template <class MakePlace>
+    Entry* claim(scope_registry<P>& registry, std::uint32_t thread_id,
+                 MakePlace&& make_place) noexcept {
+        const std::size_t home = home_of(thread_id);
+        for (std::size_t i = 0; i < Places; ++i) {
+            place& p = array_[(home + i) % Places];
+            if (take(p)) return &enter(p, registry, thread_id);
+        }
+        for (place* p = chain_.load_acquire(); p != nullptr; p = p->next)
+            if (take(*p)) return &enter(*p, registry, thread_id);
+        place* made = make_place();
+        if (made == nullptr) return nullptr;
+        made->taken.store_relaxed(1);
+        place* head = chain_.load_acquire();
+        do {
+            made->next = head;
+        } while (!chain_.cas_acq_rel(head, made));
+        return &enter(*made, registry, thread_id);
+    }
+
+    // The thread ends. Its record is outside of every scope afterwards.
+    void release(scope_registry<P>& registry, Entry& entry) noexcept {
+        registry.release(entry.record);
+        static_cast<place&>(entry).taken.store_release(0); // pairs with take()
+    }
+
+    // Child of a fork: only `self` exists (R14); null if the forking thread has no place.
+    void forget_other_threads(const Entry* self) noexcept {
+        auto forget = [self](place& p) {
+            if (static_cast<Entry*>(&p) != self) p.taken.store_relaxed(0);
+        };
+        for (place& p : array_) forget(p);
+        for (place* p = chain_.load_acquire(); p != nullptr; p = p->next) forget(*p);
+    }
+
+    // Where the search for this thread's place begins.
+    static std::size_t home_of(std::uint32_t thread_id) noexcept {
+        return (thread_id * std::uint64_t{0x9e3779b97f4a7c15} >> 32) % Places;
+    }
+
+  private:
+    static bool take(place& p) noexcept {
+        std::uint32_t free = 0;
+        return p.taken.load_relaxed() == 0 && p.taken.cas_acq_rel(free, 1);
+    }
+
+    static Entry& enter(place& p, scope_registry<P>& registry, std::uint32_t thread_id) noexcept {
+        if (!p.entered) {
+            p.entered = true;
+            p.bind();
+            registry.add(p.record, thread_id);
+        } else {
+            p.record.in_use.store_relaxed(1);
+            p.record.thread_id.store_relaxed(thread_id);
+        }
+        return p;
+    }
+
+    place array_[Places];
+    typename P::template atomic<place*> chain_;
+};
+
+} // namespace obase::mobility

@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: MIT
+//
+// The ATC word, the index of threads, and the phases of the protocol, one step after another in one
+// thread. What happens between threads is atc_obligations_test.cpp.
+#include "mobility/atc_world_test.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cstdint>
+#include <set>
+#include <vector>
+
+namespace obase::mobility {
+namespace {
+
+using layout = word::atc;
+using P = os::native_platform;
+using world_type = exclusive_atc_world<on_threads<P>>;
+
+const auto never = [](const thread_record<P>&) { return false; };
+const auto at_once = [](const thread_record<P>&) { return true; };
+
+constexpr std::uint64_t address = 0x7f12'3456'7890;
+
+RC_GTEST_PROP(atc_word, a_transition_changes_its_own_fields_only, (std::uint64_t word)) {
+    const std::uint64_t in = layout::counted_in(word);
+    RC_ASSERT(layout::address(in) == layout::address(word));
+    RC_ASSERT(layout::inactive_windows(in) == layout::inactive_windows(word));
+    RC_ASSERT(layout::heap(in) == layout::heap(word));
+    RC_ASSERT(layout::is_accessed(in));
+    RC_ASSERT(!layout::is_locked(in));
+    RC_ASSERT(layout::count(in) == std::min(layout::count(word) + 1, 127u));
+
+    const std::uint64_t out = layout::counted_out(word);
+    const unsigned count = layout::count(word);
+    RC_ASSERT((out & ~layout::count_mask) == (word & ~layout::count_mask));
+    RC_ASSERT(layout::count(out) == (count == 0 || count == 127 ? count : count - 1));
+
+    for (const bool sweep : {false, true}) {
+        const std::uint64_t seen = layout::visited(word, 2, sweep);
+        RC_ASSERT(layout::address(seen) == layout::address(word));
+        RC_ASSERT(layout::heap(seen) == 2u);
+        RC_ASSERT(layout::count(seen) == (sweep ? 0 : count));
+        RC_ASSERT(!layout::is_accessed(seen));
+        RC_ASSERT(layout::is_locked(seen) == layout::is_locked(word));
+        const unsigned idle = layout::is_accessed(word) || !layout::is_visited(word)
+                                  ? 0
+                                  : std::min(layout::inactive_windows(word) + 1, 31u);
+        RC_ASSERT(layout::inactive_windows(seen) == idle);
+    }
+}
+
+// The 127th holder makes the count sticky, the 128th and all others leave the word as it is, and
+// whoever leaves takes nothing away.
+TEST(atc_word, the_count_saturates_and_stays) {
+    word::native_atomic<std::uint64_t> slot(layout::make_born(address));
+    for (unsigned i = 1; i <= 300; ++i) {
+        EXPECT_EQ(word::count_in(slot).address, address);
+        EXPECT_EQ(layout::count(slot.load_relaxed()), std::min(i, 127u));
+        EXPECT_EQ(layout::inactive_windows(slot.load_relaxed()), 0u);
+    }
+    for (unsigned i = 0; i < 300; ++i)
+        EXPECT_EQ(word::count_out(slot), word::count_out_result::stays);
+    EXPECT_TRUE(layout::is_sticky(slot.load_relaxed()));
+}
+
+TEST(atc_word, counts_go_up_and_down) {
+    word::native_atomic<std::uint64_t> slot(layout::make_born(address));
+    for (unsigned i = 0; i < 126; ++i) word::count_in(slot);
+    for (unsigned i = 0; i < 126; ++i)
+        EXPECT_EQ(word::count_out(slot), word::count_out_result::counted);
+    EXPECT_EQ(word::count_out(slot), word::count_out_result::not_counted);
+    EXPECT_EQ(slot.load_relaxed(), layout::make_born(address) | layout::access_bit);
+}
+
+TEST(atc_word, silent_touches_write_once) {
+    word::native_atomic<std::uint64_t> slot(layout::make_born(address));
+    EXPECT_TRUE(word::mark_access(slot).changed);
+    EXPECT_FALSE(word::mark_access(slot).changed);
+    EXPECT_EQ(word::mark_access(slot).address, address);
+    word::native_atomic<std::uint64_t> null(layout::count_mask | layout::heap_mask);
+    EXPECT_EQ(word::mark_access(null).address, 0u);
+    EXPECT_FALSE(layout::is_accessed(null.load_relaxed()));
+}
+
+// The commit is over the locked word (OBASE 4.5). The word from before the lock, with which
+// Algorithm 1 compares, is not there.
+TEST(atc_word, the_lock_is_part_of_the_word_that_commits) {
+    word::native_atomic<std::uint64_t> slot(layout::make_born(address) & ~layout::heap_mask);
+    const std::uint64_t unlocked = slot.load_relaxed();
+    const std::uint64_t locked = unlocked | layout::lock_bit;
+    const std::uint64_t moved = layout::moved(locked, address + 64, 1);
+    ASSERT_TRUE(word::begin_move(slot, unlocked));
+    EXPECT_FALSE(word::commit_move(slot, unlocked, moved));
+    EXPECT_TRUE(word::commit_move(slot, locked, moved));
+    EXPECT_FALSE(layout::is_locked(slot.load_relaxed()));
+    EXPECT_EQ(layout::address(slot.load_relaxed()), address + 64);
+    EXPECT_EQ(layout::heap(slot.load_relaxed()), 1u);
+}
+
+// A window after the object's construction, its touch, and its idleness, as the policy sees them.
+TEST(atc_mover, visits_tell_newborn_touched_and_idle) {
+    world_type w;
+    auto& self = w.attach();
+    auto* h = w.make_holder(self, w.make(1, 0));
+    observation seen = w.mover.visit(h->guide, 0);
+    EXPECT_TRUE(seen.newborn && !seen.touched && seen.movable);
+    EXPECT_EQ(seen.inactive_windows, 0u);
+    seen = w.mover.visit(h->guide, 1);
+    EXPECT_TRUE(!seen.newborn && !seen.touched && seen.movable);
+    EXPECT_EQ(seen.inactive_windows, 1u);
+    {
+        const world_type::scope in(w, self);
+        w.dereference(self, h->guide);
+    }
+    seen = w.mover.visit(h->guide, 2);
+    EXPECT_TRUE(!seen.newborn && seen.touched && seen.movable);
+    for (unsigned window = 1; window <= 40; ++window) {
+        seen = w.mover.visit(h->guide, window + 2);
+        EXPECT_FALSE(seen.touched);
+        EXPECT_EQ(seen.inactive_windows, std::min(window, 31u)); // saturates
+        EXPECT_EQ(layout::count(h->guide.load_relaxed()), 0u);
+    }
+    w.destroy(self, h);
+    w.detach(self);
+}
+
+// Moves do happen, to idle and to used objects, in the first batch of a window and in later ones.
+TEST(atc_mover, moves_objects) {
+    world_type w;
+    auto& self = w.attach();
+    auto* h = w.make_holder(self, w.make(1, 0));
+    for (unsigned window = 0; window < 4; ++window) {
+        auto* before = w.to_object(layout::address(h->guide.load_relaxed()));
+        EXPECT_EQ(w.collect(3), 3u);
+        EXPECT_EQ(w.mover.phase(), atc_phase::inactive);
+        const world_type::scope in(w, self);
+        auto* after = w.dereference(self, h->guide);
+        EXPECT_NE(before, after);
+        w.verify(after, 1, window);
+        w.update(after, 1, window + 1);
+    }
+    w.destroy(self, h);
+    EXPECT_EQ(w.heap.live_blocks(), 0u);
+    w.detach(self);
+}
+
+// Settles around `work`, which runs in ACTIVE.
+template <class Work>
+void in_active(world_type& w, Work&& work) {
+    w.mover.forget();
+    w.scan();
+    ASSERT_EQ(w.mover.settle(nullptr, never), wait_result::done);
+    ASSERT_EQ(w.mover.phase(), atc_phase::active);
+    work();
+    w.mover.finish();
+}
+
+// 200 operations hold the object: it does not move until the last is over and the next window has
+// swept the count; CIW is what it was.
+TEST(atc_mover, more_holders_than_the_count_has_numbers) {
+    world_type w;
+    auto& self = w.attach();
+    auto* h = w.make_holder(self, w.make(1, 0));
+    std::vector<world_type::entry*> many;
+    for (int i = 0; i < 200; ++i) many.push_back(&w.attach());
+    in_active(w, [&] {
+        for (auto* e : many) {
+            w.threads.enter(e->record, e->context);
+            w.dereference(*e, h->guide);
+        }
+        EXPECT_EQ(layout::count(h->guide.load_relaxed()), 127u);
+        EXPECT_EQ(layout::inactive_windows(h->guide.load_relaxed()), 0u);
+        EXPECT_EQ(w.move_all(), 0u);
+        for (std::size_t i = 0; i < 150; ++i) w.threads.leave(many[i]->record, many[i]->context, 0);
+        w.scan();
+        EXPECT_TRUE(w.mover.candidates().empty());
+    });
+    EXPECT_EQ(w.mover.phase(), atc_phase::drain); // 50 are still inside
+    w.mover.forget();
+    w.scan();
+    EXPECT_TRUE(w.mover.candidates().empty()); // nothing is swept in DRAIN
+    for (std::size_t i = 150; i < 200; ++i) w.threads.leave(many[i]->record, many[i]->context, 0);
+    EXPECT_EQ(w.collect(1), 1u);
+    for (auto* e : many) w.detach(*e);
+    w.destroy(self, h);
+    w.detach(self);
+}
+
+TEST(atc_mover, a_use_by_somebody_who_left_is_no_veto_if_use_was_the_reason) {
+    world_type w;
+    auto& self = w.attach();
+    auto* used = w.make_holder(self, w.make(1, 0));
+    auto* idle = w.make_holder(self, w.make(2, 0));
+    const auto use = [&](world_type::holder* h) {
+        const world_type::scope in(w, self);
+        w.dereference(self, h->guide);
+    };
+    use(used);
+    in_active(w, [&] {
+        use(used);
+        use(idle);
+        moved_object result;
+        ASSERT_EQ(w.mover.candidates().size(), 2u);
+        for (const auto& c : w.mover.candidates())
+            EXPECT_EQ(w.mover.move(c, 0, result),
+                      c.slot == &used->guide ? move_result::moved : move_result::vetoed);
+        EXPECT_FALSE(layout::is_locked(idle->guide.load_relaxed()));
+    });
+    w.destroy(self, used);
+    w.destroy(self, idle);
+    w.detach(self);
+}
+
+// A pin claimed by that somebody counts.
+TEST(atc_mover, a_pin_claimed_after_settling_is_seen) {
+    world_type w;
+    auto& self = w.attach();
+    auto* h = w.make_holder(self, w.make(1, 0));
+    const auto use = [&] {
+        const world_type::scope in(w, self);
+        return w.dereference(self, h->guide);
+    };
+    use();
+    in_active(w, [&] {
+        P::atomic<std::uint64_t>* pin = nullptr;
+        {
+            const world_type::scope in(w, self);
+            pin = claim_pin(self.record, w.to_address(w.dereference(self, h->guide)),
+                            []() -> pin_chunk<P>* { return nullptr; });
+        }
+        moved_object result;
+        ASSERT_EQ(w.mover.candidates().size(), 1u);
+        EXPECT_EQ(w.mover.move(w.mover.candidates()[0], 0, result), move_result::pinned);
+        EXPECT_FALSE(layout::is_locked(h->guide.load_relaxed()));
+        release_pin(*pin);
+        EXPECT_EQ(w.mover.move(w.mover.candidates()[0], 0, result), move_result::moved);
+    });
+    w.destroy(self, h);
+    w.detach(self);
+}
+
+TEST(atc_mover, a_full_heap_leaves_no_lock_behind) {
+    world_type w;
+    auto& self = w.attach();
+    auto* h = w.make_holder(self, w.make(1, 0));
+    in_active(w, [&] {
+        w.heap.full = true;
+        moved_object result;
+        EXPECT_EQ(w.mover.move(w.mover.candidates()[0], 0, result), move_result::no_room);
+        EXPECT_FALSE(layout::is_locked(h->guide.load_relaxed()));
+        w.heap.full = false;
+        EXPECT_EQ(w.mover.move(w.mover.candidates()[0], 0, result), move_result::moved);
+    });
+    w.destroy(self, h);
+    w.detach(self);
+}
+
+// A scope that does not end keeps the mover from ACTIVE; afterwards nothing moves in that window,
+// and everything works in the one after its end.
+TEST(atc_mover, a_stuck_scope_costs_its_window_only) {
+    world_type w;
+    auto& self = w.attach();
+    auto& stuck = w.attach();
+    auto* h = w.make_holder(self, w.make(1, 0));
+    w.threads.enter(stuck.record, stuck.context);
+    auto* held = w.dereference(stuck, h->guide);
+    EXPECT_EQ(w.collect(2, at_once), 0u);
+    EXPECT_EQ(w.mover.phase(), atc_phase::drain);
+    EXPECT_EQ(w.collect(2, at_once), 0u);
+    w.verify(held, 1, 0);
+    w.threads.leave(stuck.record, stuck.context, 0);
+    EXPECT_EQ(w.collect(2, at_once), 2u);
+    w.detach(stuck);
+    w.destroy(self, h);
+    w.detach(self);
+}
+
+// A thread that ends inside a scope takes back what it counted.
+TEST(atc_threads, a_thread_ends_inside_a_scope) {
+    world_type w;
+    auto& self = w.attach();
+    auto* h = w.make_holder(self, w.make(1, 0));
+    in_active(w, [&] {
+        auto& leaving = w.attach();
+        w.threads.enter(leaving.record, leaving.context);
+        w.dereference(leaving, h->guide);
+        EXPECT_EQ(layout::count(h->guide.load_relaxed()), 1u);
+        w.detach(leaving);
+        EXPECT_EQ(layout::count(h->guide.load_relaxed()), 0u);
+    });
+    EXPECT_EQ(w.mover.phase(), atc_phase::inactive);
+    w.destroy(self, h);
+    w.detach(self);
+}
+
+// The mode is the outermost scope's, whatever the phase is at an inner entry.
+TEST(atc_threads, inner_scopes_change_nothing) {
+    world_type w;
+    auto& self = w.attach();
+    auto& other = w.attach();
+    auto* h = w.make_holder(self, w.make(1, 0));
+    epoch_number outer = 0;
+    in_active(w, [&] {
+        outer = w.threads.enter(other.record, other.context);
+        w.dereference(other, h->guide);
+    });
+    EXPECT_EQ(w.mover.phase(), atc_phase::drain);
+    const epoch_number inner = w.threads.enter(other.record, other.context);
+    EXPECT_NE(inner, 0u);
+    EXPECT_EQ(other.context.mode, atc_mode::counting);
+    w.threads.leave(other.record, other.context, inner);
+    EXPECT_EQ(layout::count(h->guide.load_relaxed()), 1u);
+    w.threads.leave(other.record, other.context, outer);
+    EXPECT_EQ(layout::count(h->guide.load_relaxed()), 0u);
+    w.detach(other);
+    w.destroy(self, h);
+    w.detach(self);
+}
+
+// A handler that interrupts a scope's entry, or a change of the TAG, makes what it touches sticky;
+// in quiet times it needs nothing (O6).
+TEST(atc_threads, handlers_at_awkward_moments) {
+    world_type w;
+    auto& self = w.attach();
+    auto* h = w.make_holder(self, w.make(1, 0));
+    const auto interrupted = [&] { // announced, and the mode not yet decided
+        const epoch_number outer = enter_scope(self.record, w.registry.epoch());
+        const epoch_number inner = w.threads.enter(self.record, self.context);
+        w.dereference(self, h->guide);
+        w.threads.leave(self.record, self.context, inner);
+        w.threads.leave(self.record, self.context, outer);
+    };
+    interrupted();
+    EXPECT_EQ(layout::count(h->guide.load_relaxed()), 0u);
+    in_active(w, [&] {
+        interrupted();
+        EXPECT_TRUE(layout::is_sticky(h->guide.load_relaxed()));
+        EXPECT_TRUE(self.context.tag.empty());
+    });
+    in_active(w, [&] {
+        const world_type::scope outer(w, self);
+        self.context.changing = true;
+        w.dereference(self, h->guide);
+        EXPECT_TRUE(layout::is_sticky(h->guide.load_relaxed()));
+        EXPECT_TRUE(self.context.tag.empty());
+        self.context.changing = false;
+    });
+    w.destroy(self, h);
+    w.detach(self);
+}
+
+// I2: every way in which an object gets into a slot while somebody may count.
+TEST(atc_threads, objects_that_arrive_in_a_round_stay_for_it) {
+    world_type w;
+    auto& self = w.attach();
+    auto* h = w.make_holder(self, w.make(1, 0));
+    EXPECT_EQ(layout::count(h->guide.load_relaxed()), 0u);
+    in_active(w, [&] {
+        auto* made = w.make_holder(self, w.make(2, 0));
+        EXPECT_TRUE(layout::is_sticky(made->guide.load_relaxed()));
+        const world_type::scope in(w, self);
+        w.heap.free(w.exchange(h->guide, w.make(3, 0)));
+        EXPECT_TRUE(layout::is_sticky(h->guide.load_relaxed()));
+        std::uint64_t expected = w.to_address(w.dereference(self, made->guide));
+        auto* o = w.make(4, 0);
+        EXPECT_TRUE(
+            w.threads.compare_exchange(self.context, made->guide, expected, w.to_address(o)));
+        w.heap.free(w.to_object(expected));
+        EXPECT_EQ(w.move_all(), 0u);
+        w.destroy(self, made);
+    });
+    EXPECT_EQ(w.collect(1), 1u);
+    w.destroy(self, h);
+    EXPECT_EQ(w.heap.live_blocks(), 0u);
+    w.detach(self);
+}
+
+// One place for all: whoever collides gets a place of his own, and the places of those who ended
+// are used again.
+TEST(activity_index, a_collision_hides_nobody) {
+    world_type w;
+    std::set<world_type::entry*> all;
+    std::vector<world_type::entry*> in_order;
+    for (int i = 0; i < 40; ++i) {
+        in_order.push_back(&w.attach());
+        all.insert(in_order.back());
+        w.threads.enter(in_order.back()->record, in_order.back()->context);
+    }
+    EXPECT_EQ(all.size(), 40u);
+    unsigned inside = 0;
+    w.registry.for_each_record([&](const thread_record<P>& r) {
+        inside += r.epoch.load_relaxed() != 0;
+        EXPECT_NE(r.protocol_data, nullptr);
+    });
+    EXPECT_EQ(inside, 40u);
+    w.threads.leave(in_order[0]->record, in_order[0]->context, 0);
+    w.detach(*in_order[0]);
+    EXPECT_EQ(&w.attach(), in_order[0]);
+    unsigned records = 0;
+    w.registry.for_each_record([&](const thread_record<P>&) { ++records; });
+    EXPECT_EQ(records, 40u);
+}
+
+TEST(activity_index, hashes_spread_and_probing_finds_every_place) {
+    using index_type = activity_index<P, atc_entry<P>, 64>;
+    std::set<std::size_t> homes;
+    for (std::uint32_t id = 1000; id < 1064; ++id) homes.insert(index_type::home_of(id));
+    EXPECT_GT(homes.size(), 32u);
+    scope_registry<P> registry;
+    auto index = std::make_unique<index_type>();
+    std::set<atc_entry<P>*> all;
+    for (std::uint32_t id = 0; id < 64; ++id) // all with one hash
+        all.insert(index->claim(registry, 7, []() -> index_type::place* { return nullptr; }));
+    EXPECT_EQ(all.size(), 64u);
+    EXPECT_EQ(all.count(nullptr), 0u);
+    EXPECT_EQ(index->claim(registry, 7, []() -> index_type::place* { return nullptr; }), nullptr);
+}
+
+} // namespace
+} // namespace obase::mobility
