@@ -51,18 +51,17 @@ std::set<std::uintptr_t> contents(const set& s) {
 // Addresses as they occur: clusters, some of them far apart, and both ends of the address space.
 rc::Gen<std::uintptr_t> address() {
     return rc::gen::map(
-        rc::gen::pair(rc::gen::element<std::uintptr_t>(0x0, 0x1000, 0x5555'0000'0000, 0x7f00'0000'0000,
-                                                       0x7f07'ffff'ff00, 0x7f08'0000'0000,
-                                                       0x7fff'ffff'f000, 0x10'0000'0000),
+        rc::gen::pair(rc::gen::element<std::uintptr_t>(
+                          0x0, 0x1000, 0x5555'0000'0000, 0x7f00'0000'0000, 0x7f07'ffff'ff00,
+                          0x7f08'0000'0000, 0x7fff'ffff'f000, 0x10'0000'0000),
                       rc::gen::inRange<std::uintptr_t>(0, 200)),
         [](const auto& p) { return p.first + 8 * p.second; });
 }
 
 RC_GTEST_PROP(tag, is_a_set, ()) {
     counted_memory::reset();
-    const auto ops =
-        *rc::gen::container<std::vector<std::pair<unsigned, std::uintptr_t>>>(
-            rc::gen::pair(rc::gen::inRange(0u, 10u), address()));
+    const auto ops = *rc::gen::container<std::vector<std::pair<unsigned, std::uintptr_t>>>(
+        rc::gen::pair(rc::gen::inRange(0u, 10u), address()));
     set tested;
     std::set<std::uintptr_t> model;
     for (const auto& [op, a] : ops) {
@@ -102,7 +101,8 @@ TEST(tag, small_sets_allocate_nothing) {
     for (const int order : {0, 1}) {
         set s;
         for (std::uintptr_t i = 0; i < 30; ++i)
-            ASSERT_EQ(s.insert(0x7f00'0000'0000 + 24 * (order == 0 ? i : 29 - i)), result::inserted);
+            ASSERT_EQ(s.insert(0x7f00'0000'0000 + 24 * (order == 0 ? i : 29 - i)),
+                      result::inserted);
         EXPECT_EQ(s.size(), 30u);
         EXPECT_LE(s.groups(), 4u);
     }

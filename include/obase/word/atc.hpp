@@ -122,7 +122,7 @@ struct atc_touch {
 // The address is that of the compare-exchange that succeeded or of a load that needed none: another
 // thread may replace the object between the two (R5).
 //
-// Order: acquire, pairs with commit() (the bytes at the new address) and replace() (construction).
+// Order: acquire, pairs with commit_move() (the bytes at the new address) and swap_object() (construction).
 template <class Atomic>
 atc_touch mark_access(Atomic& slot) noexcept {
     atc::bits seen = slot.load_acquire();
@@ -137,7 +137,7 @@ atc_touch mark_access(Atomic& slot) noexcept {
 // allows, would leave the mover without a veto. Null is counted as well: the slot is in the TAG.
 //
 // Order: acquire as above. The release half is for the lock: a mover that finds it gone goes no
-// further. Pairs with commit().
+// further. Pairs with commit_move().
 template <class Atomic>
 atc_touch count_in(Atomic& slot) noexcept {
     atc::bits seen = slot.load_acquire();
@@ -162,7 +162,7 @@ enum class count_out_result {
 // any word -> ATC - 1 unless it is 0 or sticky. The end of a counting scope; the caller has made sure
 // that the memory is still a slot.
 //
-// Order: release, pairs with lock(): what the holder did to the object happens before its copy.
+// Order: release, pairs with begin_move(): what the holder did to the object happens before its copy.
 template <class Atomic>
 count_out_result count_out(Atomic& slot) noexcept {
     atc::bits seen = slot.load_acquire();
@@ -186,23 +186,23 @@ bool record_visit(Atomic& slot, atc::bits& seen, atc::bits visited) noexcept {
 //
 // Order: acquire, pairs with count_out().
 template <class Atomic>
-bool lock(Atomic& slot, atc::bits unlocked) noexcept {
+bool begin_move(Atomic& slot, atc::bits unlocked) noexcept {
     return slot.cas_acq_rel(unlocked, unlocked | atc::lock_bit);
 }
 
 // locked -> unlocked, if the lock is still ours. Mover only, inside a visit.
 template <class Atomic>
-bool unlock(Atomic& slot, atc::bits locked) noexcept {
+bool cancel_move(Atomic& slot, atc::bits locked) noexcept {
     return slot.cas_acq_rel(locked, locked & ~atc::lock_bit);
 }
 
 // locked(source) -> moved(destination). Mover only, inside a visit; the second CAS. `locked` is the
-// word that lock() wrote. (Algorithm 1 of the slides compares with the word read before the lock was
+// word that begin_move() wrote. (Algorithm 1 of the slides compares with the word read before the lock was
 // set, which is not in the slot any more: it could never commit. OBASE 4.5 is right.)
 //
 // Order: release, so the copied bytes are visible to whoever reads the new address.
 template <class Atomic>
-bool commit(Atomic& slot, atc::bits locked, atc::bits moved) noexcept {
+bool commit_move(Atomic& slot, atc::bits locked, atc::bits moved) noexcept {
     return slot.cas_acq_rel(locked, moved);
 }
 
@@ -210,7 +210,7 @@ bool commit(Atomic& slot, atc::bits locked, atc::bits moved) noexcept {
 // caller now owns. `is_quiet()` says that nobody counts at this moment; it is asked after the word
 // was read, each time, so that a word which somebody has counted in is never taken for a quiet one.
 template <class Atomic, class Quiet>
-atc::bits replace(Atomic& slot, atc::bits address, Quiet&& is_quiet) noexcept {
+atc::bits swap_object(Atomic& slot, atc::bits address, Quiet&& is_quiet) noexcept {
     atc::bits seen = slot.load_acquire();
     for (;;) {
         atc::bits next = atc::make_born(address) | (seen & atc::count_mask);
@@ -219,12 +219,12 @@ atc::bits replace(Atomic& slot, atc::bits address, Quiet&& is_quiet) noexcept {
     }
 }
 
-// any word with address `expected` -> `address`, as replace(); the other fields take no part in the
+// any word with address `expected` -> `address`, as swap_object(); the other fields take no part in the
 // comparison. False: the address was another one at some moment; the slot was not touched, so the
 // caller gets no address from here (R5).
 template <class Atomic, class Quiet>
-bool compare_replace(Atomic& slot, atc::bits expected, atc::bits address,
-                     Quiet&& is_quiet) noexcept {
+bool swap_object_if(Atomic& slot, atc::bits expected, atc::bits address,
+                    Quiet&& is_quiet) noexcept {
     atc::bits seen = slot.load_acquire();
     while (atc::address(seen) == expected) {
         atc::bits next = atc::make_born(address) | (seen & atc::count_mask);
