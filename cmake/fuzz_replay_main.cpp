@@ -109,7 +109,7 @@ int main(int argc, char** argv) {
         return 1;
     }
 
-    kept_input keep(std::filesystem::path(argv[0]).concat(".last_input.bin").string());
+    kept_input keep{std::string(argv[0]) + ".last_input.bin"};
     std::vector<input> corpus;
     for (const auto& path : paths) {
         std::ifstream file(path, std::ios::binary);
