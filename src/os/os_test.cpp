@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+//
+// src/os against the running kernel, and its errors through replaced calls.
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "os/memory.hpp"
+#include "os/platform.hpp"
+#include "os/process.hpp"
+#include "os/thread.hpp"
+
+namespace obase::os {
+namespace {
+
+constexpr std::size_t mib = 1U << 20;
+
+TEST(os_memory, reserved_pages_become_usable_in_steps_and_go_back) {
+    auto* const begin = static_cast<char*>(reserve(64 * mib, 16 * mib));
+    ASSERT_NE(begin, nullptr);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(begin) % (16 * mib), 0U);
+    ASSERT_EQ(commit(begin, 2 * mib), 0);
+    EXPECT_EQ(resident_in(begin, 2 * mib), 0U);
+    std::memset(begin, 1, 2 * mib);
+    EXPECT_EQ(resident_in(begin, 2 * mib), 2 * mib);
+    ASSERT_EQ(advise(begin, mib, advice::dontneed), 0);
+    EXPECT_EQ(resident_in(begin, 2 * mib), mib);
+    EXPECT_EQ(begin[0], 0);
+    EXPECT_EQ(begin[mib], 1);
+    EXPECT_EQ(advise(begin, mib, advice::cold), 0);
+    ASSERT_EQ(decommit(begin, 2 * mib), 0);
+    ASSERT_EQ(commit(begin, page_size), 0);
+    EXPECT_EQ(begin[0], 0);
+    EXPECT_EQ(release(begin, 64 * mib), 0);
+}
+
+TEST(os_memory, errors_are_values_and_errno_stays) {
+    errno = 4711;
+    EXPECT_EQ(commit(reinterpret_cast<void*>(page_size), page_size), ENOMEM);
+    int fd = -1;
+    EXPECT_EQ(open_temporary_file("/nowhere/at/all", &fd), ENOENT);
+    EXPECT_EQ(reserve(SIZE_MAX, page_size), nullptr);
+    EXPECT_EQ(reserve(SIZE_MAX / 2, page_size), nullptr);
+    EXPECT_EQ(errno, 4711);
+}
+
+TEST(os_memory, an_interrupted_call_is_repeated) {
+    static int left;
+    left = 3;
+    memory_calls calls = real_memory_calls();
+    calls.mprotect = [](void* at, std::size_t bytes, int protection) {
+        if (left-- > 0) {
+            errno = EINTR;
+            return -1;
+        }
+        return real_memory_calls().mprotect(at, bytes, protection);
+    };
+    void* const begin = reserve(page_size, page_size);
+    use_memory_calls(&calls);
+    EXPECT_EQ(commit(begin, page_size), 0);
+    use_memory_calls(nullptr);
+    EXPECT_EQ(left, -1);
+    release(begin, page_size);
+}
+
+TEST(os_memory, a_file_lies_beneath_memory) {
+    int fd = -1;
+    ASSERT_EQ(open_temporary_file("/tmp", &fd), 0);
+    ASSERT_EQ(grow_file(fd, mib), 0);
+    ASSERT_EQ(grow_file(fd, page_size), 0) << "never shrinks";
+    EXPECT_EQ(lseek(fd, 0, SEEK_END), static_cast<off_t>(mib));
+    ASSERT_EQ(allocate_file(fd, 0, mib), 0);
+    auto* const begin = static_cast<char*>(reserve(mib, page_size));
+    ASSERT_EQ(map_file(begin, mib, fd, 0), 0);
+    std::memset(begin, 'a', mib);
+    EXPECT_EQ(write_back_file(fd, 0, mib, true), 0);
+    EXPECT_EQ(drop_file_cache(fd, 0, mib), 0);
+    EXPECT_EQ(begin[mib - 1], 'a');
+    int copy = -1;
+    ASSERT_EQ(open_temporary_file("/tmp", &copy), 0);
+    ASSERT_EQ(copy_file(fd, copy, page_size, page_size), 0);
+    char byte = 0;
+    EXPECT_EQ(pread(copy, &byte, 1, static_cast<off_t>(page_size)), 1);
+    EXPECT_EQ(byte, 'a');
+    EXPECT_EQ(copy_file(fd, copy, 2 * mib, page_size), EIO) << "beyond the end";
+    ASSERT_EQ(punch_file(fd, 0, page_size), 0);
+    EXPECT_EQ(begin[0], 0);
+    EXPECT_EQ(begin[page_size], 'a');
+    ASSERT_EQ(map_anonymous(begin, mib), 0);
+    EXPECT_EQ(begin[page_size], 0);
+    release(begin, mib);
+    close_file(fd);
+    close_file(copy);
+}
+
+TEST(os_memory, the_file_is_the_owners_alone) {
+    int fd = -1;
+    ASSERT_EQ(open_temporary_file("/tmp", &fd), 0);
+    EXPECT_EQ(fcntl(fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+    struct stat facts{};
+    ASSERT_EQ(fstat(fd, &facts), 0);
+    EXPECT_EQ(facts.st_mode & 0777U, 0600U);
+    EXPECT_EQ(facts.st_nlink, 0U) << "no name anywhere";
+    close_file(fd);
+}
+
+TEST(os_process, readings_make_sense) {
+    process_memory memory;
+    ASSERT_TRUE(read_process_memory(&memory));
+    EXPECT_GT(memory.rss, mib / 2);
+    EXPECT_LE(memory.pss, memory.rss);
+    EXPECT_GT(resident_bytes(), mib / 2);
+    machine here;
+    ASSERT_TRUE(read_machine(&here));
+    EXPECT_GT(here.ram_bytes, 64 * mib);
+    EXPECT_LE(here.swap_free, here.swap_total);
+    EXPECT_EQ(can_page_out(here), here.swap_free > 0);
+    EXPECT_GT(here.max_map_count, 1000U);
+    EXPECT_GE(here.overcommit_memory, 0);
+    EXPECT_LE(here.overcommit_memory, 2);
+    EXPECT_GT(address_space_limit(), 64 * mib);
+}
+
+TEST(os_platform, the_barrier_works_or_says_that_it_does_not) {
+    EXPECT_EQ(native_platform::membarrier(), native_platform::has_membarrier());
+    membarrier_fail_for_tests(true);
+    EXPECT_FALSE(native_platform::has_membarrier());
+    EXPECT_FALSE(native_platform::membarrier());
+    membarrier_fail_for_tests(false);
+}
+
+TEST(os_platform, a_broken_invariant_ends_the_process_with_its_name) {
+    native_platform::check(true, "unused");
+    EXPECT_DEATH(native_platform::check(false, "the sky fell"), "the sky fell");
+}
+
+TEST(os_thread, signals_are_blocked_in_one_thread_only) {
+    std::thread([] {
+        block_all_signals();
+        name_thread("os_test thread");
+        sigset_t now;
+        pthread_sigmask(SIG_SETMASK, nullptr, &now);
+        EXPECT_TRUE(sigismember(&now, SIGTERM));
+        EXPECT_TRUE(sigismember(&now, SIGUSR1));
+        EXPECT_NE(thread_id(), static_cast<std::uint32_t>(getpid()));
+        const std::uint64_t before = thread_cpu_ns();
+        volatile unsigned work = 0;
+        while (thread_cpu_ns() - before < 1'000'000) work = work + 1;
+        EXPECT_LT(before, thread_cpu_ns());
+    }).join();
+    sigset_t now;
+    pthread_sigmask(SIG_SETMASK, nullptr, &now);
+    EXPECT_FALSE(sigismember(&now, SIGUSR1));
+}
+
+word::native_atomic<int> hook_calls;
+void counting_hook() noexcept { hook_calls.fetch_add_relaxed(1); }
+
+TEST(os_thread, exit_hooks_run_in_threads_that_asked) {
+    ASSERT_TRUE(add_exit_hook(counting_hook));
+    ASSERT_TRUE(add_exit_hook(counting_hook)) << "twice is once";
+    std::thread([] { EXPECT_TRUE(arm_exit_hooks()); }).join();
+    EXPECT_EQ(hook_calls.load_relaxed(), 1);
+    std::thread([] {}).join();
+    EXPECT_EQ(hook_calls.load_relaxed(), 1);
+}
+
+} // namespace
+} // namespace obase::os
