@@ -60,7 +60,27 @@ def describe_arming(word):
     return (f"{state}, at {address:#x}" if address else f"{state}, null"), address
 
 
-DESCRIBE = {"obase::arming": describe_arming, "obase::plain": describe_plain}
+def describe_atc(word):
+    """(text, address) of a word of the protocol `atc`."""
+    address = word & ADDRESS_MASK
+    if word == 0:
+        return "null", 0
+    count = word >> 48 & 0x7F
+    heap = ("NEW", "HOT", "COLD", "unvisited")[word >> 60 & 3]
+    parts = ["ATC sticky" if count == 0x7F else f"ATC {count}", f"CIW {word >> 55 & 0x1F}", heap]
+    if word & 1 << 62:
+        parts.append("accessed")
+    if word & 1 << 63:
+        parts.append("locked")
+    parts.append(f"at {address:#x}" if address else "null")
+    return ", ".join(parts), address
+
+
+DESCRIBE = {
+    "obase::arming": describe_arming,
+    "obase::atc": describe_atc,
+    "obase::plain": describe_plain,
+}
 
 
 def describer_of(kind):

@@ -19,6 +19,14 @@ EXPECTED = {
     "owner": "born, at ADDRESS = {object = {key = 7, value = 49}}",
     "pointer": "ADDRESS = {object = {key = 7, value = 49}}",
 }
+# Words of the ATC protocol, by the diagram in include/obase/word/atc.hpp.
+ATC_WORDS = {
+    0: "null",
+    0x3000_0000_0000_1000: "ATC 0, CIW 0, unvisited, at 0x1000",
+    0x5283_7FFF_0000_1000: "ATC 3, CIW 5, HOT, accessed, at 0x7fff00001000",
+    0xAFFF_0000_0000_1000: "ATC sticky, CIW 31, COLD, locked, at 0x1000",
+    0x0080_0000_0000_0000: "ATC 0, CIW 1, NEW, null",
+}
 
 
 def gdb(program, *commands):
@@ -33,7 +41,8 @@ def gdb(program, *commands):
 def main():
     program = sys.argv[1]
     output = gdb(program, f"source {PRINTERS}", "break stop_here", "run", "up",
-                 "print &object", *(f"print {name}" for name in EXPECTED))
+                 "print &object", *(f"print {name}" for name in EXPECTED),
+                 *(f"python print('ATC word:', describe_atc({word})[0])" for word in ATC_WORDS))
     printed = [line.split(" = ", 1)[1] for line in output.splitlines()
                if re.match(r"\$\d+ = ", line)]
     if len(printed) != 1 + len(EXPECTED):
@@ -48,6 +57,10 @@ def main():
         if got != expected:
             print(f"{name}: expected '{expected}', got '{got}'")
             failures += 1
+    described = re.findall(r"^ATC word: (.*)$", output, re.MULTILINE)
+    if described != list(ATC_WORDS.values()):
+        print(f"ATC words: expected {list(ATC_WORDS.values())}, got {described}")
+        failures += 1
     print(f"{len(EXPECTED)} guides, {failures} printed wrongly")
     return 1 if failures else 0
 
