@@ -38,9 +38,9 @@ unsigned cold_threshold_controller::raised() const noexcept {
     unsigned next = now + 1;
     if (settings_.rule == controller_kind::multiplicative) {
         const double grown = std::ceil(static_cast<double>(now) * settings_.factor);
-        // Compared as double: the product may be beyond every unsigned.
+        // Compared as double: the product may be beyond every unsigned, or not a number.
         if (grown >= static_cast<double>(settings_.highest)) return settings_.highest;
-        next = std::max(next, static_cast<unsigned>(std::max(grown, 0.0)));
+        if (grown > static_cast<double>(next)) next = static_cast<unsigned>(grown);
     }
     return next;
 }
@@ -53,15 +53,17 @@ unsigned cold_threshold_controller::lowered() const noexcept {
 directives cold_threshold_controller::end_of_window(const window_facts& facts) noexcept {
     const double rate = promotion_rate(facts, settings_.minute_seconds);
     current_.promotion_rate = rate;
-    const bool cold_holds_objects = facts.cold_live_bytes != 0;
-    cold_was_used_ = cold_was_used_ || cold_holds_objects;
+    // What could be touched in COLD is what lay there when the window began.
+    const bool cold_held_objects = cold_holds_objects_;
+    cold_holds_objects_ = facts.cold_live_bytes != 0;
+    cold_was_used_ = cold_was_used_ || cold_held_objects;
     if (!cold_was_used_) return current_;
 
     if (settings_.rule != controller_kind::fixed) {
         if (rate > settings_.target) current_.cold_threshold = raised();
         if (rate < settings_.target) current_.cold_threshold = lowered();
     }
-    if (!cold_holds_objects) return current_;
+    if (!cold_held_objects) return current_;
     if (rate > settings_.target) {
         streak_ = 0;
     } else if (rate < settings_.target) {

@@ -10,7 +10,7 @@
 // from here.
 //
 // Decisions where the papers leave room:
-// - Until COLD has held something for the first time, its windows are not judged: the threshold
+// - Until a window has begun with something in COLD, no window is judged: the threshold
 // stays
 //   at its first value. (The papers begin with premature demotions at C_t = 3; with "below, so one
 //   down" from the first window on, C_t would be 1 before the first object could be demoted.) Later
@@ -63,6 +63,7 @@ class cold_threshold_controller {
 
     controller_settings settings_;
     unsigned streak_ = 0;
+    bool cold_holds_objects_ = false; // at the end of the window before
     bool cold_was_used_ = false;
     directives current_;
 };

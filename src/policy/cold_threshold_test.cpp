@@ -79,12 +79,19 @@ controller_settings with(controller_kind rule, double factor = 2) {
     return settings;
 }
 
+// A controller whose first judged window is the next one: COLD holds something.
+cold_threshold_controller started(const controller_settings& settings) {
+    cold_threshold_controller controller(settings);
+    controller.end_of_window(window(0, 100));
+    return controller;
+}
+
 unsigned after(cold_threshold_controller& controller, const window_facts& facts) {
     return controller.end_of_window(facts).cold_threshold;
 }
 
 TEST(cold_threshold, additive_goes_up_one_and_down_one) {
-    cold_threshold_controller controller(with(controller_kind::additive));
+    cold_threshold_controller controller = started(with(controller_kind::additive));
     EXPECT_EQ(controller.threshold(), 3u);
     EXPECT_EQ(after(controller, window(2, 100)), 4u);
     EXPECT_EQ(after(controller, window(2, 100)), 5u);
@@ -93,7 +100,7 @@ TEST(cold_threshold, additive_goes_up_one_and_down_one) {
 }
 
 TEST(cold_threshold, multiplicative_doubles_and_falls_by_one) {
-    cold_threshold_controller controller(with(controller_kind::multiplicative));
+    cold_threshold_controller controller = started(with(controller_kind::multiplicative));
     for (const unsigned expected : {6u, 12u, 24u, 32u, 32u}) {
         EXPECT_EQ(after(controller, window(2, 100)), expected);
     }
@@ -102,15 +109,16 @@ TEST(cold_threshold, multiplicative_doubles_and_falls_by_one) {
 
 TEST(cold_threshold, multiplicative_with_a_small_factor_still_rises) {
     for (const double factor : {1.0, 0.0, -5.0, 1.1, std::numeric_limits<double>::quiet_NaN()}) {
-        cold_threshold_controller controller(with(controller_kind::multiplicative, factor));
+        cold_threshold_controller controller =
+            started(with(controller_kind::multiplicative, factor));
         EXPECT_EQ(after(controller, window(2, 100)), 4u) << factor;
     }
-    cold_threshold_controller huge(with(controller_kind::multiplicative, 1e300));
+    cold_threshold_controller huge = started(with(controller_kind::multiplicative, 1e300));
     EXPECT_EQ(after(huge, window(2, 100)), 32u);
 }
 
 TEST(cold_threshold, fixed_never_moves_but_the_gate_works) {
-    cold_threshold_controller controller(with(controller_kind::fixed));
+    cold_threshold_controller controller = started(with(controller_kind::fixed));
     EXPECT_EQ(after(controller, window(100, 100)), 3u);
     EXPECT_EQ(after(controller, window(0, 100)), 3u);
     EXPECT_TRUE(controller.end_of_window(window(0, 100)).pageout_allowed);
@@ -129,13 +137,17 @@ TEST(cold_threshold, nothing_is_judged_before_cold_was_used) {
         EXPECT_EQ(now.cold_threshold, 3u);
         EXPECT_FALSE(now.pageout_allowed);
     }
+    EXPECT_EQ(after(controller, window(0, 100)), 3u); // the first objects come; none was there
     EXPECT_EQ(after(controller, window(0, 100)), 2u);
 }
 
 TEST(cold_threshold, later_an_empty_cold_lowers_it_but_permits_nothing) {
-    cold_threshold_controller controller(with(controller_kind::multiplicative));
+    cold_threshold_controller controller = started(with(controller_kind::multiplicative));
     EXPECT_EQ(after(controller, window(50, 100)), 6u);
-    for (const unsigned expected : {5u, 4u, 3u, 2u, 1u, 1u}) {
+    window_facts drained = with_empty_cold(); // ends empty, but began with objects
+    drained.cold_pages = 50;
+    EXPECT_EQ(after(controller, drained), 12u);
+    for (const unsigned expected : {11u, 10u, 9u, 8u, 7u, 6u, 5u, 4u, 3u, 2u, 1u, 1u}) {
         const directives now = controller.end_of_window(with_empty_cold());
         EXPECT_EQ(now.cold_threshold, expected);
         EXPECT_FALSE(now.pageout_allowed);
@@ -143,7 +155,7 @@ TEST(cold_threshold, later_an_empty_cold_lowers_it_but_permits_nothing) {
 }
 
 TEST(cold_threshold, paging_out_waits_for_two_windows_and_stops_at_once) {
-    cold_threshold_controller controller(with(controller_kind::additive));
+    cold_threshold_controller controller = started(with(controller_kind::additive));
     EXPECT_FALSE(controller.end_of_window(window(0, 100)).pageout_allowed);
     EXPECT_TRUE(controller.end_of_window(window(0, 100)).pageout_allowed);
     EXPECT_TRUE(controller.end_of_window(window(1, 100)).pageout_allowed); // at: stays
@@ -175,13 +187,14 @@ RC_GTEST_PROP(cold_threshold, bounds_response_and_gate_hold_for_any_history, ())
     settings.factor = *rc::gen::inRange(0, 5);
     cold_threshold_controller controller(settings);
     int below_in_a_row = 0;
-    bool allowed = false, used = false;
+    bool allowed = false, used = false, holds = false;
     const auto length = *rc::gen::inRange(1, 60);
     for (int i = 0; i < length; ++i) {
-        const bool holds = *rc::gen::inRange(0, 4) != 0;
         window_facts facts = window(holds ? *rc::gen::inRange<std::uint64_t>(0, 4) : 0, 100);
+        const bool held = holds; // when the window began
+        holds = *rc::gen::inRange(0, 4) != 0;
         if (!holds) facts.cold_live_bytes = 0;
-        used = used || holds;
+        used = used || held;
         const unsigned before = controller.threshold();
         const directives now = controller.end_of_window(facts);
         RC_ASSERT(now == controller.current());
@@ -200,9 +213,9 @@ RC_GTEST_PROP(cold_threshold, bounds_response_and_gate_hold_for_any_history, ())
         if (above) {
             allowed = false;
             below_in_a_row = 0;
-        } else if (below && holds) {
+        } else if (below && held) {
             allowed = allowed || ++below_in_a_row >= 2;
-        } else if (holds) {
+        } else if (held) {
             below_in_a_row = 0;
         }
         RC_ASSERT(now.pageout_allowed == allowed);
@@ -237,7 +250,6 @@ class synthetic_load {
 
     directives run_window() {
         window_facts facts{60, 0, 0, 0};
-        for (page& one : pages_) facts.cold_live_bytes += one.cls == 2 ? 4096 : 0;
         for (page& one : pages_) {
             const bool touched = one.always || window_ % pause_ == one.phase;
             one.inactive = touched ? 0 : one.inactive + 1;
@@ -245,6 +257,7 @@ class synthetic_load {
             facts.cold_pages += touched && one.cls == 2;
             const decision next = placement_.decide({one.cls, one.inactive, touched, false, false});
             if (next.move) one.cls = next.target;
+            facts.cold_live_bytes += one.cls == 2 ? 4096 : 0;
         }
         ++window_;
         return placement_.end_of_window(facts);
@@ -306,7 +319,7 @@ TEST(convergence, multiplicative_overshoots_and_is_above_the_target_less_often) 
 }
 
 TEST(cold_threshold, cold_that_stays_cold_brings_it_to_the_lowest) {
-    cold_threshold_controller controller(with(controller_kind::additive));
+    cold_threshold_controller controller = started(with(controller_kind::additive));
     for (int i = 0; i < 10; ++i) controller.end_of_window(window(0, 100));
     EXPECT_EQ(controller.threshold(), 1u);
 }

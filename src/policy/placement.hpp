@@ -40,7 +40,7 @@ struct window_facts {
     double length_seconds = 0;         // really elapsed since the end of the previous window
     std::uint64_t touched_pages = 0;   // unique managed pages touched: the working set
     std::uint64_t cold_pages = 0;      // those of them that lie in COLD
-    std::uint64_t cold_live_bytes = 0; // live bytes in COLD when the window began
+    std::uint64_t cold_live_bytes = 0; // live bytes in COLD at its end, after its moves
 };
 
 // What holds until the next end_of_window().

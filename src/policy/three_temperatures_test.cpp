@@ -75,6 +75,7 @@ TEST(three_temperatures, saturated_counters_are_beyond_every_threshold) {
 
 TEST(three_temperatures, follows_its_controller) {
     three_temperatures policy(starting_at(3));
+    policy.end_of_window({60, 100, 0, 4096}); // brings the first objects into COLD
     EXPECT_EQ(policy.end_of_window({60, 100, 50, 4096}).cold_threshold, 4u);
     EXPECT_EQ(policy.decide(idle_in(hot, 4)), decision::stay());
     EXPECT_EQ(policy.decide(idle_in(hot, 5)), decision::to(cold));

@@ -54,9 +54,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         const std::size_t equals = line.find('=');
         if (equals == std::string::npos) continue;
         const std::string_view whole = line;
-        const std::string before = from_code.text();
+        const obase::options before = from_code;
         if (!from_code.set(whole.substr(0, equals), whole.substr(equals + 1)).empty()) {
-            require(from_code.text() == before);
+            require(from_code.text() == before.text());
         }
     }
     check_effective(from_code);
