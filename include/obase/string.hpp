@@ -18,6 +18,7 @@
 
 #include <algorithm>
 #include <compare>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -31,14 +32,20 @@
 
 namespace obase {
 
+template <class T>
+concept text_like = std::convertible_to<const T&, std::string_view>;
+
 class string {
   public:
     static constexpr std::size_t inline_capacity = 22;
 
     string() noexcept { set_inline_size(0); }
-    string(std::string_view text) : string() { assign(text); }
-    string(const char* text) : string(std::string_view(text)) {}
-    string(const std::string& text) : string(std::string_view(text)) {}
+    // From std::string, std::string_view, const char*, obase::bytes.
+    template <text_like Text>
+        requires(!std::same_as<Text, string>)
+    string(const Text& text) : string() {
+        assign(std::string_view(text));
+    }
     string(const string& other) : string(other.view()) {}
     string(string&& other) noexcept { take(other); }
     string& operator=(const string& other) {
@@ -52,11 +59,12 @@ class string {
         }
         return *this;
     }
-    string& operator=(std::string_view text) {
-        assign(text);
+    template <text_like Text>
+        requires(!std::same_as<Text, string>)
+    string& operator=(const Text& text) {
+        assign(std::string_view(text));
         return *this;
     }
-    string& operator=(const char* text) { return *this = std::string_view(text); }
     ~string() { release(); }
 
     std::size_t size() const noexcept {
@@ -136,15 +144,13 @@ class string {
     }
     friend void swap(string& a, string& b) noexcept { a.swap(b); }
 
-    friend bool operator==(const string& a, std::string_view b) noexcept { return a.view() == b; }
-    friend bool operator==(const string& a, const string& b) noexcept {
-        return a.view() == b.view();
+    template <text_like Text>
+    friend bool operator==(const string& a, const Text& b) noexcept {
+        return a.view() == std::string_view(b);
     }
-    friend std::strong_ordering operator<=>(const string& a, std::string_view b) noexcept {
-        return a.view() <=> b;
-    }
-    friend std::strong_ordering operator<=>(const string& a, const string& b) noexcept {
-        return a.view() <=> b.view();
+    template <text_like Text>
+    friend std::strong_ordering operator<=>(const string& a, const Text& b) noexcept {
+        return a.view() <=> std::string_view(b);
     }
     friend std::ostream& operator<<(std::ostream& out, const string& s) { return out << s.view(); }
 
