@@ -26,7 +26,6 @@
 // Threads: one mover thread (R13).
 #pragma once
 
-#include "mobility/atc_state.hpp"
 #include "mobility/atc_thread.hpp"
 #include "mobility/mover_types.hpp"
 #include "mobility/pins.hpp"

@@ -6,19 +6,8 @@
 // on the platform. obase/atc.hpp is the public face, atc_mover.hpp the collector's half, docs/atc.md
 // the argument and the list of what the papers say otherwise.
 //
-// A scope has a mode, fixed at the outermost entry for its whole duration:
-//   silent    it began in INACTIVE or DRAIN. Nothing moves while it is open, because PREPARE waits for
-//             it. A dereference sets the access bit, unless it is set, and that is all.
-//   counting  it began in PREPARE or ACTIVE. The first touch of a slot adds one to its ATC and notes
-//             the slot in the TAG; the end of the scope takes all of them back.
-//
-// The entry (R2): announce the epoch in the thread's record, and only then read the phase. The
-// collector stores the phase, advances the epoch, calls membarrier and then reads the records. So
-// either it sees the announcement, with an epoch from before the advance, and waits; or the phase is
-// read after the membarrier and is the new one. The papers read the phase first: a thread preempted
-// between the two would run uncounted in the middle of ACTIVE. (DESIGN.md asks to read epoch and phase
-// again until they have not changed. With this order the first reading is already good; an epoch
-// that is older than necessary makes the collector wait longer, nothing else.)
+// A scope has a mode, fixed at the outermost entry for its whole duration, and the protocol has phases;
+// both are explained in obase/mobility/atc_scope.hpp, with the argument for the entry.
 //
 // Three invariants carry everything else:
 //   I1  While a counting scope is open the phase is not INACTIVE.
@@ -33,12 +22,11 @@
 #pragma once
 
 #include "mobility/activity_index.hpp"
-#include "mobility/atc_state.hpp"
 #include "mobility/scope_registry.hpp"
 #include "mobility/tag.hpp"
 #include "soda/directory.hpp"
 
-#include <obase/mobility/scope_slot.hpp>
+#include <obase/mobility/atc_scope.hpp>
 #include <obase/word/atc.hpp>
 
 #include <cstddef>
@@ -46,7 +34,8 @@
 
 namespace obase::mobility {
 
-enum class atc_mode : std::uint8_t { undecided, silent, counting };
+template <class P>
+using atc_state = atc_phase_word<typename P::template atomic<atc_phase>>;
 
 // What the protocol keeps per thread. All zero bytes are a thread outside of scopes.
 template <class P>
@@ -86,10 +75,7 @@ class atc_threads {
 
     // Returns what leave() must be given. Async-signal-safe.
     epoch_number enter(record& r, context& self) noexcept {
-        const epoch_number outer = enter_scope(r, registry_.epoch()); // R2: the announcement
-        if (outer == 0) self.mode = state_.counts() ? atc_mode::counting : atc_mode::silent;
-        P::compiler_fence();
-        return outer;
+        return enter_atc_scope(r, self.mode, registry_.epoch(), state_);
     }
 
     void leave(record& r, context& self, epoch_number outer) noexcept {
