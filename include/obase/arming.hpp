@@ -92,8 +92,10 @@ struct OBASE_EXPORT arming {
     // Their objects are not freed.
     static void forget_range(void* begin, void* end) noexcept;
 
-    // Replaces the slot's word in one exchange and returns the old address, now the caller's (R12).
-    static void* exchange(slot& s, word::bits word) noexcept;
+    // Replaces the slot's word in one exchange and returns the old object as an owner's word, which the
+    // caller stores in another slot or destroys (R12). Leaving a slot is no access: what was armed
+    // comes back as born.
+    static word::bits exchange(slot& s, word::bits word) noexcept;
     // If the slot's address is `expected`, replaces the word. Otherwise `expected` becomes the
     // current address, which has then been accessed. In a scope.
     static bool compare_exchange(slot& s, void*& expected, word::bits word) noexcept;

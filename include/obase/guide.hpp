@@ -86,7 +86,7 @@ class guide {
     const T* peek() const noexcept { return static_cast<const T*>(Protocol::peek(word_)); }
 
     // Takes the object out; the guide is null afterwards. The owner's object does not move.
-    owner_type release() noexcept { return owner_type::adopt(Protocol::exchange(word_, 0)); }
+    owner_type release() noexcept { return owner_type::restore(Protocol::exchange(word_, 0)); }
     // Destroys the object at once. No thread may still use it.
     void reset() noexcept { owner_type old = release(); }
     void swap(guide& other) noexcept {
@@ -101,7 +101,7 @@ class guide {
     // Lock-free: puts `desired` in and returns what was there. Readers may still use the old object;
     // pass it to retire().
     owner_type exchange(owner_type desired) noexcept {
-        return owner_type::adopt(Protocol::exchange(word_, desired.release_word()));
+        return owner_type::restore(Protocol::exchange(word_, desired.release_word()));
     }
     // Lock-free: if the guide refers to `expected` (an address from get() in this scope, or null), puts
     // `desired` in and returns true; `desired` then owns the former object. Otherwise leaves `desired`

@@ -65,13 +65,13 @@ class owner {
 
     // For guides and containers: the word to store in a slot; the owner becomes empty.
     word::bits release_word() noexcept { return std::exchange(word_, 0); }
-    // For guides and containers: takes over an object that left a slot. It has been accessed.
+    // For guides and containers: takes over an object by its address, which has been accessed.
     static owner adopt(void* object) noexcept {
         owner result;
         result.word_ = reinterpret_cast<word::bits>(object);
         return result;
     }
-    // Undoes release_word().
+    // For guides and containers: takes over a word of release_word() or Protocol::exchange().
     static owner restore(word::bits word) noexcept {
         owner result;
         result.word_ = word;

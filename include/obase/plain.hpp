@@ -45,8 +45,8 @@ struct plain {
     static void* destroy(slot& s) noexcept { return address(s.load_acquire()); }
     static void forget_range(void*, void*) noexcept {}
 
-    static void* exchange(slot& s, word::bits word) noexcept {
-        return address(s.exchange_acq_rel(word));
+    static word::bits exchange(slot& s, word::bits word) noexcept {
+        return s.exchange_acq_rel(word);
     }
     static bool compare_exchange(slot& s, void*& expected, word::bits word) noexcept {
         word::bits seen = reinterpret_cast<word::bits>(expected);

@@ -285,7 +285,9 @@ class world {
     static std::uint64_t born(object* o) {
         return word::arming::make_born(reinterpret_cast<std::uint64_t>(o));
     }
-    static object* to_object(std::uint64_t address) { return reinterpret_cast<object*>(address); }
+    static object* to_object(std::uint64_t word) {
+        return reinterpret_cast<object*>(word::arming::address(word));
+    }
 
     // R10: the word first, then the bit.
     holder* make_holder(record& r, object* o) {

@@ -27,6 +27,20 @@ struct arming_binding {
     static record* this_record_if_any() noexcept {
         return static_cast<record*>(arming::this_slot_if_any());
     }
+    // A record for a new thread; null when there is no memory for one.
+    template <class Pages>
+    static record* claim_record(mobility::scope_registry<os::native_platform>& registry,
+                                std::uint32_t id, Pages&& zeroed_pages) noexcept {
+        if (record* unused = registry.find_unused(id); unused != nullptr) return unused;
+        void* memory = zeroed_pages(sizeof(record));
+        if (memory == nullptr) return nullptr;
+        auto* fresh = ::new (memory) record{};
+        registry.add(*fresh, id);
+        return fresh;
+    }
+    // Nothing per thread but the record.
+    static void detach(record&) noexcept {}
+    static void forget_other_threads(const record*) noexcept {}
     static void arm_again(arming::slot& slot, const heap::space& space) noexcept {
         word::bits seen = slot.load_acquire();
         if (word::arming::is_null(seen) || !word::arming::is_plain(seen)) return;
@@ -96,9 +110,7 @@ void arming::forget_range(void* begin, void* end) noexcept {
     arming_engine::instance().directory().clear_range(begin, end);
 }
 
-void* arming::exchange(slot& s, word::bits word) noexcept {
-    return reinterpret_cast<void*>(word::replace(s, word));
-}
+word::bits arming::exchange(slot& s, word::bits word) noexcept { return word::replace(s, word); }
 
 bool arming::compare_exchange(slot& s, void*& expected, word::bits word) noexcept {
     auto seen = reinterpret_cast<word::bits>(expected);

@@ -77,7 +77,7 @@ int obase_guide_is_null(const obase_guide* guide) {
     return arming::peek(slot_of(guide)) == nullptr;
 }
 void* obase_guide_exchange(obase_guide* guide, void* object) {
-    return arming::exchange(slot_of(guide), arming::newborn(object));
+    return arming::address(arming::exchange(slot_of(guide), arming::newborn(object)));
 }
 int obase_guide_compare_exchange(obase_guide* guide, void** expected, void* desired) {
     return arming::compare_exchange(slot_of(guide), *expected, arming::newborn(desired));
@@ -85,8 +85,8 @@ int obase_guide_compare_exchange(obase_guide* guide, void** expected, void* desi
 void obase_guide_move(obase_guide* to, obase_guide* from) {
     if (to == from) return;
     const arming::scope one_operation;
-    void* object = arming::exchange(slot_of(from), 0);
-    obase_free(arming::exchange(slot_of(to), reinterpret_cast<obase::word::bits>(object)));
+    const obase::word::bits object = arming::exchange(slot_of(from), 0);
+    obase_free(arming::address(arming::exchange(slot_of(to), object)));
 }
 void obase_forget_guides(void* begin, size_t bytes) {
     arming::forget_range(begin, static_cast<char*>(begin) + bytes);

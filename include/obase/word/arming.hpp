@@ -108,11 +108,18 @@ bool publish(Atomic& slot, bits armed_source, bits armed_destination) noexcept {
     return slot.cas_acq_rel(armed_source, armed_destination);
 }
 
-// any word -> `plain_or_born`. Returns the old address as a plain one; the caller becomes the owner
-// of the old object. One exchange, never a load and a store (R12).
+// any word -> `plain_or_born`. Returns the old object's word for its next slot, plain or born; the caller
+// becomes its owner. One exchange, never a load and a store (R12).
+//
+// An armed word comes out as born: changing slots is no access. R12 would store it plain; born is as
+// safe, because a word that is not armed cannot be a candidate, and before the collector moves the
+// object it arms the new slot and waits for every scope that is open by then, the one of the thread
+// that changes slots included.
 template <class Atomic>
 bits replace(Atomic& slot, bits plain_or_born) noexcept {
-    return arming::address(slot.exchange_acq_rel(plain_or_born));
+    const bits old = slot.exchange_acq_rel(plain_or_born);
+    return arming::is_null(old) || arming::is_plain(old) ? arming::address(old)
+                                                         : arming::make_born(arming::address(old));
 }
 
 // any word with address `expected` -> `plain_or_born`; tag bits do not take part in the comparison.
