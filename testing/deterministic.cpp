@@ -151,6 +151,11 @@ struct virtual_thread {
     operation pending = operation::end; // what it will do when it is chosen
     const void* pending_address = nullptr;
     unsigned permits = 0; // permit_freed objects alive
+
+    // Fairness of bounded_exhaustive, as sets of threads (bit i is thread i): those that have been
+    // ready and not chosen since this thread last waited, and those that must be chosen before it.
+    std::uint64_t passed_over = 0;
+    std::uint64_t goes_after = 0;
 };
 
 struct step {
@@ -252,6 +257,8 @@ class scheduler {
                            bool exact_may_stay);
     void commit(void* address, unsigned size, std::uint64_t value);
     void memory_changed();
+    void had_its_turn(unsigned thread);
+    std::uint64_t ready_threads() const;
 
     void check_memory(const void* address, std::size_t size, freed f, bool write);
     freed reading() const {
@@ -391,6 +398,7 @@ fiber* scheduler::thread_main(void* argument) {
     // Buffered stores outlive the thread, as if it had been preempted before its very last step.
     s.threads_[self].state = thread_state::ended;
     s.threads_[self].pending = operation::end;
+    s.had_its_turn(self);
     --s.unfinished_;
     const unsigned next = s.starting_ ? 0 : s.decide();
     s.current_ = next;
@@ -484,8 +492,10 @@ unsigned scheduler::decide() {
         std::array<candidate, 2 * (max_threads + 1)> candidates;
         unsigned count = 0;
         bool ready = false;
+        const bool fair = exploration_->strategy == testing::strategy::bounded_exhaustive;
         // The current thread first: choice 0 of bounded_exhaustive is to go on.
-        if (threads_[current_].state == thread_state::ready && current_ != 0) {
+        if (current_ != 0 && threads_[current_].state == thread_state::ready &&
+            (!fair || threads_[current_].goes_after == 0)) {
             candidates[count++] = {static_cast<std::uint8_t>(current_), false};
             ready = true;
         }
@@ -493,7 +503,8 @@ unsigned scheduler::decide() {
         // Then in turn, so that "always the first" is a fair schedule.
         for (unsigned k = 1; k < n; ++k) {
             const unsigned i = 1 + (current_ + k - 1) % (n - 1);
-            if (i != current_ && threads_[i].state == thread_state::ready) {
+            if (i != current_ && threads_[i].state == thread_state::ready &&
+                (!fair || threads_[i].goes_after == 0)) {
                 candidates[count++] = {static_cast<std::uint8_t>(i), false};
                 ready = true;
             }
@@ -531,6 +542,9 @@ unsigned scheduler::decide() {
             continue;
         }
         threads_[c.thread].state = thread_state::ready;
+        if (fair) {
+            had_its_turn(c.thread);
+        }
         return c.thread;
     }
 }
@@ -604,7 +618,10 @@ unsigned scheduler::branch(unsigned count) {
 }
 
 unsigned scheduler::pick_next_path(const candidate* candidates, unsigned count) {
-    const bool preemptible = candidates[0].thread == current_ && !candidates[0].flush;
+    // Leaving a thread that waits is no preemption, also if memory has just changed for it.
+    const operation pending = threads_[current_].pending;
+    const bool preemptible = candidates[0].thread == current_ && !candidates[0].flush &&
+                             pending != operation::pause && pending != operation::yield;
     if (!preemptible) {
         return branch(count);
     }
@@ -625,6 +642,26 @@ unsigned scheduler::pick_next_path(const candidate* candidates, unsigned count) 
     return i == 0 ? 0 : first_flush + i - 1;
 }
 
+// Fairness. Where every schedule is tried, some run the same threads forever although another is
+// ready, because the threads that wait keep waking each other. Nothing is lost by leaving those
+// out: a thread that waits for the second time without a ready thread having had its turn in
+// between goes after that one (Musuvathi, Qadeer: Fair stateless model checking, PLDI 2008).
+
+std::uint64_t scheduler::ready_threads() const {
+    std::uint64_t set = 0;
+    for (std::size_t i = 1; i < threads_.size(); ++i) {
+        set |= std::uint64_t{threads_[i].state == thread_state::ready} << i;
+    }
+    return set;
+}
+
+void scheduler::had_its_turn(unsigned thread) {
+    for (virtual_thread& t : threads_) {
+        t.passed_over &= ~(std::uint64_t{1} << thread);
+        t.goes_after &= ~(std::uint64_t{1} << thread);
+    }
+}
+
 unsigned scheduler::choose(unsigned n) {
     if (n <= 1) {
         return 0;
@@ -643,7 +680,11 @@ void scheduler::wait(operation o) {
         return;
     }
     record(o, nullptr, 0, 0, 0);
-    threads_[current_].state = thread_state::waiting;
+    virtual_thread& t = threads_[current_];
+    t.state = thread_state::waiting;
+    had_its_turn(current_);
+    t.goes_after |= t.passed_over;
+    t.passed_over = ready_threads();
     priorities_[2u * current_] = --lowest_priority_;
     point(o, nullptr);
     threads_[current_].state = thread_state::ready;

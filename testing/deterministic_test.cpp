@@ -171,6 +171,60 @@ TEST(memory_model, message_passing_is_in_order) {
     EXPECT_EQ(all, expected);
 }
 
+// A locked instruction or seq_cst store is not visible before what was stored before it.
+TEST(memory_model, draining_operations_come_after_earlier_stores) {
+    for (int second = 0; second < 3; ++second) {
+        const auto all = outcomes<2>(
+            [second](auto& x, auto& y, auto&) {
+                x.store_relaxed(1);
+                if (second == 0) {
+                    y.store_seq_cst(1);
+                } else if (second == 1) {
+                    y.fetch_add_relaxed(1);
+                } else {
+                    y.exchange_relaxed(1);
+                }
+            },
+            [](auto& x, auto& y, auto& seen) {
+                seen[0] = y.load_relaxed();
+                seen[1] = x.load_relaxed();
+            });
+        const std::set<std::array<int, 2>> expected{{0, 0}, {0, 1}, {1, 1}};
+        EXPECT_EQ(all, expected) << second;
+    }
+}
+
+TEST(memory_model, the_latest_own_store_is_the_one_seen) {
+    const result r = explore(exhaustive("latest"), [] {
+        atomic<int> x;
+        testing::spawn([&] {
+            x.store_relaxed(1);
+            x.store_relaxed(2);
+            testing::require(x.load_relaxed() == 2, "the latest");
+        });
+        testing::run();
+    });
+    EXPECT_TRUE(r.ok) << r.report;
+}
+
+TEST(memory_model, more_stores_than_a_buffer_holds) {
+    for (strategy s : all_strategies) {
+        const result r = explore({.seeds = 200, .strategy = s}, [] {
+            std::array<atomic<int>, 100> words;
+            testing::spawn([&] {
+                for (atomic<int>& w : words) {
+                    w.store_relaxed(1);
+                }
+            });
+            testing::run();
+            for (atomic<int>& w : words) {
+                testing::require(w.load_relaxed() == 1, "no store is lost");
+            }
+        });
+        EXPECT_TRUE(r.ok) << r.report;
+    }
+}
+
 TEST(memory_model, a_thread_sees_its_own_stores_first) {
     const auto all = outcomes<4>(
         [](auto& x, auto& y, auto& seen) {
@@ -385,6 +439,37 @@ TEST(schedules, exhaustive_counts_interleavings) {
               6u);
 }
 
+// Three stores of which the second thread sees the first, although the storing thread has not
+// ended: one flush and one preemption.
+TEST(schedules, flushes_are_not_counted_as_preemptions) {
+    exploration e = exhaustive("flushes");
+    e.preemptions = 1;
+    bool found = false;
+    const result r = explore(e, [&] {
+        atomic<int> x, other;
+        bool ended = false;
+        testing::spawn([&] {
+            x.store_relaxed(1);
+            other.load_relaxed();
+            other.load_relaxed();
+            ended = true;
+        });
+        testing::spawn([&] { found |= x.load_relaxed() == 1 && !ended; });
+        testing::run();
+    });
+    EXPECT_TRUE(r.complete);
+    EXPECT_TRUE(found);
+}
+
+TEST(schedules, reports_show_values_of_the_atomics_size) {
+    const result r = explore({.seeds = 1}, [] {
+        atomic<std::uint8_t> a{250};
+        a.fetch_add_relaxed(10);
+        testing::fail("to see the trace");
+    });
+    EXPECT_TRUE(contains(r.trace, "fetch_add_relaxed atomic1 0xfa -> 4\n")) << r.trace;
+}
+
 TEST(schedules, choose_takes_every_value) {
     for (strategy s : all_strategies) {
         std::set<std::pair<unsigned, unsigned>> all;
@@ -564,6 +649,69 @@ TEST(progress, a_bounded_number_of_looks_is_no_deadlock) {
                     platform::pause();
                 }
             });
+            testing::run();
+        });
+        EXPECT_TRUE(r.ok) << r.report;
+    }
+}
+
+TEST(progress, every_change_of_memory_starts_the_count_of_looks_anew) {
+    const result r = explore({.seeds = 10}, [] {
+        atomic<int> never, changes;
+        testing::spawn([&] {
+            for (int change = 0; change < 5; ++change) {
+                for (int i = 0; i < 800 && never.load_relaxed() == 0; ++i) {
+                    platform::pause();
+                }
+                changes.store_seq_cst(change + 1);
+            }
+        });
+        testing::run();
+    });
+    EXPECT_TRUE(r.ok) << r.report;
+}
+
+// A thread that waits must be able to see every state of what it waits for, not only the last.
+TEST(progress, waiting_threads_wake_while_others_go_on) {
+    for (strategy s : all_strategies) {
+        bool between = false;
+        const result r = explore({.strategy = s}, [&] {
+            atomic<int> x;
+            bool waited = false, ended = false;
+            testing::spawn([&] {
+                while (x.load_relaxed() == 0) {
+                    waited = true;
+                    platform::pause();
+                }
+                between |= waited && !ended;
+            });
+            testing::spawn([&] {
+                x.store_seq_cst(1);
+                x.load_relaxed();
+                x.load_relaxed();
+                ended = true;
+            });
+            testing::run();
+        });
+        EXPECT_TRUE(r.ok) << r.report;
+        EXPECT_TRUE(between);
+    }
+}
+
+// Two threads that wake each other by what they do between looks must not starve the third.
+TEST(progress, threads_that_wake_each_other_starve_nobody) {
+    for (strategy s : all_strategies) {
+        const result r = explore({.seeds = 2000, .strategy = s, .max_steps = 1000}, [] {
+            atomic<int> stop, noise;
+            for (int t = 0; t < 2; ++t) {
+                testing::spawn([&] {
+                    while (stop.load_relaxed() == 0) {
+                        noise.fetch_add_relaxed(1);
+                        platform::pause();
+                    }
+                });
+            }
+            testing::spawn([&] { stop.store_seq_cst(1); });
             testing::run();
         });
         EXPECT_TRUE(r.ok) << r.report;
@@ -843,23 +991,76 @@ TEST(tracked_memory, unmapped_memory_may_not_even_be_read_optimistically) {
     EXPECT_TRUE(contains(r.failure, "read of unmapped memory")) << r.failure;
 }
 
+// The freeing thread knows, but not from the program, that the store has been made.
 TEST(tracked_memory, a_store_still_buffered_when_its_block_is_freed) {
-    const result r = explore(exhaustive("late store"), [] {
+    auto free_after_store = [](bool ordered) {
+        return explore(exhaustive("late store"), [=] {
+            testing::tracked_heap heap;
+            auto* word = heap.create<atomic<int>>("word");
+            atomic<int> flag;
+            bool stored = false;
+            testing::spawn([&] {
+                word->store_relaxed(1);
+                stored = true;
+                flag.store_relaxed(1);
+            });
+            testing::spawn([&] {
+                const int seen = flag.load_relaxed();
+                if (ordered ? seen == 1 : stored) {
+                    heap.free(word);
+                }
+            });
+            testing::run();
+        });
+    };
+    const result wrong = free_after_store(false);
+    EXPECT_TRUE(contains(wrong.failure, "still buffered")) << wrong.report;
+    const result right = free_after_store(true);
+    EXPECT_TRUE(right.ok && right.complete) << right.report;
+}
+
+TEST(tracked_memory, construction_in_freed_memory_is_found) {
+    const result r = explore({.seeds = 1}, [] {
         testing::tracked_heap heap;
-        auto* word = heap.create<atomic<int>>("word");
-        atomic<int> done;
+        void* memory = heap.allocate(8);
+        heap.free(memory);
+        ::new (memory) atomic<std::uint64_t>(1u);
+    });
+    EXPECT_TRUE(contains(r.failure, "use after free: write of 8 bytes")) << r.report;
+}
+
+// Ordinary memory: what a thread destroys has its own stores, and must not have others' to come.
+TEST(tracked_memory, destroying_an_atomic_with_buffered_stores) {
+    const result own = explore(exhaustive("own"), [] {
+        alignas(8) unsigned char memory[8];
         testing::spawn([&] {
-            done.store_relaxed(1); // too early: says nothing of the store that follows
+            auto* word = ::new (memory) atomic<std::uint64_t>(1u);
+            word->store_relaxed(2);
+            word->~deterministic_atomic();
+            std::memset(memory, 7, sizeof memory); // its next use
+        });
+        testing::run();
+        testing::require(memory[0] == 7, "nothing is written after the destruction");
+    });
+    EXPECT_TRUE(own.ok) << own.report;
+    const result others = explore(exhaustive("others"), [] {
+        auto word = std::make_unique<atomic<int>>();
+        atomic<int> step;
+        bool stored = false;
+        testing::spawn([&] {
             word->store_relaxed(1);
+            stored = true;
         });
         testing::spawn([&] {
-            if (done.load_acquire() == 1) {
-                heap.free(word);
+            step.load_relaxed();
+            if (stored) {
+                word.reset();
             }
         });
         testing::run();
     });
-    EXPECT_FALSE(r.ok);
+    EXPECT_TRUE(contains(others.failure, "atomic destroyed while a store of thread 1"))
+        << others.report;
 }
 
 TEST(tracked_memory, the_freeing_threads_own_stores_are_done) {
@@ -907,7 +1108,8 @@ TEST(tracked_memory, reuse_and_generations) {
         reusing.free(c);
         reusing.free(b);
         testing::require(reusing.allocate(32) == b, "the last one first");
-        testing::require(reusing.allocate(64) != c, "only the same size");
+        testing::require(reusing.allocate(64) != c && reusing.allocate(16) != c,
+                         "only the same size");
         testing::require(reusing.allocate(32) == c, "then the one before");
         testing::require(reusing.generation(b) == 2, "second life");
         testing::require(reusing.live(b) && !fresh.live(a), "liveness");
