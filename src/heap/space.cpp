@@ -7,6 +7,7 @@
 #include <mutex>
 #include <new>
 
+#include "heap/sanitized.hpp"
 #include "os/memory.hpp"
 #include "os/process.hpp"
 
@@ -15,19 +16,6 @@ namespace {
 
 constexpr std::size_t mib = 1U << 20;
 constexpr std::size_t gib = std::size_t{1} << 30;
-
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
-constexpr bool sanitized = true;
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer) ||                         \
-    __has_feature(memory_sanitizer)
-constexpr bool sanitized = true;
-#else
-constexpr bool sanitized = false;
-#endif
-#else
-constexpr bool sanitized = false;
-#endif
 
 // The base lies on a multiple of what any layer above keys its tables by (SODA: 16 MiB per leaf).
 constexpr std::size_t base_alignment = 64 * mib;

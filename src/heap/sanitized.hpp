@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+//
+// sanitized: whether this is built with a sanitizer that keeps a shadow of all memory.
+//
+// What it is for: smaller reservations, and tests about resident memory or RLIMIT_AS that a shadow
+// would falsify. When not to use it: to make code behave differently.
+#pragma once
+
+namespace obase::heap {
+
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+inline constexpr bool sanitized = true;
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer) ||                         \
+    __has_feature(memory_sanitizer)
+inline constexpr bool sanitized = true;
+#else
+inline constexpr bool sanitized = false;
+#endif
+#else
+inline constexpr bool sanitized = false;
+#endif
+
+} // namespace obase::heap
