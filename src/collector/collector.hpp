@@ -345,7 +345,9 @@ bool collector<Mover>::settle(control& control) {
     });
     live.waits.add(1);
     live.wait_seconds.add(seconds_now() - begin);
-    if (result == mobility::wait_result::done) return true;
+    // A stop that came during the wait counts: after it a thread may have scopes nobody can see.
+    if (result == mobility::wait_result::done && !control.stop_requested()) return true;
+    mover_.forget();
     live.abandoned_waits.add(1);
     abandoned_ = true;
     return false;

@@ -70,6 +70,11 @@ class reclaimer {
         return done;
     }
 
+    // From now on nothing is destroyed: some thread's scopes cannot be seen. Called before that thread
+    // enters its first one, so a reclaimer that does not see the flag after looking at the scopes is
+    // done with every address the thread could find.
+    void stop() noexcept { stopped_.store_seq_cst(1); }
+
     // Retired and not yet destroyed.
     std::uint64_t pending() const noexcept { return pending_.load_relaxed(); }
 
@@ -128,7 +133,7 @@ class reclaimer {
             is_passed[i] = b.epoch != 0 && registry_.all_passed(b.epoch);
             passed += is_passed[i];
         }
-        if (passed == 0) return nullptr;
+        if (passed == 0 || stopped_.load_seq_cst() != 0) return nullptr;
         try {
             collect_pins(registry_, pinned_);
         } catch (const std::bad_alloc&) {
@@ -161,6 +166,7 @@ class reclaimer {
 
     scope_registry<P>& registry_;
     atomic<std::uint32_t> busy_;
+    atomic<std::uint32_t> stopped_;
     atomic<std::uint64_t> pending_;
     batch batch_[max_batches]; // under busy_
     unsigned batches_ = 0;     // under busy_

@@ -182,7 +182,9 @@ class engine final : public obase::runtime, private collector::control {
     void report_stuck_scopes() noexcept;
 
     // collector::control
-    bool stop_requested() noexcept override { return stopping_.load_acquire() != 0; }
+    bool stop_requested() noexcept override {
+        return stopping_.load_acquire() != 0 || degraded();
+    }
     void checkpoint() noexcept override { park_.lend(); }
     void throttle() noexcept override;
     void wait_begins() noexcept override;

@@ -76,7 +76,7 @@ class guide_of : public ::testing::Test {
     }
 };
 
-#if __has_include(<obase/atc.hpp>)
+#if defined(OBASE_ATC_HPP)
 using protocols = ::testing::Types<obase::plain, obase::arming, obase::atc>;
 #else
 using protocols = ::testing::Types<obase::plain, obase::arming>;

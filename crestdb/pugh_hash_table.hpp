@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: MIT
+//
+// Pugh's hash table: buckets that are sorted linked lists with a lock per node and searches that take
+// none (W. Pugh, Concurrent Maintenance of Skip Lists, 1990; OBASE Table 2, "HashTable Pugh").
+//
+// What it is: per bucket a list ordered by hash, then key. A search follows next pointers without locking.
+// An insertion locks the predecessor; a deletion locks predecessor and victim, unlinks the victim, and
+// turns the victim's next pointer back to the predecessor: whoever stands on a deleted node walks back
+// into the list instead of out of it, and a lock attempt that ends up on one sees a smaller key behind it
+// and goes on. The number of buckets is fixed at construction.
+//
+// Written once for all protocols: `Protocol` is obase::plain, obase::arming or obase::atc. Keys and values
+// are guided byte strings, and move; the nodes stay.
+//
+//     crestdb::pugh_hash_table<> table(1 << 20);
+//     table.put("key", "value");
+//     table.get("key", [](std::string_view value) { ... });
+//
+// When not to use it: where the number of keys is unknown by orders of magnitude (no resizing), or keys are
+// to be scanned in order.
+//
+// Progress: get is lock-free (it steps back only when a deletion has made progress); put, update and erase
+// block on node locks.
+// Reclamation: nodes, keys and values are retired; they are freed when no scope can see them.
+// Linearization: get at the load of the pointer that decides; put at the link or the exchange of the value;
+// erase at the unlink. Threads: all operations by any thread; construction and destruction by one.
+#pragma once
+
+#include "crestdb/spin_lock.hpp"
+
+#include <obase/bytes.hpp>
+#include <obase/guide.hpp>
+#include <obase/retire.hpp>
+#include <obase/scope.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string_view>
+#include <utility>
+
+namespace crestdb {
+
+template <class Protocol = obase::arming>
+class pugh_hash_table {
+  public:
+    using scope = obase::basic_scope<Protocol>;
+
+    // `buckets` is rounded up to a power of two; about the number of keys is a good choice.
+    explicit pugh_hash_table(std::size_t buckets)
+        : mask_(std::bit_ceil(std::max<std::size_t>(buckets, 1)) - 1),
+          heads_(std::make_unique<link[]>(mask_ + 1)) {}
+
+    ~pugh_hash_table() {
+        for (std::size_t i = 0; i <= mask_; ++i)
+            for (link* l = heads_[i].next.load(std::memory_order_relaxed); l != nullptr;)
+                delete as_node(std::exchange(l, l->next.load(std::memory_order_relaxed)));
+    }
+    pugh_hash_table(const pugh_hash_table&) = delete;
+    pugh_hash_table& operator=(const pugh_hash_table&) = delete;
+
+    // Calls use(std::string_view value) and returns true if the key is there. The view is good during
+    // the call.
+    template <class Use>
+    bool get(std::string_view key, Use&& use) const {
+        const scope one_operation;
+        const std::uint64_t hash = hash_of(key);
+        const link* at = heads_[hash & mask_].next.load(std::memory_order_acquire);
+        while (precedes(at, hash, key)) at = at->next.load(std::memory_order_acquire);
+        if (!matches(at, hash, key)) return false;
+        use(as_node(at)->value->view());
+        return true;
+    }
+    bool contains(std::string_view key) const {
+        return get(key, [](std::string_view) {});
+    }
+
+    // Inserts or replaces. The value is a new object; the old one is retired. True: the key is new.
+    // Throws std::bad_alloc and then changes nothing.
+    bool put(std::string_view key, std::string_view value) {
+        return write(key, value, true) == outcome::inserted;
+    }
+    // Replaces if the key is there, as put() does. True: it was.
+    bool update(std::string_view key, std::string_view value) {
+        return write(key, value, false) == outcome::replaced;
+    }
+
+    // True: the key was there.
+    bool erase(std::string_view key) {
+        const scope one_operation;
+        const std::uint64_t hash = hash_of(key);
+        const std::unique_lock before = lock_before(hash, key);
+        link* victim = before.mutex()->next.load(std::memory_order_relaxed);
+        if (!matches(victim, hash, key)) return false;
+        {
+            const std::lock_guard own(*victim); // nobody inserts behind it any more
+            before.mutex()->next.store(victim->next.load(std::memory_order_relaxed),
+                                       std::memory_order_release);
+            victim->next.store(before.mutex(), std::memory_order_release);
+        }
+        size_.fetch_sub(1, std::memory_order_relaxed);
+        Protocol::retire(as_node(victim), &destroy_node, sizeof(node));
+        return true;
+    }
+
+    // Exact when nobody writes.
+    std::size_t size() const noexcept { return size_.load(std::memory_order_relaxed); }
+    std::size_t buckets() const noexcept { return mask_ + 1; }
+    // Memory of the table itself: buckets and nodes, not keys and values.
+    std::size_t index_bytes() const noexcept {
+        return buckets() * sizeof(link) + size() * sizeof(node);
+    }
+
+  private:
+    using guide = obase::guide<obase::bytes, Protocol>;
+
+    // A bucket's head, or the base of a node. The lock guards `next`.
+    struct link : spin_lock {
+        explicit link(bool head = true) noexcept : is_head(head) {}
+        std::atomic<link*> next{nullptr};
+        const bool is_head;
+    };
+    struct node : link {
+        node(std::uint64_t h, obase::owner<obase::bytes, Protocol> k,
+             obase::owner<obase::bytes, Protocol> v) noexcept
+            : link(false), hash(h), key(std::move(k)), value(std::move(v)) {}
+        const std::uint64_t hash;
+        const guide key;
+        guide value; // never null
+    };
+
+    static node* as_node(link* l) noexcept { return static_cast<node*>(l); }
+    static const node* as_node(const link* l) noexcept { return static_cast<const node*>(l); }
+    static void destroy_node(void* n) noexcept { delete static_cast<node*>(n); }
+    static std::uint64_t hash_of(std::string_view key) noexcept {
+        return std::hash<std::string_view>{}(key);
+    }
+
+    // Whether the link comes before (hash, key) in its list. The key is looked at only for equal hashes.
+    static bool precedes(const link* l, std::uint64_t hash, std::string_view key) {
+        if (l == nullptr) return false;
+        if (l->is_head) return true; // behind a deleted first node
+        const node* n = as_node(l);
+        return n->hash != hash ? n->hash < hash : n->key->view() < key;
+    }
+    static bool matches(const link* l, std::uint64_t hash, std::string_view key) {
+        return l != nullptr && !l->is_head && as_node(l)->hash == hash &&
+               as_node(l)->key->view() == key;
+    }
+
+    // Pugh's getLock: locks the last link before (hash, key). What it returns is in the list: a deleted
+    // link's next precedes the key, and then the loop goes on from there.
+    std::unique_lock<link> lock_before(std::uint64_t hash, std::string_view key) {
+        link* at = &heads_[hash & mask_];
+        for (link* next; precedes(next = at->next.load(std::memory_order_acquire), hash, key);)
+            at = next;
+        std::unique_lock locked(*at);
+        for (link* next;
+             precedes(next = locked.mutex()->next.load(std::memory_order_acquire), hash, key);) {
+            locked.unlock();
+            locked = std::unique_lock(*next);
+        }
+        return locked;
+    }
+
+    enum class outcome { inserted, replaced, absent };
+
+    outcome write(std::string_view key, std::string_view value, bool insert) {
+        const scope one_operation;
+        const std::uint64_t hash = hash_of(key);
+        auto fresh = obase::make_bytes<Protocol>(value);
+        const std::unique_lock before = lock_before(hash, key);
+        link* at = before.mutex()->next.load(std::memory_order_relaxed);
+        if (matches(at, hash, key)) {
+            // The predecessor's lock keeps the node from being deleted.
+            obase::retire(as_node(at)->value.exchange(std::move(fresh)));
+            return outcome::replaced;
+        }
+        if (!insert) return outcome::absent;
+        link* added = new node(hash, obase::make_bytes<Protocol>(key), std::move(fresh));
+        added->next.store(at, std::memory_order_relaxed);
+        before.mutex()->next.store(added, std::memory_order_release);
+        size_.fetch_add(1, std::memory_order_relaxed);
+        return outcome::inserted;
+    }
+
+    const std::size_t mask_;
+    const std::unique_ptr<link[]> heads_;
+    std::atomic<std::size_t> size_{0};
+};
+
+} // namespace crestdb

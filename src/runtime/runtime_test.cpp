@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: MIT
+//
+// The runtime as a whole: modes, options, temperature, compaction, statistics, what it reports.
+#include "testing/quiet_runtime.hpp"
+
+#include <obase/obase.hpp>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using obase::collect_result;
+using obase::run_mode;
+
+struct item {
+    std::uint64_t id;
+    std::uint64_t filler[7];
+};
+using item_guide = obase::guide<item>;
+
+class runtime_of_arming : public ::testing::Test {
+  public:
+    static obase::runtime& runtime() { return obase::testing::quiet_runtime(); }
+    static void configure(void (*change)(obase::options&)) {
+        obase::options settings = runtime().settings();
+        change(settings);
+        ASSERT_EQ(runtime().configure(settings), "");
+    }
+    void TearDown() override {
+        configure([](obase::options& o) {
+            o.mode = run_mode::move;
+            o.window_seconds = 1e6;
+            o.stuck_scope_windows = 1;
+            o.cold_threshold = 3;
+        });
+    }
+    static std::vector<item_guide> make_items(std::uint64_t count) {
+        std::vector<item_guide> items;
+        items.reserve(count);
+        for (std::uint64_t i = 0; i < count; ++i)
+            items.emplace_back(obase::make_guide<item>(item{i, {}}));
+        return items;
+    }
+    static void touch(const std::vector<item_guide>& items, std::size_t step) {
+        obase::scope s;
+        for (std::size_t i = 0; i < items.size(); i += step) ASSERT_EQ(items[i]->id, i);
+    }
+    static void collect() { ASSERT_EQ(runtime().collect_now(), collect_result::done); }
+};
+
+// Fig. 5 of OBASE: touched objects go to HOT, objects untouched for more than C_t windows to COLD, an
+// object of COLD that is touched returns to HOT, and construction is not a touch.
+TEST_F(runtime_of_arming, objects_follow_their_temperature) {
+    configure([](obase::options& o) { o.cold_threshold = 3; });
+    const auto before = runtime().statistics();
+    auto items = make_items(4000);
+    collect(); // born -> armed: nobody has touched anything
+    EXPECT_EQ(runtime().statistics().touched_guides, before.touched_guides);
+    touch(items, 4);
+    collect();
+    auto now = runtime().statistics();
+    EXPECT_EQ(now.moved_new_to_hot - before.moved_new_to_hot, 1000u);
+    EXPECT_EQ(now.moved_new_to_cold, before.moved_new_to_cold);
+    for (int window = 0; window < 4; ++window) {
+        touch(items, 4);
+        collect();
+    }
+    now = runtime().statistics();
+    EXPECT_EQ(now.moved_new_to_cold - before.moved_new_to_cold, 3000u);
+    touch(items, 2);
+    collect();
+    now = runtime().statistics();
+    EXPECT_EQ(now.moved_cold_to_hot - before.moved_cold_to_hot, 1000u);
+    touch(items, 1);
+    collect();
+    EXPECT_EQ(runtime().statistics().classes[1].live_objects, 4000u);
+}
+
+// The point of it all: after the moves, the touched objects fill the touched pages.
+TEST_F(runtime_of_arming, touched_objects_share_pages) {
+    auto items = make_items(64000);
+    collect();
+    for (int window = 0; window < 6; ++window) {
+        touch(items, 16);
+        collect();
+    }
+    touch(items, 16);
+    collect();
+    const auto now = runtime().statistics();
+    EXPECT_LE(now.working_set_pages, 4000u * 64 / 4096 + 3);
+    EXPECT_LE(now.would_save_pages, 3u);
+}
+
+TEST_F(runtime_of_arming, observe_moves_nothing_and_reports_what_moving_would_save) {
+    runtime().set_mode(run_mode::observe);
+    auto items = make_items(16000);
+    collect();
+    const auto before = runtime().statistics();
+    touch(items, 64);
+    collect();
+    const auto now = runtime().statistics();
+    EXPECT_EQ(obase::testing::moves_of(now), obase::testing::moves_of(before));
+    EXPECT_EQ(now.would_move_objects, 250u);
+    EXPECT_EQ(now.would_move_bytes, 250u * 64);
+    EXPECT_EQ(now.working_set_pages, 250u);
+    EXPECT_EQ(now.would_save_pages, 250u - 4u);
+    EXPECT_STREQ(now.mode, "observe");
+}
+
+TEST_F(runtime_of_arming, off_collects_nothing_until_switched_on) {
+    runtime().set_mode(run_mode::off);
+    EXPECT_EQ(runtime().mode(), run_mode::off);
+    EXPECT_EQ(runtime().collect_now(), collect_result::not_running);
+    runtime().set_mode(run_mode::move);
+    collect();
+    runtime().stop();
+    EXPECT_EQ(runtime().collect_now(), collect_result::not_running);
+    auto items = make_items(100);
+    touch(items, 1);
+    EXPECT_EQ(runtime().start(), "");
+    collect();
+}
+
+TEST_F(runtime_of_arming, never_waits_for_the_scope_of_the_caller) {
+    obase::scope s;
+    EXPECT_EQ(runtime().collect_now(), collect_result::in_scope);
+}
+
+TEST_F(runtime_of_arming, objects_that_asked_for_it_never_become_cold) {
+    std::vector<item_guide> items;
+    for (std::uint64_t i = 0; i < 1000; ++i)
+        items.emplace_back(
+            obase::make_guide_with<item>({.never_cold = i % 2 == 0}, item{i, {}}));
+    const auto before = runtime().statistics();
+    for (int window = 0; window < 40; ++window) collect();
+    const auto now = runtime().statistics();
+    EXPECT_EQ(now.moved_new_to_cold - before.moved_new_to_cold, 500u);
+}
+
+// Sparse runs are emptied: memory of a mostly deleted class comes back.
+TEST_F(runtime_of_arming, holes_are_compacted_and_pages_go_back) {
+    auto items = make_items(100000);
+    collect();
+    touch(items, 1);
+    collect();
+    const std::uint64_t full = runtime().statistics().classes[1].extent_bytes;
+    ASSERT_GE(full, 100000u * 64);
+    for (std::size_t i = 0; i < items.size(); ++i)
+        if (i % 10 != 0) items[i].reset();
+    for (int window = 0; window < 3; ++window) {
+        obase::scope s;
+        for (std::size_t i = 0; i < items.size(); i += 10) ASSERT_EQ(items[i]->id, i);
+    }
+    collect();
+    collect();
+    const auto now = runtime().statistics();
+    EXPECT_LT(now.classes[1].extent_bytes, full / 5);
+    EXPECT_GT(now.compacted + now.moved_hot_to_cold, 0u);
+    obase::scope s;
+    for (std::size_t i = 0; i < items.size(); i += 10) ASSERT_EQ(items[i]->id, i);
+}
+
+TEST_F(runtime_of_arming, a_scope_left_open_is_reported_and_holds_moves_back) {
+    configure([](obase::options& o) {
+        o.window_seconds = 0.05;
+        o.stuck_scope_windows = 1;
+    });
+    auto items = make_items(100);
+    std::atomic<int> stage{0};
+    std::thread stuck([&] {
+        obase::scope s;
+        item* held = items[0].get();
+        stage = 1;
+        while (stage != 2) std::this_thread::yield();
+        EXPECT_EQ(held->id, 0u) << "the object may not have moved";
+    });
+    while (stage != 1) std::this_thread::yield();
+    const auto before = runtime().statistics();
+    ::testing::internal::CaptureStderr();
+    while (runtime().statistics().stuck_scopes == before.stuck_scopes ||
+           runtime().statistics().abandoned_waits == before.abandoned_waits) {
+        touch(items, 1);
+        std::this_thread::yield();
+    }
+    const std::string said = ::testing::internal::GetCapturedStderr();
+    EXPECT_NE(said.find("has kept a scope open for at least"), std::string::npos) << said;
+    stage = 2;
+    stuck.join();
+    // Free again: windows go on by themselves and move.
+    const auto moves = obase::testing::moves_of(runtime().statistics());
+    while (obase::testing::moves_of(runtime().statistics()) == moves) {
+        touch(items, 1);
+        std::this_thread::yield();
+    }
+}
+
+TEST_F(runtime_of_arming, options_of_the_heaps_are_fixed_by_the_first_object) {
+    auto items = make_items(1);
+    obase::options settings = runtime().settings();
+    settings.heap_reserve = std::uint64_t{1} << 30;
+    const std::string error = runtime().configure(settings);
+    EXPECT_NE(error.find("heap_reserve"), std::string::npos) << error;
+    settings = runtime().settings();
+    settings.cold_threshold = 99;
+    EXPECT_NE(runtime().configure(settings).find("cold_threshold"), std::string::npos);
+}
+
+TEST_F(runtime_of_arming, statistics_are_one_table_in_three_texts) {
+    auto items = make_items(100);
+    touch(items, 1);
+    collect();
+    const auto now = runtime().statistics();
+    const auto json = nlohmann::json::parse(now.to_json());
+    EXPECT_EQ(json.at("windows").get<std::uint64_t>(), now.windows);
+    EXPECT_NE(now.to_prometheus().find("# TYPE obase_"), std::string::npos);
+    EXPECT_NE(now.to_text().find("scanned_guides"), std::string::npos);
+    const auto history = runtime().history();
+    ASSERT_FALSE(history.empty());
+    EXPECT_EQ(history.back().index, now.windows);
+    EXPECT_GE(history.back().values.scanned_guides, 100u);
+}
+
+// A guide of an object larger than a dense class takes is tracked, and stays where it is.
+TEST_F(runtime_of_arming, large_objects_are_not_copied) {
+    std::vector<obase::guide<obase::bytes>> large;
+    for (int i = 0; i < 20; ++i) large.emplace_back(obase::make_bytes(std::string(100000, 'x')));
+    std::vector<const obase::bytes*> where;
+    for (auto& g : large) where.push_back(g.peek());
+    for (int window = 0; window < 6; ++window) collect();
+    for (std::size_t i = 0; i < large.size(); ++i) EXPECT_EQ(large[i].peek(), where[i]);
+}
+
+TEST_F(runtime_of_arming, retired_objects_go_without_anybody_asking) {
+    auto items = make_items(10000);
+    const auto before = runtime().statistics();
+    for (auto& g : items) obase::retire(std::move(g));
+    // The collector frees what is left within its tick, though no window is due.
+    while (runtime().statistics().windows == before.windows) {
+        collect();
+    }
+    while (true) {
+        collect();
+        const auto now = runtime().statistics();
+        if (now.reclaimed_objects - before.reclaimed_objects >= 10000) break;
+    }
+}
+
+} // namespace
