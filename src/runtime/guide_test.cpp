@@ -76,11 +76,7 @@ class guide_of : public ::testing::Test {
     }
 };
 
-#if defined(OBASE_ATC_HPP)
 using protocols = ::testing::Types<obase::plain, obase::arming, obase::atc>;
-#else
-using protocols = ::testing::Types<obase::plain, obase::arming>;
-#endif
 TYPED_TEST_SUITE(guide_of, protocols);
 
 #define USING_PROTOCOL                                                                             \
