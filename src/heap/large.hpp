@@ -5,8 +5,8 @@
 // First fit at the lowest address, free neighbours merge at once. Free extents form a treap ordered
 // by address whose nodes carry the longest extent of their subtree, so both are O(log n). Two side
 // tables, an entry per page, reserved for the whole range and touched only at the ends of extents:
-//   tags_   first and last page of every extent: used (with the exact size) or free (with the
-//   length) nodes_  first page of every free extent: the treap node
+//   tags_   first and last page of every extent: used (with its exact size) or free (its length)
+//   nodes_  first page of every free extent: the treap node
 //
 // Invariants: no two free extents touch; every page below the frontier belongs to exactly one
 // extent.

@@ -20,7 +20,7 @@
 //
 //   FREE --attach--> ATTACHED --detach--> DETACHED --push at threshold--> QUEUED --take--> ATTACHED
 //                    ATTACHED --queue--> QUEUED        (thread exit)
-//                    ATTACHED --release--> FREE        QUEUED --release_queued--> FREE
+//                    ATTACHED --release--> FREE        QUEUED --release--> FREE
 //                    DETACHED --reattach--> ATTACHED   (by its owner only)
 //
 // Invariants, with L = blocks handed out and not yet returned:

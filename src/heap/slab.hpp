@@ -10,14 +10,13 @@
 // allocate() takes a recent block (its bytes are still in the cache), else pops the current run's
 // local list. free() puts the block on the recent list, or when that is full back to the current
 // run. Neither needs an atomic read-modify-write. The rest (lists that ran dry or full, runs to
-// give away) is in slab.cpp, under the thread heap's lock, which only fork ever contends for. Life
-// of a run: see run_word.hpp.
+// give away) is in slab.cpp, under the thread heap's lock, which only fork and counters() contend
+// for. Life of a run: see run_word.hpp.
 //
 // Invariants of a run
 //   ATTACHED: it is its owner's current run of its bin, or on the owner's attached list.
-//   used == blocks handed out and not back on the local list (so it includes blocks on the remote
-//   list
-//           and on threads' recent lists) + 1 while the run is current.
+//   used == blocks handed out and not back on the local list, which includes those on the remote
+//   list and on threads' recent lists, + 1 while the run is current.
 //   blocks on the local list + used - current == fresh <= capacity
 //
 // Sizes: classes up to 128 bytes hold one size. Above, the difference between block and object, in
@@ -58,7 +57,7 @@ struct alignas(64) slab_run {
 };
 static_assert(sizeof(slab_run) == 64);
 
-// Held for a few instructions by its own thread; contended only by fork.
+// Held for a few instructions by its own thread; contended only by fork and by counters().
 class heap_lock {
   public:
     void lock() noexcept {

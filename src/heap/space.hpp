@@ -2,12 +2,11 @@
 //
 // space: the reserved address ranges of one runtime, and every object in them (the papers' SAMA).
 //
-//   base                                                                      base + (classes+1)
-//   ranges
-//   +----------------+----------------+----------------+-- ... --+------------------+
-//   | class 0: NEW   | class 1: HOT   | class 2: COLD  |         | LARGE            |
-//   | slabs, threads | dense, filled by the collector alone      | extents of pages |
-//   +----------------+----------------+----------------+-- ... --+------------------+
+//   base                                                       base + (classes + 1) * range_bytes
+//   +----------------+----------------+----------------+-- .. --+--------------------+
+//   | class 0: NEW   | class 1: HOT   | class 2: COLD  |        | LARGE              |
+//   | slabs, threads | dense, filled by the collector alone     | extents of pages   |
+//   +----------------+----------------+----------------+-- .. --+--------------------+
 //
 // All ranges have the same power-of-two size, so an address tells its class by a subtraction and a
 // shift. The number of classes is data (2..15); the coldest is the last. No object has a header.
