@@ -53,9 +53,12 @@
 // When not to use it: for memory orders weaker than x86-TSO (acquire and release cost nothing
 // there, so a missing one passes), for code that makes system calls, and for throughput.
 //
-// Speed (deterministic_bench.cpp, -O3, one core of an Intel Xeon, family 6 model 207, shared with
-// other work): 30 to 65 ns per step; a test of two threads with one operation each runs 2.7 million
-// times per second, three threads with a lock and a heap (140 steps) 120 thousand times.
+// Limits of bounded_exhaustive: a waiting thread looks again only when memory has changed or when
+// all others wait too, and schedules that starve a ready thread forever are left out.
+//
+// Speed (deterministic_bench.cpp, -O3, CPU time of one core of an Intel Xeon, family 6 model 207):
+// 33 to 65 ns per step in long executions; a test of two threads with one operation each runs 2.5
+// million times per second, three threads with a lock and a heap (140 steps) 120 thousand times.
 #pragma once
 
 #include <array>
