@@ -15,8 +15,8 @@
 // Invariants
 //   live bytes of a run == sum of the sizes of its objects that were not freed <= fill <= 64 KiB
 //   the beginning of every object allocated since the run was opened stays marked, freed or not
-//   when the last allocation is undone its mark stays and the fill mark goes back to it: a free() of
-//   the object before it, at the same time, still finds where that object ends
+//   when the last allocation is undone its mark stays and the fill mark goes back to it: a free()
+//   of the object before it, at the same time, still finds where that object ends
 //
 // A file may lie beneath (class COLD). Storage is allocated before a run is opened, so a full disk
 // means "no room", never SIGBUS.
