@@ -19,6 +19,7 @@
 
 #include <obase/allocation.hpp>
 #include <obase/arming.hpp>
+#include <obase/atc.hpp>
 #include <obase/bytes.hpp>
 #include <obase/guide.hpp>
 #include <obase/options.hpp>

@@ -31,8 +31,7 @@ class activity_index {
     static constexpr std::size_t places = Places;
 
     struct place : Entry {
-        typename P::template atomic<std::uint32_t> taken;
-        bool entered = false;  // in the registry; written by the thread that holds `taken`
+        bool entered = false;  // in the registry; written by whoever has taken the place
         place* next = nullptr; // in the chain; constant once it is there
     };
 
@@ -40,7 +39,7 @@ class activity_index {
     activity_index(const activity_index&) = delete;
     activity_index& operator=(const activity_index&) = delete;
 
-    // A place for a thread: its own until release(). `make_place()` returns a new one that will never
+    // A place for a thread, its own until scope_registry::release(). `make_place()` returns a new one that will never
     // be freed, or null; it is called only when all others are taken. Null when it returns null.
     template <class MakePlace>
     Entry* claim(scope_registry<P>& registry, std::uint32_t thread_id,
@@ -54,27 +53,12 @@ class activity_index {
             if (take(*p)) return &enter(*p, registry, thread_id);
         place* made = make_place();
         if (made == nullptr) return nullptr;
-        made->taken.store_relaxed(1);
+        made->record.in_use.store_relaxed(1);
         place* head = chain_.load_acquire();
         do {
             made->next = head;
         } while (!chain_.cas_acq_rel(head, made));
         return &enter(*made, registry, thread_id);
-    }
-
-    // The thread ends. Its record is outside of every scope afterwards.
-    void release(scope_registry<P>& registry, Entry& entry) noexcept {
-        registry.release(entry.record);
-        static_cast<place&>(entry).taken.store_release(0); // pairs with take()
-    }
-
-    // Child of a fork: only `self` exists (R14); null if the forking thread has no place.
-    void forget_other_threads(const Entry* self) noexcept {
-        auto forget = [self](place& p) {
-            if (static_cast<Entry*>(&p) != self) p.taken.store_relaxed(0);
-        };
-        for (place& p : array_) forget(p);
-        for (place* p = chain_.load_acquire(); p != nullptr; p = p->next) forget(*p);
     }
 
     // Where the search for this thread's place begins.
@@ -84,8 +68,8 @@ class activity_index {
 
   private:
     static bool take(place& p) noexcept {
-        std::uint32_t free = 0;
-        return p.taken.load_relaxed() == 0 && p.taken.cas_acq_rel(free, 1);
+        std::uint32_t unused = 0; // pairs with scope_registry::release()
+        return p.record.in_use.load_relaxed() == 0 && p.record.in_use.cas_acq_rel(unused, 1);
     }
 
     static Entry& enter(place& p, scope_registry<P>& registry, std::uint32_t thread_id) noexcept {
@@ -94,7 +78,6 @@ class activity_index {
             p.bind();
             registry.add(p.record, thread_id);
         } else {
-            p.record.in_use.store_relaxed(1);
             p.record.thread_id.store_relaxed(thread_id);
         }
         return p;

@@ -426,7 +426,7 @@ void exchanges_race_with_the_mover() {
                 auto expected = w.to_address(w.dereference(e, h->guide));
                 auto* o = w.make(1, 5);
                 E::require(w.to_object(expected)->version.load_relaxed() == 5, "alive before");
-                if (w.threads.compare_exchange(e.context, h->guide, expected, w.to_address(o)))
+                if (w.compare_exchange(e, h->guide, expected, o))
                     retire(e, w.to_object(expected));
                 else
                     w.heap.free(o);

@@ -84,6 +84,22 @@ TEST(atc_word, silent_touches_write_once) {
     EXPECT_FALSE(layout::is_accessed(null.load_relaxed()));
 }
 
+// Changing slots is no access, and does not undo one.
+TEST(atc_word, objects_keep_their_access_between_slots) {
+    const auto quiet = [] { return true; };
+    word::native_atomic<std::uint64_t> a(layout::entering(layout::make_born(address)));
+    word::native_atomic<std::uint64_t> b(layout::entering(0));
+    EXPECT_FALSE(layout::is_accessed(a.load_relaxed()));
+    EXPECT_FALSE(layout::is_accessed(b.load_relaxed()));
+    word::swap_object(b, word::swap_object(a, 0, quiet), quiet);
+    EXPECT_EQ(b.load_relaxed(), layout::make_born(address));
+    word::mark_access(b);
+    const std::uint64_t owned = word::swap_object(b, 0, quiet);
+    EXPECT_EQ(owned, address);
+    EXPECT_EQ(word::swap_object(a, owned, quiet), 0u);
+    EXPECT_EQ(a.load_relaxed(), layout::make_born(address) | layout::access_bit);
+}
+
 // The commit is over the locked word (OBASE 4.5). The word from before the lock, with which
 // Algorithm 1 compares, is not there.
 TEST(atc_word, the_lock_is_part_of_the_word_that_commits) {
@@ -365,8 +381,7 @@ TEST(atc_threads, objects_that_arrive_in_a_round_stay_for_it) {
         EXPECT_TRUE(layout::is_sticky(h->guide.load_relaxed()));
         std::uint64_t expected = w.to_address(w.dereference(self, made->guide));
         auto* o = w.make(4, 0);
-        EXPECT_TRUE(
-            w.threads.compare_exchange(self.context, made->guide, expected, w.to_address(o)));
+        EXPECT_TRUE(w.compare_exchange(self, made->guide, expected, o));
         w.heap.free(w.to_object(expected));
         EXPECT_EQ(w.move_all(), 0u);
         w.destroy(self, made);

@@ -101,55 +101,40 @@ class atc_threads {
                                : word::mark_access(slot).address;
     }
 
-    // In a scope. Makes memory a slot: first the word, then the bit (R10).
-    void construct(slot_atomic& slot, std::uint64_t address) noexcept {
-        const std::uint64_t born = word::atc::make_born(address);
+    // In a scope. Makes memory a slot for an object between slots: first the word, then the bit (R10).
+    void construct(slot_atomic& slot, std::uint64_t owned) noexcept {
+        const std::uint64_t born = word::atc::entering(owned);
         slot.store_release(is_quiet() ? born : word::atc::make_sticky(born)); // I2
         slots_.set(&slot);
     }
 
     // In a scope. Ends the slot (R10): afterwards neither the collector nor the exit of another scope
-    // touches its memory (O3). Returns the address of the object, now the caller's.
-    std::uint64_t destroy(context& self, slot_atomic& slot) noexcept {
+    // touches its memory (O3). Returns the address of the object, now the caller's. `self` may be null.
+    std::uint64_t destroy(context* self, slot_atomic& slot) noexcept {
         slots_.clear(&slot);
         // I1: in INACTIVE no TAG holds anything.
         if (!is_quiet()) {
-            wait_for_exits(registry_, &self, &slot, &slot + 1);
-            if (self.mode == atc_mode::counting && !self.changing) {
-                self.changing = true;
-                P::compiler_fence();
-                self.tag.remove(reinterpret_cast<std::uintptr_t>(&slot));
-                P::compiler_fence();
-                self.changing = false;
-            }
+            wait_for_exits(registry_, self, &slot, &slot + 1);
+            if (self != nullptr) forget_touch(*self, slot);
         }
         return word::atc::address(slot.load_acquire());
     }
 
     // In a scope. Ends all slots in [begin, end).
-    void forget_range(context& self, void* begin, void* end) noexcept {
+    void forget_range(context* self, void* begin, void* end) noexcept {
         slots_.clear_range(begin, end);
-        if (!is_quiet()) wait_for_exits(registry_, &self, begin, end);
+        if (!is_quiet()) wait_for_exits(registry_, self, begin, end);
     }
 
-    // In a scope. One atomic exchange (R12); returns the old address.
-    std::uint64_t exchange(slot_atomic& slot, std::uint64_t address) noexcept {
-        return word::swap_object(slot, address, [this] { return is_quiet(); }); // I2
+    // In a scope. One atomic exchange (R12) of objects between slots.
+    std::uint64_t exchange(slot_atomic& slot, std::uint64_t owned) noexcept {
+        return word::swap_object(slot, owned, [this] { return is_quiet(); }); // I2
     }
 
-    // In a scope. If the slot's address is `expected`, replaces it; otherwise `expected` becomes the
-    // current address, which has been dereferenced (R5).
-    bool compare_exchange(context& self, slot_atomic& slot, std::uint64_t& expected,
-                          std::uint64_t address) noexcept {
-        for (;;) {
-            if (word::swap_object_if(slot, expected, address, [this] { return is_quiet(); }))
-                return true;
-            const std::uint64_t current = dereference(self, slot);
-            if (current != expected) {
-                expected = current;
-                return false;
-            }
-        }
+    // In a scope. If the slot's address is `expected`, replaces it. Otherwise the slot has not been
+    // touched: whoever wants to use the current address dereferences it (R5).
+    bool exchange_if(slot_atomic& slot, std::uint64_t expected, std::uint64_t owned) noexcept {
+        return word::swap_object_if(slot, expected, owned, [this] { return is_quiet(); }); // I2
     }
 
     // The thread ends, perhaps inside a scope (O6).
@@ -169,6 +154,16 @@ class atc_threads {
 
   private:
     bool is_quiet() const noexcept { return state_.is_quiet(); }
+
+    // A destroyed slot need not be looked at again when the scope ends.
+    static void forget_touch(context& self, slot_atomic& slot) noexcept {
+        if (self.mode != atc_mode::counting || self.changing) return;
+        self.changing = true;
+        P::compiler_fence();
+        self.tag.remove(reinterpret_cast<std::uintptr_t>(&slot));
+        P::compiler_fence();
+        self.changing = false;
+    }
 
     // First touch: counted, noted, and the lock cleared, whatever the access bit says. Later touches:
     // the slot has our count, or is sticky, until the scope ends, and so has whatever object it holds:

@@ -71,7 +71,7 @@ class atc_world {
     }
     void detach(entry& e) {
         threads.detach(e.context);
-        index.release(registry, e);
+        registry.release(e.record);
     }
 
     class scope {
@@ -90,10 +90,25 @@ class atc_world {
 
     static object* to_object(std::uint64_t address) { return reinterpret_cast<object*>(address); }
     static std::uint64_t to_address(object* o) { return reinterpret_cast<std::uint64_t>(o); }
+    static std::uint64_t to_owned(object* o) { return o != nullptr ? layout::make_born(to_address(o)) : 0; }
 
     // In a scope.
     object* dereference(entry& e, slot& s) { return to_object(threads.dereference(e.context, s)); }
-    object* exchange(slot& s, object* o) { return to_object(threads.exchange(s, to_address(o))); }
+    object* exchange(slot& s, object* o) {
+        return to_object(layout::address(threads.exchange(s, to_owned(o))));
+    }
+
+    // As the public compare-exchange does it: `expected` becomes an address that may be used.
+    bool compare_exchange(entry& e, slot& s, std::uint64_t& expected, object* o) {
+        for (;;) {
+            if (threads.exchange_if(s, expected, to_owned(o))) return true;
+            const std::uint64_t current = threads.dereference(e.context, s);
+            if (current != expected) {
+                expected = current;
+                return false;
+            }
+        }
+    }
 
     object* make(std::uint64_t id, std::uint64_t version) {
         return ::new (heap.allocate(sizeof(object))) object(id, version);
@@ -101,7 +116,7 @@ class atc_world {
     holder* make_holder(entry& e, object* o, void* memory) {
         const scope in(*this, e);
         auto* h = ::new (memory) holder;
-        threads.construct(h->guide, to_address(o));
+        threads.construct(h->guide, to_owned(o));
         return h;
     }
     holder* make_holder(entry& e, object* o) {
@@ -109,12 +124,12 @@ class atc_world {
     }
     void give_nested(entry& e, object* parent, object* child) {
         const scope in(*this, e);
-        threads.construct(parent->nested, to_address(child));
+        threads.construct(parent->nested, to_owned(child));
     }
     // Returns the object, whose owner is the caller.
     object* end_slot(entry& e, slot& s) {
         const scope in(*this, e);
-        return to_object(threads.destroy(e.context, s));
+        return to_object(threads.destroy(&e.context, s));
     }
     void destroy(entry& e, object* o) {
         if (o == nullptr) return;

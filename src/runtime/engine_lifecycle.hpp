@@ -9,11 +9,14 @@ namespace obase::runtime_internal {
 
 template <class Binding>
 engine<Binding>& engine<Binding>::make() noexcept {
-    // A static object's storage, so that making the engine needs no memory; guarded by the compiler.
+    // A static object's storage, so that making the engine needs no memory; guarded by the
+    // compiler.
     alignas(engine) static unsigned char storage[sizeof(engine)];
     static engine* const made = [] {
         engine* fresh = ::new (storage) engine;
         fresh->registry_.add(fresh->emergency_record_, 0);
+        // Before anything else: guides may be built long before the first object.
+        fresh->slots_.open();
         pthread_atfork(&fork_prepare, &fork_parent, &fork_child);
         std::atexit([] { instance().print_at_exit(); });
         return fresh;
@@ -64,7 +67,7 @@ void engine<Binding>::make_ready_locked() noexcept {
         }
         if (made == nullptr) {
             say("no migration: " + why);
-        } else if (!slots_.open()) {
+        } else if (!slots_.is_open()) {
             say("no migration: no address space for the map of guides (64 MiB)");
         }
         if (made != nullptr) {
@@ -96,8 +99,9 @@ std::string engine<Binding>::configure(const options& settings) {
         const options now = effective();
         for (const char* name : {"heap_reserve", "cold_backing", "poison_freed", "history_windows"})
             if (now.get(name) != settings.get(name))
-                return std::string(name) + " cannot change after the first object was made: it is " +
-                       now.get(name) + ", asked for " + settings.get(name);
+                return std::string(name) +
+                       " cannot change after the first object was made: it is " + now.get(name) +
+                       ", asked for " + settings.get(name);
     }
     configured_ = true;
     rearm_.store_relaxed(settings.debug_rearm);
@@ -223,6 +227,7 @@ void engine<Binding>::resume_child() noexcept {
     if (telemetry::recorder* recorder = recorder_.load_relaxed(); recorder != nullptr)
         recorder->fork_child();
     registry_.forget_other_threads(Binding::this_record_if_any());
+    Binding::forget_other_threads(Binding::this_record_if_any());
     slots_.forget_visit();
     reclaimer_.fork_done();
     // The collector thread does not exist here; what it waited on may remember it.
@@ -239,10 +244,16 @@ void engine<Binding>::resume_child() noexcept {
 }
 
 template <class Binding>
-void engine<Binding>::fork_prepare() noexcept { instance().prepare_fork(); }
+void engine<Binding>::fork_prepare() noexcept {
+    instance().prepare_fork();
+}
 template <class Binding>
-void engine<Binding>::fork_parent() noexcept { instance().resume_parent(); }
+void engine<Binding>::fork_parent() noexcept {
+    instance().resume_parent();
+}
 template <class Binding>
-void engine<Binding>::fork_child() noexcept { instance().resume_child(); }
+void engine<Binding>::fork_child() noexcept {
+    instance().resume_child();
+}
 
 } // namespace obase::runtime_internal

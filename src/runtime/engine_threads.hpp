@@ -10,20 +10,16 @@ namespace obase::runtime_internal {
 template <class Binding>
 auto engine<Binding>::attach_thread() noexcept -> record* {
     const std::uint32_t id = os::thread_id();
-    record* self = registry_.find_unused(id);
+    record* self = Binding::claim_record(registry_, id, zeroed_pages);
     if (self == nullptr) {
-        if (void* memory = zeroed_pages(sizeof(record)); memory != nullptr) {
-            self = ::new (memory) record{};
-            registry_.add(*self, id);
-        } else {
-            // The record is shared from now on and says nothing reliable about anyone's scope. The
-            // flag is set before the thread's first scope: a collector that does not see it sees
-            // the words still armed that this thread is going to touch.
-            if (degraded_.exchange_seq_cst(1) == 0)
-                say("no memory for a thread's record: nothing moves and nothing retired is freed "
-                    "from now on");
-            return &emergency_record_;
-        }
+        // The record is shared from now on and says nothing reliable about anyone's scope. The
+        // flag is set before the thread's first scope: a collector that does not see it sees
+        // the words still armed that this thread is going to touch.
+        reclaimer_.stop();
+        if (degraded_.exchange_seq_cst(1) == 0)
+            say("no memory for a thread's record: nothing moves and nothing retired is freed "
+                "from now on");
+        return &emergency_record_;
     }
     self->exit_work = false;
     self->reclaiming = false;
@@ -39,6 +35,7 @@ void engine<Binding>::detach_thread(record& self) noexcept {
     self.retired_bytes = 0;
     delete static_cast<std::vector<slot_atomic*>*>(self.rearm_list);
     self.rearm_list = nullptr;
+    Binding::detach(self);
     registry_.release(self);
 }
 
@@ -47,8 +44,8 @@ void* engine<Binding>::allocate(std::size_t bytes, const allocation& how) noexce
     if (!std::has_single_bit(how.alignment) || how.alignment > 4096) return nullptr;
     if (heap::space* heaps = space(); heaps != nullptr) {
         heap::attributes attributes;
-        attributes.log2_alignment = static_cast<std::uint8_t>(
-            std::max(3, std::countr_zero(how.alignment)));
+        attributes.log2_alignment =
+            static_cast<std::uint8_t>(std::max(3, std::countr_zero(how.alignment)));
         attributes.never_cold = how.never_cold;
         if (void* object = heaps->allocate(bytes, attributes); object != nullptr) return object;
     }
@@ -108,8 +105,7 @@ void engine<Binding>::reclaim(record* self) noexcept {
         self->retired_count = 0;
         self->retired_bytes = 0;
     }
-    const auto done =
-        reclaimer_.reclaim([](mobility::retired_object* node) { std::free(node); });
+    const auto done = reclaimer_.reclaim([](mobility::retired_object* node) { std::free(node); });
     if (recorder != nullptr) recorder->live.reclaimed_objects.add(done.objects);
     if (self != nullptr) self->reclaiming = false;
 }
@@ -136,8 +132,9 @@ void engine<Binding>::remember_touch(record& self, slot_atomic& slot) noexcept {
     }
 }
 
-// The debug mode writes born words, not armed ones: R3 and with it every candidate list stay as they
-// are. It visits like the collector does, and holds the collector's lock to be the only visitor.
+// The debug mode writes born words, not armed ones: R3 and with it every candidate list stay as
+// they are. It visits like the collector does, and holds the collector's lock to be the only
+// visitor.
 template <class Binding>
 void engine<Binding>::end_scope(record& self) noexcept {
     self.exit_work = false;

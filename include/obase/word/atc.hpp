@@ -82,6 +82,16 @@ struct atc {
 
     // A slot that receives an address: not accessed (construction is no access), not visited.
     static constexpr bits make_born(bits address) noexcept { return heap_mask | address; }
+    // Words of objects between slots: born if nobody has touched the object, else the plain address.
+    // Changing slots is no access, and does not undo one.
+    static constexpr bits entering(bits owned) noexcept {
+        const bits born = make_born(address(owned));
+        return is_null(owned) || !is_visited(owned) ? born : born | access_bit;
+    }
+    static constexpr bits leaving(bits word) noexcept {
+        if (is_null(word)) return 0;
+        return is_accessed(word) ? address(word) : make_born(address(word));
+    }
     static constexpr bits make_sticky(bits word) noexcept { return word | count_mask; }
 
     // One more holder. Saturates at `sticky`.
@@ -206,28 +216,27 @@ bool commit_move(Atomic& slot, atc::bits locked, atc::bits moved) noexcept {
     return slot.cas_acq_rel(locked, moved);
 }
 
-// any word -> a new address; ATC stays, or becomes sticky. Returns the old address, whose object the
-// caller now owns. `is_quiet()` says that nobody counts at this moment; it is asked after the word
+// any word -> entering(owned); ATC stays, or becomes sticky. Returns leaving(old word); the caller now
+// owns the old object. `is_quiet()` says that nobody counts at this moment; it is asked after the word
 // was read, each time, so that a word which somebody has counted in is never taken for a quiet one.
 template <class Atomic, class Quiet>
-atc::bits swap_object(Atomic& slot, atc::bits address, Quiet&& is_quiet) noexcept {
+atc::bits swap_object(Atomic& slot, atc::bits owned, Quiet&& is_quiet) noexcept {
     atc::bits seen = slot.load_acquire();
     for (;;) {
-        atc::bits next = atc::make_born(address) | (seen & atc::count_mask);
+        atc::bits next = atc::entering(owned) | (seen & atc::count_mask);
         if (!is_quiet()) next = atc::make_sticky(next);
-        if (slot.cas_acq_rel(seen, next)) return atc::address(seen);
+        if (slot.cas_acq_rel(seen, next)) return atc::leaving(seen);
     }
 }
 
-// any word with address `expected` -> `address`, as swap_object(); the other fields take no part in the
-// comparison. False: the address was another one at some moment; the slot was not touched, so the
-// caller gets no address from here (R5).
+// any word with address `expected` -> entering(owned), as swap_object(); the other fields take no part
+// in the comparison. False: the address was another one at some moment; the slot was not touched, so
+// the caller gets no address from here (R5).
 template <class Atomic, class Quiet>
-bool swap_object_if(Atomic& slot, atc::bits expected, atc::bits address,
-                    Quiet&& is_quiet) noexcept {
+bool swap_object_if(Atomic& slot, atc::bits expected, atc::bits owned, Quiet&& is_quiet) noexcept {
     atc::bits seen = slot.load_acquire();
     while (atc::address(seen) == expected) {
-        atc::bits next = atc::make_born(address) | (seen & atc::count_mask);
+        atc::bits next = atc::entering(owned) | (seen & atc::count_mask);
         if (!is_quiet()) next = atc::make_sticky(next);
         if (slot.cas_acq_rel(seen, next)) return true;
     }

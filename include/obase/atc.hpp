@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+//
+// obase::atc: the protocol of the OBASE paper as a policy class, beside obase::arming.
+//
+// What it is: guides that count the operations inside an object while objects are being moved
+// (ATC), and set an access bit otherwise. Of the same shape as obase::arming, with heaps and a
+// collector of its own:
+//
+//     using scope = obase::basic_scope<obase::atc>;
+//     obase::guide<account, obase::atc> g = obase::make_guide<account, obase::atc>(42);
+//
+// When not to use it: by default. Every dereference masks the word and tests the mode of its scope,
+// each first touch between two scans writes it, and in a round of moves each first touch of an
+// operation is a read-modify-write that the end of the operation does again. It is here to be
+// compared with.
+//
+// Rules for users are those of guide.hpp. One more: an optimistic reader must not dereference a
+// guide in memory that may have become something else; retire() what readers may still be looking
+// at.
+//
+// The argument, and where the papers contradict themselves: docs/atc.md. The transitions:
+// obase/word/atc.hpp.
+#pragma once
+
+#include <obase/allocation.hpp>
+#include <obase/arming.hpp>
+#include <obase/export.hpp>
+#include <obase/mobility/atc_scope.hpp>
+#include <obase/word/atc.hpp>
+#include <obase/word/atomic.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace obase {
+
+struct OBASE_EXPORT atc {
+    using slot = word::native_atomic<word::bits>;
+    using layout = word::atc;
+    static constexpr const char* name = "atc";
+    static constexpr bool moves_objects = true;
+
+    // A thread's announcement; the library owns it.
+    using record = mobility::scope_slot<word::native_atomic<mobility::epoch_number>>;
+    using phase_word = mobility::atc_phase_word<word::native_atomic<mobility::atc_phase>>;
+    struct thread_context {
+        record* slot;
+        const word::native_atomic<mobility::epoch_number>* epoch;
+        const phase_word* phase;
+        mobility::atc_mode* mode; // of this thread's scope; never null
+    };
+
+    // The dynamic extent of one operation; see obase/scope.hpp.
+    class scope {
+      public:
+        scope() noexcept : outer_(enter()) {}
+        ~scope() { leave(outer_); }
+        scope(const scope&) = delete;
+        scope& operator=(const scope&) = delete;
+
+      private:
+        mobility::epoch_number outer_;
+    };
+
+    // As arming::dereference(). Cost outside of rounds of moves: a load, two tests and a mask if
+    // the object was touched since the last scan, else a compare-exchange.
+    static void* dereference(slot& s) noexcept {
+        const word::bits seen = s.load_acquire(); // pairs with commit_move() and swap_object()
+        // Only in a silent scope: in a counting one the access bit says nothing about our count.
+        if (layout::is_accessed(seen) && *context_.mode == mobility::atc_mode::silent) [[likely]]
+            return address(seen);
+        return touch(s);
+    }
+
+    // The same address for comparison only: no access, no scope, and it may be stale at once.
+    static const void* peek(const slot& s) noexcept { return address(s.load_acquire()); }
+
+    // The word of a new owner's object: nobody has touched it yet.
+    static word::bits newborn(void* object) noexcept {
+        return object == nullptr ? 0 : layout::make_born(reinterpret_cast<word::bits>(object));
+    }
+    static void* address(word::bits word) noexcept {
+        return reinterpret_cast<void*>(layout::address(word));
+    }
+
+    // As those of arming.
+    static void construct(slot& s, word::bits word) noexcept;
+    static void* destroy(slot& s) noexcept;
+    static void forget_range(void* begin, void* end) noexcept;
+    static word::bits exchange(slot& s, word::bits word) noexcept;
+    static bool compare_exchange(slot& s, void*& expected, word::bits word) noexcept;
+    static void* allocate(std::size_t bytes, const allocation& how) noexcept;
+    static void deallocate(void* object) noexcept;
+    static std::size_t usable_size(const void* object) noexcept;
+    using pin_entry = word::native_atomic<std::uint64_t>;
+    static pin_entry* pin(void* object) noexcept;
+    static void unpin(pin_entry* entry) noexcept { entry->store_release(0); }
+    static void retire(void* object, void (*destroy)(void*) noexcept, std::size_t bytes) noexcept;
+    static runtime& runtime_of() noexcept;
+
+    // Whether the calling thread is in a scope.
+    static bool in_scope() noexcept {
+        return context_.slot != nullptr && context_.slot->epoch.load_relaxed() != 0;
+    }
+
+    // Enter and leave by hand: leave(enter()).
+    static mobility::epoch_number enter() noexcept {
+        record* self = here();
+        return mobility::enter_atc_scope(*self, *context_.mode, *context_.epoch, *context_.phase);
+    }
+    static void leave(mobility::epoch_number outer) noexcept {
+        record& self = *context_.slot;
+        if (outer == 0) {
+            if (*context_.mode != mobility::atc_mode::silent || self.exit_work) [[unlikely]] {
+                end_scope_with_work(self);
+                return;
+            }
+            *context_.mode = mobility::atc_mode::undecided;
+            word::compiler_fence(); // a handler from here on finds a scope of unknown mode
+        }
+        mobility::exit_scope(self, outer);
+    }
+
+    // The calling thread's announcement; the second one only if the thread has used obase before.
+    static record* this_slot() noexcept { return here(); }
+    static record* this_slot_if_any() noexcept { return context_.slot; }
+
+  private:
+    static record* here() noexcept {
+        record* self = context_.slot;
+        return self != nullptr ? self : attach_thread();
+    }
+    static record* attach_thread() noexcept;
+    static void detach_thread() noexcept;
+    static void end_scope_with_work(record& self) noexcept;
+    static void* touch(slot& s) noexcept;
+
+    // Null slot: a thread that has not used obase yet.
+    static OBASE_TLS constinit thread_local thread_context context_;
+};
+
+} // namespace obase
