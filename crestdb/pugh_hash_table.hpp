@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: MIT
 //
-// Pugh's hash table: buckets that are sorted linked lists with a lock per node and searches that take
-// none (W. Pugh, Concurrent Maintenance of Skip Lists, 1990; OBASE Table 2, "HashTable Pugh").
+// Pugh's hash table: buckets that are sorted linked lists with a lock per node and searches that
+// take none (W. Pugh, Concurrent Maintenance of Skip Lists, 1990; OBASE Table 2, "HashTable Pugh").
 //
-// What it is: per bucket a list ordered by hash, then key. A search follows next pointers without locking.
-// An insertion locks the predecessor; a deletion locks predecessor and victim, unlinks the victim, and
-// turns the victim's next pointer back to the predecessor: whoever stands on a deleted node walks back
-// into the list instead of out of it, and a lock attempt that ends up on one sees a smaller key behind it
-// and goes on. The number of buckets is fixed at construction.
+// What it is: per bucket a list ordered by hash, then key. A search follows next pointers without
+// locking. An insertion locks the predecessor; a deletion locks predecessor and victim, unlinks the
+// victim, and turns the victim's next pointer back to the predecessor: whoever stands on a deleted
+// node walks back into the list instead of out of it, and a lock attempt that ends up on one sees a
+// smaller key behind it and goes on. The number of buckets is fixed at construction.
 //
-// Written once for all protocols: `Protocol` is obase::plain, obase::arming or obase::atc. Keys and values
-// are guided byte strings, and move; the nodes stay.
+// Written once for all protocols: `Protocol` is obase::plain, obase::arming or obase::atc. Keys and
+// values are guided byte strings, and move; the nodes stay.
 //
 //     crestdb::pugh_hash_table<> table(1 << 20);
 //     table.put("key", "value");
 //     table.get("key", [](std::string_view value) { ... });
 //
-// When not to use it: where the number of keys is unknown by orders of magnitude (no resizing), or keys are
-// to be scanned in order.
+// When not to use it: where the number of keys is unknown by orders of magnitude (no resizing), or
+// keys are to be scanned in order.
 //
-// Progress: get is lock-free (it steps back only when a deletion has made progress); put, update and erase
-// block on node locks.
-// Reclamation: nodes, keys and values are retired; they are freed when no scope can see them.
-// Linearization: get at the load of the pointer that decides; put at the link or the exchange of the value;
-// erase at the unlink. Threads: all operations by any thread; construction and destruction by one.
+// Progress: get is lock-free (it steps back only when a deletion has made progress); put, update
+// and erase block on node locks. Reclamation: nodes, keys and values are retired; they are freed
+// when no scope can see them. Linearization: get at the load of the pointer that decides; put at
+// the link or the exchange of the value; erase at the unlink. Threads: all operations by any
+// thread; construction and destruction by one.
 #pragma once
 
 #include "crestdb/spin_lock.hpp"
@@ -32,9 +32,9 @@
 #include <obase/guide.hpp>
 #include <obase/retire.hpp>
 #include <obase/scope.hpp>
+#include <obase/word/atomic.hpp>
 
 #include <algorithm>
-#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
@@ -58,20 +58,20 @@ class pugh_hash_table {
 
     ~pugh_hash_table() {
         for (std::size_t i = 0; i <= mask_; ++i)
-            for (link* l = heads_[i].next.load(std::memory_order_relaxed); l != nullptr;)
-                delete as_node(std::exchange(l, l->next.load(std::memory_order_relaxed)));
+            for (link* l = heads_[i].next.load_relaxed(); l != nullptr;)
+                delete as_node(std::exchange(l, l->next.load_relaxed()));
     }
     pugh_hash_table(const pugh_hash_table&) = delete;
     pugh_hash_table& operator=(const pugh_hash_table&) = delete;
 
-    // Calls use(std::string_view value) and returns true if the key is there. The view is good during
-    // the call.
+    // Calls use(std::string_view value) and returns true if the key is there. The view is good
+    // during the call.
     template <class Use>
     bool get(std::string_view key, Use&& use) const {
         const scope one_operation;
         const std::uint64_t hash = hash_of(key);
-        const link* at = heads_[hash & mask_].next.load(std::memory_order_acquire);
-        while (precedes(at, hash, key)) at = at->next.load(std::memory_order_acquire);
+        const link* at = heads_[hash & mask_].next.load_acquire();
+        while (precedes(at, hash, key)) at = at->next.load_acquire();
         if (!matches(at, hash, key)) return false;
         use(as_node(at)->value->view());
         return true;
@@ -95,21 +95,20 @@ class pugh_hash_table {
         const scope one_operation;
         const std::uint64_t hash = hash_of(key);
         const std::unique_lock before = lock_before(hash, key);
-        link* victim = before.mutex()->next.load(std::memory_order_relaxed);
+        link* victim = before.mutex()->next.load_relaxed();
         if (!matches(victim, hash, key)) return false;
         {
             const std::lock_guard own(*victim); // nobody inserts behind it any more
-            before.mutex()->next.store(victim->next.load(std::memory_order_relaxed),
-                                       std::memory_order_release);
-            victim->next.store(before.mutex(), std::memory_order_release);
+            before.mutex()->next.store_release(victim->next.load_relaxed());
+            victim->next.store_release(before.mutex());
         }
-        size_.fetch_sub(1, std::memory_order_relaxed);
+        size_.fetch_sub_relaxed(1);
         Protocol::retire(as_node(victim), &destroy_node, sizeof(node));
         return true;
     }
 
     // Exact when nobody writes.
-    std::size_t size() const noexcept { return size_.load(std::memory_order_relaxed); }
+    std::size_t size() const noexcept { return size_.load_relaxed(); }
     std::size_t buckets() const noexcept { return mask_ + 1; }
     // Memory of the table itself: buckets and nodes, not keys and values.
     std::size_t index_bytes() const noexcept {
@@ -122,7 +121,7 @@ class pugh_hash_table {
     // A bucket's head, or the base of a node. The lock guards `next`.
     struct link : spin_lock {
         explicit link(bool head = true) noexcept : is_head(head) {}
-        std::atomic<link*> next{nullptr};
+        obase::word::native_atomic<link*> next;
         const bool is_head;
     };
     struct node : link {
@@ -141,7 +140,8 @@ class pugh_hash_table {
         return std::hash<std::string_view>{}(key);
     }
 
-    // Whether the link comes before (hash, key) in its list. The key is looked at only for equal hashes.
+    // Whether the link comes before (hash, key) in its list. The key is looked at only for equal
+    // hashes.
     static bool precedes(const link* l, std::uint64_t hash, std::string_view key) {
         if (l == nullptr) return false;
         if (l->is_head) return true; // behind a deleted first node
@@ -153,15 +153,13 @@ class pugh_hash_table {
                as_node(l)->key->view() == key;
     }
 
-    // Pugh's getLock: locks the last link before (hash, key). What it returns is in the list: a deleted
-    // link's next precedes the key, and then the loop goes on from there.
+    // Pugh's getLock: locks the last link before (hash, key). What it returns is in the list: a
+    // deleted link's next precedes the key, and then the loop goes on from there.
     std::unique_lock<link> lock_before(std::uint64_t hash, std::string_view key) {
         link* at = &heads_[hash & mask_];
-        for (link* next; precedes(next = at->next.load(std::memory_order_acquire), hash, key);)
-            at = next;
+        for (link* next; precedes(next = at->next.load_acquire(), hash, key);) at = next;
         std::unique_lock locked(*at);
-        for (link* next;
-             precedes(next = locked.mutex()->next.load(std::memory_order_acquire), hash, key);) {
+        for (link* next; precedes(next = locked.mutex()->next.load_acquire(), hash, key);) {
             locked.unlock();
             locked = std::unique_lock(*next);
         }
@@ -175,7 +173,7 @@ class pugh_hash_table {
         const std::uint64_t hash = hash_of(key);
         auto fresh = obase::make_bytes<Protocol>(value);
         const std::unique_lock before = lock_before(hash, key);
-        link* at = before.mutex()->next.load(std::memory_order_relaxed);
+        link* at = before.mutex()->next.load_relaxed();
         if (matches(at, hash, key)) {
             // The predecessor's lock keeps the node from being deleted.
             obase::retire(as_node(at)->value.exchange(std::move(fresh)));
@@ -183,15 +181,15 @@ class pugh_hash_table {
         }
         if (!insert) return outcome::absent;
         link* added = new node(hash, obase::make_bytes<Protocol>(key), std::move(fresh));
-        added->next.store(at, std::memory_order_relaxed);
-        before.mutex()->next.store(added, std::memory_order_release);
-        size_.fetch_add(1, std::memory_order_relaxed);
+        added->next.store_relaxed(at);
+        before.mutex()->next.store_release(added);
+        size_.fetch_add_relaxed(1);
         return outcome::inserted;
     }
 
     const std::size_t mask_;
     const std::unique_ptr<link[]> heads_;
-    std::atomic<std::size_t> size_{0};
+    obase::word::native_atomic<std::size_t> size_;
 };
 
 } // namespace crestdb

@@ -21,8 +21,7 @@
 namespace {
 
 template <class Protocol>
-using runtime_protocol =
-    std::conditional_t<Protocol::moves_objects, Protocol, obase::arming>;
+using runtime_protocol = std::conditional_t<Protocol::moves_objects, Protocol, obase::arming>;
 
 template <class Protocol>
 class pugh : public ::testing::Test {
@@ -72,15 +71,20 @@ TYPED_TEST(pugh, agrees_with_a_map_while_objects_move) {
             const std::string key = std::to_string(x % 97);
             const std::string value(x >> 32 & 127, static_cast<char>('a' + x % 26));
             switch (x >> 16 & 3) {
-            case 0: ASSERT_EQ(table.put(key, value), model.insert_or_assign(key, value).second); break;
-            case 1: ASSERT_EQ(table.erase(key), model.erase(key) == 1); break;
+            case 0:
+                ASSERT_EQ(table.put(key, value), model.insert_or_assign(key, value).second);
+                break;
+            case 1:
+                ASSERT_EQ(table.erase(key), model.erase(key) == 1);
+                break;
             case 2: {
                 const bool there = model.count(key) != 0;
                 if (there) model[key] = value;
                 ASSERT_EQ(table.update(key, value), there);
                 break;
             }
-            default: ASSERT_EQ(read(table, key), model.count(key) != 0 ? model[key] : "(absent)");
+            default:
+                ASSERT_EQ(read(table, key), model.count(key) != 0 ? model[key] : "(absent)");
             }
             if (step % 500 == 0 && TypeParam::moves_objects) this->runtime.collect_now();
             ASSERT_EQ(table.size(), model.size());
@@ -104,7 +108,8 @@ TYPED_TEST(pugh, witness_finds_nothing) {
             std::uint64_t x = 7 + t;
             while (!stop) {
                 x ^= x << 13, x ^= x >> 7, x ^= x << 17;
-                // Half of the writes go to a few keys; writer t owns the keys that are t mod writers.
+                // Half of the writes go to a few keys; writer t owns the keys that are t mod
+                // writers.
                 const std::size_t range = (x & 1) != 0 ? 64 : keys;
                 const std::size_t key = (x >> 8) % (range / writers) * writers + t;
                 const auto ticket = witness.begin_write(key);
@@ -126,8 +131,8 @@ TYPED_TEST(pugh, witness_finds_nothing) {
                 const std::size_t key = (x >> 8) % range;
                 const auto ticket = witness.begin_read(key);
                 std::string copy;
-                const bool found = table.get("key" + std::to_string(key),
-                                             [&](std::string_view v) { copy = v; });
+                const bool found =
+                    table.get("key" + std::to_string(key), [&](std::string_view v) { copy = v; });
                 witness.end_read(ticket, found, copy);
             }
             stop = true;
@@ -152,10 +157,9 @@ TYPED_TEST(pugh, witness_finds_nothing) {
     EXPECT_EQ(table.size(), present);
     EXPECT_EQ(witness.stale(), 0u);
     EXPECT_EQ(witness.corrupt(), 0u);
-    std::printf("%llu reads witnessed, %llu moves\n",
-                static_cast<unsigned long long>(witness.reads()),
-                static_cast<unsigned long long>(
-                    obase::testing::moves_of(this->runtime.statistics())));
+    std::printf(
+        "%llu reads witnessed, %llu moves\n", static_cast<unsigned long long>(witness.reads()),
+        static_cast<unsigned long long>(obase::testing::moves_of(this->runtime.statistics())));
 }
 
 } // namespace

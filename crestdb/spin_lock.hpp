@@ -2,11 +2,13 @@
 //
 // spin_lock: one byte, for nodes that are locked for a few instructions.
 //
-// When not to use it: around anything that may block or take long; waiters yield after a short spin, but
-// nobody queues.
+// When not to use it: around anything that may block or take long; waiters yield after a short
+// spin, but nobody queues.
 #pragma once
 
-#include <atomic>
+#include <obase/word/atomic.hpp>
+
+#include <cstdint>
 #include <thread>
 
 namespace crestdb {
@@ -14,8 +16,8 @@ namespace crestdb {
 class spin_lock {
   public:
     void lock() noexcept {
-        for (unsigned spins = 0; held_.test_and_set(std::memory_order_acquire); ++spins) {
-            while (held_.test(std::memory_order_relaxed)) {
+        for (unsigned spins = 0; held_.exchange_acq_rel(1) != 0;) { // pairs with unlock()
+            while (held_.load_relaxed() != 0) {
                 if (++spins < spins_before_yield)
                     __builtin_ia32_pause();
                 else
@@ -23,11 +25,11 @@ class spin_lock {
             }
         }
     }
-    void unlock() noexcept { held_.clear(std::memory_order_release); }
+    void unlock() noexcept { held_.store_release(0); }
 
   private:
     static constexpr unsigned spins_before_yield = 64;
-    std::atomic_flag held_;
+    obase::word::native_atomic<std::uint8_t> held_;
 };
 
 } // namespace crestdb

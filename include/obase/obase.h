@@ -25,6 +25,7 @@
 #define OBASE_OBASE_H
 
 #include <obase/export.hpp>
+#include <obase/version.h>
 
 #include <stddef.h>
 #include <stdint.h>

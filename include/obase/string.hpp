@@ -2,8 +2,8 @@
 //
 // obase::string: a string that may be moved byte by byte, for members of managed objects.
 //
-// What it is: up to 22 characters inside the object, longer ones in memory from malloc, and no pointer
-// to itself (libstdc++'s std::string has one, so it cannot be relocated, R15).
+// What it is: up to 22 characters inside the object, longer ones in memory from malloc, and no
+// pointer to itself (libstdc++'s std::string has one, so it cannot be relocated, R15).
 //
 //     struct user { obase::string name; };    // trivially relocatable once the user says so
 //     template <> struct obase::is_relocatable<user> : std::true_type {};
@@ -155,8 +155,8 @@ class string {
     friend std::ostream& operator<<(std::ostream& out, const string& s) { return out << s.view(); }
 
   private:
-    // 24 bytes. Inline: 22 characters, a terminator, and the size in the last byte. Far: pointer, size,
-    // capacity with its top bit set, which is the top bit of that same last byte.
+    // 24 bytes. Inline: 22 characters, a terminator, and the size in the last byte. Far: pointer,
+    // size, capacity with its top bit set, which is the top bit of that same last byte.
     struct far_text {
         char* text;
         std::size_t size;

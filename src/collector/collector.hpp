@@ -8,8 +8,10 @@
 //
 // A window, in order:
 //   1. choose sparse runs for evacuation;
-//   2. scan every slot outside of COLD, and of COLD only the runs whose objects were touched or that
-//      were filled recently (R16); candidates go to the mover, which settles and moves them in batches;
+//   2. scan every slot outside of COLD, and of COLD only the runs whose objects were touched or
+//   that
+//      were filled recently (R16); candidates go to the mover, which settles and moves them in
+//      batches;
 //   3. try the vetoed again, in small batches;
 //   4. settle once more for empty SODA leaves, return free memory;
 //   5. policy, statistics, hints.
@@ -68,8 +70,8 @@ class collector {
     collector(registry& threads, slots& directory, heap::space& space, Mover& mover,
               const policy::placement& placement, telemetry::recorder& recorder,
               backend::hints* hints)
-        : threads_(threads), slots_(directory), space_(space), mover_(mover),
-          placement_(placement), recorder_(recorder), hints_(hints) {}
+        : threads_(threads), slots_(directory), space_(space), mover_(mover), placement_(placement),
+          recorder_(recorder), hints_(hints) {}
 
     // One window up to the point where the policy has its facts. False if it was stopped half-way.
     bool scan_and_move(const window_plan& plan, const record* self, control& control);
@@ -80,6 +82,7 @@ class collector {
   private:
     static constexpr std::size_t batch_candidates = std::size_t{1} << 17;
     static constexpr std::uintptr_t step_bytes = std::uintptr_t{1} << 20; // of slots, per step
+    static constexpr std::size_t large_per_step = 4096;
     static constexpr std::size_t retry_batch = 512;
     static constexpr unsigned retry_rounds = 3;
     static constexpr std::size_t retry_limit = std::size_t{1} << 15; // beyond: the next window
@@ -105,9 +108,7 @@ class collector {
         return {begin, begin + space_.range_bytes()};
     }
 
-    static double seconds_now() noexcept {
-        return static_cast<double>(os::monotonic_ns()) * 1e-9;
-    }
+    static double seconds_now() noexcept { return static_cast<double>(os::monotonic_ns()) * 1e-9; }
 
     bool scan_leaf(typename slots::leaf& leaf, std::uintptr_t begin, std::uintptr_t end,
                    control& control);
@@ -117,6 +118,7 @@ class collector {
     void visit_slot(slot_atomic& slot);
     void consider(slot_atomic& slot, const mobility::observation& seen);
     void consider_large(const void* object, policy::observation facts);
+    void report_large();
     bool flush(control& control, bool keep_vetoed);
     bool settle(control& control);
     void move_batch(control& control, bool keep_vetoed);
@@ -139,6 +141,12 @@ class collector {
     bool scanning_cold_ = false;
     bool pending_found_ = false; // the slots just visited have an object that is not in COLD yet
     std::vector<slot_atomic*> vetoed_;
+    struct large_object {
+        const void* address;
+        std::size_t bytes;
+        bool cold;
+    };
+    std::vector<large_object> large_seen_; // in this step; its capacity is all a visit may use
     // Runs of COLD that may hold slots of objects that are not in COLD yet: they are visited even
     // though their parents are untouched, until a visit finds nothing left to bring after them.
     std::set<std::uintptr_t> unsettled_;
@@ -158,6 +166,9 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
     scanned_ = touched_ = armed_ = foreign_ = would_move_ = would_move_bytes_ = 0;
     mover_.forget(); // R6
     vetoed_.clear();
+    // A visit allocates nothing: room for what one step can add to a list that is not full.
+    if (!mover_.reserve(batch_candidates + step_bytes / sizeof(slot_atomic))) plan_.move = false;
+    large_seen_.reserve(large_per_step);
     slots_.refresh();
     space_.clear_touched();
     if (plan.move && plan.evacuate)
@@ -219,6 +230,7 @@ bool collector<Mover>::scan_leaf(typename slots::leaf& leaf, std::uintptr_t begi
         const std::uintptr_t stop = std::min(at + step_bytes, end);
         slots_.scan(leaf, at, stop,
                     [this](std::uintptr_t base, std::uint64_t bits) { visit_slots(base, bits); });
+        report_large();
         if (mover_.candidates().size() >= batch_candidates) flush(control, true);
         control.checkpoint();
         control.throttle();
@@ -259,13 +271,12 @@ bool collector<Mover>::scan_cold(control& control) {
 }
 
 template <class Mover>
-bool collector<Mover>::scan_cold_range(std::uintptr_t begin, std::uintptr_t end,
-                                       control& control) {
+bool collector<Mover>::scan_cold_range(std::uintptr_t begin, std::uintptr_t end, control& control) {
     auto* leaf = slots_.leaf_of(pointer_to(begin));
     return leaf == nullptr || scan_leaf(*leaf, begin, end, control);
 }
 
-// With the hazard held: no waiting, no user code.
+// With the hazard held: no waiting, no user code, no allocation.
 template <class Mover>
 void collector<Mover>::visit_slots(std::uintptr_t base, std::uint64_t bits) {
     for (; bits != 0; bits &= bits - 1) {
@@ -323,13 +334,22 @@ void collector<Mover>::consider(slot_atomic& slot, const mobility::observation& 
 // in HOT.
 template <class Mover>
 void collector<Mover>::consider_large(const void* object, policy::observation facts) {
-    if (hints_ == nullptr) return;
+    if (large_seen_.size() == large_seen_.capacity()) return; // the next window will see it
     const auto info = space_.info(object);
     if (info.size == 0) return;
     facts.cls = heap::hot_class;
     facts.never_cold = info.attr.never_cold;
     const policy::decision wish = placement_.decide(facts);
-    hints_->note_large(object, info.size, wish.move && wish.target == heap::cold_class);
+    large_seen_.push_back({object, info.size, wish.move && wish.target == heap::cold_class});
+}
+
+// Outside of any visit: the hints keep a table of their own, which allocates.
+template <class Mover>
+void collector<Mover>::report_large() {
+    if (hints_ != nullptr)
+        for (const large_object& seen : large_seen_)
+            hints_->note_large(seen.address, seen.bytes, seen.cold);
+    large_seen_.clear();
 }
 
 template <class Mover>
@@ -386,8 +406,7 @@ void collector<Mover>::move_batch(control& control, bool keep_vetoed) {
         mobility::moved_object moved;
         const auto result = mover_.move(list[i], window_, moved);
         count(list[i], result, moved);
-        if (result == mobility::move_result::vetoed && keep_vetoed &&
-            vetoed_.size() < retry_limit)
+        if (result == mobility::move_result::vetoed && keep_vetoed && vetoed_.size() < retry_limit)
             vetoed_.push_back(list[i].slot);
     }
 }
@@ -408,9 +427,15 @@ void collector<Mover>::count(const candidate& c, mobility::move_result result,
         break;
     }
     case mobility::move_result::vetoed:
-    case mobility::move_result::not_alive: live.vetoed_moves.add(1); break;
-    case mobility::move_result::pinned: live.pinned_skips.add(1); break;
-    case mobility::move_result::no_room: live.no_room_skips.add(1); break;
+    case mobility::move_result::not_alive:
+        live.vetoed_moves.add(1);
+        break;
+    case mobility::move_result::pinned:
+        live.pinned_skips.add(1);
+        break;
+    case mobility::move_result::no_room:
+        live.no_room_skips.add(1);
+        break;
     }
 }
 

@@ -3,11 +3,12 @@
 // arming_mover: moves objects under running threads by the arming protocol (docs/protocol.md).
 //
 // One window of one region, in this order and no other:
-//   visit()   every slot, inside a SODA visit: plain -> armed; those worth moving become candidates.
-//   settle()  epoch advance, membarrier, wait until no scope can hold an address from before (R1),
+//   visit()   every slot, inside a SODA visit: plain -> armed; those worth moving become
+//   candidates. settle()  epoch advance, membarrier, wait until no scope can hold an address from
+//   before (R1),
 //             then the pins (R9).
-//   move()    each candidate: size once, copy, nested slots, visit, publish, source freed (R7, R8, R11).
-//   forget()  the candidates die: at the next scan, and after a wait that was given up (R6).
+//   move()    each candidate: size once, copy, nested slots, visit, publish, source freed (R7, R8,
+//   R11). forget()  the candidates die: at the next scan, and after a wait that was given up (R6).
 //
 // Why a successful publish leaves nobody with the old address: the word was armed when settle()
 // began and is the same armed word now. Only the collector writes armed words (R3), so nobody
@@ -45,8 +46,10 @@ class arming_mover {
         std::uint32_t target;
     };
 
-    arming_mover(scope_registry<P>& registry, soda::directory<P>& slots, Heap& heap) noexcept
-        : registry_(registry), slots_(slots), heap_(heap) {}
+    arming_mover(scope_registry<P>& registry, soda::directory<P>& slots, Heap& heap)
+        : registry_(registry), slots_(slots), heap_(heap) {
+        candidates_.reserve(least_capacity);
+    }
 
     // Inside a visit of the slot's bitmap word.
     observation visit(slot_atomic& slot, std::uint64_t window) noexcept {
@@ -74,14 +77,22 @@ class arming_mover {
         return seen;
     }
 
-    // Inside the same visit. False when there is no memory for the list: the object stays.
-    bool add_candidate(slot_atomic& slot, const observation& seen, unsigned target) noexcept {
+    // Room for `count` candidates, so that visits need not allocate. Outside of any visit. False:
+    // no memory.
+    bool reserve(std::size_t count) noexcept {
         try {
-            candidates_.push_back({&slot, seen.word, target});
+            candidates_.reserve(count);
             return true;
         } catch (const std::bad_alloc&) {
             return false;
         }
+    }
+
+    // Inside the same visit. False when the list is full: the object stays for now.
+    bool add_candidate(slot_atomic& slot, const observation& seen, unsigned target) noexcept {
+        if (candidates_.size() == candidates_.capacity()) return false;
+        candidates_.push_back({&slot, seen.word, target});
+        return true;
     }
 
     std::vector<candidate>& candidates() noexcept { return candidates_; }
@@ -90,11 +101,10 @@ class arming_mover {
     // wait is given up, or membarrier fails, the candidates are gone and nothing may move (R1, R6).
     template <class GiveUp>
     wait_result settle(const thread_record<P>* self, GiveUp&& give_up) noexcept {
-        // R1: every arm precedes this advance; the advance precedes the membarrier; the reads of the
-        // scopes come last.
+        // R1: every arm precedes this advance; the advance precedes the membarrier; the reads of
+        // the scopes come last.
         const epoch_number epoch = registry_.advance();
-        if (epoch == 0 ||
-            registry_.wait_for(epoch, self, give_up) == wait_result::given_up) {
+        if (epoch == 0 || registry_.wait_for(epoch, self, give_up) == wait_result::given_up) {
             forget();
             return wait_result::given_up;
         }
@@ -107,8 +117,8 @@ class arming_mover {
         return wait_result::done;
     }
 
-    // After settle(). One candidate, whole, before the next: so the copy and the publish of a parent
-    // never have a visit to its own slots between them (R11). `window` stamps the new word.
+    // After settle(). One candidate, whole, before the next: so the copy and the publish of a
+    // parent never have a visit to its own slots between them (R11). `window` stamps the new word.
     move_result move(const candidate& c, std::uint64_t window, moved_object& result) noexcept {
         const std::uint64_t source = layout::address(c.word);
         if (is_pinned(pinned_, source)) return move_result::pinned;
@@ -119,10 +129,11 @@ class arming_mover {
         if (to == nullptr) return move_result::no_room;
 
         racy_copy(to, from, info.size); // R7: after the wait
-        // R11: nested slots are registered at the destination before the publish makes them reachable.
+        // R11: nested slots are registered at the destination before the publish makes them
+        // reachable.
         const std::ptrdiff_t nested = slots_.copy_slots(from, to, info.size);
-        const std::uint64_t target =
-            layout::make_armed(reinterpret_cast<std::uint64_t>(to), stamp_after_move(c.word, window));
+        const std::uint64_t target = layout::make_armed(reinterpret_cast<std::uint64_t>(to),
+                                                        stamp_after_move(c.word, window));
         bool published = false;
         if (nested >= 0 && slots_.begin_visit(c.slot)) { // R8: hazard, then SODA once more
             published = word::publish(*c.slot, c.word, target);
@@ -147,6 +158,8 @@ class arming_mover {
     void finish() noexcept { forget(); }
 
   private:
+    static constexpr std::size_t least_capacity = 64;
+
     bool rearm(slot_atomic& slot, observation& seen, std::uint64_t stamp) noexcept {
         if (!word::arm(slot, seen.word, stamp)) {
             seen.touched = true; // somebody was faster

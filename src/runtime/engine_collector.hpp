@@ -64,7 +64,14 @@ void engine<Binding>::run_window(bool forced) noexcept {
     plan.move = window_settings_.mode >= run_mode::move && !degraded();
     plan.live_fraction = window_settings_.compaction_live_fraction;
     plan.evacuate = plan.live_fraction > 0;
-    const bool complete = collector_->scan_and_move(plan, self_, *this);
+    bool complete = false;
+    try {
+        complete = collector_->scan_and_move(plan, self_, *this);
+    } catch (const std::bad_alloc&) {
+        // Thrown between visits only, where nothing is half-done; the window ends here.
+        say("the collector had no memory for its lists: a window was cut short");
+        mover_->finish();
+    }
     if (!complete || collector_->abandoned()) given_up_ = true;
     finish_window(*collector_);
 }
@@ -108,13 +115,14 @@ void engine<Binding>::finish_window(const object_collector&) noexcept {
 
     const std::uint64_t dense_pages = (touched_bytes + 4095) / 4096;
     live.window_seconds.set(facts.length_seconds);
-    live.promotion_rate.set(policy::promotion_rate(facts, window_settings_.scaled_minute_seconds()));
+    live.promotion_rate.set(
+        policy::promotion_rate(facts, window_settings_.scaled_minute_seconds()));
     live.cold_threshold.set(next.cold_threshold);
     live.pageout_allowed.set(next.pageout_allowed);
     live.working_set_pages.set(facts.touched_pages);
     live.cold_pages_touched.set(facts.cold_pages);
-    live.would_save_pages.set(
-        facts.touched_pages > dense_pages ? facts.touched_pages - dense_pages : 0);
+    live.would_save_pages.set(facts.touched_pages > dense_pages ? facts.touched_pages - dense_pages
+                                                                : 0);
     live.pending_objects.set(reclaimer_.pending());
     live.failed_allocations.set(heaps.failures());
     live.heap_metadata_bytes.set(heaps.metadata_bytes());
@@ -160,8 +168,8 @@ void engine<Binding>::report_stuck_scopes() noexcept {
     });
 }
 
-// Keeps the thread under its share: sleeps until the CPU time used since the window began is at most
-// that share of the time passed. A forced window is not slowed down.
+// Keeps the thread under its share: sleeps until the CPU time used since the window began is at
+// most that share of the time passed. A forced window is not slowed down.
 template <class Binding>
 void engine<Binding>::throttle() noexcept {
     if (forced_) return;
@@ -179,7 +187,9 @@ void engine<Binding>::throttle() noexcept {
 }
 
 template <class Binding>
-void engine<Binding>::wait_begins() noexcept { wait_began_ = now_seconds(); }
+void engine<Binding>::wait_begins() noexcept {
+    wait_began_ = now_seconds();
+}
 
 template <class Binding>
 bool engine<Binding>::give_up(std::uint32_t, std::uint64_t) noexcept {

@@ -12,8 +12,9 @@
 //
 // The visit handshake (R8, R10), both halves:
 //   collector, begin_visit()   publishes the bitmap word it is about to visit in `hazard_`
-//                              (exchange, seq_cst), then reads the bits again (seq_cst), then touches
-//                              only slots whose bit it saw; end_visit() releases the hazard.
+//                              (exchange, seq_cst), then reads the bits again (seq_cst), then
+//                              touches only slots whose bit it saw; end_visit() releases the
+//                              hazard.
 //   destroyer, clear()         clears the bit (seq_cst RMW), then reads `hazard_` (seq_cst); if it
 //                              names this bitmap word, waits until that one visit is over, and only
 //                              then reads the slot's word and frees the memory around it.
@@ -22,9 +23,11 @@
 // one visit, not for a series of them. The collector never waits for anything inside a visit.
 //
 // Retiring an empty leaf, three steps with a wait for all scopes between them:
-//   begin_retire()   marks the root entry. A set() that finds the mark removes it; one that loaded the
+//   begin_retire()   marks the root entry. A set() that finds the mark removes it; one that loaded
+//   the
 //                    entry before the mark is inside a scope that the first wait outlasts.
-//   finish_retire()  unlinks the leaf if it is still empty and the entry still marked. A clear_range()
+//   finish_retire()  unlinks the leaf if it is still empty and the entry still marked. A
+//   clear_range()
 //                    or test() that loaded the entry before that is inside a scope that the second
 //                    wait outlasts.
 //   the next finish_retire() unmaps what the previous one unlinked.
@@ -52,8 +55,8 @@ class directory {
     using word = std::uint64_t;
 
     static constexpr unsigned address_bits = 47;
-    static constexpr unsigned leaf_shift = 24;                   // one leaf covers 16 MiB
-    static constexpr unsigned word_shift = 9;                    // one bitmap word covers 512 bytes
+    static constexpr unsigned leaf_shift = 24; // one leaf covers 16 MiB
+    static constexpr unsigned word_shift = 9;  // one bitmap word covers 512 bytes
     static constexpr std::size_t words_per_leaf = std::size_t{1} << (leaf_shift - word_shift);
     static constexpr std::size_t words_per_page = 4096 / sizeof(word);
     static constexpr std::size_t root_entries = std::size_t{1} << (address_bits - leaf_shift);
@@ -81,14 +84,16 @@ class directory {
         os::release(root_, root_bytes);
     }
 
-    // Maps the root (64 MiB of address space, pages on demand). False when there is no room: then no
-    // slot is ever registered and nothing moves.
+    // Maps the root (64 MiB of address space, pages on demand). False when there is no room: then
+    // no slot is ever registered and nothing moves.
     bool open() noexcept {
         void* memory = map_zeroed(root_bytes);
         if (memory == nullptr) return false;
         root_ = static_cast<atomic<std::uintptr_t>*>(memory);
         return true;
     }
+
+    bool is_open() const noexcept { return root_ != nullptr; }
 
     // Registers the slot. Its word must have been written before. In a scope. False when no memory
     // could be had: the slot then works as ever and its object stays where it is.
@@ -112,8 +117,9 @@ class directory {
         wait_for_visit_of(address_of(slot));
     }
 
-    // Unregisters every slot in [begin, end): for arenas, unmapped containers, bulk frees. In a scope.
-    // Cost: one test per 16 MiB, one per 256 KiB in use, one RMW per bitmap word with a slot.
+    // Unregisters every slot in [begin, end): for arenas, unmapped containers, bulk frees. In a
+    // scope. Cost: one test per 16 MiB, one per 256 KiB in use, one RMW per bitmap word with a
+    // slot.
     void clear_range(const void* begin, const void* end) noexcept {
         for_each_nonempty(address_of(begin), address_of(end),
                           [this](atomic<word>& bits, std::uintptr_t base, word mask) {
@@ -128,8 +134,8 @@ class directory {
                                 bit_of(address_of(slot))) != 0;
     }
 
-    // Collector: takes in leaves made since the last call; leaves() is then sorted by address. Those
-    // for which there is no room in the list stay where they are until the next call.
+    // Collector: takes in leaves made since the last call; leaves() is then sorted by address.
+    // Those for which there is no room in the list stay where they are until the next call.
     void refresh() noexcept {
         leaf* fresh = fresh_.exchange_acq_rel(nullptr);
         if (fresh == nullptr) return;
@@ -196,15 +202,15 @@ class directory {
         bool failed = false;
         const std::uintptr_t source = address_of(from);
         const std::uintptr_t target = address_of(to);
-        for_each_nonempty(source, source + size,
-                          [&](atomic<word>& bits, std::uintptr_t base, word mask) {
-                              for (word left = bits.load_seq_cst() & mask; left != 0; left &= left - 1) {
-                                  const std::uintptr_t slot = base + 8u * bit_number(left);
-                                  if (failed) return;
-                                  if (!set(pointer_to(target + (slot - source)))) failed = true;
-                                  ++count;
-                              }
-                          });
+        for_each_nonempty(
+            source, source + size, [&](atomic<word>& bits, std::uintptr_t base, word mask) {
+                for (word left = bits.load_seq_cst() & mask; left != 0; left &= left - 1) {
+                    const std::uintptr_t slot = base + 8u * bit_number(left);
+                    if (failed) return;
+                    if (!set(pointer_to(target + (slot - source)))) failed = true;
+                    ++count;
+                }
+            });
         if (!failed) return count;
         clear_unvisited(to, size);
         return -1;
@@ -235,9 +241,9 @@ class directory {
         root_[l.base >> leaf_shift].cas_seq_cst(entry, entry | retiring_mark);
     }
 
-    // Collector: after the wait that followed begin_retire(); unlinks the leaves that stayed empty and
-    // unmaps those that the call before unlinked. Returns how many it unlinked: none where there is no
-    // memory to note them.
+    // Collector: after the wait that followed begin_retire(); unlinks the leaves that stayed empty
+    // and unmaps those that the call before unlinked. Returns how many it unlinked: none where
+    // there is no memory to note them.
     std::size_t finish_retire() noexcept {
         for (leaf* l : unlinked_) release(l);
         unlinked_.clear();
