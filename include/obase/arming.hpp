@@ -2,17 +2,18 @@
 //
 // obase::arming: the default protocol of guides, as a policy class.
 //
-// What it is: the set of operations that guide, owner, scope, pin and retire are written with. There
-// are three of the same shape: `plain` (ordinary pointers, nothing moves), `arming` (this one) and
-// `atc` (the papers' protocol). A data structure that takes the protocol as a template parameter is
-// therefore one source for all three.
+// What it is: the set of operations that guide, owner, scope, pin and retire are written with.
+// There are three of the same shape: `plain` (ordinary pointers, nothing moves), `arming` (this
+// one) and `atc` (the papers' protocol). A data structure that takes the protocol as a template
+// parameter is therefore one source for all three.
 //
 //     template <class Protocol> struct node { obase::guide<obase::bytes, Protocol> key; };
 //
 // When not to use it: directly, unless you write a container whose slots are not guides. All
 // functions but dereference() and the scope are calls into the library.
 //
-// The argument why any of this is safe is docs/protocol.md; the transitions are obase/word/arming.hpp.
+// The argument why any of this is safe is docs/protocol.md; the transitions are
+// obase/word/arming.hpp.
 #pragma once
 
 #include <obase/allocation.hpp>
@@ -60,8 +61,8 @@ struct OBASE_EXPORT arming {
         mobility::epoch_number outer_;
     };
 
-    // The address of the slot's object, null if there is none; an access. In a scope; the address is
-    // good until the outermost scope ends (O1). Cost: one load and one predictable test when the
+    // The address of the slot's object, null if there is none; an access. In a scope; the address
+    // is good until the outermost scope ends (O1). Cost: one load and one predictable test when the
     // object was touched in this window, else a compare-exchange.
     static void* dereference(slot& s) noexcept {
         const word::bits seen = s.load_acquire(); // pairs with word::publish() and word::replace()
@@ -92,16 +93,16 @@ struct OBASE_EXPORT arming {
     // Their objects are not freed.
     static void forget_range(void* begin, void* end) noexcept;
 
-    // Replaces the slot's word in one exchange and returns the old object as an owner's word, which the
-    // caller stores in another slot or destroys (R12). Leaving a slot is no access: what was armed
-    // comes back as born.
+    // Replaces the slot's word in one exchange and returns the old object as an owner's word, which
+    // the caller stores in another slot or destroys (R12). Leaving a slot is no access: what was
+    // armed comes back as born.
     static word::bits exchange(slot& s, word::bits word) noexcept;
     // If the slot's address is `expected`, replaces the word. Otherwise `expected` becomes the
     // current address, which has then been accessed. In a scope.
     static bool compare_exchange(slot& s, void*& expected, word::bits word) noexcept;
 
-    // Memory for an object in NEW, or LARGE above 16 KiB; from malloc when the heaps have no room (such
-    // an object never moves); null when there is none at all. Any thread.
+    // Memory for an object in NEW, or LARGE above 16 KiB; from malloc when the heaps have no room
+    // (such an object never moves); null when there is none at all. Any thread.
     static void* allocate(std::size_t bytes, const allocation& how) noexcept;
     static void deallocate(void* object) noexcept;
     static std::size_t usable_size(const void* object) noexcept;

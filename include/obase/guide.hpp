@@ -2,9 +2,9 @@
 //
 // obase::guide<T>: a pointer whose object the runtime may move while the program runs.
 //
-// What it is: one 64-bit word, the unique owner of a managed object, used like std::unique_ptr in the
-// nodes of a data structure. Dereferencing it tells the runtime that the object is in use; objects in
-// use gather on common pages, the others on pages that the system can take away.
+// What it is: one 64-bit word, the unique owner of a managed object, used like std::unique_ptr in
+// the nodes of a data structure. Dereferencing it tells the runtime that the object is in use;
+// objects in use gather on common pages, the others on pages that the system can take away.
 //
 //     struct entry { std::uint64_t hash; obase::guide<obase::bytes> value; };
 //
@@ -14,17 +14,17 @@
 //         write(fd, e.value->data(), e.value->size());
 //     }
 //
-// When not to use it: the object's address is kept elsewhere (R15); several pointers share the object;
-// the object is an array indexed across its whole extent all the time.
+// When not to use it: the object's address is kept elsewhere (R15); several pointers share the
+// object; the object is an array indexed across its whole extent all the time.
 //
 // Rules: dereference inside a scope; an address from a guide is good until the outermost scope ends
 // (O1). A null test, a comparison with nullptr and peek() are no accesses. A guide is born armed:
-// storing a new object is no access either. A guide registers its own address, so it must end by its
-// destructor; memory with guides in it that is dropped in bulk needs forget_guides() first.
+// storing a new object is no access either. A guide registers its own address, so it must end by
+// its destructor; memory with guides in it that is dropped in bulk needs forget_guides() first.
 //
-// Threads: get(), exchange(), compare_exchange() and load by any thread at any time, as std::atomic.
-// Assignment, move, swap, reset and destruction need what std::unique_ptr needs, and free the object
-// at once: where other threads may be reading it, use retire().
+// Threads: get(), exchange(), compare_exchange() and load by any thread at any time, as
+// std::atomic. Assignment, move, swap, reset and destruction need what std::unique_ptr needs, and
+// free the object at once: where other threads may be reading it, use retire().
 //
 // Costs: docs/benchmarks.md. get() is a load and a test; the first access in a window adds a
 // compare-exchange; construction and destruction cost an atomic read-modify-write each.
@@ -53,8 +53,7 @@ class guide {
     guide(owner_type&& from) noexcept { Protocol::construct(word_, from.release_word()); }
     guide(guide&& from) noexcept { Protocol::construct(word_, from.release().release_word()); }
     ~guide() {
-        if (void* object = Protocol::destroy(word_); object != nullptr)
-            owner_type::destroy(object);
+        if (void* object = Protocol::destroy(word_); object != nullptr) owner_type::destroy(object);
     }
 
     guide& operator=(guide&& from) noexcept {
@@ -98,14 +97,15 @@ class guide {
     }
     friend void swap(guide& a, guide& b) noexcept { a.swap(b); }
 
-    // Lock-free: puts `desired` in and returns what was there. Readers may still use the old object;
-    // pass it to retire().
+    // Lock-free: puts `desired` in and returns what was there. Readers may still use the old
+    // object; pass it to retire().
     owner_type exchange(owner_type desired) noexcept {
         return owner_type::restore(Protocol::exchange(word_, desired.release_word()));
     }
-    // Lock-free: if the guide refers to `expected` (an address from get() in this scope, or null), puts
-    // `desired` in and returns true; `desired` then owns the former object. Otherwise leaves `desired`
-    // alone, and `expected` becomes the current address, an access. Tag bits take no part. In a scope.
+    // Lock-free: if the guide refers to `expected` (an address from get() in this scope, or null),
+    // puts `desired` in and returns true; `desired` then owns the former object. Otherwise leaves
+    // `desired` alone, and `expected` becomes the current address, an access. Tag bits take no
+    // part. In a scope.
     bool compare_exchange(T*& expected, owner_type& desired) noexcept {
         check_scope();
         void* seen = expected;
@@ -139,8 +139,8 @@ static_assert(sizeof(guide<int>) == 8);
 template <class T, class Protocol>
 struct is_relocatable<guide<T, Protocol>> : std::true_type {};
 
-// Unregisters every guide in [begin, begin + bytes) without destroying or freeing anything: for arenas
-// and mappings that are dropped as a whole. Afterwards the memory may be reused or unmapped.
+// Unregisters every guide in [begin, begin + bytes) without destroying or freeing anything: for
+// arenas and mappings that are dropped as a whole. Afterwards the memory may be reused or unmapped.
 template <class Protocol = arming>
 void forget_guides(void* begin, std::size_t bytes) noexcept {
     Protocol::forget_range(begin, static_cast<char*>(begin) + bytes);

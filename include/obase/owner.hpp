@@ -2,15 +2,16 @@
 //
 // obase::owner<T>: sole ownership of a managed object that is not in a data structure at present.
 //
-// What it is: what make_guide() returns and guide::release() gives back: like std::unique_ptr, but the
-// collector does not know it, so it may live on the stack, in registers and in return values (R12).
-// While an owner holds the object, the object does not move and get() needs no scope.
+// What it is: what make_guide() returns and guide::release() gives back: like std::unique_ptr, but
+// the collector does not know it, so it may live on the stack, in registers and in return values
+// (R12). While an owner holds the object, the object does not move and get() needs no scope.
 //
 //     obase::owner<account> a = obase::make_guide<account>(42);
 //     a->balance = 7;                    // not an access: the object is still under construction
 //     table[i] = std::move(a);           // a guide takes it over
 //
-// When not to use it: as a long-lived holder. What an owner holds is never moved and never becomes cold.
+// When not to use it: as a long-lived holder. What an owner holds is never moved and never becomes
+// cold.
 //
 // Threads: as std::unique_ptr.
 #pragma once
@@ -94,8 +95,8 @@ class owner {
     word::bits word_ = 0; // plain or born address
 };
 
-// Makes a T that can be moved, in a place and with room as `how` says. Throws std::bad_alloc, and what
-// T's constructor throws; then nothing is left behind. Cost: an allocation in NEW.
+// Makes a T that can be moved, in a place and with room as `how` says. Throws std::bad_alloc, and
+// what T's constructor throws; then nothing is left behind. Cost: an allocation in NEW.
 template <class T, class Protocol = arming, class... Arguments>
 owner<T, Protocol> make_guide_with(allocation how, Arguments&&... arguments) {
     static_assert(!Protocol::moves_objects || is_relocatable_v<T>,
@@ -106,12 +107,12 @@ owner<T, Protocol> make_guide_with(allocation how, Arguments&&... arguments) {
     void* memory = Protocol::allocate(sizeof(T) + how.extra_bytes, how);
     if (memory == nullptr) throw std::bad_alloc();
     if constexpr (std::is_nothrow_constructible_v<T, Arguments...>) {
-        return owner<T, Protocol>::adopt_newborn(
-            ::new (memory) T(std::forward<Arguments>(arguments)...));
+        return owner<T, Protocol>::adopt_newborn(::new (memory)
+                                                     T(std::forward<Arguments>(arguments)...));
     } else {
         try {
-            return owner<T, Protocol>::adopt_newborn(
-                ::new (memory) T(std::forward<Arguments>(arguments)...));
+            return owner<T, Protocol>::adopt_newborn(::new (memory)
+                                                         T(std::forward<Arguments>(arguments)...));
         } catch (...) {
             Protocol::deallocate(memory);
             throw;

@@ -9,14 +9,15 @@
 //     }
 //     submit_read(fd, p->bytes);          // the kernel may write here until p goes
 //
-// A pin may be moved to another thread and ends where it ends. It also keeps a *retired* object from
-// being destroyed. It does not keep guide::reset() or a guide's destructor from freeing the object:
-// as with std::unique_ptr, that is the owner's business.
+// A pin may be moved to another thread and ends where it ends. It also keeps a *retired* object
+// from being destroyed. It does not keep guide::reset() or a guide's destructor from freeing the
+// object: as with std::unique_ptr, that is the owner's business.
 //
-// When not to use it: inside one operation, where a scope is enough and cheaper; for many objects at
-// once: the mover looks through all pins of all threads in every round.
+// When not to use it: inside one operation, where a scope is enough and cheaper; for many objects
+// at once: the mover looks through all pins of all threads in every round.
 //
-// Cost: a search for a free entry of the thread (31 in the first chunk), a store; releasing, a store.
+// Cost: a search for a free entry of the thread (31 in the first chunk), a store; releasing, a
+// store.
 #pragma once
 
 #include <obase/arming.hpp>

@@ -2,10 +2,10 @@
 //
 // obase::plain: the protocol of ordinary pointers, the baseline of every comparison.
 //
-// What it is: the same operations as `arming` with nothing behind them: a slot is an atomic pointer,
-// memory comes from malloc, nothing is tracked and nothing moves. Its scope is the one of `arming`,
-// because deferred frees need an epoch under any protocol; a structure that retires nothing can
-// use `no_scope`.
+// What it is: the same operations as `arming` with nothing behind them: a slot is an atomic
+// pointer, memory comes from malloc, nothing is tracked and nothing moves. Its scope is the one of
+// `arming`, because deferred frees need an epoch under any protocol; a structure that retires
+// nothing can use `no_scope`.
 //
 // When not to use it: to get a faster guide. It is for measuring what the others cost, and for
 // running one source without obase's heaps.
@@ -57,7 +57,8 @@ struct plain {
 
     static void* allocate(std::size_t bytes, const allocation& how) noexcept {
         if (how.alignment <= alignof(std::max_align_t)) return std::malloc(bytes);
-        return std::aligned_alloc(how.alignment, (bytes + how.alignment - 1) & ~(how.alignment - 1));
+        return std::aligned_alloc(how.alignment,
+                                  (bytes + how.alignment - 1) & ~(how.alignment - 1));
     }
     static void deallocate(void* object) noexcept { std::free(object); }
     static std::size_t usable_size(const void* object) noexcept {

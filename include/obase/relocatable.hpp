@@ -2,8 +2,8 @@
 //
 // obase::is_relocatable<T>: may a T be moved by copying its bytes and forgetting the source (R15)?
 //
-// What it is: the trait that make_guide checks at compile time. True for trivially copyable types and
-// for those listed below; false for everything else, until its author says otherwise:
+// What it is: the trait that make_guide checks at compile time. True for trivially copyable types
+// and for those listed below; false for everything else, until its author says otherwise:
 //
 //     struct node { obase::guide<obase::bytes> key; std::atomic<int> hits; };
 //     template <> struct obase::is_relocatable<node> : std::true_type {};

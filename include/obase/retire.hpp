@@ -2,19 +2,21 @@
 //
 // obase::retire: destroys an object when nobody can be using it any more.
 //
-// What it is: epoch-based deferred reclamation on the epochs of the scopes. An object taken out of a
-// structure that others read without locks is retired instead of reset; it is destroyed after every
-// scope that is open now has ended, and while no pin holds it.
+// What it is: epoch-based deferred reclamation on the epochs of the scopes. An object taken out of
+// a structure that others read without locks is retired instead of reset; it is destroyed after
+// every scope that is open now has ended, and while no pin holds it.
 //
 //     obase::retire(e.value.exchange(obase::make_bytes("new")));   // readers of the old one finish
 //
 // When not to use it: the structure's locks already keep readers out; reset() is then simpler.
 //
 // Threads: any. The destructor runs later, in a thread that retires or ends a scope, or in the
-// collector, outside of every lock of obase and after the caller's outermost scope: it must not take
-// locks that may be held there. A scope that stays open keeps everything retired after it alive.
+// collector, outside of every lock of obase and after the caller's outermost scope: it must not
+// take locks that may be held there. A scope that stays open keeps everything retired after it
+// alive.
 //
-// Cost: an allocation of 32 bytes and a compare-exchange; one epoch advance per thousand objects or 4 MiB.
+// Cost: an allocation of 32 bytes and a compare-exchange; one epoch advance per thousand objects or
+// 4 MiB.
 #pragma once
 
 #include <obase/guide.hpp>

@@ -2,8 +2,9 @@
 //
 // obase::runtime: the collector and its heaps, one per protocol and process.
 //
-// What it is: starts by itself with the first managed object, configured by OBASE_* variables. A program
-// may configure it before that, switch its mode while it runs, force a collection, and read statistics.
+// What it is: starts by itself with the first managed object, configured by OBASE_* variables. A
+// program may configure it before that, switch its mode while it runs, force a collection, and read
+// statistics.
 //
 //     obase::options settings = obase::options::from_environment();
 //     settings.window_seconds = 10;
@@ -30,8 +31,9 @@ namespace obase {
 enum class collect_result {
     done,        // a whole window: every slot scanned, every candidate tried
     in_scope,    // the caller is inside a scope, which the collector would wait for (R14)
-    not_running, // there is no collector thread: the mode is off, stop() was called, or no thread could be had
-    abandoned,   // a scope stayed open too long, or membarrier failed: scanned, but not all was moved
+    not_running, // there is no collector thread: the mode is off, stop() was called, or no thread
+                 // could be had
+    abandoned, // a scope stayed open too long, or membarrier failed: scanned, but not all was moved
 };
 
 class OBASE_EXPORT runtime {

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT
 //
-// obase::scope: the dynamic extent of one operation. Addresses obtained from guides are good inside it.
+// obase::scope: the dynamic extent of one operation. Addresses obtained from guides are good inside
+// it.
 //
 //     {
 //         obase::scope s;
 //         use(*my_guide);       // the object cannot move before the brace
 //     }
 //
-// Nestable, cheap (docs/benchmarks.md), async-signal-safe once the thread has used obase. It opens one
-// per operation of a data structure, not one per program: while a scope is open, nothing that was
-// armed after it opened can move and nothing retired can be freed. One that stays open over a window
-// is reported with its thread and age.
+// Nestable, cheap (docs/benchmarks.md), async-signal-safe once the thread has used obase. It opens
+// one per operation of a data structure, not one per program: while a scope is open, nothing that
+// was armed after it opened can move and nothing retired can be freed. One that stays open over a
+// window is reported with its thread and age.
 //
-// When not to use it: across a coroutine or fiber switch, or to keep an address for long or hand it to
-// another thread. Use obase::pin for those.
+// When not to use it: across a coroutine or fiber switch, or to keep an address for long or hand it
+// to another thread. Use obase::pin for those.
 #pragma once
 
 #include <obase/arming.hpp>

@@ -91,14 +91,22 @@ class atc_mover {
         return seen;
     }
 
-    // Inside the same visit. False when there is no memory for the list: the object stays.
-    bool add_candidate(slot_atomic& slot, const observation& seen, unsigned target) noexcept {
+    // Room for `count` candidates, so that visits need not allocate. Outside of any visit. False: no
+    // memory.
+    bool reserve(std::size_t count) noexcept {
         try {
-            candidates_.push_back({&slot, seen.word, target, seen.touched});
+            candidates_.reserve(count);
             return true;
         } catch (const std::bad_alloc&) {
             return false;
         }
+    }
+
+    // Inside the same visit. False when the list is full: the object stays for now.
+    bool add_candidate(slot_atomic& slot, const observation& seen, unsigned target) noexcept {
+        if (candidates_.size() == candidates_.capacity()) return false;
+        candidates_.push_back({&slot, seen.word, target, seen.touched});
+        return true;
     }
 
     std::vector<candidate>& candidates() noexcept { return candidates_; }

@@ -6,8 +6,8 @@
 // obase::atc. There is one object per protocol, made on first use and never destroyed, so that
 // guides in static storage may end after main().
 //
-// Life: bare (constructed; threads may attach and retire) -> ready (heaps exist; first allocation or
-// start()) -> running (a collector thread). When heaps, slots or thread cannot be had the engine
+// Life: bare (constructed; threads may attach and retire) -> ready (heaps exist; first allocation
+// or start()) -> running (a collector thread). When heaps, slots or thread cannot be had the engine
 // says so once and stays where it is: objects then come from malloc and nothing moves.
 //
 // Locks, in this order: lifecycle_ (configure, start, stop) < park_ (held by the collector while it
@@ -143,9 +143,7 @@ class engine final : public obase::runtime, private collector::control {
     static constexpr double reclaim_tick_seconds = 0.1;
     static constexpr double longest_wait_seconds = 5; // for scopes, per round of moves
 
-    engine() : reclaimer_(registry_) {
-        registry_.set_fenced(!platform::has_membarrier());
-    }
+    engine() : reclaimer_(registry_) { registry_.set_fenced(!platform::has_membarrier()); }
 
     options effective() const {
         const std::lock_guard guard(state_);
@@ -161,9 +159,7 @@ class engine final : public obase::runtime, private collector::control {
     static void say(const std::string& line) noexcept {
         std::fprintf(stderr, "obase: %s\n", line.c_str());
     }
-    static double now_seconds() noexcept {
-        return static_cast<double>(os::monotonic_ns()) * 1e-9;
-    }
+    static double now_seconds() noexcept { return static_cast<double>(os::monotonic_ns()) * 1e-9; }
     static mobility::pin_chunk<platform>* make_pin_chunk() noexcept {
         return static_cast<mobility::pin_chunk<platform>*>(
             zeroed_pages(sizeof(mobility::pin_chunk<platform>)));
@@ -182,9 +178,7 @@ class engine final : public obase::runtime, private collector::control {
     void report_stuck_scopes() noexcept;
 
     // collector::control
-    bool stop_requested() noexcept override {
-        return stopping_.load_acquire() != 0 || degraded();
-    }
+    bool stop_requested() noexcept override { return stopping_.load_acquire() != 0 || degraded(); }
     void checkpoint() noexcept override { park_.lend(); }
     void throttle() noexcept override;
     void wait_begins() noexcept override;
@@ -238,9 +232,9 @@ class engine final : public obase::runtime, private collector::control {
     options window_settings_;
     bool forced_ = false;
     bool given_up_ = false;
-    double window_began_ = 0;      // monotonic
-    double last_window_end_ = 0;   // monotonic
-    double last_cpu_ = 0;          // of the collector thread, at the last finish_window()
+    double window_began_ = 0;        // monotonic
+    double last_window_end_ = 0;     // monotonic
+    double last_cpu_ = 0;            // of the collector thread, at the last finish_window()
     std::uint64_t throttle_cpu_ = 0; // ns
     std::uint64_t throttle_wall_ = 0;
     double wait_began_ = 0;
