@@ -193,7 +193,7 @@ void a_replaced_word_is_a_new_word() {
         std::uint64_t version = 0;
         for (unsigned i = 0; i < E::rounds(2, 3000); ++i) {
             const typename world_type::scope in(w, r);
-            auto* old = w.to_object(word::replace(h->guide, 0));
+            auto* old = w.take(h->guide, 0);
             w.verify(old, 1, version);
             w.heap.free(old);
             auto* o = w.make(1, ++version); // where the old one was
@@ -209,6 +209,44 @@ void a_replaced_word_is_a_new_word() {
     w.detach(self);
 }
 OBASE_OBLIGATION(a_replaced_word_is_a_new_word, 3000)
+
+// R12: objects change slots by exchange and are as untouched as before; whoever uses one, by
+// whatever slot, keeps it.
+template <class E>
+void objects_change_slots() {
+    using world_type = exclusive_world<E>;
+    world_type w;
+    auto& self = w.attach();
+    auto* one = w.make_holder(self, w.make(1, 0));
+    auto* two = w.make_holder(self, w.make(2, 0));
+    w.thread("owner", [&](auto& r) {
+        std::uint64_t version[2] = {};
+        for (unsigned i = 0; i < E::rounds(3, 3000); ++i) {
+            const typename world_type::scope in(w, r);
+            const unsigned used = i % 2;
+            auto* o = w.dereference(used == 0 ? one->guide : two->guide);
+            const std::uint64_t id = o->id.load_relaxed();
+            E::require(id == 1 || id == 2, "one of the two");
+            // Out, across and back in; the third slot is empty, then not.
+            const std::uint64_t first = word::replace(one->guide, 0);
+            const std::uint64_t second = word::replace(two->guide, first);
+            E::require(word::replace(one->guide, second) == 0, "the slot was empty");
+            E::require(!word::arming::is_armed(first) && !word::arming::is_armed(second),
+                       "only the collector makes armed words");
+            // The address from before the change is still good.
+            w.verify(o, id, version[id - 1]);
+            w.update(o, id, ++version[id - 1]);
+            w.verify(o, id, version[id - 1]);
+        }
+    });
+    w.collector(3);
+    E::run();
+    w.destroy(self, one);
+    w.destroy(self, two);
+    E::require(w.heap.live_blocks() == 0, "no leak");
+    w.detach(self);
+}
+OBASE_OBLIGATION(objects_change_slots, 2000)
 
 // What a thread needs to take an object out of a structure that others read.
 template <class World>
@@ -246,7 +284,7 @@ void exchanges_race_with_the_mover() {
         for (unsigned i = 0; i < E::rounds(2, 2000); ++i) {
             {
                 const typename world_type::scope in(w, r);
-                auto* old = w.to_object(word::replace(h->guide, w.born(w.make(1, 5))));
+                auto* old = w.take(h->guide, w.born(w.make(1, 5)));
                 E::require(old->version.load_relaxed() == 5, "what was taken out is alive");
                 retired.retire(r, old);
             }
@@ -331,7 +369,7 @@ void parents_move_with_their_children() {
             case 0: { // replaces the child
                 const typename world_type::scope in(w, r);
                 auto* parent = w.dereference(h->guide);
-                auto* child = w.to_object(word::replace(parent->nested, 0));
+                auto* child = w.take(parent->nested, 0);
                 w.verify(child, 2, version);
                 w.heap.free(child);
                 word::replace(parent->nested, w.born(w.make(2, ++version)));
@@ -376,6 +414,57 @@ void parents_move_with_their_children() {
 }
 OBASE_OBLIGATION(parents_move_with_their_children, 4000)
 
+// R8, R11: registered is what exists, wherever it lies now, whether families of slots come or go
+// while others move: bits travel before the object can be reached, and are gone before its memory
+// is.
+template <class E>
+void exactly_the_existing_slots_are_registered() {
+    using world_type = exclusive_world<E>;
+    world_type w;
+    auto& self = w.attach();
+    const auto make_family = [&w](auto& r) {
+        auto* parent = w.make(1, 0);
+        w.give_nested(r, parent, w.make(2, 0));
+        return w.make_holder(r, parent);
+    };
+    std::vector<typename world_type::holder*> families{make_family(self)};
+    w.thread("owner", [&](auto& r) {
+        for (unsigned i = 0; i < E::rounds(1, 2000); ++i) {
+            if (E::choose(2) == 0) {
+                w.destroy(r, families.back());
+                families.pop_back();
+            }
+            if (families.size() < 4) families.push_back(make_family(r));
+            if (families.size() == 4) {
+                w.destroy(r, families.front());
+                families.erase(families.begin());
+            }
+        }
+    });
+    w.collector(1);
+    E::run();
+    std::size_t registered = 0;
+    w.slots.refresh();
+    for (auto* leaf : w.slots.leaves())
+        w.slots.scan(*leaf, w.heap.begin(), w.heap.end(), [&](std::uintptr_t, std::uint64_t bits) {
+            registered += static_cast<std::size_t>(std::popcount(bits));
+        });
+    E::require(registered == 2 * families.size(), "no slot is registered that does not exist");
+    for (auto* h : families) {
+        {
+            const typename world_type::scope in(w, self);
+            auto* parent = w.dereference(h->guide);
+            E::require(w.slots.test(&parent->nested), "the nested slot is registered where it is");
+            w.verify(parent, 1, 0);
+            w.verify(w.dereference(parent->nested), 2, 0);
+        }
+        w.destroy(self, h);
+    }
+    E::require(w.heap.live_blocks() == 0, "no leak");
+    w.detach(self);
+}
+OBASE_OBLIGATION(exactly_the_existing_slots_are_registered, 4000)
+
 // R11: a thread that reaches the child by way of the parent keeps both, although the collector
 // visits the child's slot in the same window. Here the parent is touched only now and then, so that
 // it moves.
@@ -396,7 +485,7 @@ void children_are_used_while_parents_move() {
             w.verify(child, 2, version);
             w.update(child, 2, ++version);
             auto* fresh = w.make(2, ++version);
-            w.heap.free(w.to_object(word::replace(nested, w.born(fresh))));
+            w.heap.free(w.take(nested, w.born(fresh)));
             w.verify(w.dereference(nested), 2, version);
         }
     });
@@ -487,7 +576,7 @@ void retired_objects_outlive_scopes_and_pins() {
     w.thread("writer", [&](auto& r) {
         for (unsigned i = 0; i < E::rounds(2, 2000); ++i) {
             const typename world_type::scope in(w, r);
-            retired.retire(r, w.to_object(word::replace(h->guide, w.born(w.make(1, 5)))));
+            retired.retire(r, w.take(h->guide, w.born(w.make(1, 5))));
         }
     });
     w.thread("reader", [&](auto& r) {

@@ -271,6 +271,68 @@ TEST(reclaimer, keeps_what_scopes_and_pins_may_hold_and_nothing_for_ever) {
     }));
 }
 
+// R9: a pin that is claimed in a scope is seen by whoever has waited for that scope, since the pins
+// are read after the scopes.
+template <class P>
+void pins_of_ended_scopes_are_seen() {
+    using threads = testing::threads_for<P>;
+    struct item {
+        item() : value(1) {}
+        typename P::template atomic<std::uint64_t> value;
+    };
+    const unsigned rounds = threads::deterministic ? 1 : 3000;
+    scope_registry<P> registry;
+    thread_record<P> reader, writer;
+    registry.add(reader, 1);
+    registry.add(writer, 2);
+    reclaimer<P> reclaim(registry);
+    typename threads::heap heap{{.reuse = testing::address_reuse::last_freed_first}};
+    typename P::template atomic<item*> current(heap.template create<item>("item"));
+    typename P::template atomic<bool> done(false);
+    std::vector<retired_object> nodes(rounds); // the writer's, freed at the end
+    const auto pass = [&] {
+        reclaim.reclaim([&](retired_object* node) {
+            static_cast<item*>(node->object)->value.store_relaxed(0);
+            heap.destroy(static_cast<item*>(node->object));
+        });
+    };
+    threads::spawn("reader", [&] {
+        for (unsigned i = 0; i < rounds; ++i) {
+            const auto outer = enter_scope(reader, registry.epoch());
+            item* found = current.load_acquire();
+            auto* pin = claim_pin<P>(reader, reinterpret_cast<std::uint64_t>(found),
+                                     [] { return static_cast<pin_chunk<P>*>(nullptr); });
+            exit_scope(reader, outer);
+            threads::require(found->value.load_relaxed() == 1, "alive under the pin");
+            threads::require(found->value.load_relaxed() == 1, "alive under the pin");
+            release_pin(*pin);
+        }
+    });
+    threads::spawn("writer", [&] {
+        for (unsigned i = 0; i < rounds; ++i) {
+            item* old = current.exchange_acq_rel(heap.template create<item>("item"));
+            nodes[i] = {nullptr, old, [](void*) noexcept {}, 8};
+            reclaim.retire(writer, nodes[i]);
+        }
+        done.store_release(true);
+    });
+    threads::spawn("reclaimer", [&] {
+        for (unsigned i = 0; threads::deterministic ? i < 2 : !done.load_acquire(); ++i) pass();
+    });
+    threads::run();
+    pass();
+    pass();
+    threads::require(reclaim.pending() == 0, "all are freed in the end");
+    heap.destroy(current.load_relaxed());
+}
+TEST(reclaimer, pins_of_ended_scopes_are_seen_scheduled) {
+    explore_schedules("pins of ended scopes", 4000,
+                      pins_of_ended_scopes_are_seen<testing::deterministic_platform>);
+}
+TEST(reclaimer, pins_of_ended_scopes_are_seen_on_threads) {
+    explore_threads("pins of ended scopes", pins_of_ended_scopes_are_seen<native>);
+}
+
 // Readers, writers that retire what they replace, and reclaimers everywhere, without a mover.
 template <class P>
 void replaced_things_outlive_their_readers() {

@@ -279,6 +279,11 @@ class world {
     // In a scope.
     object* dereference(slot& s) { return to_object(word::touch(s).address); }
 
+    // Takes the slot's object out and puts `word` in. The caller owns the object.
+    static object* take(slot& s, std::uint64_t word) {
+        return to_object(word::arming::address(word::replace(s, word)));
+    }
+
     object* make(std::uint64_t id, std::uint64_t version) {
         return ::new (heap.allocate(sizeof(object))) object(id, version);
     }
