@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+//
+// figure: one measured number with its spread, its target and what can be said about the two.
+#pragma once
+
+#include "tools/bench/spread.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <string>
+#include <vector>
+
+namespace obase::tools {
+
+enum class bound { none, at_most, at_least };
+
+struct figure {
+    std::string name; // as in the table of docs/benchmarks.md
+    std::string unit; // "" for a ratio
+    spread value;
+    bound kind = bound::none;
+    double target = 0;
+    std::string command; // what measures this figure again
+};
+
+// "met" or "not met" when the whole interval lies on one side of the target; "undecided" when it
+// straddles it or there are too few samples to have an interval; "" without a target.
+std::string verdict(const figure& f);
+
+nlohmann::json to_json(const figure& f);
+figure figure_from_json(const nlohmann::json& j);
+
+// For people: aligned columns.
+std::string to_table(const std::vector<figure>& figures);
+// For docs/benchmarks.md.
+std::string to_markdown(const std::vector<figure>& figures);
+
+} // namespace obase::tools

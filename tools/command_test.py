@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: MIT
+"""The `obase` command from outside: what it prints, what it writes, and how it fails.
+
+usage: command_test.py OBASE
+"""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+OBASE = ""
+QUICK = ["--quick", "--pairs", "2"]
+
+
+def run(*arguments, environment=None, **more):
+    return subprocess.run([OBASE, *arguments], capture_output=True, text=True, timeout=900,
+                          env={**os.environ, **(environment or {})}, **more)
+
+
+class Command(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def quick(self, what, *arguments):
+        """The JSON of a smoke run; the folder holds nothing else afterwards."""
+        path = self.folder / "result.json"
+        done = run("bench", what, *QUICK, *arguments, "--json", str(path))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(os.listdir(self.folder), ["result.json"])
+        self.assertIn("verdict", done.stdout)
+        result = json.loads(path.read_text())
+        self.assertFalse(result["partial"])
+        return result
+
+    def test_usage_errors_name_the_input_and_exit_with_2(self):
+        for arguments, named in [
+            (["frobnicate"], "frobnicate"),
+            ([], "self-check"),
+            (["bench"], "guide"),
+            (["bench", "guide", "--pairs", "many"], "many"),
+            (["bench", "guide", "--pairs", "0"], "0"),
+            (["bench", "guide", "--unknown"], "--unknown"),
+            (["bench", "move", "--protocol", "magic"], "magic"),
+            (["bench", "move", "--object-bytes", "65"], "65"),
+            (["bench", "alloc", "--size", "-3"], "-3"),
+            (["bench", "alloc", "--json"], "--json"),
+        ]:
+            with self.subTest(arguments=arguments):
+                done = run(*arguments)
+                self.assertEqual(done.returncode, 2, done.stdout + done.stderr)
+                self.assertIn(named, done.stderr)
+                self.assertEqual(done.stdout, "")
+
+    def test_help_everywhere(self):
+        for words in ([], ["options"], ["self-check"], ["bench"], ["bench", "guide"],
+                      ["bench", "alloc"], ["bench", "move"], ["bench", "all"]):
+            with self.subTest(words=words):
+                done = run(*words, "--help")
+                self.assertEqual(done.returncode, 0)
+                self.assertIn("--help", done.stdout)
+
+    def test_version_names_the_build(self):
+        done = run("--version")
+        self.assertEqual(done.returncode, 0)
+        self.assertRegex(done.stdout, r"^obase \d+\.\d+\.\d+ \(.+\)\n$")
+
+    def test_options_are_those_of_the_environment(self):
+        done = run("options", environment={"OBASE_WINDOW_SECONDS": "7.5"})
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("OBASE_WINDOW_SECONDS=7.5", done.stdout)
+        bad = run("options", environment={"OBASE_WINDOW_SECONDS": "soon"})
+        self.assertEqual(bad.returncode, 2)
+        self.assertIn("soon", bad.stderr)
+
+    def test_self_check_finds_what_cannot_work(self):
+        bad = run("self-check", environment={"OBASE_COLD_BACKING": "file:/nonexistent/directory"})
+        self.assertEqual(bad.returncode, 1, bad.stdout + bad.stderr)
+        self.assertIn("/nonexistent/directory", bad.stdout)
+
+    def test_unwritable_results_are_refused_before_the_run(self):
+        for path in ("/nonexistent/result.json", str(self.folder), "/proc/result.json"):
+            with self.subTest(path=path):
+                begin = time.monotonic()
+                done = run("bench", "move", "--json", path)
+                self.assertEqual(done.returncode, 1)
+                self.assertIn(path, done.stderr)
+                self.assertEqual(done.stdout, "")
+                # The run itself takes minutes.
+                self.assertLess(time.monotonic() - begin, 60)
+
+    def test_a_full_device_is_an_error(self):
+        done = run("bench", "guide", *QUICK, "--json", "/dev/full")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("/dev/full", done.stderr)
+        with open("/dev/full", "w") as full:
+            done = subprocess.run([OBASE, "options"], stdout=full, stderr=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, 1)
+
+    def test_results_replace_the_file_behind_a_link(self):
+        target = self.folder / "target.json"
+        target.write_text("old")
+        target.chmod(0o640)
+        link = self.folder / "link.json"
+        link.symlink_to(target)
+        done = run("bench", "guide", *QUICK, "--json", str(link))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(link.is_symlink())
+        self.assertIn("l1", json.loads(target.read_text()))
+        self.assertEqual(target.stat().st_mode & 0o777, 0o640)
+
+    def test_guide_has_the_documented_shape(self):
+        result = self.quick("guide")
+        for place in ("l1", "dram"):
+            for way in ("arming", "atc", "mask"):
+                for kind in ("latency_time_ratio", "throughput_time_ratio"):
+                    self.assertIn(kind, result[place][way])
+        for way in ("arming", "mask"):
+            self.assertGreater(result["l1"][way]["latency_time_ratio"], 0)
+        for name in ("scope_ns", "first_touch_ns", "tag_ns"):
+            self.assertIn(name, result)
+
+    def test_move_has_the_documented_shape(self):
+        result = self.quick("move")
+        rows = {(r["protocol"], r["object_bytes"], r["busy_threads"]) for r in result["runs"]}
+        self.assertLessEqual({("arming", b, t) for b in (64, 1024) for t in (0, 2)}, rows)
+        for row in result["runs"]:
+            self.assertGreater(row["objects_per_s"], 0)
+            self.assertGreaterEqual(row["bytes_per_s"], row["objects_per_s"] * row["object_bytes"] * 0.99)
+            self.assertTrue(0 <= row["veto_rate"] <= 1)
+        self.assertGreater(result["scan_guides_per_s"], 0)
+
+    def test_alloc_has_the_documented_shape(self):
+        result = self.quick("alloc")
+        names = {"what", "size", "threads", "pattern", "obase_ops", "jemalloc_ops", "mimalloc_ops",
+                 "ratio_best"}
+        self.assertEqual({row["what"] for row in result["runs"]}, {"raw", "make_guide"})
+        for row in result["runs"]:
+            self.assertLessEqual(names, set(row))
+            self.assertGreater(row["obase_ops"], 0)
+        self.assertIn("geomean_ratio_best", result)
+        self.assertGreater(result["overhead_64B"], 0)
+
+    def test_an_interrupt_leaves_a_partial_result(self):
+        path = self.folder / "result.json"
+        child = subprocess.Popen([OBASE, "bench", "move", "--json", str(path), "--pairs", "1000"],
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                 start_new_session=True)
+        # The temporary file appears before the signal handler is there, the first case's process after.
+        children = pathlib.Path(f"/proc/{child.pid}/task/{child.pid}/children")
+        while child.poll() is None and not children.read_text():
+            time.sleep(0.01)
+        os.killpg(child.pid, signal.SIGINT)
+        output, errors = child.communicate(timeout=900)
+        self.assertEqual(child.returncode, 130, errors)
+        self.assertIn("partial", output)
+        self.assertTrue(json.loads(path.read_text())["partial"])
+        self.assertEqual(os.listdir(self.folder), ["result.json"])
+
+
+if __name__ == "__main__":
+    OBASE = sys.argv.pop(1)
+    unittest.main(verbosity=2)

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: MIT
+//
+// The `obase` command: benchmarks, the options in force, and what cannot work on this machine.
+//
+// Exit status: 0 done; 1 it failed, or self-check found something; 2 the command line or a setting
+// was not understood; 130 interrupted, with a partial result written.
+#include "tools/bench/bench.hpp"
+#include "tools/bench/interrupt.hpp"
+#include "tools/bench/machine.hpp"
+#include "tools/bench/result_file.hpp"
+
+#include <obase/options.hpp>
+#include <obase/version.hpp>
+
+#include "runtime/self_check.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <ctime>
+#include <exception>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace obase::tools {
+
+void tell(const std::string& line) {
+    if (::isatty(STDERR_FILENO) != 0) fmt::print(stderr, "{} ...\n", line);
+}
+
+namespace {
+
+constexpr int exit_failure = 1;
+constexpr int exit_usage = 2;
+constexpr int exit_interrupted = 130;
+
+struct usage_error : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+void print(const std::string& text) {
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+        throw std::runtime_error("cannot write to the standard output");
+}
+
+options effective_options() {
+    options settings;
+    const std::vector<std::string> errors = settings.apply_environment(environ);
+    if (errors.empty()) return settings;
+    std::string all;
+    for (const std::string& error : errors) all += (all.empty() ? "" : "\n") + error;
+    throw usage_error(all);
+}
+
+int run_options() {
+    print(effective_options().text());
+    return 0;
+}
+
+int run_self_check() {
+    const options settings = effective_options();
+    const auto problems =
+        runtime_internal::self_check(settings, runtime_internal::gather_facts(settings));
+    std::string text;
+    for (const std::string& problem : problems) text += problem + "\n";
+    if (problems.empty()) text = "everything that the options ask for can work here\n";
+    print(text);
+    return problems.empty() ? 0 : exit_failure;
+}
+
+struct bench_arguments {
+    bench_settings settings;
+    std::string json_path;
+    bool markdown = false;
+};
+
+using bench_function = bench_result (*)(const bench_settings&);
+struct named_bench {
+    const char* name;
+    bench_function run;
+};
+constexpr named_bench benches[] = {
+    {"guide", bench_guide}, {"alloc", bench_alloc}, {"move", bench_move}};
+
+nlohmann::json finished(bench_result& result) {
+    result.json["partial"] = result.partial;
+    for (const figure& f : result.figures) result.json["figures"].push_back(to_json(f));
+    return result.json;
+}
+
+std::string today() {
+    const std::time_t now = std::time(nullptr);
+    std::tm utc{};
+    ::gmtime_r(&now, &utc);
+    return fmt::format("{}-{:02}-{:02}", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday);
+}
+
+// `which`: guide, alloc, move, or all, whose JSON has one member for each.
+int run_bench(const std::string& which, const bench_arguments& arguments) {
+    std::unique_ptr<result_file> file;
+    if (!arguments.json_path.empty()) file = std::make_unique<result_file>(arguments.json_path);
+    watch_for_interrupt();
+    const std::string machine = machine_line();
+    nlohmann::json whole;
+    std::vector<figure> figures;
+    bool partial = false;
+    for (const named_bench& bench : benches) {
+        if (which != "all" && which != bench.name) continue;
+        if (interrupted()) {
+            partial = true;
+            break;
+        }
+        bench_result result = bench.run(arguments.settings);
+        partial = partial || result.partial;
+        figures.insert(figures.end(), result.figures.begin(), result.figures.end());
+        nlohmann::json part = finished(result);
+        if (which == "all")
+            whole[bench.name] = std::move(part);
+        else
+            whole = std::move(part);
+    }
+    whole["partial"] = partial;
+    whole["quick"] = arguments.settings.quick;
+    whole["machine"] = describe_machine();
+    if (file) file->commit(whole.dump(2) + "\n");
+
+    std::string text = today() + ", " + machine + "\n";
+    if (arguments.settings.quick) text += "smoke size: these figures decide nothing\n";
+    if (partial) text += "interrupted: partial result\n";
+    text += "\n";
+    if (arguments.markdown) {
+        std::vector<figure> wanted = figures;
+        std::erase_if(wanted, [](const figure& f) { return f.kind == bound::none; });
+        text += to_markdown(wanted) + "\nBeside the targets:\n\n";
+        wanted = figures;
+        std::erase_if(wanted, [](const figure& f) { return f.kind != bound::none; });
+        text += to_markdown(wanted);
+    } else {
+        text += to_table(figures);
+    }
+    print(text);
+    return partial ? exit_interrupted : 0;
+}
+
+// Adds the options that every benchmark has.
+void add_common(CLI::App& bench, bench_arguments& arguments) {
+    bench.add_option("--json", arguments.json_path, "also write the result to FILE, as JSON")
+        ->type_name("FILE");
+    bench.add_option("--pairs", arguments.settings.pairs, "interleaved repetitions of each case")
+        ->check(CLI::Range(1, 10000))
+        ->capture_default_str();
+    bench.add_flag("--quick", arguments.settings.quick,
+                   "a size that ends within seconds and decides nothing");
+    bench.add_flag("--markdown", arguments.markdown, "print the tables of docs/benchmarks.md");
+}
+
+int dispatch(int argc, char** argv) {
+    CLI::App app("obase: objects that move under running threads", "obase");
+    app.set_version_flag("--version", fmt::format("obase {} ({})", version(), build()));
+    app.require_subcommand(0, 1);
+    app.set_help_all_flag("--help-all", "help of all commands");
+
+    CLI::App& show_options = *app.add_subcommand(
+        "options", "print every option of the runtime as the environment (OBASE_*) sets it");
+    CLI::App& check = *app.add_subcommand(
+        "self-check", "say what of the options cannot work on this machine; status 1 if anything");
+    CLI::App& bench = *app.add_subcommand("bench", "measure; without arguments the cases of the "
+                                                   "target table of docs/benchmarks.md");
+    bench.require_subcommand(0, 1);
+    bench_arguments arguments;
+    CLI::App& guide = *bench.add_subcommand("guide", "dereference, scope, first touch, TAG");
+    CLI::App& alloc = *bench.add_subcommand("alloc", "allocation beside jemalloc and mimalloc; "
+                                                     "memory overhead");
+    CLI::App& move = *bench.add_subcommand("move", "moving objects, scanning slots");
+    CLI::App& all = *bench.add_subcommand("all", "the three, one after the other");
+    for (CLI::App* one : {&guide, &alloc, &move, &all}) add_common(*one, arguments);
+
+    bench_settings& settings = arguments.settings;
+    move.add_option("--protocol", settings.protocols, "arming, atc")
+        ->check(CLI::IsMember({"arming", "atc"}))
+        ->delimiter(',');
+    move.add_option("--object-bytes", settings.object_bytes, "sizes of the objects")
+        ->check(CLI::IsMember({16, 64, 256, 1024, 4096}))
+        ->delimiter(',');
+    move.add_option("--busy", settings.busy_threads, "threads that dereference meanwhile")
+        ->check(CLI::Range(0, 256))
+        ->delimiter(',');
+    alloc.add_option("--what", settings.what, "raw, make_guide")
+        ->check(CLI::IsMember({"raw", "make_guide"}))
+        ->delimiter(',');
+    alloc.add_option("--size", settings.sizes, "bytes, or mixed")
+        ->check(CLI::IsMember({"mixed"}) | CLI::Range(8, 16384))
+        ->delimiter(',');
+    alloc.add_option("--threads", settings.threads, "threads that allocate")
+        ->check(CLI::Range(1, 256))
+        ->delimiter(',');
+    alloc.add_option("--pattern", settings.patterns, "immediate, lifo, replace, producer-consumer")
+        ->check(CLI::IsMember({"immediate", "lifo", "replace", "producer-consumer"}))
+        ->delimiter(',');
+    for (CLI::App* one : {&move, &alloc})
+        for (CLI::Option* option : one->get_options())
+            if (option->get_delimiter() == ',')
+                option->description(option->get_description() + "; repeatable, or with commas");
+
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::Success& asked) {
+        app.exit(asked); // help, version
+        return 0;
+    } catch (const CLI::ParseError& error) {
+        throw usage_error(error.what());
+    }
+    // What is missing is said here: CLI11 would not say what was expected, nor what came instead.
+    const auto command_of = [](CLI::App& parent, const char* expected) {
+        if (parent.get_subcommands().empty())
+            throw usage_error(fmt::format("'{}' needs a command: {}", parent.get_name(), expected));
+    };
+    command_of(app, "bench, options or self-check");
+    if (bench.parsed()) command_of(bench, "guide, alloc, move or all");
+    if (show_options.parsed()) return run_options();
+    if (check.parsed()) return run_self_check();
+    if (alloc.parsed() || all.parsed()) restart_with_room_for_allocators(argv);
+    for (const CLI::App* one : {&guide, &alloc, &move, &all})
+        if (one->parsed()) return run_bench(one->get_name(), arguments);
+    return exit_usage;
+}
+
+} // namespace
+} // namespace obase::tools
+
+int main(int argc, char** argv) {
+    try {
+        return obase::tools::dispatch(argc, argv);
+    } catch (const obase::tools::usage_error& error) {
+        fmt::print(stderr, "obase: {}\nTry 'obase --help'.\n", error.what());
+        return obase::tools::exit_usage;
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "obase: {}\n", error.what());
+        return obase::tools::exit_failure;
+    }
+}
