@@ -130,6 +130,20 @@ TEST_F(mover, a_moved_object_is_whole_elsewhere_and_as_old_as_before) {
     EXPECT_EQ(w.heap.live_blocks(), 0u);
 }
 
+// A visit must not allocate: it holds the hazard. The list takes what there is room for.
+TEST_F(mover, candidates_are_limited_by_what_was_reserved) {
+    auto* h = w.make_holder(self, w.make(1, 0));
+    const observation seen = w.mover.visit(h->guide, 1);
+    const std::size_t room = w.mover.candidates().capacity();
+    ASSERT_GT(room, 0u);
+    for (std::size_t i = 0; i < room; ++i) ASSERT_TRUE(w.mover.add_candidate(h->guide, seen, 1));
+    EXPECT_FALSE(w.mover.add_candidate(h->guide, seen, 1));
+    EXPECT_EQ(w.mover.candidates().size(), room);
+    ASSERT_TRUE(w.mover.reserve(room + 1));
+    EXPECT_TRUE(w.mover.add_candidate(h->guide, seen, 1));
+    w.destroy(self, h);
+}
+
 // Everything that may keep an object where it is leaves words, bits and memory as they were.
 struct stays : mover {
     stays() {
