@@ -2,16 +2,17 @@
 //
 // witness: an independent memory of what a key-value store must contain, kept while threads use it.
 //
-// What it is: for each key one writer, and two counters: the version whose write has begun and the one whose
-// write has returned. A reader notes the second before it reads and the first after; the version it read
-// must lie between them: an older one is a stale read, which is what a lost write or a copy taken too early
-// looks like. Every value names its key, its version and a checksum over all its bytes, and its length
-// depends on the version. Shares no code with collector, heaps or telemetry.
+// What it is: for each key one writer, and two counters: the version whose write has begun and the
+// one whose write has returned. A reader notes the second before it reads and the first after; the
+// version it read must lie between them: an older one is a stale read, which is what a lost write
+// or a copy taken too early looks like. Every value names its key, its version and a checksum over
+// all its bytes, and its length depends on the version. Shares no code with collector, heaps or
+// telemetry.
 //
 //     witness w(keys);
 //     writer of key k:   auto t = w.begin_write(k); store.put(name(k), t.value()); w.end_write(t);
-//     any reader:        auto r = w.begin_read(k); found = store.get(...); w.end_read(r, found, value);
-//     at the end:        w.stale() == 0 && w.corrupt() == 0
+//     any reader:        auto r = w.begin_read(k); found = store.get(...); w.end_read(r, found,
+//     value); at the end:        w.stale() == 0 && w.corrupt() == 0
 //
 // When not to use it: keys with several concurrent writers.
 #pragma once
@@ -29,8 +30,8 @@ namespace obase::testing {
 
 class witness {
   public:
-    // Values carry `smallest`..`largest` bytes of filler behind their 24-byte head. One version in eight
-    // is a deletion.
+    // Values carry `smallest`..`largest` bytes of filler behind their 24-byte head. One version in
+    // eight is a deletion.
     witness(std::size_t keys, std::size_t smallest, std::size_t largest)
         : keys_(keys), smallest_(smallest), span_(largest - smallest + 1),
           log_(std::make_unique<entry[]>(keys)) {}
@@ -68,7 +69,8 @@ class witness {
         const std::uint64_t begun = log_[t.key].begun.load(std::memory_order_seq_cst);
         reads_.fetch_add(1, std::memory_order_relaxed);
         if (!found) {
-            if (!may_be_absent(t.returned, begun)) report(stale_, "missing", t.key, 0, t.returned, begun);
+            if (!may_be_absent(t.returned, begun))
+                report(stale_, "missing", t.key, 0, t.returned, begun);
             return;
         }
         std::uint64_t version = 0;

@@ -46,9 +46,10 @@ void expect_intact(const item& i, std::uint64_t id) {
 // A thread that forces one window after another while the test runs.
 class restless_collector {
   public:
-    restless_collector() : runtime_(obase::testing::quiet_runtime()), thread_([this] {
-        while (!stop_) runtime_.collect_now();
-    }) {}
+    restless_collector()
+        : runtime_(obase::testing::quiet_runtime()), thread_([this] {
+              while (!stop_) runtime_.collect_now();
+          }) {}
     ~restless_collector() {
         stop_ = true;
         thread_.join();
@@ -82,7 +83,8 @@ TEST(threads, thousands_come_and_go) {
     }
 }
 
-// pthread_exit unwinds, so the scope ends; a scope entered by hand and never left ends with its thread.
+// pthread_exit unwinds, so the scope ends; a scope entered by hand and never left ends with its
+// thread.
 TEST(threads, a_thread_may_end_inside_a_scope) {
     auto& runtime = obase::testing::quiet_runtime();
     auto items = make_items(64);
@@ -123,8 +125,8 @@ void use_guides_in_handler(int) {
     errno = saved;
 }
 
-// A handler opens scopes of its own anywhere inside the thread's scopes, also between the two stores
-// of an entry; nothing it does may hide the thread's scope or end it early.
+// A handler opens scopes of its own anywhere inside the thread's scopes, also between the two
+// stores of an entry; nothing it does may hide the thread's scope or end it early.
 TEST(threads, signal_handlers_use_guides) {
     auto items = make_items(1024);
     handler_items = &items;
@@ -138,7 +140,9 @@ TEST(threads, signal_handlers_use_guides) {
     std::vector<std::thread> workers;
     for (int t = 0; t < 2; ++t) {
         workers.emplace_back([&] {
-            { obase::scope attach; }
+            {
+                obase::scope attach;
+            }
             ++ready;
             std::uint64_t n = 0;
             while (!stop) {
@@ -159,8 +163,8 @@ TEST(threads, signal_handlers_use_guides) {
     std::signal(SIGUSR1, SIG_DFL);
 }
 
-// Destructors and assignments at random, under readers in scopes, everything guarded by a lock per slot
-// as a lock-based structure would; the memory with the guides in it goes away, too.
+// Destructors and assignments at random, under readers in scopes, everything guarded by a lock per
+// slot as a lock-based structure would; the memory with the guides in it goes away, too.
 TEST(threads, guides_are_destroyed_and_reassigned_under_the_collector) {
     restless_collector collector;
     struct shard {
@@ -169,7 +173,7 @@ TEST(threads, guides_are_destroyed_and_reassigned_under_the_collector) {
     };
     std::vector<shard> shards(16);
     std::vector<std::thread> threads;
-    const std::uint64_t steps = obase::testing::scaled(30000, 500000, 10000000);
+    const std::uint64_t steps = obase::testing::scaled(400000, 5000000, 100000000);
     for (int t = 0; t < 3; ++t) {
         threads.emplace_back([&, t] {
             std::uint64_t x = 88172645463325252u + static_cast<unsigned>(t);
@@ -178,7 +182,9 @@ TEST(threads, guides_are_destroyed_and_reassigned_under_the_collector) {
                 shard& s = shards[x % shards.size()];
                 const std::lock_guard guard(s.lock);
                 switch (x >> 8 & 7) {
-                case 0: s.guides.emplace_back(obase::make_guide<item>(item{x, ~x})); break;
+                case 0:
+                    s.guides.emplace_back(obase::make_guide<item>(item{x, ~x}));
+                    break;
                 case 1: // the vector's memory goes back to malloc
                     if (s.guides.size() > 64) std::vector<item_guide>().swap(s.guides);
                     break;
@@ -189,8 +195,7 @@ TEST(threads, guides_are_destroyed_and_reassigned_under_the_collector) {
                     if (s.guides.size() > 1) std::swap(s.guides.front(), s.guides.back());
                     break;
                 case 4:
-                    if (!s.guides.empty())
-                        s.guides.front() = obase::make_guide<item>(item{x, ~x});
+                    if (!s.guides.empty()) s.guides.front() = obase::make_guide<item>(item{x, ~x});
                     break;
                 default: {
                     obase::scope scope;
@@ -208,8 +213,8 @@ TEST(threads, guides_are_destroyed_and_reassigned_under_the_collector) {
     for (auto& t : threads) t.join();
 }
 
-// R14: fork at any moment of the collector's work; the child has all objects and no collector, and may
-// start one of its own.
+// R14: fork at any moment of the collector's work; the child has all objects and no collector, and
+// may start one of its own.
 TEST(fork, child_sees_everything_and_can_go_on) {
     auto& runtime = obase::testing::quiet_runtime();
     auto items = make_items(20000);
@@ -230,8 +235,8 @@ TEST(fork, child_sees_everything_and_can_go_on) {
         const auto outer = in_scope ? obase::arming::enter() : 0;
         const pid_t child = fork();
         if (child == 0) {
-            // Only async-signal-safe things are promised after a fork of a threaded process; malloc is
-            // safe with glibc, and obase takes care of itself.
+            // Only async-signal-safe things are promised after a fork of a threaded process; malloc
+            // is safe with glibc, and obase takes care of itself.
             for (std::size_t i = 0; i < items.size(); i += 97) {
                 obase::scope s;
                 expect_intact(*items[i], i);

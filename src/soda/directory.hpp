@@ -293,6 +293,7 @@ class directory {
     static constexpr std::uintptr_t retiring_mark = 1;
     static constexpr std::size_t root_bytes = root_entries * sizeof(std::uintptr_t);
     static constexpr std::size_t prefetch_distance = 8;
+    static constexpr unsigned spins_before_yield = 256;
     // hazard_: bitmap word number in the low bits, visit sequence number in the others; 0 = none.
     static constexpr unsigned key_bits = address_bits - word_shift;
     static constexpr std::uint64_t key_mask = (std::uint64_t{1} << key_bits) - 1;
@@ -422,7 +423,14 @@ class directory {
     void wait_for_visit_of(std::uintptr_t a) noexcept {
         const std::uint64_t seen = hazard_.load_seq_cst();
         if (seen == 0 || (seen & key_mask) != ((a >> word_shift) & key_mask)) return;
-        while (hazard_.load_acquire() == seen) P::pause(); // pairs with end_visit()
+        // The visit takes some hundred nanoseconds, unless the collector lost its processor in it.
+        for (unsigned spins = 0; hazard_.load_acquire() == seen;
+             ++spins) { // pairs with end_visit()
+            if (spins < spins_before_yield)
+                P::pause();
+            else
+                P::yield();
+        }
     }
 
     atomic<std::uintptr_t>* root_ = nullptr;
