@@ -2,14 +2,14 @@
 //
 // activity_index: the papers' TAI, "a small array indexed by thread-ID hash" (OBASE 4.5).
 //
-// What it is: the storage of the threads' records and of what the ATC protocol keeps per thread. The
-// hash only says where the search for a free place begins: a place belongs to one thread at a time, a
-// thread whose place is taken goes on to the next, and when the array is full, to a chain of places
-// made on demand. (In the papers two threads with the same hash would share a slot: the exit of one
-// clears it, and the collector takes the other, which is still inside, to be outside.)
+// What it is: the storage of the threads' records and of what the ATC protocol keeps per thread.
+// The hash only says where the search for a free place begins: a place belongs to one thread at a
+// time, a thread whose place is taken goes on to the next, and when the array is full, to a chain
+// of places made on demand. (In the papers two threads with the same hash would share a slot: the
+// exit of one clears it, and the collector takes the other, which is still inside, to be outside.)
 //
-// Places are never freed or moved (R1): the collector and destroyers read them at any time. It reaches
-// them through the registry, into which a place is entered once, when it is first claimed.
+// Places are never freed or moved (R1): the collector and destroyers read them at any time. It
+// reaches them through the registry, into which a place is entered once, when it is first claimed.
 //
 // When not to use it: for records without ATC; scope_registry alone is enough.
 //
@@ -23,8 +23,8 @@
 
 namespace obase::mobility {
 
-// Entry: default-constructible from zero bytes, with a `thread_record<P> record` and a `bind()` which
-// is called once before anybody else can see the record.
+// Entry: default-constructible from zero bytes, with a `thread_record<P> record` and a `bind()`
+// which is called once before anybody else can see the record.
 template <class P, class Entry, std::size_t Places>
 class activity_index {
   public:
@@ -39,8 +39,9 @@ class activity_index {
     activity_index(const activity_index&) = delete;
     activity_index& operator=(const activity_index&) = delete;
 
-    // A place for a thread, its own until scope_registry::release(). `make_place()` returns a new one that will never
-    // be freed, or null; it is called only when all others are taken. Null when it returns null.
+    // A place for a thread, its own until scope_registry::release(). `make_place()` returns a new
+    // one that will never be freed, or null; it is called only when all others are taken. Null when
+    // it returns null.
     template <class MakePlace>
     Entry* claim(scope_registry<P>& registry, std::uint32_t thread_id,
                  MakePlace&& make_place) noexcept {

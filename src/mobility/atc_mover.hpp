@@ -4,24 +4,26 @@
 // Same face as arming_mover, so the collector is written once.
 //
 // One window of one region:
-//   visit()   every slot, inside a SODA visit: takes the access bit, counts CIW. In INACTIVE it also
-//             sets stale ATCs to 0 (I3); in other phases it leaves a slot with ATC != 0 alone.
+//   visit()   every slot, inside a SODA visit: takes the access bit, counts CIW. In INACTIVE it
+//             also sets stale ATCs to 0 (I3); in other phases it leaves a slot with ATC != 0 alone.
 //   settle()  first batch: PREPARE, epoch advance, membarrier, wait until every open scope counts,
-//             ACTIVE. Later batches of the window need no wait: in ACTIVE every holder is counted, so
-//             a candidate's word, which has ATC = 0, says that there is none. Then the pins (R9).
+//             ACTIVE. Later batches of the window need no wait: in ACTIVE every holder is counted,
+//             so a candidate's word, which has ATC = 0, says that there is none. Then the pins
+//             (R9).
 //   move()    lock (first CAS), copy, nested slots, commit (second CAS), source freed.
-//   finish()  DRAIN. It does not wait; INACTIVE is entered at the next call that finds every scope of
-//             before ended. Until then nothing is swept, and a stuck scope costs only that.
+//   finish()  DRAIN. It does not wait; INACTIVE is entered at the next call that finds every scope
+//             of before ended. Until then nothing is swept, and a stuck scope costs only that.
 //
 // Why a successful commit leaves nobody with the old address. ACTIVE: every open scope counts. The
 // word that lock() replaced had ATC = 0 and the candidate's address, visited and not replaced since
-// (a replaced one is unvisited): no open scope has touched it and not been counted out. Whoever touches
-// it later clears the lock, and no other word equals the locked one: only move() sets the lock. Pins of
-// scopes that ended before the lock are visible after it, and pinned objects are left alone.
+// (a replaced one is unvisited): no open scope has touched it and not been counted out. Whoever
+// touches it later clears the lock, and no other word equals the locked one: only move() sets the
+// lock. Pins of scopes that ended before the lock are visible after it, and pinned objects are left
+// alone.
 //
-// A candidate that was to be moved because it is in use may have been used again since the visit: it
-// is taken all the same if ATC is 0 at the moment. Here arming has to give up; it is what counting
-// buys. Objects that were to be moved for their idleness are vetoed by any use.
+// A candidate that was to be moved because it is in use may have been used again since the visit:
+// it is taken all the same if ATC is 0 at the moment. Here arming has to give up; it is what
+// counting buys. Objects that were to be moved for their idleness are vetoed by any use.
 //
 // Threads: one mover thread (R13).
 #pragma once
@@ -57,8 +59,10 @@ class atc_mover {
     };
 
     atc_mover(scope_registry<P>& registry, soda::directory<P>& slots, Heap& heap,
-              atc_state<P>& state) noexcept
-        : registry_(registry), slots_(slots), heap_(heap), state_(state) {}
+              atc_state<P>& state)
+        : registry_(registry), slots_(slots), heap_(heap), state_(state) {
+        candidates_.reserve(least_capacity);
+    }
 
     // Inside a visit of the slot's bitmap word.
     observation visit(slot_atomic& slot, std::uint64_t) noexcept {
@@ -91,8 +95,8 @@ class atc_mover {
         return seen;
     }
 
-    // Room for `count` candidates, so that visits need not allocate. Outside of any visit. False: no
-    // memory.
+    // Room for `count` candidates, so that visits need not allocate. Outside of any visit. False:
+    // no memory.
     bool reserve(std::size_t count) noexcept {
         try {
             candidates_.reserve(count);
@@ -112,8 +116,8 @@ class atc_mover {
     std::vector<candidate>& candidates() noexcept { return candidates_; }
 
     // After the last visit, outside of any. Afterwards nobody holds a candidate's address without
-    // being counted. Without candidates: waits until every scope that is open now has ended (for those
-    // who unmap what scopes may be reading), and changes nothing.
+    // being counted. Without candidates: waits until every scope that is open now has ended (for
+    // those who unmap what scopes may be reading), and changes nothing.
     template <class GiveUp>
     wait_result settle(const thread_record<P>* self, GiveUp&& give_up) noexcept {
         self_ = self;
@@ -123,12 +127,11 @@ class atc_mover {
         }
         if (phase() != atc_phase::active) {
             // The phase before the epoch, the epoch before the barrier, the barrier before the
-            // records are read. (The papers count the epoch up first: a thread could then show the new
-            // epoch and have read INACTIVE.)
+            // records are read. (The papers count the epoch up first: a thread could then show the
+            // new epoch and have read INACTIVE.)
             state_.phase.store_seq_cst(atc_phase::prepare);
             const epoch_number epoch = registry_.advance();
-            if (epoch == 0 ||
-                registry_.wait_for(epoch, self, give_up) == wait_result::given_up) {
+            if (epoch == 0 || registry_.wait_for(epoch, self, give_up) == wait_result::given_up) {
                 finish();
                 return wait_result::given_up;
             }
@@ -163,7 +166,8 @@ class atc_mover {
             return move_result::no_room;
         }
         racy_copy(to, from, info.size); // R7: after the lock
-        // R11: nested slots are registered at the destination before the commit makes them reachable.
+        // R11: nested slots are registered at the destination before the commit makes them
+        // reachable.
         const std::ptrdiff_t nested = slots_.copy_slots(from, to, info.size);
         if (nested > 0) make_slots_sticky(to, info.size);
         const std::uint64_t target =
@@ -180,7 +184,8 @@ class atc_mover {
             return nested < 0 ? move_result::no_room : move_result::vetoed;
         }
         // R8: first the source's SODA bits, then its memory. A scope that is ending may have these
-        // nested slots in its TAG: it counts them out under an exit hazard, like every destroyed slot.
+        // nested slots in its TAG: it counts them out under an exit hazard, like every destroyed
+        // slot.
         if (nested > 0) {
             slots_.clear_unvisited(from, info.size);
             wait_for_exits<P>(registry_, nullptr, from, static_cast<char*>(from) + info.size);
@@ -210,6 +215,8 @@ class atc_mover {
     atc_phase phase() const noexcept { return state_.phase.load_relaxed(); } // only we write it
 
   private:
+    static constexpr std::size_t least_capacity = 64;
+
     // The class as two bits, for whoever reads words in a debugger; the address says it exactly.
     unsigned heap_id(const void* object) const noexcept {
         const unsigned cls = heap_.class_of(object);
@@ -267,7 +274,8 @@ class atc_mover {
         slots_.scan(*leaf, begin, begin + size, [](std::uintptr_t base, std::uint64_t bits) {
             for (; bits != 0; bits &= bits - 1) {
                 const auto bit = static_cast<unsigned>(__builtin_ctzll(bits));
-                reinterpret_cast<slot_atomic*>(base + 8u * bit)->fetch_or_relaxed(layout::count_mask);
+                reinterpret_cast<slot_atomic*>(base + 8u * bit)
+                    ->fetch_or_relaxed(layout::count_mask);
             }
         });
     }

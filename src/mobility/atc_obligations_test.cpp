@@ -84,6 +84,35 @@ void raw_addresses_last_as_long_as_the_scope() {
 }
 OBASE_OBLIGATION(raw_addresses_last_as_long_as_the_scope, 1500)
 
+// R2: scopes inside a scope, which touch nothing, do not make the outer one look younger than it
+// is: what it found before a round began is what it goes on to use, uncounted.
+template <class E>
+void inner_scopes_do_not_hide_the_outer_one() {
+    using world_type = exclusive_atc_world<E>;
+    world_type w;
+    auto& self = w.attach();
+    auto* h = w.make_holder(self, w.make(1, 0));
+    std::uint64_t version = 0;
+    w.thread("nester", [&](auto& e) {
+        for (unsigned i = 0; i < E::rounds(2, 2000); ++i) {
+            const typename world_type::scope outer(w, e);
+            auto* o = w.dereference(e, h->guide);
+            for (int inner = 0; inner < 3; ++inner) {
+                const typename world_type::scope in(w, e);
+                w.verify(o, 1, version);
+            }
+            w.update(o, 1, ++version);
+            w.verify(o, 1, version);
+        }
+    });
+    w.collector();
+    E::run();
+    w.destroy(self, h);
+    E::require(w.heap.live_blocks() == 0, "no leak");
+    w.detach(self);
+}
+OBASE_OBLIGATION(inner_scopes_do_not_hide_the_outer_one, 2000)
+
 // O2: an operation of a single write may begin and end within the copy of its object, and leaves
 // the count as it was and the access bit as it was: the lock is all that tells.
 template <class E>
@@ -354,10 +383,14 @@ void nested_slots_follow_each_other_in_memory() {
     auto& self = w.attach();
     constexpr unsigned families = 2;
     typename world_type::holder* h[families];
-    for (auto& one : h) {
+    // The parents' slots lie below their nested slots: a scope counts out in the order of
+    // addresses, so there is a time when it has left the parent and not yet the slot inside.
+    for (auto& one : h) one = w.make_holder(self, nullptr);
+    for (auto* one : h) {
         auto* parent = w.make(1, 0);
         w.give_nested(self, parent, w.make(2, 0));
-        one = w.make_holder(self, parent);
+        const typename world_type::scope in(w, self);
+        w.exchange(one->guide, parent);
     }
     for (unsigned thread = 0; thread < 2; ++thread)
         w.thread("user", [&w, &h, thread](auto& e) {

@@ -7,8 +7,10 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <cerrno>
 #include <cstdint>
 #include <set>
+#include <sys/mman.h>
 #include <vector>
 
 namespace obase::mobility {
@@ -367,6 +369,35 @@ TEST(atc_threads, handlers_at_awkward_moments) {
     w.detach(self);
 }
 
+// An operation may touch more slots than there is memory to note: those are sticky.
+TEST(atc_threads, what_is_not_noted_is_sticky) {
+    os::memory_calls without_memory = os::real_memory_calls();
+    without_memory.mmap = [](void*, std::size_t, int, int, int, off_t) -> void* {
+        errno = ENOMEM;
+        return MAP_FAILED;
+    };
+    world_type w;
+    auto& self = w.attach();
+    std::vector<world_type::holder*> many;
+    for (std::uint64_t i = 0; i < 200; ++i) many.push_back(w.make_holder(self, w.make(i, 0)));
+    in_active(w, [&] {
+        {
+            const world_type::scope in(w, self);
+            os::use_memory_calls(&without_memory);
+            for (auto* h : many) w.dereference(self, h->guide);
+            os::use_memory_calls(nullptr);
+            EXPECT_EQ(self.context.tag.size(), 64u);
+            for (auto* h : many) EXPECT_NE(layout::count(h->guide.load_relaxed()), 0u);
+            EXPECT_EQ(w.move_all(), 0u);
+        }
+        w.scan();
+        EXPECT_EQ(w.move_all(), 64u);
+    });
+    EXPECT_EQ(w.collect(1), 200u);
+    for (auto* h : many) w.destroy(self, h);
+    w.detach(self);
+}
+
 // I2: every way in which an object gets into a slot while somebody may count.
 TEST(atc_threads, objects_that_arrive_in_a_round_stay_for_it) {
     world_type w;
@@ -390,6 +421,55 @@ TEST(atc_threads, objects_that_arrive_in_a_round_stay_for_it) {
     w.destroy(self, h);
     EXPECT_EQ(w.heap.live_blocks(), 0u);
     w.detach(self);
+}
+
+// I2: a scope is ending and has left a parent, but not yet the slot inside it. The parent moves;
+// another parent comes to lie in the same place, and somebody counts himself into the slot inside
+// that one. The end of the first scope must not count him out.
+TEST(atc_mover, nested_slots_at_a_new_place_are_not_those_of_before) {
+    world_type w;
+    auto& self = w.attach();
+    auto& leaving = w.attach();
+    auto& staying = w.attach();
+    world_type::holder* h[2];
+    for (auto& one : h) {
+        auto* parent = w.make(1, 0);
+        w.give_nested(self, parent, w.make(2, 0));
+        one = w.make_holder(self, parent);
+    }
+    const auto parent_of = [&](int i) {
+        return w.to_object(layout::address(h[i]->guide.load_relaxed()));
+    };
+    in_active(w, [&] {
+        auto* place = parent_of(0);
+        w.threads.enter(leaving.record, leaving.context);
+        w.dereference(leaving, h[0]->guide);
+        w.dereference(leaving, parent_of(0)->nested);
+        word::count_out(h[0]->guide); // the first half of the scope's end
+        leaving.context.tag.remove(reinterpret_cast<std::uintptr_t>(&h[0]->guide));
+        w.mover.forget();
+        w.scan();
+        moved_object result;
+        for (const int i : {0, 1})
+            for (const auto& c : w.mover.candidates())
+                if (c.slot == &h[i]->guide) {
+                    EXPECT_EQ(w.mover.move(c, 0, result), move_result::moved);
+                }
+        ASSERT_EQ(parent_of(1), place); // the second is where the first was
+
+        w.threads.enter(staying.record, staying.context);
+        auto* child = w.dereference(staying, w.dereference(staying, h[1]->guide)->nested);
+        w.threads.leave(leaving.record, leaving.context, 0); // the second half
+        w.mover.forget();
+        w.scan();
+        w.move_all();
+        EXPECT_EQ(w.dereference(staying, place->nested), child);
+        w.verify(child, 2, 0);
+        w.threads.leave(staying.record, staying.context, 0);
+    });
+    for (auto* one : h) w.destroy(self, one);
+    EXPECT_EQ(w.heap.live_blocks(), 0u);
+    for (auto* e : {&leaving, &staying, &self}) w.detach(*e);
 }
 
 // One place for all: whoever collides gets a place of his own, and the places of those who ended

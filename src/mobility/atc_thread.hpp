@@ -2,23 +2,23 @@
 //
 // The threads' half of the ATC protocol: scopes, dereferences, and the life of slots.
 //
-// What it is: one function per thing that a thread does, on an explicit per-thread context, templated
-// on the platform. obase/atc.hpp is the public face, atc_mover.hpp the collector's half, docs/atc.md
-// the argument and the list of what the papers say otherwise.
+// What it is: one function per thing that a thread does, on an explicit per-thread context,
+// templated on the platform. obase/atc.hpp is the public face, atc_mover.hpp the collector's half,
+// docs/atc.md the argument and the list of what the papers say otherwise.
 //
-// A scope has a mode, fixed at the outermost entry for its whole duration, and the protocol has phases;
-// both are explained in obase/mobility/atc_scope.hpp, with the argument for the entry.
+// A scope has a mode, fixed at the outermost entry for its whole duration, and the protocol has
+// phases; both are explained in obase/mobility/atc_scope.hpp, with the argument for the entry.
 //
 // Three invariants carry everything else:
 //   I1  While a counting scope is open the phase is not INACTIVE.
-//   I2  A slot that comes to life, or receives an object, while the phase is not INACTIVE is sticky.
-//       Threads may hold the object by way of its old slot, and a TAG may still name a dead slot that
-//       was at this address: they count nothing here, and can take nothing away.
+//   I2  A slot that comes to life, or receives an object, while the phase is not INACTIVE is
+//       sticky. Threads may hold the object by way of its old slot, and a TAG may still name a dead
+//       slot that was at this address: they count nothing here, and can take nothing away.
 //   I3  ATC is set to 0 only in INACTIVE.
 //
-// Signal handlers may open scopes and dereference (O6), at any instruction: a handler that finds the
-// mode undecided or the TAG in the middle of a change makes what it touches sticky instead. It must
-// not construct or destroy slots.
+// Signal handlers may open scopes and dereference (O6), at any instruction: a handler that finds
+// the mode undecided or the TAG in the middle of a change makes what it touches sticky instead. It
+// must not construct or destroy slots.
 #pragma once
 
 #include "mobility/activity_index.hpp"
@@ -44,7 +44,8 @@ struct atc_context {
     bool changing = false;               // owner only: the TAG is being changed
     std::uint32_t exits = 0;             // owner only: numbers the exit hazards
     base_delta_ptr_set<> tag;            // owner only: slots counted in by the open scope
-    // The bitmap word whose slots the end of a scope is counting out, with a sequence number; 0: none.
+    // The bitmap word whose slots the end of a scope is counting out, with a sequence number; 0:
+    // none.
     alignas(64) typename P::template atomic<std::uint64_t> exit_hazard;
 };
 
@@ -55,12 +56,12 @@ struct atc_entry {
     void bind() noexcept { record.protocol_data = &context; }
 };
 
-// Waits until no other thread is counting out a slot in [begin, end), whose SODA bits the caller has
-// cleared. The other half is atc_threads::count_out_all(): as in SODA's own handshake, of the four seq_cst
-// operations (clear, read hazards | set hazard, read bits) one pair sees the other.
+// Waits until no other thread is counting out a slot in [begin, end), whose SODA bits the caller
+// has cleared. The other half is atc_threads::count_out_all(): as in SODA's own handshake, of the
+// four seq_cst operations (clear, read hazards | set hazard, read bits) one pair sees the other.
 template <class P>
-void wait_for_exits(const scope_registry<P>& registry, const atc_context<P>* self, const void* begin,
-                    const void* end) noexcept;
+void wait_for_exits(const scope_registry<P>& registry, const atc_context<P>* self,
+                    const void* begin, const void* end) noexcept;
 
 template <class P>
 class atc_threads {
@@ -83,8 +84,9 @@ class atc_threads {
         exit_scope(r, outer);
     }
 
-    // What leave() does before the record says so. The TAG is empty and the mode undecided before the
-    // announcement ends, so that a handler in between finds a scope whose mode it does not know.
+    // What leave() does before the record says so. The TAG is empty and the mode undecided before
+    // the announcement ends, so that a handler in between finds a scope whose mode it does not
+    // know.
     void end_operation(context& self) noexcept {
         if (self.mode == atc_mode::counting && !self.tag.empty()) count_out_all(self);
         P::compiler_fence();
@@ -92,7 +94,8 @@ class atc_threads {
         P::compiler_fence();
     }
 
-    // In a scope. The address of the slot's object, 0 for null; good until the outermost scope ends (O1).
+    // In a scope. The address of the slot's object, 0 for null; good until the outermost scope ends
+    // (O1).
     std::uint64_t dereference(context& self, slot_atomic& slot) noexcept {
         if (self.mode == atc_mode::silent) return word::mark_access(slot).address;
         if (self.mode == atc_mode::counting && !self.changing) return count(self, slot);
@@ -101,15 +104,17 @@ class atc_threads {
                                : word::mark_access(slot).address;
     }
 
-    // In a scope. Makes memory a slot for an object between slots: first the word, then the bit (R10).
+    // In a scope. Makes memory a slot for an object between slots: first the word, then the bit
+    // (R10).
     void construct(slot_atomic& slot, std::uint64_t owned) noexcept {
         const std::uint64_t born = word::atc::entering(owned);
         slot.store_release(is_quiet() ? born : word::atc::make_sticky(born)); // I2
         slots_.set(&slot);
     }
 
-    // In a scope. Ends the slot (R10): afterwards neither the collector nor the exit of another scope
-    // touches its memory (O3). Returns the address of the object, now the caller's. `self` may be null.
+    // In a scope. Ends the slot (R10): afterwards neither the collector nor the exit of another
+    // scope touches its memory (O3). Returns the address of the object, now the caller's. `self`
+    // may be null.
     std::uint64_t destroy(context* self, slot_atomic& slot) noexcept {
         slots_.clear(&slot);
         // I1: in INACTIVE no TAG holds anything.
@@ -165,10 +170,10 @@ class atc_threads {
         self.changing = false;
     }
 
-    // First touch: counted, noted, and the lock cleared, whatever the access bit says. Later touches:
-    // the slot has our count, or is sticky, until the scope ends, and so has whatever object it holds:
-    // exchange() keeps ATC, and a slot that was built anew at this address is sticky (I2). While ATC is
-    // not 0 the mover does not lock, so a plain load is enough.
+    // First touch: counted, noted, and the lock cleared, whatever the access bit says. Later
+    // touches: the slot has our count, or is sticky, until the scope ends, and so has whatever
+    // object it holds: exchange() keeps ATC, and a slot that was built anew at this address is
+    // sticky (I2). While ATC is not 0 the mover does not lock, so a plain load is enough.
     std::uint64_t count(context& self, slot_atomic& slot) noexcept {
         if (word::atc::is_null(slot.load_acquire())) return 0;
         // Until the count is made the slot is not to be found in the TAG by a handler.
@@ -191,9 +196,9 @@ class atc_threads {
         return address;
     }
 
-    // Takes back every count. A slot may have been destroyed since, and its memory unmapped: so announce
-    // the bitmap word, look whether the slot is still one, and only then touch it. A destroyer clears
-    // the bit first and then waits for the announcement to go.
+    // Takes back every count. A slot may have been destroyed since, and its memory unmapped: so
+    // announce the bitmap word, look whether the slot is still one, and only then touch it. A
+    // destroyer clears the bit first and then waits for the announcement to go.
     void count_out_all(context& self) noexcept {
         self.changing = true;
         P::compiler_fence();
@@ -203,7 +208,8 @@ class atc_threads {
             if (key != announced) {
                 announced = key;
                 ++self.exits;
-                self.exit_hazard.exchange_seq_cst((std::uint64_t{self.exits} << exit_key_bits) | key);
+                self.exit_hazard.exchange_seq_cst((std::uint64_t{self.exits} << exit_key_bits) |
+                                                  key);
             }
             auto* slot = reinterpret_cast<slot_atomic*>(address);
             if (slots_.test(slot)) word::count_out(*slot);
@@ -215,7 +221,8 @@ class atc_threads {
     }
 
   public:
-    // Exit hazards name bitmap words of SODA. Key 0 is the first 512 bytes of memory: no slots there.
+    // Exit hazards name bitmap words of SODA. Key 0 is the first 512 bytes of memory: no slots
+    // there.
     static constexpr unsigned exit_key_bits = directory::address_bits - directory::word_shift;
     static std::uint64_t exit_key(std::uintptr_t address) noexcept {
         return address >> directory::word_shift;
@@ -228,8 +235,8 @@ class atc_threads {
 };
 
 template <class P>
-void wait_for_exits(const scope_registry<P>& registry, const atc_context<P>* self, const void* begin,
-                    const void* end) noexcept {
+void wait_for_exits(const scope_registry<P>& registry, const atc_context<P>* self,
+                    const void* begin, const void* end) noexcept {
     using threads = atc_threads<P>;
     constexpr std::uint64_t key_mask = (std::uint64_t{1} << threads::exit_key_bits) - 1;
     const std::uint64_t first = threads::exit_key(reinterpret_cast<std::uintptr_t>(begin));

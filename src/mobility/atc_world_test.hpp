@@ -55,6 +55,7 @@ class atc_world {
     atc_world() {
         heap.object_bytes = sizeof(object);
         E::require(slots.open(), "room for the directory");
+        E::require(mover.reserve(1000), "room for all slots of a test");
     }
 
     // A thread's life.
@@ -90,7 +91,9 @@ class atc_world {
 
     static object* to_object(std::uint64_t address) { return reinterpret_cast<object*>(address); }
     static std::uint64_t to_address(object* o) { return reinterpret_cast<std::uint64_t>(o); }
-    static std::uint64_t to_owned(object* o) { return o != nullptr ? layout::make_born(to_address(o)) : 0; }
+    static std::uint64_t to_owned(object* o) {
+        return o != nullptr ? layout::make_born(to_address(o)) : 0;
+    }
 
     // In a scope.
     object* dereference(entry& e, slot& s) { return to_object(threads.dereference(e.context, s)); }

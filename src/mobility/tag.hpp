@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: MIT
 //
-// base_delta_ptr_set: the set of slots that one operation has touched, which is what the papers' TAG
-// (thread-local active scope guard) holds; their BaseDeltaPtrSet (OBASE 4.2).
+// base_delta_ptr_set: the set of slots that one operation has touched, which is what the papers'
+// TAG (thread-local active scope guard) holds; their BaseDeltaPtrSet (OBASE 4.2).
 //
-// What it is: a set of 8-byte aligned addresses. A group is a base and up to 16 32-bit distances from
-// it, in two cache lines; groups are ordered by address and their ranges do not overlap. The slots of
-// one operation lie close together, so nearly every insertion is into the group used last: one range
-// test and one comparison of 16 numbers. Another group is found by binary search, O(log G).
+// What it is: a set of 8-byte aligned addresses. A group is a base and up to 16 32-bit distances
+// from it, in two cache lines; groups are ordered by address and their ranges do not overlap. The
+// slots of one operation lie close together, so nearly every insertion is into the group used last:
+// one range test and one comparison of 16 numbers. Another group is found by binary search, O(log
+// G).
 //
 // Differences from the paper, which leaves them open: the distances are in words, so a group spans
 // 32 GiB, half of it below its first address; a full group is split in the middle like a leaf of a
-// B-tree, or, if the new address lies beyond all others, followed by a new one. Adding a group moves
-// the index entries behind it (16 bytes each), O(G) with a constant that shows beyond 10^4 slots.
+// B-tree, or, if the new address lies beyond all others, followed by a new one. Adding a group
+// moves the index entries behind it (16 bytes each), O(G) with a constant that shows beyond 10^4
+// slots.
 //
-// Memory: the first 4 groups (64 slots; the papers' operations have 3 to 12) are part of the object. More
-// come from Memory::allocate, never from malloc, because an operation may run in a signal handler that
-// interrupted malloc. When there are none, insert() says so and the set is unchanged.
+// Memory: the first 4 groups (64 slots; the papers' operations have 3 to 12) are part of the
+// object. More come from Memory::allocate, never from malloc, because an operation may run in a
+// signal handler that interrupted malloc. When there are none, insert() says so and the set is
+// unchanged.
 //
-// When not to use it: for addresses that are not multiples of 8, or as a long-lived set: clear() keeps
-// the memory.
+// When not to use it: for addresses that are not multiples of 8, or as a long-lived set: clear()
+// keeps the memory.
 //
 // Threads: the owner only. All zero bytes are an empty set, so it may live in zeroed memory.
 #pragma once
@@ -112,8 +115,8 @@ class base_delta_ptr_set {
         return true;
     }
 
-    // visit(address) for each, group by group in ascending order: addresses of one group are near each
-    // other, in no particular order. The set must not change meanwhile.
+    // visit(address) for each, group by group in ascending order: addresses of one group are near
+    // each other, in no particular order. The set must not change meanwhile.
     template <class Visit>
     void for_each(Visit&& visit) const {
         for (std::uint32_t at = 0; at < groups_; ++at) {
@@ -183,7 +186,9 @@ class base_delta_ptr_set {
         std::uint32_t index;
     };
 
-    entry* entries() noexcept { return more_ != nullptr ? entries_of(more_, capacity_) : own_entry_; }
+    entry* entries() noexcept {
+        return more_ != nullptr ? entries_of(more_, capacity_) : own_entry_;
+    }
     const entry* entries() const noexcept {
         return more_ != nullptr ? entries_of(more_, capacity_) : own_entry_;
     }

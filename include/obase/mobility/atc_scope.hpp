@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// What every operation of a user's data structure executes of the ATC protocol: the entry of a scope,
-// and the dereference in the quiet times between two rounds of moves. So it is inline and public; the
-// rest is src/mobility/atc_thread.hpp.
+// What every operation of a user's data structure executes of the ATC protocol: the entry of a
+// scope, and the dereference in the quiet times between two rounds of moves. So it is inline and
+// public; the rest is src/mobility/atc_thread.hpp.
 //
 // The phases of the protocol (OBASE 4.5). Only the collector writes the phase.
 //
@@ -36,10 +36,10 @@ namespace obase::mobility {
 enum class atc_phase : std::uint32_t { inactive, prepare, active, drain };
 
 // Of a thread's outermost scope, fixed at its entry:
-//   silent    it began in INACTIVE or DRAIN. Nothing moves while it is open, because PREPARE waits for
-//             it. A dereference sets the access bit, unless it is set, and that is all.
-//   counting  it began in PREPARE or ACTIVE. The first touch of a slot adds one to its ATC and notes
-//             the slot in the TAG; the end of the scope takes all of them back.
+//   silent    it began in INACTIVE or DRAIN. Nothing moves while it is open, because PREPARE waits
+//             for it. A dereference sets the access bit, unless it is set, and that is all.
+//   counting  it began in PREPARE or ACTIVE. The first touch of a slot adds one to its ATC and
+//             notes the slot in the TAG; the end of the scope takes all of them back.
 enum class atc_mode : std::uint8_t { undecided, silent, counting }; // undecided outside of scopes
 
 // The global half: Atomic holds an atc_phase.
@@ -61,10 +61,10 @@ struct atc_phase_word {
 // R2: announce the epoch in the thread's record, and only then read the phase. The collector stores
 // the phase, advances the epoch, calls membarrier and then reads the records. So either it sees the
 // announcement, with an epoch from before the advance, and waits; or the phase is read after the
-// membarrier and is the new one. The papers read the phase first: a thread preempted between the two
-// would run uncounted in the middle of ACTIVE. (DESIGN.md asks to read epoch and phase again until
-// they have not changed. With this order the first reading is already good; an epoch that is older
-// than necessary makes the collector wait longer, nothing else.)
+// membarrier and is the new one. The papers read the phase first: a thread preempted between the
+// two would run uncounted in the middle of ACTIVE. (DESIGN.md asks to read epoch and phase again
+// until they have not changed. With this order the first reading is already good; an epoch that is
+// older than necessary makes the collector wait longer, nothing else.)
 template <class Atomic, class PhaseAtomic>
 inline epoch_number enter_atc_scope(scope_slot<Atomic>& slot, atc_mode& mode, const Atomic& epoch,
                                     const atc_phase_word<PhaseAtomic>& state) noexcept {

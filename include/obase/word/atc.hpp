@@ -11,20 +11,21 @@
 //
 //   address  of the object, 0 for null. The other fields belong to the slot and outlive the object.
 //   ATC      active thread count: operations that touched the slot in a counting scope and have not
-//            ended. 127 is *sticky*: some number of holders that nobody keeps, so it is never counted
-//            up or down and only the collector sets it back to 0, when no counting scope is open. A
-//            128th thread thus makes the object unmovable for a while; it never carries into CIW.
+//            ended. 127 is *sticky*: some number of holders that nobody keeps, so it is never
+//            counted up or down and only the collector sets it back to 0, when no counting scope is
+//            open. A 128th thread thus makes the object unmovable for a while; it never carries
+//            into CIW.
 //   CIW      consecutive windows without an access, saturating at 31.
 //   heap     0 NEW, 1 HOT, 2 COLD as of the last visit or move; 3: no visit since the address was
-//            put here. The address itself tells the class; the 3 is what makes a slot that was built
-//            again at the same place, for an object at the same address, differ from every word of
-//            a candidate list.
+//            put here. The address itself tells the class; the 3 is what makes a slot that was
+//            built again at the same place, for an object at the same address, differ from every
+//            word of a candidate list.
 //   access   dereferenced since the last visit.
 //   lock     the mover is copying the object. Whoever counts himself in clears it, and that is the
 //            veto: the mover commits only over the very word that its lock made.
 //
-// When not to use it: outside obase's own code. guide<T, atc> is the typed front of this word; which
-// transition a thread must use when is mobility/atc_thread.hpp and docs/atc.md.
+// When not to use it: outside obase's own code. guide<T, atc> is the typed front of this word;
+// which transition a thread must use when is mobility/atc_thread.hpp and docs/atc.md.
 #pragma once
 
 #include <cstdint>
@@ -51,9 +52,9 @@ struct atc {
     static constexpr bits access_bit = bits{1} << 62;
     static constexpr bits lock_bit = bits{1} << 63;
 
-    static constexpr unsigned sticky = (1u << count_bits) - 1;          // 127
-    static constexpr unsigned idle_saturation = (1u << idle_bits) - 1;  // 31
-    static constexpr unsigned unvisited_heap = (1u << heap_bits) - 1;   // 3
+    static constexpr unsigned sticky = (1u << count_bits) - 1;         // 127
+    static constexpr unsigned idle_saturation = (1u << idle_bits) - 1; // 31
+    static constexpr unsigned unvisited_heap = (1u << heap_bits) - 1;  // 3
 
     static_assert((address_mask ^ count_mask ^ idle_mask ^ heap_mask ^ access_bit ^ lock_bit) ==
                       ~bits{0},
@@ -61,7 +62,8 @@ struct atc {
     static_assert((address_mask | count_mask | idle_mask | heap_mask | access_bit | lock_bit) ==
                       ~bits{0},
                   "the fields cover the word");
-    static_assert(count_mask + count_one == idle_one && idle_mask + idle_one == bits{1} << heap_shift,
+    static_assert(count_mask + count_one == idle_one && idle_mask + idle_one == bits{1}
+                                                                                    << heap_shift,
                   "the fields are neighbours: a count that wrapped would carry into CIW");
 
     static constexpr bits address(bits word) noexcept { return word & address_mask; }
@@ -82,8 +84,8 @@ struct atc {
 
     // A slot that receives an address: not accessed (construction is no access), not visited.
     static constexpr bits make_born(bits address) noexcept { return heap_mask | address; }
-    // Words of objects between slots: born if nobody has touched the object, else the plain address.
-    // Changing slots is no access, and does not undo one.
+    // Words of objects between slots: born if nobody has touched the object, else the plain
+    // address. Changing slots is no access, and does not undo one.
     static constexpr bits entering(bits owned) noexcept {
         const bits born = make_born(address(owned));
         return is_null(owned) || !is_visited(owned) ? born : born | access_bit;
@@ -104,8 +106,8 @@ struct atc {
         return count(word) == 0 || is_sticky(word) ? word : word - count_one;
     }
 
-    // What a visit leaves behind: the access bit taken, CIW up to date, the heap noted. `sweep` also
-    // sets ATC to 0: only when no counting scope is open.
+    // What a visit leaves behind: the access bit taken, CIW up to date, the heap noted. `sweep`
+    // also sets ATC to 0: only when no counting scope is open.
     static constexpr bits visited(bits word, unsigned heap, bool sweep) noexcept {
         bits next = word & ~(access_bit | heap_mask);
         next |= bits{heap} << heap_shift;
@@ -126,13 +128,15 @@ struct atc_touch {
     bool changed;      // this call wrote the word
 };
 
-// any word -> access bit set; null stays as it is. For scopes that do not count: no mover is at work
-// while one is open, so a word whose bit is set is used as loaded, without a write (OBASE 3.3).
+// any word -> access bit set; null stays as it is. For scopes that do not count: no mover is at
+// work while one is open, so a word whose bit is set is used as loaded, without a write (OBASE
+// 3.3).
 //
 // The address is that of the compare-exchange that succeeded or of a load that needed none: another
 // thread may replace the object between the two (R5).
 //
-// Order: acquire, pairs with commit_move() (the bytes at the new address) and swap_object() (construction).
+// Order: acquire, pairs with commit_move() (the bytes at the new address) and swap_object()
+// (construction).
 template <class Atomic>
 atc_touch mark_access(Atomic& slot) noexcept {
     atc::bits seen = slot.load_acquire();
@@ -151,7 +155,8 @@ atc_touch mark_access(Atomic& slot) noexcept {
 template <class Atomic>
 atc_touch count_in(Atomic& slot) noexcept {
     atc::bits seen = slot.load_acquire();
-    while (!slot.cas_acq_rel(seen, atc::counted_in(seen))) {}
+    while (!slot.cas_acq_rel(seen, atc::counted_in(seen))) {
+    }
     return {atc::address(seen), true};
 }
 
@@ -159,7 +164,8 @@ atc_touch count_in(Atomic& slot) noexcept {
 template <class Atomic>
 atc_touch count_in_forever(Atomic& slot) noexcept {
     atc::bits seen = slot.load_acquire();
-    while (!slot.cas_acq_rel(seen, atc::make_sticky(atc::counted_in(seen)))) {}
+    while (!slot.cas_acq_rel(seen, atc::make_sticky(atc::counted_in(seen)))) {
+    }
     return {atc::address(seen), true};
 }
 
@@ -169,10 +175,11 @@ enum class count_out_result {
     not_counted, // 0: the slot was swept or built anew
 };
 
-// any word -> ATC - 1 unless it is 0 or sticky. The end of a counting scope; the caller has made sure
-// that the memory is still a slot.
+// any word -> ATC - 1 unless it is 0 or sticky. The end of a counting scope; the caller has made
+// sure that the memory is still a slot.
 //
-// Order: release, pairs with begin_move(): what the holder did to the object happens before its copy.
+// Order: release, pairs with begin_move(): what the holder did to the object happens before its
+// copy.
 template <class Atomic>
 count_out_result count_out(Atomic& slot) noexcept {
     atc::bits seen = slot.load_acquire();
@@ -207,8 +214,8 @@ bool cancel_move(Atomic& slot, atc::bits locked) noexcept {
 }
 
 // locked(source) -> moved(destination). Mover only, inside a visit; the second CAS. `locked` is the
-// word that begin_move() wrote. (Algorithm 1 of the slides compares with the word read before the lock was
-// set, which is not in the slot any more: it could never commit. OBASE 4.5 is right.)
+// word that begin_move() wrote. (Algorithm 1 of the slides compares with the word read before the
+// lock was set, which is not in the slot any more: it could never commit. OBASE 4.5 is right.)
 //
 // Order: release, so the copied bytes are visible to whoever reads the new address.
 template <class Atomic>
@@ -216,9 +223,10 @@ bool commit_move(Atomic& slot, atc::bits locked, atc::bits moved) noexcept {
     return slot.cas_acq_rel(locked, moved);
 }
 
-// any word -> entering(owned); ATC stays, or becomes sticky. Returns leaving(old word); the caller now
-// owns the old object. `is_quiet()` says that nobody counts at this moment; it is asked after the word
-// was read, each time, so that a word which somebody has counted in is never taken for a quiet one.
+// any word -> entering(owned); ATC stays, or becomes sticky. Returns leaving(old word); the caller
+// now owns the old object. `is_quiet()` says that nobody counts at this moment; it is asked after
+// the word was read, each time, so that a word which somebody has counted in is never taken for a
+// quiet one.
 template <class Atomic, class Quiet>
 atc::bits swap_object(Atomic& slot, atc::bits owned, Quiet&& is_quiet) noexcept {
     atc::bits seen = slot.load_acquire();
@@ -229,9 +237,9 @@ atc::bits swap_object(Atomic& slot, atc::bits owned, Quiet&& is_quiet) noexcept 
     }
 }
 
-// any word with address `expected` -> entering(owned), as swap_object(); the other fields take no part
-// in the comparison. False: the address was another one at some moment; the slot was not touched, so
-// the caller gets no address from here (R5).
+// any word with address `expected` -> entering(owned), as swap_object(); the other fields take no
+// part in the comparison. False: the address was another one at some moment; the slot was not
+// touched, so the caller gets no address from here (R5).
 template <class Atomic, class Quiet>
 bool swap_object_if(Atomic& slot, atc::bits expected, atc::bits owned, Quiet&& is_quiet) noexcept {
     atc::bits seen = slot.load_acquire();
