@@ -3,31 +3,16 @@
 // Deferred frees: not before the scopes that were open and the pins, each exactly once, and all in
 // the end.
 #include "mobility/world_test.hpp"
+#include "testing/heap_shortage.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 
 #include <algorithm>
 #include <cstdint>
-#include <cstdlib>
 #include <memory>
-#include <new>
 #include <set>
 #include <vector>
-
-namespace {
-// While true, this thread's operator new has no memory.
-thread_local bool no_heap_memory = false;
-} // namespace
-
-// Not inlined: g++ would take malloc and free for a mismatched pair.
-[[gnu::noinline]] void* operator new(std::size_t bytes) {
-    void* p = no_heap_memory ? nullptr : std::malloc(bytes);
-    if (p == nullptr) throw std::bad_alloc();
-    return p;
-}
-[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 
 namespace obase::mobility {
 namespace {
@@ -143,13 +128,15 @@ TEST_F(reclaiming, waits_while_membarrier_fails) {
 }
 
 TEST_F(reclaiming, waits_while_there_is_no_memory_for_the_list_of_pins) {
+    if (!testing::heap_shortage::possible) GTEST_SKIP() << "the sanitizer's operator new";
     thing a, b;
     claim_pin<native>(other, reinterpret_cast<std::uint64_t>(&b),
                       [] { return static_cast<pin_chunk<native>*>(nullptr); });
     retire(a);
-    no_heap_memory = true;
-    EXPECT_EQ(pass(), 0u);
-    no_heap_memory = false;
+    {
+        const testing::heap_shortage none;
+        EXPECT_EQ(pass(), 0u);
+    }
     EXPECT_EQ(pass(), 1u);
 }
 

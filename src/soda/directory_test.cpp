@@ -7,6 +7,7 @@
 #include "os/memory.hpp"
 #include "os/platform.hpp"
 #include "testing/deterministic.hpp"
+#include "testing/heap_shortage.hpp"
 #include "testing/native_threads.hpp"
 #include "testing/tier.hpp"
 
@@ -17,26 +18,10 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
-#include <cstdlib>
-#include <new>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
-
-namespace {
-// While true, this thread's operator new has no memory.
-thread_local bool no_heap_memory = false;
-} // namespace
-
-// Not inlined: g++ would take malloc and free for a mismatched pair.
-[[gnu::noinline]] void* operator new(std::size_t bytes) {
-    void* p = no_heap_memory ? nullptr : std::malloc(bytes);
-    if (p == nullptr) throw std::bad_alloc();
-    return p;
-}
-[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
-[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
 
 namespace obase::soda {
 namespace {
@@ -303,13 +288,15 @@ TEST(directory, without_memory_nothing_is_registered) {
 }
 
 TEST(directory, without_memory_for_its_lists_leaves_wait) {
+    if (!testing::heap_shortage::possible) GTEST_SKIP() << "the sanitizer's operator new";
     native_directory d;
     ASSERT_TRUE(d.open());
     ASSERT_TRUE(d.set(at(leaf_border)));
     ASSERT_TRUE(d.set(at(leaf_border + (std::uintptr_t{1} << 24))));
-    no_heap_memory = true;
-    d.refresh();
-    no_heap_memory = false;
+    {
+        const testing::heap_shortage none;
+        d.refresh();
+    }
     EXPECT_TRUE(d.leaves().empty());
     d.refresh();
     ASSERT_EQ(d.leaves().size(), 2u);
@@ -317,9 +304,10 @@ TEST(directory, without_memory_for_its_lists_leaves_wait) {
 
     d.clear(at(leaf_border));
     d.begin_retire(*d.leaves()[0]);
-    no_heap_memory = true;
-    EXPECT_EQ(d.finish_retire(), 0u);
-    no_heap_memory = false;
+    {
+        const testing::heap_shortage none;
+        EXPECT_EQ(d.finish_retire(), 0u);
+    }
     EXPECT_EQ(d.leaves().size(), 2u);
     EXPECT_EQ(d.finish_retire(), 0u) << "that retirement was given up";
     d.begin_retire(*d.leaves()[0]);
