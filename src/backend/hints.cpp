@@ -38,17 +38,20 @@ static_assert(hints::page_bytes == os::page_size);
 bool hints::accepted(const char* call, int error, bool* refused) {
     if (error == 0) return true;
     ++totals_.failures;
-    const std::string what =
-        std::string(call) + " failed: " + std::generic_category().message(error);
+    // The decision before the message: the text may find no memory, and another write-back after a
+    // failed one would say that all is well.
+    const char* consequence = nullptr;
     if (error == EIO || error == ENOSPC) {
-        if (!totals_.stopped && say_) {
-            say_(what + "; no further hints are given, objects and the program go on");
-        }
+        if (!totals_.stopped)
+            consequence = "; no further hints are given, objects and the program go on";
         totals_.stopped = true;
     } else if (refused != nullptr && (error == EINVAL || error == EPERM || error == ENOSYS)) {
-        if (!*refused && say_) say_(what + "; this hint is not given any more");
+        if (!*refused) consequence = "; this hint is not given any more";
         *refused = true;
     }
+    if (consequence != nullptr && say_)
+        say_(std::string(call) + " failed: " + std::generic_category().message(error) +
+             consequence);
     return false;
 }
 
