@@ -76,6 +76,17 @@ class collector {
     // One window up to the point where the policy has its facts. False if it was stopped half-way.
     bool scan_and_move(const window_plan& plan, const record* self, control& control);
 
+    // After scan_and_move() ended by std::bad_alloc. It throws outside of visits and moves only, so
+    // no hazard is held and no object is half moved; what is left to do is what a stop leaves.
+    void abandon() noexcept {
+        mover_.finish();
+        slots_.cancel_retire();
+        vetoed_.clear();
+        large_seen_.clear();
+        scanning_cold_ = false;
+        abandoned_ = true;
+    }
+
     std::uint64_t window() const noexcept { return window_; }
     bool abandoned() const noexcept { return abandoned_; }
 

@@ -156,8 +156,13 @@ class engine final : public obase::runtime, private collector::control {
     void stop_locked() noexcept;
     void load_environment_locked() noexcept;
     void print_at_exit() noexcept;
-    static void say(const std::string& line) noexcept {
-        std::fprintf(stderr, "obase: %s\n", line.c_str());
+    // Needs no memory: most of what it has to say is that there is none.
+    static void say(const char* line, const char* rest = "") noexcept {
+        std::fprintf(stderr, "obase: %s%s\n", line, rest);
+    }
+    // The first time only: a shortage that lasts would otherwise fill the log.
+    static void say_once(platform::atomic<std::uint32_t>& said, const char* line) noexcept {
+        if (said.load_relaxed() == 0 && said.exchange_acq_rel(1) == 0) say(line);
     }
     static double now_seconds() noexcept { return static_cast<double>(os::monotonic_ns()) * 1e-9; }
     static mobility::pin_chunk<platform>* make_pin_chunk() noexcept {
@@ -200,6 +205,8 @@ class engine final : public obase::runtime, private collector::control {
     platform::atomic<std::uint32_t> tried_; // make_ready() is over, with or without heaps
     platform::atomic<std::uint32_t> degraded_;
     platform::atomic<std::uint32_t> rearm_;
+    platform::atomic<std::uint32_t> said_foreign_, said_no_room_, said_no_membarrier_,
+        said_not_retired_, said_cut_short_;
     record emergency_record_; // shared by threads for which there is no memory
 
     std::mutex lifecycle_;

@@ -64,15 +64,27 @@ void engine<Binding>::run_window(bool forced) noexcept {
     plan.move = window_settings_.mode >= run_mode::move && !degraded();
     plan.live_fraction = window_settings_.compaction_live_fraction;
     plan.evacuate = plan.live_fraction > 0;
+    const std::uint64_t no_room = recorder_.load_relaxed()->live.no_room_skips.get();
     bool complete = false;
     try {
         complete = collector_->scan_and_move(plan, self_, *this);
     } catch (const std::bad_alloc&) {
         // Thrown between visits only, where nothing is half-done; the window ends here.
-        say("the collector had no memory for its lists: a window was cut short");
-        mover_->finish();
+        collector_->abandon();
+        say_once(said_cut_short_,
+                 "the collector had no memory for its lists: windows are cut short");
     }
     if (!complete || collector_->abandoned()) given_up_ = true;
+    if (collector_->abandoned() && !registry_.fenced() && !platform::membarrier())
+        say_once(said_no_membarrier_,
+                 "membarrier fails: nothing moves and nothing retired is freed "
+                 "until it works again");
+    if (recorder_.load_relaxed()->live.no_room_skips.get() != no_room)
+        say_once(
+            said_no_room_,
+            "no room for objects in the heap they should move to (OBASE_HEAP_RESERVE, a limit "
+            "on memory, or a full disk under COLD): they stay where they are; statistics count "
+            "them");
     finish_window(*collector_);
 }
 
@@ -143,7 +155,7 @@ void engine<Binding>::finish_window(const object_collector&) noexcept {
 
 // A scope seen open at the start of two windows with the same epoch has been open in between.
 template <class Binding>
-void engine<Binding>::report_stuck_scopes() noexcept {
+void engine<Binding>::report_stuck_scopes() noexcept try {
     const double now = now_seconds();
     const double limit = static_cast<double>(window_settings_.stuck_scope_windows) *
                          window_settings_.scaled_window_seconds();
@@ -166,6 +178,8 @@ void engine<Binding>::report_stuck_scopes() noexcept {
                       r.thread_id.load_relaxed(), now - scope.since);
         say(line);
     });
+} catch (const std::bad_alloc&) {
+    // No memory to remember a scope: it is seen in a later window.
 }
 
 // Keeps the thread under its share: sleeps until the CPU time used since the window began is at

@@ -59,34 +59,40 @@ void engine<Binding>::make_ready_locked() noexcept {
         heaps.poison_freed = now.poison_freed;
         heaps.cold_directory = std::string(now.cold_directory());
         std::string why;
-        heap::space* made = heap::space::create(heaps, &why);
-        if (made == nullptr && !heaps.cold_directory.empty()) {
-            say("COLD stays in anonymous memory: " + why);
-            heaps.cold_directory.clear();
+        // What the self-check is to look at: what there is, not what was asked for. So a shortage
+        // that has been reported here is not reported again in other words.
+        options in_force = now;
+        heap::space* made = nullptr;
+        if (!slots_.is_open()) {
+            why = "no address space for the map of guides (64 MiB)";
+        } else {
             made = heap::space::create(heaps, &why);
+            if (made == nullptr && !heaps.cold_directory.empty()) {
+                say(("COLD stays in anonymous memory: " + why).c_str());
+                in_force.cold_backing = "anon";
+                heaps.cold_directory.clear();
+                made = heap::space::create(heaps, &why);
+            }
         }
-        if (made == nullptr) {
-            say("no migration: " + why);
-        } else if (!slots_.is_open()) {
-            say("no migration: no address space for the map of guides (64 MiB)");
-        }
+        if (made == nullptr) say(("no migration: " + why).c_str());
         if (made != nullptr) {
             auto* recorder = new telemetry::recorder(now.history_windows, Binding::name);
             recorder->live.time_scale.set(now.time_scale);
             recorder->set_class_count(made->classes() + 1);
             recorder_.store_release(recorder);
             policy_.emplace(policy::controller_settings_of(now), Binding::saturation);
-            hints_.emplace([](const std::string& line) { say(line); });
+            hints_.emplace([](const std::string& line) { say(line.c_str()); });
             Binding::emplace(mover_, registry_, slots_, *made);
             collector_.emplace(registry_, slots_, *made, *mover_, *policy_, *recorder, &*hints_);
         }
         if (now.verbose) std::fprintf(stderr, "%s", now.text().c_str());
-        if (now.mode != run_mode::off)
-            for (const std::string& line : runtime_internal::self_check(now, gather_facts(now)))
-                say(line);
+        if (made != nullptr && now.mode != run_mode::off)
+            for (const std::string& line :
+                 runtime_internal::self_check(in_force, gather_facts(in_force)))
+                say(line.c_str());
         space_.store_release(made);
     } catch (const std::exception& error) {
-        say(std::string("no migration: ") + error.what());
+        say("no migration: ", error.what());
     }
     tried_.store_release(1); // pairs with space()
 }
@@ -128,7 +134,7 @@ std::string engine<Binding>::start() noexcept {
 }
 
 template <class Binding>
-std::string engine<Binding>::start_locked() noexcept {
+std::string engine<Binding>::start_locked() noexcept try {
     if (space_.load_relaxed() == nullptr) return "no migration: there are no heaps";
     {
         const std::lock_guard guard(state_);
@@ -140,12 +146,15 @@ std::string engine<Binding>::start_locked() noexcept {
         thread_ = std::thread([this] { run(); });
         return "";
     } catch (const std::exception& error) {
-        const std::lock_guard guard(state_);
-        running_ = false;
-        const std::string why = std::string("no migration: no collector thread: ") + error.what();
-        say(why);
-        return why;
+        {
+            const std::lock_guard guard(state_);
+            running_ = false;
+        }
+        say("no migration: no collector thread: ", error.what());
+        return std::string("no migration: no collector thread: ") + error.what();
     }
+} catch (const std::bad_alloc&) {
+    return "no memory"; // short enough to need none
 }
 
 template <class Binding>

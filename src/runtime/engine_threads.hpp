@@ -48,8 +48,14 @@ void* engine<Binding>::allocate(std::size_t bytes, const allocation& how) noexce
             static_cast<std::uint8_t>(std::max(3, std::countr_zero(how.alignment)));
         attributes.never_cold = how.never_cold;
         if (void* object = heaps->allocate(bytes, attributes); object != nullptr) return object;
+        if (bytes <= PTRDIFF_MAX) // else nobody has room, and nothing is short
+            say_once(
+                said_foreign_,
+                "no room in the heaps for a new object (OBASE_HEAP_RESERVE, or a limit on "
+                "memory): such objects come from malloc and never move; statistics count them");
     }
     // R17: a foreign object is never armed and never moves; all else works.
+    if (bytes > PTRDIFF_MAX) return nullptr; // rounded up it might be small
     if (how.alignment <= alignof(std::max_align_t)) return std::malloc(bytes);
     return std::aligned_alloc(how.alignment, (bytes + how.alignment - 1) & ~(how.alignment - 1));
 }
@@ -75,12 +81,14 @@ void engine<Binding>::retire(record& self, void* object, void (*destroy)(void*) 
                              std::size_t bytes) noexcept {
     using node = mobility::retired_object;
     void* memory = std::malloc(sizeof(node));
-    if (memory == nullptr) {
+    if (memory == nullptr && self.epoch.load_relaxed() == 0) { // in a scope: see below
         reclaim(&self);
         memory = std::malloc(sizeof(node));
     }
     if (memory == nullptr) {
-        say("no memory to retire an object: it will never be freed");
+        say_once(said_not_retired_,
+                 "no memory to retire an object: it will never be freed, nor will "
+                 "others while this lasts");
         return;
     }
     reclaimer_.retire(self, *::new (memory) node{nullptr, object, destroy, bytes});
