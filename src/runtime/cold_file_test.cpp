@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+//
+// The point of a COLD that lies in a file, from end to end: objects that nobody touches leave
+// memory, on any disk, without swap and without privileges, and come back unharmed.
+#include "testing/checked_objects.hpp"
+#include "testing/child_process.hpp"
+#include "testing/mappings.hpp"
+#include "testing/quiet_runtime.hpp"
+
+#include "heap/sanitized.hpp"
+#include "os/process.hpp"
+
+#include <obase/obase.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <fcntl.h>
+#include <filesystem>
+#include <linux/magic.h>
+#include <string>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+namespace {
+
+using obase::collect_result;
+using obase::run_mode;
+using obase::testing::checked_objects;
+using obase::testing::mapping;
+using obase::testing::mappings_of;
+using obase::testing::require;
+using obase::testing::run_in_child;
+
+constexpr std::size_t mib = 1U << 20;
+
+class cold_file : public ::testing::Test {
+  protected:
+    void SetUp() override {
+        char name[] = "/tmp/obase-cold-XXXXXX";
+        ASSERT_NE(mkdtemp(name), nullptr);
+        path = name;
+        setenv("OBASE_COLD_BACKING", ("file:" + path).c_str(), 1);
+        struct statfs system{};
+        statfs(name, &system);
+        on_disk = system.f_type != TMPFS_MAGIC && system.f_type != RAMFS_MAGIC;
+    }
+    void TearDown() override {
+        unsetenv("OBASE_COLD_BACKING");
+        EXPECT_TRUE(std::filesystem::is_empty(path)) << "a file was left behind";
+        std::filesystem::remove_all(path);
+    }
+
+    // In the child.
+
+    static void configure(run_mode mode) {
+        obase::options settings = obase::options::from_environment();
+        settings.window_seconds = 1e6;
+        settings.mode = mode;
+        settings.cold_threshold = 1;
+        settings.controller = obase::controller_kind::fixed;
+        require(obase::runtime::get().configure(settings).empty(), "configure");
+    }
+    static obase::statistics collect(int windows = 1) {
+        for (; windows > 0; --windows)
+            require(obase::runtime::get().collect_now() == collect_result::done, "done");
+        return obase::runtime::get().statistics();
+    }
+    static bool in_file(const mapping& m) { return m.path.starts_with(path); }
+
+    static inline std::string path;
+    static inline bool on_disk = false;
+};
+
+TEST_F(cold_file, untouched_objects_leave_memory_and_come_back) {
+    if (!on_disk) GTEST_SKIP() << "/tmp is memory itself (tmpfs)";
+    const auto child = run_in_child([] {
+        configure(run_mode::hint);
+        checked_objects<> objects(40'000, 800);
+        objects.grow(40'000);
+        // Two windows below the target before anything is paged out; then everything but what a
+        // hundredth of the objects holds in HOT.
+        for (int window = 0; window < 3; ++window) {
+            objects.verify(100);
+            collect();
+        }
+        const std::uint64_t rss_before = obase::os::resident_bytes();
+        auto now = collect(6);
+        const auto live = now.classes[2].live_bytes;
+        require(now.moved_new_to_cold > 70'000 && live > 12 * mib, "objects are in COLD");
+        require(now.pageout_allowed == 1 && now.hint_pageout_bytes >= live, "and were paged out");
+        require(now.hint_written_bytes >= live, "after they were written");
+        require(now.hint_failures == 0 && now.hints_stopped == 0, "without an error");
+        const auto gone = mappings_of(in_file);
+        require(gone.mappings > 0 && gone.size >= live, "COLD is a mapping of the file");
+        require(gone.resident < live / 20, "its pages are not resident");
+        require(now.classes[2].extent_bytes < live + 4 * mib, "and there is little else");
+        if (!obase::heap::sanitized)
+            require(obase::os::resident_bytes() + live / 2 < rss_before,
+                    "the process is smaller by what is in COLD");
+
+        objects.verify(1); // reads everything back
+        require(mappings_of(in_file).resident >= live * 9 / 10, "it is resident again");
+        // A text whose node moved is found again in its new place, in the next window.
+        for (int window = 0; window < 3; ++window) {
+            now = collect();
+            objects.verify(1);
+        }
+        require(now.moved_cold_to_hot > 70'000, "touched objects return to HOT");
+        return 0;
+    });
+    EXPECT_EQ(child.status, 0) << child.err;
+    EXPECT_TRUE(child.messages().empty()) << child.err;
+}
+
+// What is written into an object while its page is on disk is there after the page went out again.
+TEST_F(cold_file, writes_to_cold_objects_are_not_lost) {
+    const auto child = run_in_child([] {
+        configure(run_mode::hint);
+        struct object {
+            std::uint64_t id, value, rest[30];
+        };
+        std::vector<obase::guide<object>> objects;
+        for (std::uint64_t i = 0; i < 20'000; ++i)
+            objects.emplace_back(obase::make_guide<object>(object{i, 0, {}}));
+        collect(6);
+        for (std::uint64_t round = 1; round <= 3; ++round) {
+            // observe: what is touched stays in COLD, so its pages go out dirty again
+            obase::runtime::get().set_mode(run_mode::observe);
+            {
+                obase::scope s;
+                for (std::uint64_t i = round; i < objects.size(); i += 3) objects[i]->value += i;
+            }
+            collect(2);
+            obase::runtime::get().set_mode(run_mode::hint);
+            collect(4);
+            for (std::uint64_t i = 0; i < objects.size(); ++i) {
+                std::uint64_t expected = 0;
+                for (std::uint64_t r = 1; r <= round; ++r)
+                    if (i >= r && (i - r) % 3 == 0) expected += i;
+                obase::scope s;
+                require(objects[i]->id == i && objects[i]->value == expected, "a write is lost");
+            }
+            collect(6);
+        }
+        return 0;
+    });
+    EXPECT_EQ(child.status, 0) << child.err;
+}
+
+TEST_F(cold_file, is_private_and_has_no_name) {
+    const auto child = run_in_child([] {
+        umask(0); // so that the mode is what was asked for
+        configure(run_mode::move);
+        checked_objects<> objects(1000);
+        objects.grow(1000);
+        int found = 0;
+        for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+            std::error_code ignored;
+            if (!std::filesystem::read_symlink(entry, ignored).string().starts_with(path)) continue;
+            struct stat file{};
+            if (stat(entry.path().c_str(), &file) != 0 || !S_ISREG(file.st_mode)) continue;
+            ++found;
+            require((file.st_mode & 07777) == 0600, "mode 0600");
+            require(file.st_nlink == 0, "no name");
+            const int fd = std::stoi(entry.path().filename().string());
+            require((fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0, "closed on exec");
+            require(linkat(AT_FDCWD, entry.path().c_str(), AT_FDCWD, (path + "/name").c_str(),
+                           AT_SYMLINK_FOLLOW) != 0,
+                    "and nobody can give it one");
+        }
+        require(found == 1, "one file");
+        require(std::filesystem::is_empty(path), "the directory shows nothing");
+        return 0;
+    });
+    EXPECT_EQ(child.status, 0) << child.err;
+}
+
+// A program that is killed leaves nothing behind either: the kernel drops the file with its last
+// user.
+TEST_F(cold_file, is_gone_when_the_program_is_killed) {
+    const auto child = run_in_child([] {
+        configure(run_mode::hint);
+        checked_objects<> objects(5000);
+        objects.grow(5000);
+        collect(6);
+        std::abort();
+        return 0;
+    });
+    EXPECT_EQ(child.status, 1000 + SIGABRT) << child.err;
+    EXPECT_TRUE(std::filesystem::is_empty(path));
+}
+
+} // namespace
