@@ -16,7 +16,7 @@ import gdb.printing
 
 ADDRESS_BITS = 48
 ADDRESS_MASK = (1 << ADDRESS_BITS) - 1
-ARMED_BIT = 1 << 63
+UNTOUCHED_BIT = 1 << 63
 BORN_BIT = 1 << 62
 STAMP_MASK = (1 << 14) - 1
 
@@ -48,11 +48,10 @@ def describe_arming(word):
     address = word & ADDRESS_MASK
     if word == 0:
         return "null", 0
-    if word & ARMED_BIT:
-        born = ", born" if word & BORN_BIT else ""
-        state = f"armed{born}, window stamp {word >> ADDRESS_BITS & STAMP_MASK}"
-    elif word & BORN_BIT:
+    if word & UNTOUCHED_BIT and word & BORN_BIT:
         state = "born"
+    elif word & UNTOUCHED_BIT:
+        state = f"armed, window stamp {word >> ADDRESS_BITS & STAMP_MASK}"
     elif word >> ADDRESS_BITS == 0:
         state = "plain"
     else:

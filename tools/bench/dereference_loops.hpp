@@ -9,9 +9,10 @@
 // compiles to just that.
 //
 // What keeps the compiler honest: each loop is a function of its own that is never inlined, its
-// result is used, and a chase depends on memory that the compiler cannot see through. In a sum the
-// empty asm keeps the total in a general register: without it g++ 12 vectorizes the additions
-// behind plain pointers, and the comparison would be about additions.
+// result is used, and it depends on memory that the compiler cannot see through. Files that include
+// this one are compiled without vectorization and unrolling (obase_measured_loops in
+// tools/CMakeLists.txt): g++ 12 would vectorize the additions behind plain pointers and not those
+// behind guides, and the comparison would be about additions.
 #pragma once
 
 #include <obase/guide.hpp>
@@ -92,7 +93,6 @@ template <class Way, class Node, class Protocol, class Scope = no_scope>
     do {
         const Scope one_operation;
         total += Way::get(*guides)->value;
-        asm("" : "+r"(total));
     } while (++guides != end);
     return total;
 }

@@ -6,20 +6,29 @@
 //
 //    63     62     61 ........ 48   47 ........................... 0
 //   +------+------+---------------+---------------------------------+
-//   | arm  | born |     stamp     |             address             |
+//   |  U   |  B   |     stamp     |             address             |
 //   +------+------+---------------+---------------------------------+
 //
-//   null    all zero.
-//   plain   top 16 bits zero, address nonzero: touched since the collector last looked. The word *is*
-//           the address, so a dereference costs one test (DESIGN.md: 1.00 / 1.08 of a raw pointer).
-//   armed   bit 63: untouched since the window whose number (mod 2^14) is the stamp.
-//   born    bit 62: constructed, never touched, and not yet seen by the collector.
+//   U: untouched. B: born.
 //
-// Who may write what (rule R3): only the collector that owns the region writes an armed word, and it
-// does so by compare-exchange. A born word is written by whoever constructs or replaces a slot. It is
-// a state of its own, rather than an armed word, because of ABA: a candidate list holds exact armed
-// words; a slot destroyed and built again at the same place, for an object at the same address, must
-// not match one. As no thread but the collector can produce an armed word, it cannot.
+//   null    all zero.
+//   plain   top 16 bits zero, address nonzero: touched since the collector last looked. The word
+//   *is*
+//           the address, so a dereference costs one test.
+//   armed   bit 63 alone: untouched since the window whose number (mod 2^14) is the stamp.
+//   born    bits 63 and 62: constructed, never touched, and not yet seen by the collector.
+//
+// Every word that is not its own address has bit 63, the sign, and no other word has a bit above
+// the address. So the test of a dereference is that of a sign: one instruction (`test` and `js` are
+// fused) and no second register, where a test of the top 16 bits needs a copy and a shift.
+// docs/benchmarks.md has the difference: it decides whether the loads of independent dereferences
+// overlap as those of pointers do.
+//
+// Who may write what (rule R3): only the collector that owns the region writes an armed word, and
+// it does so by compare-exchange. A born word is written by whoever constructs or replaces a slot.
+// It is a state of its own, rather than an armed word, because of ABA: a candidate list holds exact
+// armed words; a slot destroyed and built again at the same place, for an object at the same
+// address, must not match one. As no thread but the collector can produce an armed word, it cannot.
 //
 // When not to use it: outside obase's own code. guide<T> is the typed front of this word.
 #pragma once
@@ -34,26 +43,33 @@ struct arming {
     static constexpr unsigned address_bits = 48;
     static constexpr unsigned stamp_bits = 14;
     static constexpr bits address_mask = (bits{1} << address_bits) - 1;
-    static constexpr bits armed_bit = bits{1} << 63;
+    static constexpr bits untouched_bit = bits{1} << 63;
     static constexpr bits born_bit = bits{1} << 62;
     static constexpr bits stamp_mask = ((bits{1} << stamp_bits) - 1) << address_bits;
 
-    static_assert((address_mask ^ stamp_mask ^ born_bit ^ armed_bit) == ~bits{0},
+    static_assert((address_mask ^ stamp_mask ^ born_bit ^ untouched_bit) == ~bits{0},
                   "the fields cover the word");
-    static_assert((address_mask & stamp_mask) == 0 && (stamp_mask & (born_bit | armed_bit)) == 0,
+    static_assert((address_mask & stamp_mask) == 0 &&
+                      (stamp_mask & (born_bit | untouched_bit)) == 0,
                   "the fields are disjoint");
 
     // Null and plain alike: the word can be used as it stands. The hot path's only test.
-    static constexpr bool is_plain(bits word) noexcept { return (word >> address_bits) == 0; }
+    static constexpr bool is_plain(bits word) noexcept {
+        return static_cast<std::int64_t>(word) >= 0;
+    }
     static constexpr bool is_null(bits word) noexcept { return (word & address_mask) == 0; }
-    static constexpr bool is_armed(bits word) noexcept { return (word & armed_bit) != 0; }
+    static constexpr bool is_armed(bits word) noexcept {
+        return (word & (untouched_bit | born_bit)) == untouched_bit;
+    }
     static constexpr bool is_born(bits word) noexcept { return (word & born_bit) != 0; }
     static constexpr bits address(bits word) noexcept { return word & address_mask; }
 
     static constexpr bits make_armed(bits address, std::uint64_t window) noexcept {
-        return armed_bit | ((window << address_bits) & stamp_mask) | address;
+        return untouched_bit | ((window << address_bits) & stamp_mask) | address;
     }
-    static constexpr bits make_born(bits address) noexcept { return born_bit | address; }
+    static constexpr bits make_born(bits address) noexcept {
+        return untouched_bit | born_bit | address;
+    }
 
     // Windows since the word was armed, modulo 2^14. The collector re-stamps long before the stamp
     // comes round (restamp_age), and a wrong age could only misplace an object, never endanger it.
@@ -108,13 +124,13 @@ bool publish(Atomic& slot, bits armed_source, bits armed_destination) noexcept {
     return slot.cas_acq_rel(armed_source, armed_destination);
 }
 
-// any word -> `plain_or_born`. Returns the old object's word for its next slot, plain or born; the caller
-// becomes its owner. One exchange, never a load and a store (R12).
+// any word -> `plain_or_born`. Returns the old object's word for its next slot, plain or born; the
+// caller becomes its owner. One exchange, never a load and a store (R12).
 //
-// An armed word comes out as born: changing slots is no access. R12 would store it plain; born is as
-// safe, because a word that is not armed cannot be a candidate, and before the collector moves the
-// object it arms the new slot and waits for every scope that is open by then, the one of the thread
-// that changes slots included.
+// An armed word comes out as born: changing slots is no access. R12 would store it plain; born is
+// as safe, because a word that is not armed cannot be a candidate, and before the collector moves
+// the object it arms the new slot and waits for every scope that is open by then, the one of the
+// thread that changes slots included.
 template <class Atomic>
 bits replace(Atomic& slot, bits plain_or_born) noexcept {
     const bits old = slot.exchange_acq_rel(plain_or_born);
