@@ -97,8 +97,9 @@ void inner_scopes_do_not_hide_the_outer_one() {
         for (unsigned i = 0; i < E::rounds(2, 2000); ++i) {
             const typename world_type::scope outer(w, e);
             auto* o = w.dereference(e, h->guide);
-            for (int inner = 0; inner < 3; ++inner) {
+            for (int inner = 0; inner < 4; ++inner) {
                 const typename world_type::scope in(w, e);
+                w.verify(o, 1, version);
                 w.verify(o, 1, version);
             }
             w.update(o, 1, ++version);
@@ -111,7 +112,7 @@ void inner_scopes_do_not_hide_the_outer_one() {
     E::require(w.heap.live_blocks() == 0, "no leak");
     w.detach(self);
 }
-OBASE_OBLIGATION(inner_scopes_do_not_hide_the_outer_one, 2000)
+OBASE_OBLIGATION(inner_scopes_do_not_hide_the_outer_one, 8000)
 
 // O2: an operation of a single write may begin and end within the copy of its object, and leaves
 // the count as it was and the access bit as it was: the lock is all that tells.
