@@ -4,7 +4,8 @@
 # OBASE_BUILD_TESTS they do nothing; whatever else touches their targets needs an if() of its own.
 #
 #   obase_add_test(<name> SOURCES <file>... [LIBS <target>...] [LABELS <label>...]
-#                  [ENV <KEY=VALUE>...] [ARGS <argument>...] [REARM] [SERIAL] [NO_MAIN])
+#                  [ENV <KEY=VALUE>...] [ARGS <argument>...] [REARM] [SERIAL] [NO_MAIN]
+#                  [NO_LIBRARY])
 #       A GoogleTest executable, linked with obase (LIBS rapidcheck for properties). LABELS (default: ci):
 #         ci, long, soak   the tier. One ctest entry per tier, with OBASE_TEST_TIER=<tier> in its
 #                          environment: <name> for ci, <name>.long, <name>.soak.
@@ -12,6 +13,8 @@
 #                          `make test` builds and runs with the thread and address sanitizers.
 #       REARM: each entry a second time, <entry>.rearm, with OBASE_DEBUG_REARM=1.
 #       SERIAL: no other test at the same time. NO_MAIN: the sources define main().
+#       NO_LIBRARY: linked with src/os only. For layers that are headers: changing one then rebuilds
+#         its tests and not the library, which `make mutants` does a hundred times.
 #
 #   obase_add_fuzzer(<name> SOURCES <file>... CORPUS <directory> [LIBS <target>...])
 #       The sources define LLVMFuzzerTestOneInput. With OBASE_FUZZ (preset `fuzz`) a libFuzzer
@@ -46,7 +49,7 @@ function(obase_add_test name)
     if(NOT OBASE_BUILD_TESTS)
         return()
     endif()
-    cmake_parse_arguments(PARSE_ARGV 1 test "REARM;SERIAL;NO_MAIN" ""
+    cmake_parse_arguments(PARSE_ARGV 1 test "REARM;SERIAL;NO_MAIN;NO_LIBRARY" ""
                           "SOURCES;LIBS;LABELS;ENV;ARGS")
     if(NOT test_SOURCES OR test_UNPARSED_ARGUMENTS)
         message(FATAL_ERROR "obase_add_test(${name}): SOURCES missing, or not understood: "
@@ -61,7 +64,15 @@ function(obase_add_test name)
     endif()
 
     add_executable(${name} ${test_SOURCES})
-    obase_set_test_executable(${name} ${test_LIBS} ${main})
+    if(test_NO_LIBRARY)
+        target_include_directories(${name} PRIVATE
+            "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")
+        target_link_libraries(${name} PRIVATE ${test_LIBS} ${main} obase_os)
+        set_target_properties(${name} PROPERTIES
+            RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/test")
+    else()
+        obase_set_test_executable(${name} ${test_LIBS} ${main})
+    endif()
 
     set(marks ${test_LABELS})
     list(REMOVE_ITEM marks ${obase_tiers})
