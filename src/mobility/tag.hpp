@@ -32,6 +32,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <emmintrin.h>
 
 namespace obase::mobility {
 
@@ -161,11 +162,15 @@ class base_delta_ptr_set {
         std::uintptr_t base;
         std::uint32_t count;
 
+        // All 16 at once; SSE2 is part of x86-64.
         unsigned find(std::uint32_t wanted) const noexcept {
-            // Without an early exit the compiler compares 16 at once.
-            std::uint32_t hit = 0;
-            for (unsigned i = 0; i < group_slots; ++i)
-                hit |= std::uint32_t{delta[i] == wanted} << i;
+            const auto* four = reinterpret_cast<const __m128i*>(delta);
+            const __m128i all = _mm_set1_epi32(static_cast<int>(wanted));
+            const __m128i low =
+                _mm_packs_epi32(_mm_cmpeq_epi32(four[0], all), _mm_cmpeq_epi32(four[1], all));
+            const __m128i high =
+                _mm_packs_epi32(_mm_cmpeq_epi32(four[2], all), _mm_cmpeq_epi32(four[3], all));
+            const auto hit = static_cast<unsigned>(_mm_movemask_epi8(_mm_packs_epi16(low, high)));
             return hit == 0 ? group_slots : static_cast<unsigned>(__builtin_ctz(hit));
         }
         void reset(std::uintptr_t new_base) noexcept {
