@@ -10,7 +10,7 @@
 //
 // When not to opt in: the type points into itself (libstdc++'s std::string, std::list, std::map),
 // holds a mutex across scopes, or its address is known to somebody else: a hash table keyed by
-// address, an intrusive list, the kernel. Under ThreadSanitizer a std::mutex is such a type too.
+// address, an intrusive list, the kernel, ThreadSanitizer for a std::mutex.
 #pragma once
 
 #include <array>
@@ -24,8 +24,14 @@
 
 namespace obase {
 
+// The second half: compilers call a type trivially copyable although all its copies are deleted,
+// and such a type (std::mutex, an intrusive node) is usually uncopyable because its address
+// matters.
 template <class T>
-struct is_relocatable : std::bool_constant<std::is_trivially_copyable_v<T>> {};
+struct is_relocatable
+    : std::bool_constant<std::is_trivially_copyable_v<T> &&
+                         (std::is_copy_constructible_v<T> || std::is_move_constructible_v<T> ||
+                          std::is_copy_assignable_v<T> || std::is_move_assignable_v<T>)> {};
 
 template <class T>
 struct is_relocatable<const T> : is_relocatable<T> {};
