@@ -35,6 +35,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <set>
+#include <utility>
 #include <vector>
 
 namespace obase::collector {
@@ -92,10 +93,12 @@ class collector {
 
   private:
     static constexpr std::size_t batch_candidates = std::size_t{1} << 17;
-    static constexpr std::uintptr_t step_bytes = std::uintptr_t{1} << 20; // of slots, per step
+    static constexpr std::size_t least_hot_batch = std::size_t{1} << 13;
+    static constexpr std::uintptr_t step_bytes = std::uintptr_t{1} << 17; // of slots, per step
     static constexpr std::size_t large_per_step = 4096;
     static constexpr std::size_t retry_batch = 512;
     static constexpr unsigned retry_rounds = 3;
+    static constexpr std::size_t retry_worth = 4; // one of so many must move for another batch
     static constexpr std::size_t retry_limit = std::size_t{1} << 15; // beyond: the next window
     static constexpr std::size_t evacuation_bytes = std::size_t{256} << 20; // per class and window
     static constexpr std::size_t moves_per_checkpoint = 64;
@@ -130,7 +133,11 @@ class collector {
     void consider(slot_atomic& slot, const mobility::observation& seen);
     void consider_large(const void* object, policy::observation facts);
     void report_large();
+    bool batch_is_full() noexcept {
+        return mover_.candidates().size() >= batch_candidates || hot_queued_ >= hot_batch_;
+    }
     bool flush(control& control, bool keep_vetoed);
+    void adapt_hot_batch(double waited, double moving) noexcept;
     bool settle(control& control);
     void move_batch(control& control, bool keep_vetoed);
     void retry(control& control);
@@ -152,6 +159,12 @@ class collector {
     bool scanning_cold_ = false;
     bool pending_found_ = false; // the slots just visited have an object that is not in COLD yet
     std::vector<slot_atomic*> vetoed_;
+    // An object on its way to HOT is in use, and a touch between its arming and its publish keeps
+    // it where it is. So few of them are queued at a time, while those for COLD, which nobody
+    // wants, share a wait in great numbers. How few: see adapt_hot_batch().
+    std::size_t hot_batch_ = least_hot_batch;
+    std::size_t hot_queued_ = 0;
+    std::uint64_t moved_ = 0; // in this window
     struct large_object {
         const void* address;
         std::size_t bytes;
@@ -177,6 +190,8 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
     scanned_ = touched_ = armed_ = foreign_ = would_move_ = would_move_bytes_ = 0;
     mover_.forget(); // R6
     vetoed_.clear();
+    hot_queued_ = 0;
+    moved_ = 0;
     // A visit allocates nothing: room for what one step can add to a list that is not full.
     if (!mover_.reserve(batch_candidates + step_bytes / sizeof(slot_atomic))) plan_.move = false;
     large_seen_.reserve(large_per_step);
@@ -239,10 +254,13 @@ bool collector<Mover>::scan_leaf(typename slots::leaf& leaf, std::uintptr_t begi
                                  std::uintptr_t end, control& control) {
     for (std::uintptr_t at = begin; at < end; at += step_bytes) {
         const std::uintptr_t stop = std::min(at + step_bytes, end);
-        slots_.scan(leaf, at, stop,
-                    [this](std::uintptr_t base, std::uint64_t bits) { visit_slots(base, bits); });
+        const bool found =
+            slots_.scan(leaf, at, stop, [this](std::uintptr_t base, std::uint64_t bits) {
+                visit_slots(base, bits);
+            });
+        if (!found && stop != end) continue; // nothing was done that a pause could be for
         report_large();
-        if (mover_.candidates().size() >= batch_candidates) flush(control, true);
+        if (batch_is_full()) flush(control, true);
         control.checkpoint();
         control.throttle();
         if (control.stop_requested()) return false;
@@ -338,7 +356,8 @@ void collector<Mover>::consider(slot_atomic& slot, const mobility::observation& 
         would_move_bytes_ += space_.info(object).size;
         return;
     }
-    if (!abandoned_) mover_.add_candidate(slot, seen, wish.target);
+    if (!abandoned_ && mover_.add_candidate(slot, seen, wish.target))
+        hot_queued_ += wish.target == heap::hot_class;
 }
 
 // A large object has pages of its own: it is hinted, not copied. The policy is asked as if it lay
@@ -386,14 +405,30 @@ bool collector<Mover>::settle(control& control) {
 
 template <class Mover>
 bool collector<Mover>::flush(control& control, bool keep_vetoed) {
+    const std::size_t for_hot = std::exchange(hot_queued_, 0);
     if (mover_.candidates().empty()) return true;
+    const double begin = seconds_now();
     if (abandoned_ || !settle(control)) {
         mover_.forget();
         return false;
     }
+    const double settled = seconds_now();
     move_batch(control, keep_vetoed);
     mover_.forget();
+    if (for_hot >= hot_batch_) adapt_hot_batch(settled - begin, seconds_now() - settled);
     return true;
+}
+
+// A batch is exposed to touches for its wait and its copying. When the threads are many or the
+// processors few, a wait takes milliseconds however small the batch is; then copying for as long as
+// waiting doubles the exposure at most, and halves the time lost to waits. When waits are short, so
+// are batches.
+template <class Mover>
+void collector<Mover>::adapt_hot_batch(double waited, double moving) noexcept {
+    if (waited > moving)
+        hot_batch_ = std::min(2 * hot_batch_, batch_candidates);
+    else if (4 * waited < moving)
+        hot_batch_ = std::max(hot_batch_ / 2, least_hot_batch);
 }
 
 template <class Mover>
@@ -430,6 +465,7 @@ void collector<Mover>::count(const candidate& c, mobility::move_result result,
     case mobility::move_result::moved: {
         const unsigned from = space_.class_of(pointer_to(moved.from));
         live.count_move(from, c.target, moved.bytes);
+        ++moved_;
         if (c.target == heap::cold_class) {
             if (hints_ != nullptr) hints_->note_filled(pointer_to(moved.to), moved.bytes);
             if (moved.nested_slots != 0)
@@ -450,8 +486,9 @@ void collector<Mover>::count(const candidate& c, mobility::move_result result,
     }
 }
 
-// Small batches have short waits, so an object that is touched often has a better chance. The
-// hottest few stay where they are.
+// A small batch is exposed for hardly more than its wait, so an object that is touched often has a
+// better chance. When most of a batch is vetoed again, what is left is touched more often than a
+// wait takes: it stays where it is, and the waits are saved.
 template <class Mover>
 void collector<Mover>::retry(control& control) {
     for (unsigned round = 0; round < retry_rounds && !vetoed_.empty(); ++round) {
@@ -465,7 +502,9 @@ void collector<Mover>::retry(control& control) {
                 if (seen.address != 0 && seen.movable) consider(*again[i], seen);
                 slots_.end_visit();
             }
+            const std::uint64_t before = moved_;
             if (!flush(control, true) || control.stop_requested()) return;
+            if ((moved_ - before) * retry_worth < end - at) return;
             control.throttle();
         }
     }
