@@ -17,8 +17,8 @@
 //   NESTED        scopes nest
 //   STICKY=1      the first holder already saturates the count
 //   XCHG_ENTRY    no membarrier, announcement by exchange
-//   RECHECK       DESIGN.md's entry: phase and epoch read, announced, read again until unchanged
-//                 (default: the code's: announce first, then read the phase once)
+//   RECHECK       the other safe entry: phase and epoch read, announced, read again until unchanged
+//                 (default: the code's, which announces first and then reads the phase once)
 
 #ifndef ROUNDS
 #define ROUNDS 2
