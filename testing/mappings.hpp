@@ -13,6 +13,7 @@
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <vector>
 
 namespace obase::testing {
 
@@ -26,7 +27,7 @@ struct mapping_sum { // bytes
     std::uint64_t size = 0;
     std::uint64_t resident = 0;
     std::uint64_t swapped = 0;
-    int mappings = 0;
+    std::vector<mapping> found;
 };
 
 template <class Wanted>
@@ -48,7 +49,7 @@ mapping_sum mappings_of(Wanted&& wanted) {
             counts = wanted(here);
             if (counts) {
                 sum.size += here.end - here.begin;
-                ++sum.mappings;
+                sum.found.push_back(here);
             }
             continue;
         }

@@ -181,6 +181,9 @@ bool dense_heap::grow() noexcept {
         chunk = run_bytes; // little may still fit
         if (!commit(chunk)) return false;
     }
+    // A fault asks for one object. Read-ahead would bring its neighbours back into the page cache,
+    // where nothing pages them out again.
+    if (fd_ >= 0) os::advise(base_ + committed_, chunk, os::advice::random);
     committed_ += chunk;
     return true;
 }
@@ -418,8 +421,10 @@ bool dense_heap::copy_backing_in_child() noexcept {
         }
         // Committed but never used: storage must exist before the frontier gets there.
         const std::size_t used = end << run_shift;
-        return (used == committed_ || os::allocate_file(to, used, committed_ - used) == 0) &&
-               os::map_file(base_, committed_, to, 0) == 0;
+        if (used != committed_ && os::allocate_file(to, used, committed_ - used) != 0) return false;
+        if (os::map_file(base_, committed_, to, 0) != 0) return false;
+        os::advise(base_, committed_, os::advice::random); // as in grow()
+        return true;
     };
     int copy = -1;
     if (os::open_temporary_file(directory_, &copy) == 0) {

@@ -67,6 +67,8 @@ int to_madvise(advice what) noexcept {
         return MADV_DONTNEED;
     case advice::willneed:
         return MADV_WILLNEED;
+    case advice::random:
+        return MADV_RANDOM;
     }
     return MADV_NORMAL;
 }

@@ -46,7 +46,15 @@ int commit(void* begin, std::size_t bytes) noexcept;
 // Drops the contents and makes the pages inaccessible again; the reservation stays.
 int decommit(void* begin, std::size_t bytes) noexcept;
 
-enum class advice : std::uint8_t { cold, pageout, hugepage, nohugepage, dontneed, willneed };
+enum class advice : std::uint8_t {
+    cold,
+    pageout,
+    hugepage,
+    nohugepage,
+    dontneed,
+    willneed,
+    random // no read-ahead
+};
 // madvise. `dontneed` on private anonymous memory frees the pages; they read as zero afterwards.
 int advise(void* begin, std::size_t bytes, advice what) noexcept;
 
