@@ -379,7 +379,7 @@ bench_result bench_alloc(const bench_settings& settings) {
                 figure f;
                 f.value = spread_of(ratios);
                 f.name = fmt::format(
-                    "{}, {} B, {} thread{}, {}", what, row.at("size").get<std::string>(),
+                    "{}, {}, {} thread{}, {}", what, row.at("size").get<std::string>(),
                     row.at("threads").get<unsigned>(), row.at("threads") == 1 ? "" : "s",
                     row.at("pattern").get<std::string>());
                 f.command = fmt::format(

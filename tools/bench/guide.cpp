@@ -194,17 +194,18 @@ json measure_dereference(const bench_settings& settings, const size_of_case& siz
     return result;
 }
 
-// With and without a scope around each step; both ways to be L1-bound.
+// With a scope around each step and with one around all; both ways to be L1-bound.
 json measure_scope(const bench_settings& settings, const size_of_case& size, std::size_t slices) {
     keep_the_collector_out<arming>();
     using node = link_node<arming, 24>;
     ring<node> chain(size.nodes);
     const row<node, arming> array(size.nodes);
     const std::vector<variant> variants{
-        {"chase", chase_slice<through_guide, node, no_scope, no_scope>(chain, size.chase_steps)},
+        {"chase",
+         chase_slice<through_guide, node, no_scope, arming::scope>(chain, size.chase_steps)},
         {"chase_scope",
          chase_slice<through_guide, node, arming::scope, no_scope>(chain, size.chase_steps)},
-        {"sum", sum_slice<through_guide, node, arming, no_scope>(array, size.passes)},
+        {"sum", sum_slice<through_guide, node, arming, arming::scope>(array, size.passes)},
         {"sum_scope",
          sum_slice<through_guide, node, arming, no_scope, arming::scope>(array, size.passes)}};
     return to_json(interleave(variants, settings.pairs, slices), variants);
