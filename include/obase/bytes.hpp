@@ -54,7 +54,9 @@ template <class Protocol = arming>
 owner<bytes, Protocol> make_bytes(std::string_view contents, allocation how = {}) {
     if (contents.size() > UINT32_MAX) throw std::bad_alloc();
     how.alignment = std::max(how.alignment, alignof(bytes));
-    void* memory = Protocol::allocate(sizeof(bytes) + contents.size() + how.extra_bytes, how);
+    const std::size_t size = sizeof(bytes) + contents.size();
+    if (how.extra_bytes > SIZE_MAX - size) throw std::bad_alloc();
+    void* memory = Protocol::allocate(size + how.extra_bytes, how);
     if (memory == nullptr) throw std::bad_alloc();
     return owner<bytes, Protocol>::adopt_newborn(bytes::construct(memory, contents));
 }

@@ -22,6 +22,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -42,8 +43,10 @@ class owner {
     owner(owner&& other) noexcept : word_(std::exchange(other.word_, 0)) {}
     owner& operator=(owner&& other) noexcept {
         if (this != &other) {
+            // Out of `other` first: it may lie in the object that ends here (a = std::move(a->next)).
+            const word::bits taken = other.release_word();
             reset();
-            word_ = std::exchange(other.word_, 0);
+            word_ = taken;
         }
         return *this;
     }
@@ -104,6 +107,7 @@ owner<T, Protocol> make_guide_with(allocation how, Arguments&&... arguments) {
                   "(for text, use obase::string or obase::bytes)");
     static_assert(alignof(T) <= 4096, "alignments above 4096 are not supported");
     how.alignment = std::max(how.alignment, alignof(T));
+    if (how.extra_bytes > SIZE_MAX - sizeof(T)) throw std::bad_alloc();
     void* memory = Protocol::allocate(sizeof(T) + how.extra_bytes, how);
     if (memory == nullptr) throw std::bad_alloc();
     if constexpr (std::is_nothrow_constructible_v<T, Arguments...>) {

@@ -56,6 +56,7 @@ struct plain {
     }
 
     static void* allocate(std::size_t bytes, const allocation& how) noexcept {
+        if (bytes > PTRDIFF_MAX) return nullptr; // rounded up it might be small
         if (how.alignment <= alignof(std::max_align_t)) return std::malloc(bytes);
         return std::aligned_alloc(how.alignment,
                                   (bytes + how.alignment - 1) & ~(how.alignment - 1));

@@ -37,6 +37,18 @@ struct alignas(1024) wide {
     std::uint64_t id;
 };
 
+template <class Protocol>
+struct chain_link {
+    obase::owner<chain_link, Protocol> next;
+    int value = 0;
+    static inline int alive = 0;
+    explicit chain_link(int v) : value(v) { ++alive; }
+    ~chain_link() {
+        value = -1;
+        --alive;
+    }
+};
+
 } // namespace
 
 template <>
@@ -45,6 +57,8 @@ template <>
 struct obase::is_relocatable<throws> : std::true_type {};
 template <class Protocol>
 struct obase::is_relocatable<parent<Protocol>> : std::true_type {};
+template <class Protocol>
+struct obase::is_relocatable<chain_link<Protocol>> : std::true_type {};
 
 namespace {
 
@@ -290,6 +304,40 @@ TYPED_TEST(guide_of, a_pin_outlives_the_scope) {
     EXPECT_FALSE(pinned);
     handed_over.reset();
     while (counted::alive != 0) runtime.reclaim_now();
+}
+
+// As with std::unique_ptr: what is assigned may lie in the object that the assignment ends.
+TYPED_TEST(guide_of, an_owner_takes_over_from_inside_its_own_object) {
+    using link_t = chain_link<TypeParam>;
+    {
+        auto list = TestFixture::template make<link_t>(1);
+        list->next = TestFixture::template make<link_t>(2);
+        list->next->next = TestFixture::template make<link_t>(3);
+        list = std::move(list->next);
+        EXPECT_EQ(link_t::alive, 2);
+        ASSERT_TRUE(list);
+        EXPECT_EQ(list->value, 2);
+        EXPECT_EQ(list->next->value, 3);
+        auto& self = list;
+        list = std::move(self);
+        EXPECT_EQ(list->value, 2);
+    }
+    EXPECT_EQ(link_t::alive, 0);
+}
+
+TYPED_TEST(guide_of, sizes_that_do_not_fit_are_refused) {
+    const auto make_with = [](std::size_t extra) {
+        return obase::make_guide_with<wide, TypeParam>({.extra_bytes = extra}, wide{1});
+    };
+    const auto make_text = [](std::size_t extra) {
+        return obase::make_bytes<TypeParam>("contents", {.extra_bytes = extra});
+    };
+    for (const unsigned less : {0u, 1u, 7u, 8u, 12u, 40u, 512u, 1023u, 1024u, 1025u, 2047u, 4096u}) {
+        const std::size_t extra = SIZE_MAX - less;
+        EXPECT_THROW(make_with(extra), std::bad_alloc) << "SIZE_MAX - " << less;
+        EXPECT_THROW(make_text(extra), std::bad_alloc) << "SIZE_MAX - " << less;
+    }
+    EXPECT_GE(TypeParam::usable_size(make_with(4096).get()), 1024u + 4096u);
 }
 
 TYPED_TEST(guide_of, many_pins) {
