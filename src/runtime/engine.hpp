@@ -140,7 +140,8 @@ class engine final : public obase::runtime, private collector::control {
     // Reclaiming starts when this much was retired by one thread since the last time.
     static constexpr std::uint32_t reclaim_objects = 1024;
     static constexpr std::uint64_t reclaim_bytes = std::uint64_t{4} << 20;
-    static constexpr double reclaim_tick_seconds = 0.1;
+    static constexpr double reclaim_tick_seconds = 0.1; // while something is retired
+    static constexpr double idle_tick_seconds = 1;      // while nothing is
     static constexpr double longest_wait_seconds = 5; // for scopes, per round of moves
 
     engine() : reclaimer_(registry_) { registry_.set_fenced(!platform::has_membarrier()); }
@@ -153,7 +154,6 @@ class engine final : public obase::runtime, private collector::control {
     heap::space* make_ready() noexcept;
     void make_ready_locked() noexcept;
     std::string start_locked() noexcept;
-    void stop_locked() noexcept;
     void load_environment_locked() noexcept;
     void print_at_exit() noexcept;
     // Needs no memory: most of what it has to say is that there is none.

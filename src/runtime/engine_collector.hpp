@@ -23,7 +23,8 @@ void engine<Binding>::run() noexcept {
         const double next_window = last_window_end_ + settings_.scaled_window_seconds();
         const bool idle = settings_.mode == run_mode::off;
         if (!asked && (idle || now < next_window)) {
-            double rest = idle ? 3600 : next_window - now;
+            // Nobody wakes this thread when something is retired, so it looks now and then.
+            double rest = idle ? idle_tick_seconds : std::min(next_window - now, idle_tick_seconds);
             if (reclaimer_.pending() != 0) rest = std::min(rest, reclaim_tick_seconds);
             wake_.wait_for(lock, std::chrono::duration<double>(rest));
             if (reclaimer_.pending() == 0) continue;

@@ -138,17 +138,23 @@ std::string engine<Binding>::start_locked() noexcept try {
     if (space_.load_relaxed() == nullptr) return "no migration: there are no heaps";
     {
         const std::lock_guard guard(state_);
-        if (running_) return "";
+        stopping_.store_release(0); // whoever waits in stop() for the thread's end goes on
+        if (running_) {
+            finished_.notify_all();
+            return "";
+        }
         running_ = true;
-        stopping_.store_release(0);
     }
     try {
+        // The thread before this one, if stop() has not come round to it yet, does nothing any more.
+        if (thread_.joinable()) thread_.detach();
         thread_ = std::thread([this] { run(); });
         return "";
     } catch (const std::exception& error) {
         {
             const std::lock_guard guard(state_);
             running_ = false;
+            finished_.notify_all(); // collect_now() may have seen it running
         }
         say("no migration: no collector thread: ", error.what());
         return std::string("no migration: no collector thread: ") + error.what();
@@ -160,21 +166,21 @@ std::string engine<Binding>::start_locked() noexcept try {
 template <class Binding>
 void engine<Binding>::stop() noexcept {
     if (collector_thread_.load_acquire() == os::thread_id()) return; // a destructor it runs
-    const std::lock_guard lifecycle(lifecycle_);
-    stop_locked();
-}
-
-template <class Binding>
-void engine<Binding>::stop_locked() noexcept {
+    // Waits without lifecycle_: the collector may be in a destructor of the user's, which may fork
+    // or call any function of this class.
     {
-        const std::lock_guard guard(state_);
+        std::unique_lock lock(state_);
         stopping_.store_release(1);
+        wake_.notify_all();
+        finished_.wait(lock, [this] { return !running_ || stopping_.load_relaxed() == 0; });
     }
-    wake_.notify_all();
-    if (thread_.joinable()) thread_.join();
-    const std::lock_guard guard(state_);
-    running_ = false;
-    finished_.notify_all();
+    std::thread ended;
+    {
+        const std::lock_guard lifecycle(lifecycle_);
+        const std::lock_guard guard(state_);
+        if (!running_) ended.swap(thread_); // else somebody started it again
+    }
+    if (ended.joinable()) ended.join();
 }
 
 template <class Binding>
@@ -237,6 +243,12 @@ void engine<Binding>::resume_child() noexcept {
         recorder->fork_child();
     registry_.forget_other_threads(Binding::this_record_if_any());
     Binding::forget_other_threads(Binding::this_record_if_any());
+    registry_.for_each_record([](record& r) {
+        // Its thread may have been in the middle of changing it.
+        if (&r != Binding::this_record_if_any()) r.rearm_list = nullptr;
+    });
+    // Shared, so never anybody's own: the end of one thread would not end the scope in it.
+    emergency_record_.in_use.store_relaxed(1);
     slots_.forget_visit();
     reclaimer_.fork_done();
     // The collector thread does not exist here; what it waited on may remember it.
@@ -245,6 +257,7 @@ void engine<Binding>::resume_child() noexcept {
     ::new (&finished_) std::condition_variable;
     collector_thread_.store_relaxed(0);
     running_ = false;
+    served_ = requested_; // those who wait for a window are not here
     forked_ = true;
     park_.hold_alone();
     state_.unlock();

@@ -131,6 +131,7 @@ std::uint64_t engine<Binding>::reclaim_now() noexcept {
 
 template <class Binding>
 void engine<Binding>::remember_touch(record& self, slot_atomic& slot) noexcept {
+    if (&self == &emergency_record_) return; // several threads' at once: no place for a list
     try {
         if (self.rearm_list == nullptr) self.rearm_list = new std::vector<slot_atomic*>;
         static_cast<std::vector<slot_atomic*>*>(self.rearm_list)->push_back(&slot);
