@@ -95,6 +95,27 @@ TEST_F(reclaiming, scopes_between_retire_and_the_next_pass_count) {
     EXPECT_EQ(pass(), 1u);
 }
 
+// More batches than there is room for are merged; what came last decides how long they wait.
+TEST_F(reclaiming, merged_batches_wait_for_the_youngest) {
+    thing early[20], last;
+    const auto outer = enter_scope(other, registry.epoch());
+    for (thing& t : early) {
+        retire(t);
+        EXPECT_EQ(pass(), 0u);
+    }
+    const auto younger = enter_scope(self, registry.epoch());
+    retire(last);
+    EXPECT_EQ(pass(), 0u);
+    exit_scope(other, outer);
+    pass();
+    EXPECT_EQ(last.ended, 0u) << "the younger scope may have found it";
+    exit_scope(self, younger);
+    pass();
+    EXPECT_EQ(last.ended, 1u);
+    for (const thing& t : early) EXPECT_EQ(t.ended, 1u);
+    EXPECT_EQ(reclaim.pending(), 0u);
+}
+
 TEST_F(reclaiming, waits_for_pins) {
     thing a, b;
     auto* pin = claim_pin<native>(other, reinterpret_cast<std::uint64_t>(&a),
