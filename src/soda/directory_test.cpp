@@ -312,6 +312,7 @@ TEST(directory, without_memory_for_its_lists_leaves_wait) {
     EXPECT_EQ(d.finish_retire(), 0u) << "that retirement was given up";
     d.begin_retire(*d.leaves()[0]);
     EXPECT_EQ(d.finish_retire(), 1u);
+    EXPECT_TRUE(d.has_unlinked()) << "still mapped: a thread may have found it before";
     EXPECT_TRUE(d.test(at(leaf_border + (std::uintptr_t{1} << 24))));
 }
 
