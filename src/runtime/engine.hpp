@@ -130,6 +130,7 @@ class engine final : public obase::runtime, private collector::control {
     // Debug mode: remembers a slot whose first touch was in this scope.
     bool rearms() const noexcept { return rearm_.load_relaxed() != 0; }
     void remember_touch(record& self, slot_atomic& slot) noexcept;
+    void forget_touches(record& self) noexcept;
     // Outermost scope end with exit_work set: arms again, leaves the scope, reclaims.
     void end_scope(record& self) noexcept;
 

@@ -33,8 +33,7 @@ void engine<Binding>::detach_thread(record& self) noexcept {
         recorder->live.retired_objects.add(self.retired_count);
     self.retired_count = 0;
     self.retired_bytes = 0;
-    delete static_cast<std::vector<slot_atomic*>*>(self.rearm_list);
-    self.rearm_list = nullptr;
+    forget_touches(self);
     Binding::detach(self);
     registry_.release(self);
 }
@@ -127,6 +126,12 @@ std::uint64_t engine<Binding>::reclaim_now() noexcept {
     reclaim(self);
     const std::uint64_t after = reclaimer_.pending();
     return before > after ? before - after : 0;
+}
+
+template <class Binding>
+void engine<Binding>::forget_touches(record& self) noexcept {
+    delete static_cast<std::vector<slot_atomic*>*>(self.rearm_list);
+    self.rearm_list = nullptr;
 }
 
 template <class Binding>

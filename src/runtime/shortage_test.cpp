@@ -121,6 +121,7 @@ void work(checked_objects<>& objects, std::size_t count, int windows, std::uint6
         obase::runtime::get().collect_now();
     }
     objects.verify(1);
+    obase::runtime::get().reclaim_now(); // where there is no collector to do it
 }
 
 // What works again once there is enough: everything can move.
@@ -241,13 +242,13 @@ TEST(shortage, memory_ends_while_heaps_grow) {
             const auto squeezed = runtime.statistics();
             lift_limit(RLIMIT_DATA);
             require_that_moves_happen(objects);
-            return squeezed.no_room_skips > 0 ? 1 : 0;
+            return squeezed.no_room_skips > 0 ? 10 : 0;
         });
-        EXPECT_LE(child.status, 1) << more << '\n' << child.err;
+        EXPECT_TRUE(child.status == 0 || child.status == 10) << more << '\n' << child.err;
         for (const std::string& line : child.messages())
             EXPECT_TRUE(contains(line, "no room") || contains(line, "no memory")) << line;
         EXPECT_LE(child.messages().size(), 4u) << "one of each kind at most\n" << child.err;
-        children_with_less_moves += child.status == 1;
+        children_with_less_moves += child.status == 10;
     }
     EXPECT_GE(children_with_less_moves, 1u);
 }
@@ -360,6 +361,8 @@ void use_failing_calls() {
     obase::os::use_memory_calls(&calls);
 }
 
+constexpr int some_moved = 10; // exit status; a sanitizer's is 1 or 23
+
 // From the first call on: engine, map and heaps are made, or not, or half.
 TEST(shortage, system_calls_fail_at_random_from_the_start) {
     const std::uint64_t seeds = obase::testing::scaled(60, 1000, 20'000);
@@ -372,14 +375,14 @@ TEST(shortage, system_calls_fail_at_random_from_the_start) {
             configure();
             checked_objects<> objects(2000);
             work(objects, 2000, 4, seed);
-            return moves_of(obase::runtime::get().statistics()) > 0 ? 1 : 0;
+            return moves_of(obase::runtime::get().statistics()) > 0 ? some_moved : 0;
         });
-        EXPECT_LE(child.status, 1) << seed << '\n' << child.err;
+        EXPECT_TRUE(child.status == 0 || child.status == some_moved) << seed << '\n' << child.err;
         int no_migration = 0;
         for (const std::string& line : child.messages())
             no_migration += contains(line, "no migration");
         EXPECT_LE(no_migration, 1) << child.err;
-        moved += child.status == 1;
+        moved += child.status == some_moved;
         not_moved += child.status == 0;
     }
     EXPECT_GT(moved, 0);
@@ -593,7 +596,7 @@ TEST(shortage, malloc_fails_at_random) {
         std::mt19937_64 random(3);
         const std::uint64_t wanted = obase::testing::scaled(2'000, 50'000, 1'000'000);
         std::uint64_t abandoned = 0;
-        for (std::uint64_t round = 0; malloc_failures < wanted; ++round) {
+        while (malloc_failures < wanted) {
             malloc_fails_in_256 = static_cast<unsigned>(16 + random() % 241);
             objects.verify(1 + random() % 40);
             memory_is_safe = false;
