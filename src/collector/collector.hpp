@@ -122,6 +122,10 @@ class collector {
         return {begin, begin + space_.range_bytes()};
     }
 
+    static std::uintptr_t run_of(std::uintptr_t address) noexcept {
+        return address & ~std::uintptr_t{heap::run_bytes - 1};
+    }
+
     static double seconds_now() noexcept { return static_cast<double>(os::monotonic_ns()) * 1e-9; }
 
     bool scan_leaf(typename slots::leaf& leaf, std::uintptr_t begin, std::uintptr_t end,
@@ -174,6 +178,7 @@ class collector {
     // Runs of COLD that may hold slots of objects that are not in COLD yet: they are visited even
     // though their parents are untouched, until a visit finds nothing left to bring after them.
     std::set<std::uintptr_t> unsettled_;
+    std::vector<const slot_atomic*> left_; // slots in COLD whose objects left it in this window
 
     // Counted here, added to the recorder once per step.
     std::uint64_t scanned_ = 0, touched_ = 0, armed_ = 0, foreign_ = 0;
@@ -205,9 +210,10 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
     bool leaves_marked = false;
     bool complete = true;
     for (auto* leaf : slots_.leaves()) {
-        if (cold.contains(leaf->base)) continue;
+        // Without COLD, which a leaf may reach into at either end: a class may be smaller than it.
         const std::uintptr_t end = leaf->base + (std::uintptr_t{1} << slots::leaf_shift);
-        if (!scan_leaf(*leaf, leaf->base, end, control)) {
+        if (!scan_leaf(*leaf, leaf->base, std::clamp(cold.begin, leaf->base, end), control) ||
+            !scan_leaf(*leaf, std::clamp(cold.end, leaf->base, end), end, control)) {
             complete = false;
             break;
         }
@@ -218,6 +224,11 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
         retry(control);
     }
     mover_.finish();
+    // A parent may have to stay in COLD (a pin, no room, a veto) when its child leaves. Its run is
+    // visited from now on until the child is back, touched or not.
+    for (const slot_atomic* slot : left_)
+        if (slots_.test(slot)) unsettled_.insert(run_of(address_of(slot)));
+    left_.clear();
 
     // The last wait of the window: leaves that are empty now can go, and so can what the window
     // before unlinked.
@@ -292,7 +303,11 @@ bool collector<Mover>::scan_cold(control& control) {
                 scanning_cold_ = false;
                 return false;
             }
-            if (!pending_found_) unsettled_.erase(run);
+            // Found by a touch: when it is over, nobody would look at these children again.
+            if (!pending_found_)
+                unsettled_.erase(run);
+            else if (plan_.move)
+                unsettled_.insert(run);
         }
     }
     scanning_cold_ = false;
@@ -468,8 +483,9 @@ void collector<Mover>::count(const candidate& c, mobility::move_result result,
         ++moved_;
         if (c.target == heap::cold_class) {
             if (hints_ != nullptr) hints_->note_filled(pointer_to(moved.to), moved.bytes);
-            if (moved.nested_slots != 0)
-                unsettled_.insert(moved.to & ~std::uintptr_t{heap::run_bytes - 1});
+            if (moved.nested_slots != 0) unsettled_.insert(run_of(moved.to));
+        } else if (range_of(heap::cold_class).contains(address_of(c.slot))) {
+            left_.push_back(c.slot);
         }
         break;
     }

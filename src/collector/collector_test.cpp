@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+//
+// What the collector looks at: every slot that matters is visited again, wherever it lies. Each
+// test is a layout in which slots were once forgotten.
+#include "testing/child_process.hpp"
+
+#include <obase/obase.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <vector>
+
+namespace {
+
+using obase::collect_result;
+using obase::testing::require;
+using obase::testing::run_in_child;
+
+struct leaf_object {
+    std::uint64_t id;
+    std::uint64_t filler[7];
+};
+struct parent_object {
+    obase::guide<leaf_object> child;
+    std::uint64_t filler[7];
+};
+struct table {
+    obase::guide<leaf_object> entries[4096]; // 32 KiB: LARGE
+};
+
+} // namespace
+
+template <>
+struct obase::is_relocatable<parent_object> : std::true_type {};
+template <>
+struct obase::is_relocatable<table> : std::true_type {};
+
+namespace {
+
+obase::runtime& configured_runtime(std::uint64_t heap_reserve = 0) {
+    obase::options settings = obase::options::from_environment();
+    settings.window_seconds = 1e6;
+    settings.heap_reserve = heap_reserve;
+    auto& runtime = obase::runtime::get();
+    require(runtime.configure(settings).empty(), "configure");
+    return runtime;
+}
+
+void collect(int windows) {
+    for (; windows > 0; --windows)
+        require(obase::runtime::get().collect_now() == collect_result::done, "a window");
+}
+
+std::uint64_t objects_in(unsigned cls) {
+    return obase::runtime::get().statistics().classes[cls].live_objects;
+}
+
+// A parent in COLD that is touched while it is pinned stays there; its child does not. Later the
+// parent is not touched any more, so its run is not (R16), and the child must follow all the same.
+TEST(collector, a_child_returns_to_cold_after_its_parent_could_not_leave_it) {
+    const auto child = run_in_child([] {
+        configured_runtime();
+        std::vector<obase::guide<parent_object>> parents;
+        for (std::uint64_t i = 0; i < 1000; ++i) {
+            auto made = obase::make_guide<parent_object>();
+            made->child = obase::make_guide<leaf_object>(leaf_object{i, {}});
+            parents.emplace_back(std::move(made));
+        }
+        collect(10);
+        require(objects_in(2) == 2000, "all in COLD");
+        {
+            std::vector<obase::pin<parent_object>> pins;
+            {
+                obase::scope s;
+                for (std::uint64_t i = 0; i < 1000; ++i) {
+                    require(parents[i]->child->id == i, "a child");
+                    pins.emplace_back(parents[i]);
+                }
+            }
+            collect(1);
+            require(objects_in(1) == 1000, "the children in HOT");
+            require(objects_in(2) == 1000, "the parents in COLD");
+        }
+        collect(10);
+        require(objects_in(2) == 2000, "all in COLD again");
+        return 0;
+    });
+    EXPECT_EQ(child.status, 0) << child.err;
+}
+
+// With classes of 8 MiB a leaf of SODA that begins in COLD ends in LARGE.
+TEST(collector, sees_guides_in_large_objects_when_classes_are_small) {
+    for (const std::uint64_t mib : {1u, 2u, 4u, 8u, 16u, 32u}) {
+        const auto child = run_in_child([mib] {
+            configured_runtime(mib << 20);
+            obase::owner<table> entries = obase::make_guide<table>();
+            for (std::uint64_t i = 0; i < 4096; ++i)
+                entries->entries[i] = obase::make_guide<leaf_object>(leaf_object{i, {}});
+            collect(10);
+            require(objects_in(2) == 4096, "all in COLD");
+            {
+                obase::scope s;
+                for (std::uint64_t i = 0; i < 4096; ++i)
+                    require(entries->entries[i]->id == i, "an entry");
+            }
+            collect(1);
+            require(objects_in(1) == 4096, "all in HOT");
+            return 0;
+        });
+        EXPECT_EQ(child.status, 0) << "classes of " << mib << " MiB: " << child.err;
+    }
+}
+
+} // namespace
