@@ -32,9 +32,10 @@ constexpr std::uint32_t priority(std::uint32_t at) noexcept {
 
 bool large_heap::create(char* base, std::size_t bytes, bool poison_freed) noexcept {
     base_ = base;
-    bytes_ = bytes;
+    // What lies beyond the numbers of pages stays unused.
+    bytes_ = std::min(bytes, max_pages * os::page_size);
     poison_ = poison_freed;
-    const std::size_t pages = bytes / os::page_size;
+    const std::size_t pages = bytes_ / os::page_size;
     return tags_.reserve(pages) && nodes_.reserve(pages);
 }
 

@@ -54,6 +54,7 @@ class large_heap {
 
   private:
     using index = std::uint32_t; // page number + 1; 0: none
+    static constexpr std::size_t max_pages = UINT32_MAX - 1;
 
     struct node {
         index left;

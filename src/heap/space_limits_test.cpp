@@ -106,6 +106,22 @@ class space_limits : public ::testing::Test {
     os::memory_calls calls_{};
 };
 
+// LARGE numbers its pages in 32 bits; ranges of 16 TiB have one page too many for that.
+TEST_F(space_limits, an_object_as_large_as_the_largest_range_is_refused) {
+    constexpr std::size_t tib = std::size_t{1} << 40;
+    const owned_space owner(space::create({.range_bytes = 16 * tib}, nullptr));
+    if (owner == nullptr) GTEST_SKIP() << "no address space for ranges of 16 TiB";
+    space& s = *owner;
+    void* const first = s.allocate(100'000, {});
+    ASSERT_NE(first, nullptr);
+    for (const std::size_t size : {16 * tib, 16 * tib + 1, 16 * tib - 1, 16 * tib - 4096, 32 * tib})
+        EXPECT_EQ(s.allocate(size, {}), nullptr) << size;
+    EXPECT_GE(s.info(first).size, 100'000u);
+    s.free(first);
+    std::string what;
+    EXPECT_TRUE(s.validate(&what)) << what;
+}
+
 // Fills each range to its end. Nothing overlaps into the next range, and what is freed can be had
 // again.
 TEST_F(space_limits, a_range_that_is_full_says_so) {
