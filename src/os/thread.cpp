@@ -56,6 +56,11 @@ void block_all_signals() noexcept {
     pthread_sigmask(SIG_SETMASK, &all, nullptr);
 }
 
+no_cancellation::no_cancellation() noexcept {
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_);
+}
+no_cancellation::~no_cancellation() { pthread_setcancelstate(before_, nullptr); }
+
 void name_thread(const char* name) noexcept { prctl(PR_SET_NAME, name, 0, 0, 0); }
 
 bool add_exit_hook(void (*hook)() noexcept) noexcept {

@@ -20,6 +20,18 @@ std::uint64_t monotonic_ns() noexcept;
 void block_all_signals() noexcept;
 // Shown by top and gdb; cut to 15 bytes.
 void name_thread(const char* name) noexcept;
+// While one exists, pthread_cancel() does not end the calling thread. For waits inside noexcept
+// functions: cancelling unwinds, and to unwind through noexcept ends the process.
+class no_cancellation {
+  public:
+    no_cancellation() noexcept;
+    ~no_cancellation();
+    no_cancellation(const no_cancellation&) = delete;
+    no_cancellation& operator=(const no_cancellation&) = delete;
+
+  private:
+    int before_;
+};
 // How often obase::heap and others may use the hook below.
 inline constexpr unsigned max_exit_hooks = 8;
 // Registers `hook` to run in every thread that called arm_exit_hooks(), when that thread exits,

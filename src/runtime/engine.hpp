@@ -159,6 +159,7 @@ class engine final : public obase::runtime, private collector::control {
     void print_at_exit() noexcept;
     // Needs no memory: most of what it has to say is that there is none.
     static void say(const char* line, const char* rest = "") noexcept {
+        const os::no_cancellation to_the_end;
         std::fprintf(stderr, "obase: %s%s\n", line, rest);
     }
     // The first time only: a shortage that lasts would otherwise fill the log.

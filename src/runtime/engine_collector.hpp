@@ -218,6 +218,7 @@ collect_result engine<Binding>::collect_now() noexcept {
     const record* self = Binding::this_record_if_any();
     if (self != nullptr && self->epoch.load_relaxed() != 0) return collect_result::in_scope;
     if (collector_thread_.load_acquire() == os::thread_id()) return collect_result::in_scope;
+    const os::no_cancellation to_the_end;
     space(); // starts the thread if this is the first use
     std::unique_lock lock(state_);
     if (!running_ || settings_.mode == run_mode::off) return collect_result::not_running;

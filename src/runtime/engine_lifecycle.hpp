@@ -166,6 +166,7 @@ std::string engine<Binding>::start_locked() noexcept try {
 template <class Binding>
 void engine<Binding>::stop() noexcept {
     if (collector_thread_.load_acquire() == os::thread_id()) return; // a destructor it runs
+    const os::no_cancellation to_the_end;
     // Waits without lifecycle_: the collector may be in a destructor of the user's, which may fork
     // or call any function of this class.
     {

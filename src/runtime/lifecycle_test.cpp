@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <functional>
+#include <pthread.h>
 #include <string>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -191,6 +192,34 @@ TEST(lifecycle, everybody_starts_stops_configures_and_forks_at_once) {
         for (auto& t : threads) t.join();
         runtime.set_mode(run_mode::move);
         require(runtime.collect_now() == collect_result::done, "a collector at the end");
+        return 0;
+    });
+    EXPECT_EQ(child.status, 0) << child.err;
+}
+
+// Cancelling unwinds the thread; in the middle of a wait inside the runtime it once ended the
+// process.
+TEST(lifecycle, a_thread_that_waits_for_windows_is_cancelled) {
+    const auto child = run_in_child([] {
+        auto& runtime = configured_runtime();
+        require(runtime.start().empty(), "start");
+        for (int round = 0; round < 20; ++round) {
+            std::atomic<int> windows{0};
+            pthread_t thread;
+            const auto collect = [](void* count) -> void* {
+                for (;;) {
+                    (void)obase::runtime::get().collect_now();
+                    static_cast<std::atomic<int>*>(count)->fetch_add(1);
+                    pthread_testcancel();
+                }
+            };
+            require(pthread_create(&thread, nullptr, collect, &windows) == 0, "a thread");
+            while (windows < 3) std::this_thread::yield();
+            require(pthread_cancel(thread) == 0, "cancel");
+            void* result = nullptr;
+            require(pthread_join(thread, &result) == 0 && result == PTHREAD_CANCELED, "join");
+        }
+        require(runtime.collect_now() == collect_result::done, "the collector goes on");
         return 0;
     });
     EXPECT_EQ(child.status, 0) << child.err;

@@ -2,7 +2,10 @@
 obase_add_test(guide_test SOURCES guide_test.cpp LABELS ci sanitize REARM)
 obase_add_test(string_test SOURCES string_test.cpp LIBS rapidcheck rapidcheck_gtest LABELS ci sanitize)
 obase_add_test(runtime_test SOURCES runtime_test.cpp LABELS ci sanitize)
-obase_add_test(lifecycle_test SOURCES lifecycle_test.cpp LABELS ci sanitize)
-obase_add_test(threads_test SOURCES threads_test.cpp LABELS ci long soak sanitize REARM)
+# die_after_fork: ThreadSanitizer else ends a child of a fork that starts a thread.
+obase_add_test(lifecycle_test SOURCES lifecycle_test.cpp LABELS ci sanitize
+    ENV TSAN_OPTIONS=die_after_fork=0)
+obase_add_test(threads_test SOURCES threads_test.cpp LABELS ci long soak sanitize REARM
+    ENV TSAN_OPTIONS=die_after_fork=0)
 obase_add_test(stress_test SOURCES stress_test.cpp LABELS ci long soak sanitize REARM
     ENV OBASE_POISON_FREED=1)
