@@ -143,7 +143,7 @@ class engine final : public obase::runtime, private collector::control {
     static constexpr std::uint64_t reclaim_bytes = std::uint64_t{4} << 20;
     static constexpr double reclaim_tick_seconds = 0.1; // while something is retired
     static constexpr double idle_tick_seconds = 1;      // while nothing is
-    static constexpr double longest_wait_seconds = 5; // for scopes, per round of moves
+    static constexpr double longest_wait_seconds = 5;   // for scopes, per round of moves
 
     engine() : reclaimer_(registry_) { registry_.set_fenced(!platform::has_membarrier()); }
 

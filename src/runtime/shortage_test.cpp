@@ -57,11 +57,10 @@ constinit thread_local std::uint32_t malloc_dice = 12345;
 extern "C" {
 void* __libc_malloc(std::size_t bytes); // glibc's own, beneath malloc
 __attribute__((visibility("default"))) void* malloc(std::size_t bytes) {
-    if (const unsigned odds = malloc_fails_in_256.load(std::memory_order_relaxed);
-        odds != 0 && !memory_is_safe) {
+    if (const unsigned odds = malloc_fails_in_256.load(); odds != 0 && !memory_is_safe) {
         malloc_dice = malloc_dice * 1664525 + 1013904223;
         if ((malloc_dice >> 24) < odds) {
-            malloc_failures.fetch_add(1, std::memory_order_relaxed);
+            ++malloc_failures;
             errno = ENOMEM;
             return nullptr;
         }
