@@ -13,8 +13,8 @@
 // from being destroyed. It does not keep guide::reset() or a guide's destructor from freeing the
 // object: as with std::unique_ptr, that is the owner's business.
 //
-// The address is good until the pin ends, not longer: when a pin is released inside a scope that did not
-// dereference the guide itself, the object may move at once.
+// The address is good until the pin ends, not longer: when a pin is released inside a scope that
+// did not dereference the guide itself, the object may move at once.
 //
 // When not to use it: inside one operation, where a scope is enough and cheaper; for many objects
 // at once: the mover looks through all pins of all threads in every round.
