@@ -12,10 +12,10 @@
 #include "testing/tier.hpp"
 
 #include <obase/obase.hpp>
+#include <obase/word/atomic.hpp>
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -44,13 +44,13 @@ constexpr std::size_t place_of(std::uint64_t word) { return word >> 48; }
 constexpr std::uint64_t version_of(std::uint64_t word) { return word >> 16 & 0xffffffffu; }
 
 struct leaf {
-    std::atomic<std::uint64_t> word;
+    obase::word::native_atomic<std::uint64_t> word;
     explicit leaf(std::uint64_t w) : word(w) {}
 };
 
 template <class Protocol>
 struct box {
-    std::atomic<std::uint64_t> word;
+    obase::word::native_atomic<std::uint64_t> word;
     obase::guide<leaf, Protocol> inner; // same place, any version the writer had begun by then
     std::uint64_t filler[9];            // 88 bytes in all
     box(std::uint64_t w, obase::owner<leaf, Protocol> i) : word(w), inner(std::move(i)), filler{} {}
@@ -98,19 +98,19 @@ class world {
     };
 
     world() : log_(std::make_unique<entry[]>(shelf_count * places)) {
-        for (std::size_t s = 0; s < shelf_count; ++s) shelves_[s] = filled(s);
+        for (std::size_t s = 0; s < shelf_count; ++s) shelves_[s].store_seq_cst(filled(s));
     }
     ~world() {
-        for (auto& s : shelves_) shelf::destroy(s.load());
+        for (auto& s : shelves_) shelf::destroy(s.load_seq_cst());
     }
 
-    std::uint64_t dereferences() const { return dereferences_.load(std::memory_order_relaxed); }
-    std::uint64_t wrong() const { return wrong_.load(); }
+    std::uint64_t dereferences() const { return dereferences_.load_relaxed(); }
+    std::uint64_t wrong() const { return wrong_.load_seq_cst(); }
 
     // One of `writer_count` writers; it owns the shelves that are its number modulo the count.
-    void write(unsigned writer, const std::atomic<bool>& stop) {
+    void write(unsigned writer, const obase::word::native_atomic<bool>& stop) {
         std::uint64_t x = 99 + writer;
-        while (!stop.load(std::memory_order_relaxed)) {
+        while (!stop.load_relaxed()) {
             x ^= x << 13, x ^= x >> 7, x ^= x << 17;
             const std::size_t s = x % (shelf_count / writer_count) * writer_count + writer;
             // Half of the work on few places, so that there are hot and cold ones.
@@ -145,33 +145,39 @@ class world {
             const std::size_t s = x % shelf_count;
             const std::size_t p = (x >> 20) % ((x & 64) != 0 ? 16 : places);
             const entry& e = log_[s * places + p];
-            const std::uint64_t returned = e.returned.load(std::memory_order_seq_cst);
+            const std::uint64_t returned = e.returned.load_seq_cst();
+            // In this order: a removal that begins after the second load is counted after the
+            // first.
+            const std::uint64_t removals = e.removals.load_seq_cst();
+            const bool removed = e.removed.load_seq_cst() != 0;
             scope one_operation;
-            box<Protocol>* b = shelves_[s].load(std::memory_order_acquire)->slots[p].get();
+            box<Protocol>* b = shelves_[s].load_acquire()->slots[p].get();
             ++done;
             if (b == nullptr) {
-                if (e.removed.load() == 0) fail("missing", s, p, 0, returned);
+                // Looking at `removed` only now would miss a removal that has been undone since.
+                if (!removed && e.removals.load_seq_cst() == removals)
+                    fail("missing", s, p, 0, returned);
                 continue;
             }
-            const std::uint64_t word = b->word.load(std::memory_order_relaxed);
-            const std::uint64_t begun = e.begun.load(std::memory_order_seq_cst);
+            const std::uint64_t word = b->word.load_relaxed();
+            const std::uint64_t begun = e.begun.load_seq_cst();
             check(s, p, word, returned, begun);
             if (leaf* inner = b->inner.get(); inner != nullptr) {
                 ++done;
-                const std::uint64_t w = inner->word.load(std::memory_order_relaxed);
-                check(s, p, w, 0, e.begun.load(std::memory_order_seq_cst));
+                const std::uint64_t w = inner->word.load_relaxed();
+                check(s, p, w, 0, e.begun.load_seq_cst());
             }
             if ((x >> 40 & 255) == 0)
                 pins.push_back({obase::pin<box<Protocol>, Protocol>(b), word});
             if (pins.size() > 20) pins.clear();
             for (const pinned_box& held : pins) {
-                const std::uint64_t now = held.pin->word.load(std::memory_order_relaxed);
+                const std::uint64_t now = held.pin->word.load_relaxed();
                 if (!is_sound(now) || place_of(now) != place_of(held.word) ||
                     version_of(now) < version_of(held.word))
                     fail("pinned object changed", s, p, now, version_of(held.word));
             }
         }
-        dereferences_.fetch_add(done, std::memory_order_relaxed);
+        dereferences_.fetch_add_relaxed(done);
     }
 
     // When nobody writes any more: every place holds its last version.
@@ -180,20 +186,24 @@ class world {
             for (std::size_t p = 0; p < places; ++p) {
                 scope one_operation;
                 const entry& e = log_[s * places + p];
-                const box<Protocol>* b = shelves_[s].load()->slots[p].get();
+                const box<Protocol>* b = shelves_[s].load_seq_cst()->slots[p].get();
                 if (b != nullptr)
-                    check(s, p, b->word.load(), e.returned.load(), e.begun.load());
-                else if (e.removed.load() == 0)
-                    fail("lost", s, p, 0, e.returned.load());
+                    check(s, p, b->word.load_seq_cst(), e.returned.load_seq_cst(),
+                          e.begun.load_seq_cst());
+                else if (e.removed.load_seq_cst() == 0)
+                    fail("lost", s, p, 0, e.returned.load_seq_cst());
             }
         }
     }
 
   private:
     struct entry {
-        std::atomic<std::uint64_t> begun{0};
-        std::atomic<std::uint64_t> returned{0};
-        std::atomic<std::uint64_t> removed{0}; // 1 from before a removal to after the next write
+        obase::word::native_atomic<std::uint64_t> begun{0};
+        obase::word::native_atomic<std::uint64_t> returned{0};
+        obase::word::native_atomic<std::uint64_t> removed{
+            0}; // 1 from before a removal to after the next write
+        obase::word::native_atomic<std::uint64_t> removals{
+            0}; // begun: `removed` is set before it is counted
     };
     struct pinned_box {
         obase::pin<box<Protocol>, Protocol> pin;
@@ -204,14 +214,14 @@ class world {
 
     std::uint64_t begin(std::size_t s, std::size_t p) {
         entry& e = log_[id(s, p)];
-        const std::uint64_t version = e.begun.load() + 1;
-        e.begun.store(version);
+        const std::uint64_t version = e.begun.load_seq_cst() + 1;
+        e.begun.store_seq_cst(version);
         return version;
     }
     void end(std::size_t s, std::size_t p, std::uint64_t version) {
         entry& e = log_[id(s, p)];
-        e.returned.store(version);
-        e.removed.store(0);
+        e.returned.store_seq_cst(version);
+        e.removed.store_seq_cst(0);
     }
     obase::owner<box<Protocol>, Protocol> fresh(std::size_t s, std::size_t p,
                                                 std::uint64_t version) {
@@ -231,36 +241,37 @@ class world {
     // In place: lost if the object is copied at the wrong moment.
     void update(std::size_t s, std::size_t p) {
         scope one_operation;
-        box<Protocol>* b = shelves_[s].load()->slots[p].get();
+        box<Protocol>* b = shelves_[s].load_seq_cst()->slots[p].get();
         if (b == nullptr) return;
         const std::uint64_t version = begin(s, p);
-        b->word.store(describe(id(s, p), version), std::memory_order_relaxed);
+        b->word.store_relaxed(describe(id(s, p), version));
         end(s, p, version);
     }
     void replace(std::size_t s, std::size_t p) {
         const std::uint64_t version = begin(s, p);
-        obase::retire(shelves_[s].load()->slots[p].exchange(fresh(s, p, version)));
+        obase::retire(shelves_[s].load_seq_cst()->slots[p].exchange(fresh(s, p, version)));
         end(s, p, version);
     }
     void replace_inner(std::size_t s, std::size_t p) {
         scope one_operation;
-        box<Protocol>* b = shelves_[s].load()->slots[p].get();
+        box<Protocol>* b = shelves_[s].load_seq_cst()->slots[p].get();
         if (b == nullptr) return;
         leaf* expected = b->inner.get();
-        auto desired =
-            obase::make_guide<leaf, Protocol>(describe(id(s, p), log_[id(s, p)].begun.load()));
+        auto desired = obase::make_guide<leaf, Protocol>(
+            describe(id(s, p), log_[id(s, p)].begun.load_seq_cst()));
         if (b->inner.compare_exchange(expected, desired)) obase::retire(std::move(desired));
     }
     void remove(std::size_t s, std::size_t p) {
-        log_[id(s, p)].removed.store(1);
-        obase::retire(shelves_[s].load()->slots[p].release());
+        log_[id(s, p)].removed.store_seq_cst(1);
+        log_[id(s, p)].removals.fetch_add_seq_cst(1);
+        obase::retire(shelves_[s].load_seq_cst()->slots[p].release());
     }
     // A new mapping with new objects; the old one goes when no reader can be in it.
     void rebuild(std::size_t s, bool forget) {
-        shelf* old = shelves_[s].load();
+        shelf* old = shelves_[s].load_seq_cst();
         shelf* made = filled(s);
-        shelves_[s].store(made);
-        for (std::size_t p = 0; p < places; ++p) end(s, p, log_[id(s, p)].begun.load());
+        shelves_[s].store_seq_cst(made);
+        for (std::size_t p = 0; p < places; ++p) end(s, p, log_[id(s, p)].begun.load_seq_cst());
         Protocol::retire(old, forget ? &shelf::forget : &shelf::destroy, sizeof(shelf));
     }
 
@@ -273,7 +284,7 @@ class world {
     }
     void fail(const char* what, std::size_t s, std::size_t p, std::uint64_t word,
               std::uint64_t returned) {
-        if (wrong_.fetch_add(1) < 10)
+        if (wrong_.fetch_add_seq_cst(1) < 10)
             std::fprintf(stderr, "%s: place %zu, found %llx (version %llu), returned %llu\n", what,
                          id(s, p), static_cast<unsigned long long>(word),
                          static_cast<unsigned long long>(version_of(word)),
@@ -281,9 +292,9 @@ class world {
     }
 
     const std::unique_ptr<entry[]> log_;
-    std::atomic<shelf*> shelves_[shelf_count];
-    std::atomic<std::uint64_t> dereferences_{0};
-    std::atomic<std::uint64_t> wrong_{0};
+    obase::word::native_atomic<shelf*> shelves_[shelf_count];
+    obase::word::native_atomic<std::uint64_t> dereferences_{0};
+    obase::word::native_atomic<std::uint64_t> wrong_{0};
 };
 
 template <class Protocol>
@@ -296,12 +307,12 @@ void run_stress() {
     std::uint64_t seen = 0;
     {
         world<Protocol> w;
-        std::atomic<bool> stop{false};
+        obase::word::native_atomic<bool> stop{false};
         std::vector<std::thread> threads;
         for (unsigned t = 0; t < writer_count; ++t)
             threads.emplace_back([&, t] { w.write(t, stop); });
         threads.emplace_back([&] {
-            while (!stop) runtime.collect_now();
+            while (!stop.load_relaxed()) runtime.collect_now();
         });
         std::vector<std::thread> readers;
         for (std::uint64_t life = 1; w.dereferences() < wanted && w.wrong() == 0; ++life) {
@@ -313,7 +324,7 @@ void run_stress() {
             readers.emplace_back([&w, life] { w.read(life, 100'000); });
         }
         for (auto& r : readers) r.join();
-        stop = true;
+        stop.store_seq_cst(true);
         for (auto& t : threads) t.join();
         w.check_end();
         seen = w.dereferences();
