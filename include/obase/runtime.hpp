@@ -74,7 +74,9 @@ class OBASE_EXPORT runtime {
     // What cannot work here, in plain words; empty when all is well.
     virtual std::vector<std::string> self_check() = 0;
 
-    // Forks in this process are safe at any time. In the child there is no collector until start().
+    // Forks in this process are safe at any time, and in the child there is no collector until
+    // start(). One exception: with COLD in a file, a child must not use objects that other threads of
+    // the parent write while it forks (docs/protocol.md).
 
   protected:
     runtime() = default;

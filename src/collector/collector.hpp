@@ -8,9 +8,8 @@
 //
 // A window, in order:
 //   1. choose sparse runs for evacuation;
-//   2. scan every slot outside of COLD, and of COLD only the runs whose objects were touched or
-//   that
-//      were filled recently (R16); candidates go to the mover, which settles and moves them in
+//   2. scan every slot outside of COLD, and of COLD only the runs whose objects were touched or that
+//      may still wait for a child (R16); candidates go to the mover, which settles and moves them in
 //      batches;
 //   3. try the vetoed again, in small batches;
 //   4. settle once more for empty SODA leaves, return free memory;

@@ -3,12 +3,12 @@
 // arming_mover: moves objects under running threads by the arming protocol (docs/protocol.md).
 //
 // One window of one region, in this order and no other:
-//   visit()   every slot, inside a SODA visit: plain -> armed; those worth moving become
-//   candidates. settle()  epoch advance, membarrier, wait until no scope can hold an address from
-//   before (R1),
+//   visit()   every slot, inside a SODA visit: plain -> armed; those worth moving become candidates.
+//   settle()  epoch advance, membarrier, wait until no scope can hold an address from before (R1),
 //             then the pins (R9).
 //   move()    each candidate: size once, copy, nested slots, visit, publish, source freed (R7, R8,
-//   R11). forget()  the candidates die: at the next scan, and after a wait that was given up (R6).
+//             R11).
+//   forget()  the candidates die: at the next scan, and after a wait that was given up (R6).
 //
 // Why a successful publish leaves nobody with the old address: the word was armed when settle()
 // began and is the same armed word now. Only the collector writes armed words (R3), so nobody
@@ -70,7 +70,7 @@ class arming_mover {
                 seen.movable = rearm(slot, seen, window - layout::restamp_age / 2);
             return seen;
         }
-        seen.touched = layout::is_plain(word);
+        seen.touched = layout::is_touched(word);
         seen.newborn = !seen.touched;
         seen.word = word;
         seen.movable = rearm(slot, seen, window);

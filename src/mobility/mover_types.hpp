@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What a mover tells the collector about slots and moves. Common to the arming and the ATC protocol.
+// What a mover tells the collector about slots and moves. Common to the arming and the ATC
+// protocol.
 #pragma once
 
 #include <cstddef>

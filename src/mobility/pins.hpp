@@ -4,8 +4,8 @@
 //
 // A pin is an entry in its thread's record. It is claimed inside the scope in which the address was
 // obtained, so the collector's wait for that scope also makes the entry visible: claim_pin() stores
-// the entry before the scope's release store, collect_pins() reads it after the wait's acquire load.
-// Whoever obtains the address after the wait has touched the word, and the publish fails.
+// the entry before the scope's release store, collect_pins() reads it after the wait's acquire
+// load. Whoever obtains the address after the wait has touched the word, and the publish fails.
 //
 // An entry is never copied to another one: a reader that looks at both in the wrong order would see
 // neither. Handing a pin over hands over the entry itself.
@@ -19,9 +19,9 @@
 
 namespace obase::mobility {
 
-// Precondition: inside a scope of `self`'s thread, which calls this. `make_chunk()` returns a zeroed
-// chunk that will never be freed, or null. Null when there is none: the caller must not go on without
-// a pin.
+// Precondition: inside a scope of `self`'s thread, which calls this. `make_chunk()` returns a
+// zeroed chunk that will never be freed, or null. Null when there is none: the caller must not go
+// on without a pin.
 template <class P, class MakeChunk>
 typename P::template atomic<std::uint64_t>* claim_pin(thread_record<P>& self, std::uint64_t address,
                                                       MakeChunk&& make_chunk) {

@@ -2,16 +2,16 @@
 //
 // racy_copy: copies an object that a thread may be writing. The danger is in the name.
 //
-// By the letter of C++ this is a data race, like the read side of a seqlock. It is harmless here, and
-// only here, for these reasons:
+// By the letter of C++ this is a data race, like the read side of a seqlock. It is harmless here,
+// and only here, for these reasons:
 //   1. The result is used only if the publish that follows succeeds, and that compare-exchange fails
 //      if any thread touched the object's word since it was armed. A thread that wrote the object
 //      during the copy either touched the word first (veto, the copy is thrown away unread) or holds
 //      an address from before the arming, and for such threads the mover has waited (R1, R7).
 //   2. The source stays mapped readable until the collector is past it (R7), whatever is freed.
 //   3. The destination is reachable by nobody until the publish.
-// So no thread ever acts on a torn value. The function is out of ThreadSanitizer's sight, and nothing
-// else in obase is. When not to use it: for anything but the mover's copy.
+// So no thread ever acts on a torn value. The function is out of ThreadSanitizer's sight, and
+// nothing else in obase is. When not to use it: for anything but the mover's copy.
 #pragma once
 
 #include <cstddef>
@@ -32,7 +32,8 @@ namespace obase::mobility {
 #if defined(OBASE_THREAD_SANITIZER)
 __attribute__((no_sanitize("thread"), noinline))
 #endif
-inline void racy_copy(void* to, const void* from, std::size_t size) noexcept {
+inline void
+racy_copy(void* to, const void* from, std::size_t size) noexcept {
 #if defined(OBASE_THREAD_SANITIZER)
     // memcpy would be intercepted and checked; volatile keeps the loop from becoming one.
     auto* target = static_cast<volatile std::uint64_t*>(to);

@@ -14,7 +14,6 @@
 
 #include "mobility/pins.hpp"
 
-
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -70,9 +69,9 @@ class reclaimer {
         return done;
     }
 
-    // From now on nothing is destroyed: some thread's scopes cannot be seen. Called before that thread
-    // enters its first one, so a reclaimer that does not see the flag after looking at the scopes is
-    // done with every address the thread could find.
+    // From now on nothing is destroyed: some thread's scopes cannot be seen. Called before that
+    // thread enters its first one, so a reclaimer that does not see the flag after looking at the
+    // scopes is done with every address the thread could find.
     void stop() noexcept { stopped_.store_seq_cst(1); }
 
     // Retired and not yet destroyed.
@@ -159,7 +158,8 @@ class reclaimer {
             }
         }
         batches_ = left;
-        // No scope can reach these objects any more; any epoch will do for another look at the pins.
+        // No scope can reach these objects any more; any epoch will do for another look at the
+        // pins.
         if (kept != nullptr) append_batch(kept, left != 0 ? batch_[left - 1].epoch : 1);
         return ready;
     }
@@ -168,8 +168,8 @@ class reclaimer {
     atomic<std::uint32_t> busy_;
     atomic<std::uint32_t> stopped_;
     atomic<std::uint64_t> pending_;
-    batch batch_[max_batches]; // under busy_
-    unsigned batches_ = 0;     // under busy_
+    batch batch_[max_batches];          // under busy_
+    unsigned batches_ = 0;              // under busy_
     std::vector<std::uint64_t> pinned_; // under busy_
 };
 

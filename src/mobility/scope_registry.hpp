@@ -39,7 +39,7 @@ struct alignas(64) thread_record : scope_slot<typename P::template atomic<epoch_
     template <class T>
     using atomic = typename P::template atomic<T>;
 
-    bool reclaiming = false;        // owner only: no reclaim inside a reclaim
+    bool reclaiming = false;         // owner only: no reclaim inside a reclaim
     std::uint32_t retired_count = 0; // owner only: since the last reclaim
     std::uint64_t retired_bytes = 0; // owner only: since the last reclaim
     atomic<retired_object*> retired; // pushed by the owner, taken by any reclaimer
@@ -104,8 +104,9 @@ class scope_registry {
         return barrier() ? next : 0;
     }
 
-    // Waits until every record but `self` is outside or at `target`. `give_up(record)` is asked while
-    // one is not; true ends the wait (R6: then the candidates are dropped). Holds no hazard, no lock.
+    // Waits until every record but `self` is outside or at `target`. `give_up(record)` is asked
+    // while one is not; true ends the wait (R6: then the candidates are dropped). Holds no hazard,
+    // no lock.
     template <class GiveUp>
     wait_result wait_for(epoch_number target, const record* self, GiveUp&& give_up) const noexcept {
         for (record* r = head_.load_acquire(); r != nullptr; r = r->next) {
@@ -139,7 +140,8 @@ class scope_registry {
         }
     }
 
-    // Without membarrier every enter_scope() must fence by itself. Set once, before threads register.
+    // Without membarrier every enter_scope() must fence by itself. Set once, before threads
+    // register.
     void set_fenced(bool fenced) noexcept { fenced_ = fenced; }
     bool fenced() const noexcept { return fenced_; }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The functions of obase::arming: each is a transition of obase/word/arming.hpp on one slot plus what
-// the rules demand around it.
+// The functions of obase::arming: each is a transition of obase/word/arming.hpp on one slot plus
+// what the rules demand around it.
 #include <obase/arming.hpp>
 
 #include "mobility/arming_mover.hpp"
@@ -45,7 +45,7 @@ struct arming_binding {
         word::bits seen = slot.load_acquire();
         if (word::arming::is_null(seen) || !word::arming::is_plain(seen)) return;
         if (space.contains(reinterpret_cast<const void*>(seen))) // R17
-            slot.cas_acq_rel(seen, word::arming::make_born(seen));
+            slot.cas_acq_rel(seen, word::arming::make_born_touched(seen));
     }
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The C interface: each function is the C++ one under another name, with exceptions turned into NULL.
+// The C interface: each function is the C++ one under another name, with exceptions turned into
+// NULL.
 #include <obase/obase.h>
 
 #include <obase/arming.hpp>

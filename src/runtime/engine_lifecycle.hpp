@@ -146,7 +146,8 @@ std::string engine<Binding>::start_locked() noexcept try {
         running_ = true;
     }
     try {
-        // The thread before this one, if stop() has not come round to it yet, does nothing any more.
+        // The thread before this one, if stop() has not come round to it yet, does nothing any
+        // more.
         if (thread_.joinable()) thread_.detach();
         thread_ = std::thread([this] { run(); });
         return "";

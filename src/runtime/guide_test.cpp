@@ -239,8 +239,8 @@ TYPED_TEST(guide_of, byte_strings_of_every_size) {
     using scope_t = typename TestFixture::scope;
     std::vector<obase::guide<obase::bytes, TypeParam>> guides;
     std::vector<std::string> expected;
-    for (const int bytes : {0, 1, 3, 4, 5, 30, 100, 124, 125, 1020, 1024, 4096, 16380, 16381, 65536,
-                            1000000}) {
+    for (const int bytes :
+         {0, 1, 3, 4, 5, 30, 100, 124, 125, 1020, 1024, 4096, 16380, 16381, 65536, 1000000}) {
         const auto size = static_cast<std::size_t>(bytes);
         expected.push_back(std::string(size, static_cast<char>('a' + size % 26)));
         guides.emplace_back(obase::make_bytes<TypeParam>(expected.back()));
@@ -271,8 +271,8 @@ TYPED_TEST(guide_of, retire_waits_for_the_scope) {
         EXPECT_EQ(counted::alive, 2);
         EXPECT_EQ(seen->value, 1) << "a scope that was open keeps it";
     }
-    auto& runtime =
-        obase::runtime::of<std::conditional_t<TypeParam::moves_objects, TypeParam, obase::arming>>();
+    auto& runtime = obase::runtime::of<
+        std::conditional_t<TypeParam::moves_objects, TypeParam, obase::arming>>();
     // The collector may hold the reclaimer for a moment: ask until the object is gone.
     while (counted::alive != 1) runtime.reclaim_now();
     obase::retire(std::move(g));
@@ -295,8 +295,8 @@ TYPED_TEST(guide_of, a_pin_outlives_the_scope) {
         scope_t s;
         EXPECT_EQ(g.get(), where) << "pinned objects do not move";
     }
-    auto& runtime =
-        obase::runtime::of<std::conditional_t<TypeParam::moves_objects, TypeParam, obase::arming>>();
+    auto& runtime = obase::runtime::of<
+        std::conditional_t<TypeParam::moves_objects, TypeParam, obase::arming>>();
     obase::retire(std::move(g));
     for (int i = 0; i < 5; ++i) runtime.reclaim_now();
     EXPECT_EQ(pinned->value, 3) << "a pin keeps a retired object";
@@ -332,7 +332,8 @@ TYPED_TEST(guide_of, sizes_that_do_not_fit_are_refused) {
     const auto make_text = [](std::size_t extra) {
         return obase::make_bytes<TypeParam>("contents", {.extra_bytes = extra});
     };
-    for (const unsigned less : {0u, 1u, 7u, 8u, 12u, 40u, 512u, 1023u, 1024u, 1025u, 2047u, 4096u}) {
+    for (const unsigned less :
+         {0u, 1u, 7u, 8u, 12u, 40u, 512u, 1023u, 1024u, 1025u, 2047u, 4096u}) {
         const std::size_t extra = SIZE_MAX - less;
         EXPECT_THROW(make_with(extra), std::bad_alloc) << "SIZE_MAX - " << less;
         EXPECT_THROW(make_text(extra), std::bad_alloc) << "SIZE_MAX - " << less;

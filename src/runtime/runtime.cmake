@@ -9,3 +9,4 @@ obase_add_test(threads_test SOURCES threads_test.cpp LABELS ci long soak sanitiz
     ENV TSAN_OPTIONS=die_after_fork=0)
 obase_add_test(stress_test SOURCES stress_test.cpp LABELS ci long soak sanitize REARM
     ENV OBASE_POISON_FREED=1)
+obase_add_test(slots_visited_test SOURCES slots_visited_test.cpp LABELS ci sanitize)

@@ -54,8 +54,8 @@ class runtime_of_arming : public ::testing::Test {
     static void collect() { ASSERT_EQ(runtime().collect_now(), collect_result::done); }
 };
 
-// Fig. 5 of OBASE: touched objects go to HOT, objects untouched for more than C_t windows to COLD, an
-// object of COLD that is touched returns to HOT, and construction is not a touch.
+// Fig. 5 of OBASE: touched objects go to HOT, objects untouched for more than C_t windows to COLD,
+// an object of COLD that is touched returns to HOT, and construction is not a touch.
 TEST_F(runtime_of_arming, objects_follow_their_temperature) {
     configure([](obase::options& o) { o.cold_threshold = 3; });
     const auto before = runtime().statistics();
@@ -135,8 +135,7 @@ TEST_F(runtime_of_arming, never_waits_for_the_scope_of_the_caller) {
 TEST_F(runtime_of_arming, objects_that_asked_for_it_never_become_cold) {
     std::vector<item_guide> items;
     for (std::uint64_t i = 0; i < 1000; ++i)
-        items.emplace_back(
-            obase::make_guide_with<item>({.never_cold = i % 2 == 0}, item{i, {}}));
+        items.emplace_back(obase::make_guide_with<item>({.never_cold = i % 2 == 0}, item{i, {}}));
     const auto before = runtime().statistics();
     for (int window = 0; window < 40; ++window) collect();
     const auto now = runtime().statistics();

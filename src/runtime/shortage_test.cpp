@@ -230,7 +230,7 @@ TEST(shortage, any_limit_on_address_space) {
 TEST(shortage, memory_ends_while_heaps_grow) {
     SKIP_WITH_SHADOW();
     std::uint64_t children_with_less_moves = 0;
-    for (std::size_t more = mib; more <= 32 * mib; more *= 2) {
+    for (std::size_t more = mib; more <= 16 * mib; more += mib) {
         const auto child = run_in_child([&] {
             configure();
             checked_objects<> objects(25'000);

@@ -302,7 +302,7 @@ void run_stress() {
     auto& runtime = obase::testing::quiet_runtime<Protocol>();
     std::uint64_t wanted = obase::testing::scaled(10'000'000, 1'000'000'000, 100'000'000'000);
     // That mode ends every scope with the collector's lock, some hundred times slower.
-    if (runtime.settings().debug_rearm) wanted /= 50;
+    if (runtime.settings().debug_rearm) wanted /= 100;
     const auto before = runtime.statistics();
     std::uint64_t seen = 0;
     {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// obase::string against std::string, and what makes it worth having: it survives being moved as bytes.
+// obase::string against std::string, and what makes it worth having: it survives being moved as
+// bytes.
 #include <obase/string.hpp>
 
 #include <gtest/gtest.h>
@@ -35,7 +36,8 @@ TEST(string, appends_a_part_of_itself) {
     s.append(s.view());
     s.append(s.view());
     s.append(s.view().substr(5, 10));
-    EXPECT_EQ(s.str(), "0123456789012345678901234567890123456789" "5678901234");
+    EXPECT_EQ(s.str(), "0123456789012345678901234567890123456789"
+                       "5678901234");
     s.assign(s.view().substr(3, 30));
     EXPECT_EQ(s.str(), "345678901234567890123456789012");
 }
@@ -62,15 +64,21 @@ RC_GTEST_PROP(string_property, behaves_like_std_string, ()) {
     for (int i = 0; i < steps; ++i) {
         const auto text = *rc::gen::string<std::string>();
         switch (*rc::gen::inRange(0, 8)) {
-        case 0: model += text, ours += text; break;
-        case 1: model = text, ours = text; break;
+        case 0:
+            model += text, ours += text;
+            break;
+        case 1:
+            model = text, ours = text;
+            break;
         case 2: {
             const auto n = *rc::gen::inRange<std::size_t>(0, 60);
             model.resize(n, 'z');
             ours.resize(n, 'z');
             break;
         }
-        case 3: model.clear(), ours.clear(); break;
+        case 3:
+            model.clear(), ours.clear();
+            break;
         case 4: {
             string copy(ours);
             ours = copy;
@@ -83,8 +91,12 @@ RC_GTEST_PROP(string_property, behaves_like_std_string, ()) {
             model.swap(model_other);
             break;
         }
-        case 6: ours.reserve(*rc::gen::inRange<std::size_t>(0, 100)); break;
-        default: ours.push_back('q'), model.push_back('q'); break;
+        case 6:
+            ours.reserve(*rc::gen::inRange<std::size_t>(0, 100));
+            break;
+        default:
+            ours.push_back('q'), model.push_back('q');
+            break;
         }
         RC_ASSERT(ours.view() == model);
         RC_ASSERT(ours.c_str()[model.size()] == '\0');

@@ -24,12 +24,10 @@
 //
 // Retiring an empty leaf, three steps with a wait for all scopes between them:
 //   begin_retire()   marks the root entry. A set() that finds the mark removes it; one that loaded
-//   the
-//                    entry before the mark is inside a scope that the first wait outlasts.
+//                    the entry before the mark is inside a scope that the first wait outlasts.
 //   finish_retire()  unlinks the leaf if it is still empty and the entry still marked. A
-//   clear_range()
-//                    or test() that loaded the entry before that is inside a scope that the second
-//                    wait outlasts.
+//                    clear_range() or test() that loaded the entry before that is inside a scope
+//                    that the second wait outlasts.
 //   the next finish_retire() unmaps what the previous one unlinked.
 #pragma once
 

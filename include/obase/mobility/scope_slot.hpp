@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The word in which a thread announces its scope, and the two transitions on it. This is the part of
-// mobility that every operation of a user's data structure executes, so it is inline and public; the
-// other half, which waits, is mobility/scope_registry.hpp.
+// The word in which a thread announces its scope, and the two transitions on it. This is the part
+// of mobility that every operation of a user's data structure executes, so it is inline and public;
+// the other half, which waits, is mobility/scope_registry.hpp.
 //
 // Both halves of the synchronization (R1, R2):
 //   enter_scope()  loads the global epoch and stores it in the thread's slot with a plain store and a
@@ -42,7 +42,8 @@ template <class Atomic>
 inline epoch_number enter_scope(scope_slot<Atomic>& slot, const Atomic& global_epoch) noexcept {
     const epoch_number outer = slot.epoch.load_relaxed();
     if (outer == 0) {
-        const epoch_number now = global_epoch.load_acquire(); // pairs with scope_registry::advance()
+        const epoch_number now =
+            global_epoch.load_acquire(); // pairs with scope_registry::advance()
         if (slot.fenced) [[unlikely]]
             slot.epoch.exchange_seq_cst(now);
         else

@@ -13,10 +13,11 @@
 //
 //   null    all zero.
 //   plain   top 16 bits zero, address nonzero: touched since the collector last looked. The word
-//   *is*
-//           the address, so a dereference costs one test.
+//           *is* the address, so a dereference costs one test.
 //   armed   bit 63 alone: untouched since the window whose number (mod 2^14) is the stamp.
-//   born    bits 63 and 62: constructed, never touched, and not yet seen by the collector.
+//   born    bits 63 and 62: not yet seen by the collector. With stamp 0: constructed, never
+//   touched.
+//           With stamp 1: touched, and made to report the next dereference by the debug mode.
 //
 // Every word that is not its own address has bit 63, the sign, and no other word has a bit above
 // the address. So the test of a dereference is that of a sign: one instruction (`test` and `js` are
@@ -69,6 +70,13 @@ struct arming {
     }
     static constexpr bits make_born(bits address) noexcept {
         return untouched_bit | born_bit | address;
+    }
+    static constexpr bits make_born_touched(bits address) noexcept {
+        return make_born(address) | (bits{1} << address_bits);
+    }
+    // Dereferenced since the collector last looked.
+    static constexpr bool is_touched(bits word) noexcept {
+        return is_plain(word) || (is_born(word) && (word & stamp_mask) != 0);
     }
 
     // Windows since the word was armed, modulo 2^14. The collector re-stamps long before the stamp
@@ -134,8 +142,8 @@ bool publish(Atomic& slot, bits armed_source, bits armed_destination) noexcept {
 template <class Atomic>
 bits replace(Atomic& slot, bits plain_or_born) noexcept {
     const bits old = slot.exchange_acq_rel(plain_or_born);
-    return arming::is_null(old) || arming::is_plain(old) ? arming::address(old)
-                                                         : arming::make_born(arming::address(old));
+    if (arming::is_null(old)) return 0;
+    return arming::is_armed(old) ? arming::make_born(arming::address(old)) : old;
 }
 
 // any word with address `expected` -> `plain_or_born`; tag bits do not take part in the comparison.
