@@ -237,21 +237,21 @@ TEST(native_atomic, compare_exchange_reports_what_it_saw) {
 // The debug mode's word reports the next dereference, and still tells of the last one: through a
 // change of slots, until the collector arms it.
 TEST(arming_word, made_to_report_again_it_keeps_the_touch) {
-    const bits a = 0x7f0000001000;
-    const bits again = arming::make_born_touched(a);
+    const bits address = 0x7f0000001000;
+    const bits again = arming::make_born_touched(address);
     EXPECT_TRUE(arming::is_born(again) && !arming::is_armed(again) && !arming::is_plain(again));
-    EXPECT_TRUE(arming::is_touched(again) && arming::is_touched(a));
-    EXPECT_FALSE(arming::is_touched(arming::make_born(a)));
-    EXPECT_FALSE(arming::is_touched(arming::make_armed(a, 1)));
-    native_atomic<bits> slot(again);
-    EXPECT_EQ(replace(slot, bits{0}), again);
-    slot.store_relaxed(again);
-    EXPECT_TRUE(arm(slot, again, 7));
-    EXPECT_EQ(slot.load_relaxed(), arming::make_armed(a, 7));
-    slot.store_relaxed(again);
-    const touch_result touched = touch(slot);
+    EXPECT_TRUE(arming::is_touched(again) && arming::is_touched(address));
+    EXPECT_FALSE(arming::is_touched(arming::make_born(address)));
+    EXPECT_FALSE(arming::is_touched(arming::make_armed(address, 1)));
+    native_atomic<bits> word(again);
+    EXPECT_EQ(replace(word, bits{0}), again);
+    word.store_relaxed(again);
+    EXPECT_TRUE(arm(word, again, 7));
+    EXPECT_EQ(word.load_relaxed(), arming::make_armed(address, 7));
+    word.store_relaxed(again);
+    const touch_result touched = touch(word);
     EXPECT_TRUE(touched.disarmed);
-    EXPECT_EQ(touched.address, a);
+    EXPECT_EQ(touched.address, address);
 }
 
 } // namespace
