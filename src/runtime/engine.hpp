@@ -127,10 +127,16 @@ class engine final : public obase::runtime, private collector::control {
         return mobility::claim_pin(self, reinterpret_cast<std::uint64_t>(object), make_pin_chunk);
     }
 
+    // Debug mode: the slots whose first touch was in the open scope. What does not fit is not armed
+    // again.
+    struct touched_slots {
+        static constexpr std::uint32_t capacity = 4096 / sizeof(void*) - 1;
+        platform::atomic<std::uint32_t> count;
+        slot_atomic* slots[capacity];
+    };
     // Debug mode: remembers a slot whose first touch was in this scope.
     bool rearms() const noexcept { return rearm_.load_relaxed() != 0; }
     void remember_touch(record& self, slot_atomic& slot) noexcept;
-    void forget_touches(record& self) noexcept;
     // Outermost scope end with exit_work set: arms again, leaves the scope, reclaims.
     void end_scope(record& self) noexcept;
 

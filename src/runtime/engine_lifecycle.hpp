@@ -206,8 +206,6 @@ std::vector<std::string> engine<Binding>::self_check() {
 template <class Binding>
 void engine<Binding>::print_at_exit() noexcept {
     stop();
-    // The main thread's exit hooks do not run, and a leak checker does not look into its record.
-    if (record* self = Binding::this_record_if_any(); self != nullptr) forget_touches(*self);
     bool forked = false;
     {
         const std::lock_guard lifecycle(lifecycle_);
@@ -248,8 +246,10 @@ void engine<Binding>::resume_child() noexcept {
     registry_.forget_other_threads(Binding::this_record_if_any());
     Binding::forget_other_threads(Binding::this_record_if_any());
     registry_.for_each_record([](record& r) {
-        // Its thread may have been in the middle of changing it.
-        if (&r != Binding::this_record_if_any()) r.rearm_list = nullptr;
+        // Its thread does not exist here.
+        if (auto* touched = static_cast<touched_slots*>(r.rearm_list);
+            touched != nullptr && &r != Binding::this_record_if_any())
+            touched->count.store_relaxed(0);
     });
     // Shared, so never anybody's own: the end of one thread would not end the scope in it.
     emergency_record_.in_use.store_relaxed(1);

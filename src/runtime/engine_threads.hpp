@@ -33,7 +33,6 @@ void engine<Binding>::detach_thread(record& self) noexcept {
         recorder->live.retired_objects.add(self.retired_count);
     self.retired_count = 0;
     self.retired_bytes = 0;
-    forget_touches(self);
     Binding::detach(self);
     registry_.release(self);
 }
@@ -91,6 +90,7 @@ void engine<Binding>::retire(record& self, void* object, void (*destroy)(void*) 
         return;
     }
     reclaimer_.retire(self, *::new (memory) node{nullptr, object, destroy, bytes});
+    if (&self == &emergency_record_) return; // several threads' at once; nothing is freed any more
     self.retired_count += 1;
     self.retired_bytes += bytes;
     if (self.retired_count < reclaim_objects && self.retired_bytes < reclaim_bytes) return;
@@ -129,21 +129,15 @@ std::uint64_t engine<Binding>::reclaim_now() noexcept {
 }
 
 template <class Binding>
-void engine<Binding>::forget_touches(record& self) noexcept {
-    delete static_cast<std::vector<slot_atomic*>*>(self.rearm_list);
-    self.rearm_list = nullptr;
-}
-
-template <class Binding>
 void engine<Binding>::remember_touch(record& self, slot_atomic& slot) noexcept {
     if (&self == &emergency_record_) return; // several threads' at once: no place for a list
-    try {
-        if (self.rearm_list == nullptr) self.rearm_list = new std::vector<slot_atomic*>;
-        static_cast<std::vector<slot_atomic*>*>(self.rearm_list)->push_back(&slot);
-        self.exit_work = true;
-    } catch (const std::bad_alloc&) {
-        // One slot less that reports a missed decode early.
-    }
+    // A signal handler may do the same at any instruction: no malloc, and one step takes a place.
+    if (self.rearm_list == nullptr) self.rearm_list = zeroed_pages(sizeof(touched_slots));
+    auto* touched = static_cast<touched_slots*>(self.rearm_list);
+    if (touched == nullptr) return; // no slot that reports a missed decode early
+    const std::uint32_t place = touched->count.fetch_add_relaxed(1);
+    if (place < touched_slots::capacity) touched->slots[place] = &slot;
+    self.exit_work = true;
 }
 
 // The debug mode writes born words, not armed ones: R3 and with it every candidate list stay as
@@ -152,17 +146,19 @@ void engine<Binding>::remember_touch(record& self, slot_atomic& slot) noexcept {
 template <class Binding>
 void engine<Binding>::end_scope(record& self) noexcept {
     self.exit_work = false;
-    if (auto* touched = static_cast<std::vector<slot_atomic*>*>(self.rearm_list);
-        touched != nullptr && !touched->empty()) {
+    if (auto* touched = static_cast<touched_slots*>(self.rearm_list);
+        touched != nullptr && touched->count.load_relaxed() != 0) {
         const heap::space* heaps = space_.load_acquire();
         park_.lock();
-        for (slot_atomic* slot : *touched) {
-            if (!slots_.begin_visit(slot)) continue;
-            if (heaps != nullptr) Binding::arm_again(*slot, *heaps);
+        const std::uint32_t count =
+            std::min(touched->count.load_relaxed(), touched_slots::capacity);
+        for (std::uint32_t i = 0; i < count; ++i) {
+            if (!slots_.begin_visit(touched->slots[i])) continue;
+            if (heaps != nullptr) Binding::arm_again(*touched->slots[i], *heaps);
             slots_.end_visit();
         }
         park_.unlock();
-        touched->clear();
+        touched->count.store_relaxed(0);
     }
     mobility::exit_scope(self, 0);
     if (self.retired_count >= reclaim_objects || self.retired_bytes >= reclaim_bytes)

@@ -2,43 +2,53 @@
 //
 // handoff_lock: the lock the collector holds while it works, and lends at its checkpoints.
 //
-// What it is: a ticket lock with one addition, lend(): the holder lets everybody who is waiting go
-// first and takes the lock back behind them. Fork handlers and the debug mode that arms guides at
-// the end of a scope take it to find the collector between two objects.
+// What it is: a mutex with one addition, lend(): the holder lets somebody who is waiting go first and
+// takes the lock back behind him. Fork handlers and the debug mode that arms guides at the end of a
+// scope take it to find the collector between two objects. Waiters sleep, and whoever of them runs
+// first is served: with more threads than processors, a queue would wait for the one that sleeps.
 //
-// When not to use it: where the wait is on a hot path; waiters spin and yield.
+// When not to use it: where the holder has no checkpoints; take the mutex.
 #pragma once
 
 #include "os/platform.hpp"
 
 #include <cstdint>
+#include <mutex>
+#include <new>
 
 namespace obase::runtime_internal {
 
 class handoff_lock {
   public:
     void lock() noexcept {
-        const std::uint32_t mine = next_.fetch_add_acq_rel(1);
-        while (serving_.load_acquire() != mine) os::native_platform::yield(); // pairs with unlock()
+        waiting_.fetch_add_acq_rel(1); // seen by lend()
+        mutex_.lock();
+        waiting_.fetch_sub_acq_rel(1);
+        served_.fetch_add_acq_rel(1); // ends the wait in lend()
     }
-    void unlock() noexcept { serving_.store_release(serving_.load_relaxed() + 1); }
+    void unlock() noexcept { mutex_.unlock(); }
 
     // Precondition: held.
     void lend() noexcept {
-        if (next_.load_relaxed() == serving_.load_relaxed() + 1) return; // nobody waits
-        unlock();
-        lock();
+        if (waiting_.load_acquire() == 0) return;
+        const std::uint32_t before = served_.load_acquire();
+        mutex_.unlock();
+        while (waiting_.load_acquire() != 0 && served_.load_acquire() == before)
+            os::native_platform::yield();
+        mutex_.lock();
     }
 
     // Child of a fork: the only thread holds it, whoever waited is gone.
     void hold_alone() noexcept {
-        next_.store_relaxed(1);
-        serving_.store_relaxed(0);
+        waiting_.store_relaxed(0);
+        ::new (&mutex_) std::mutex;
+        mutex_.lock();
     }
 
   private:
-    word::native_atomic<std::uint32_t> next_;
-    word::native_atomic<std::uint32_t> serving_;
+    std::mutex mutex_;
+    word::native_atomic<std::uint32_t> waiting_;
+    word::native_atomic<std::uint32_t> served_;
 };
 
 } // namespace obase::runtime_internal

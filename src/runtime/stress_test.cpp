@@ -16,6 +16,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -301,8 +302,9 @@ template <class Protocol>
 void run_stress() {
     auto& runtime = obase::testing::quiet_runtime<Protocol>();
     std::uint64_t wanted = obase::testing::scaled(10'000'000, 1'000'000'000, 100'000'000'000);
-    // That mode ends every scope with the collector's lock, some hundred times slower.
-    if (runtime.settings().debug_rearm) wanted /= 100;
+    // That mode ends every scope with the collector's lock.
+    if (runtime.settings().debug_rearm) wanted /= 10;
+    const std::uint64_t lifetime = std::min<std::uint64_t>(wanted / 20, 100'000);
     const auto before = runtime.statistics();
     std::uint64_t seen = 0;
     {
@@ -321,7 +323,7 @@ void run_stress() {
                 readers.front().join();
                 readers.erase(readers.begin());
             }
-            readers.emplace_back([&w, life] { w.read(life, 100'000); });
+            readers.emplace_back([&w, life, lifetime] { w.read(life, lifetime); });
         }
         for (auto& r : readers) r.join();
         stop.store_seq_cst(true);
