@@ -45,7 +45,7 @@ mutants:
 	scripts/run-mutants --jobs $(JOBS)
 
 models:
-	models/run
+	models/check
 
 bench: all
 	mkdir -p build/bench
