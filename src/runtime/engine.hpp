@@ -55,6 +55,8 @@ namespace obase::runtime_internal {
 //   saturation   the largest number of inactive windows that a word can count
 //   emplace(mover, registry, slots, space)   makes the mover
 //   this_record(), this_record_if_any()      the calling thread's record
+//   claim_record, detach, forget_other_threads   where records come from, and what a protocol keeps
+//                                            in them at a thread's end and in a forked child
 //   arm_again(slot, space)                   the debug mode's transition, inside a visit
 template <class Binding>
 class engine final : public obase::runtime, private collector::control {
