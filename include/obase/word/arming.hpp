@@ -98,7 +98,7 @@ struct touch_result {
 //
 // The address returned comes from a plain load or from the successful compare-exchange, never from
 // the load that preceded it: between the two the collector may have published another address
-// (rule R5 and mutant `address_from_first_load`). A compare-exchange and not an AND, because an
+// (rule R5 and mutant `address_from_the_first_load`). A compare-exchange and not an AND, because an
 // optimistic reader may run this on memory that has become something else; a failed or mismatched
 // compare-exchange leaves foreign bits alone.
 //
