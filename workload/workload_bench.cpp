@@ -4,8 +4,8 @@
 // that is measured with it. Prints one line for each.
 #include "workload/distribution.hpp"
 #include "workload/key_format.hpp"
-#include "workload/loop_sequence.hpp"
 #include "workload/value_content.hpp"
+#include "workload/ycsb_mix.hpp"
 
 #include <array>
 #include <cstdint>
@@ -73,10 +73,21 @@ int main(int argc, char** argv) {
     latest_ids latest(records);
     measure("latest, growing by 5 %", times,
             [&](std::uint64_t i) { return latest.next(random, records + i / 20); });
-    const loop_sequence loop(records, .31, 1);
-    measure("loop", times, [&, at = std::size_t{0}](std::uint64_t) mutable {
-        at = loop.after(at);
-        return std::uint64_t{loop.ids()[at]};
-    });
+
+    for (const distribution ids : {distribution::loop, distribution::uniform, distribution::hotspot,
+                                   distribution::zipfian, distribution::latest}) {
+        for (const char letter : {'B', 'D'}) {
+            request_plan plan(
+                {.records = records, .operations = ycsb(letter)->operations, .ids = ids});
+            request_stream stream = plan.stream(0);
+            const std::string what =
+                "request, " + std::string(1, letter) + ", " + std::string(name_of(ids));
+            measure(what.c_str(), times, [&](std::uint64_t) {
+                const request r = stream.next();
+                if (r.what == operation::insert) stream.completed(r.id);
+                return r.id + static_cast<std::uint64_t>(r.what);
+            });
+        }
+    }
     std::printf("(%llu)\n", static_cast<unsigned long long>(sink));
 }
