@@ -8,6 +8,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <memory>
 #include <stdexcept>
@@ -57,11 +58,28 @@ RC_GTEST_PROP(InsertCounter, AgreesWithASet, ()) {
 }
 
 TEST(InsertCounter, AThreadThatHangsIsReported) {
-    insert_counter ids(0);
+    insert_counter ids(0, std::chrono::milliseconds(10));
     const std::uint64_t never = ids.take();
     for (std::uint64_t i = 1; i < insert_counter::window; ++i) ids.completed(ids.take());
     EXPECT_THROW(ids.completed(ids.take()), std::runtime_error);
     EXPECT_EQ(ids.end(), never);
+}
+
+// Found on a busy machine: a thread that was preempted for long is waited for.
+TEST(InsertCounter, AThreadThatIsFarBehindIsWaitedFor) {
+    insert_counter ids(0);
+    const std::uint64_t late = ids.take();
+    std::atomic<bool> window_is_full{false};
+    std::thread fast([&] {
+        for (std::uint64_t i = 1; i < insert_counter::window; ++i) ids.completed(ids.take());
+        window_is_full.store(true);
+        ids.completed(ids.take());
+    });
+    while (!window_is_full.load()) std::this_thread::yield();
+    EXPECT_EQ(ids.end(), late);
+    ids.completed(late);
+    fast.join();
+    EXPECT_EQ(ids.end(), insert_counter::window + 1);
 }
 
 // Threads insert; what is below the end is there, and in the end everything is.
