@@ -53,11 +53,15 @@ def _svg(figure, name):
     return svg
 
 
-def _axes(panels=1, height=2.3, share_y=False):
+def _axes(section, panels=1, height=2.3, share_y=False):
     figure, axes = pyplot.subplots(panels, 1, figsize=(WIDTH, height), sharex=True, sharey=share_y,
                                    squeeze=False)
     axes = [row[0] for row in axes]
     axes[-1].set_xlabel("seconds since the start")
+    # All plots of a section, whichever runs they show, have the same time.
+    last = max((t for r in section.results for t in r.series("t_s")[0]), default=0)
+    if last > 0:
+        axes[-1].set_xlim(0, 1.02 * last)
     return figure, axes
 
 
@@ -104,7 +108,7 @@ def _largest(section, *paths):
 
 
 def utilization(section, name):
-    figure, (axes,) = _axes()
+    figure, (axes,) = _axes(section)
     drawn = [_line(axes, r, "page_utilization", r.protocol) for r in section.results]
     if not any(drawn):
         pyplot.close(figure)
@@ -117,7 +121,7 @@ def utilization(section, name):
 
 
 def memory(section, name):
-    figure, (axes,) = _axes(height=2.7)
+    figure, (axes,) = _axes(section, height=2.7)
     unit, scale = byte_unit(_largest(section, "rss_bytes", "used_bytes"))
     drawn = []
     for result in section.results:
@@ -140,7 +144,7 @@ def memory(section, name):
 
 
 def promotion(section, name):
-    figure, (rate, threshold) = _axes(panels=2, height=3.1)
+    figure, (rate, threshold) = _axes(section, panels=2, height=3.1)
     moving = [r for r in section.results if r.protocol != "none"]
     drawn = []
     for result in moving:
@@ -166,7 +170,7 @@ def heaps(section, name):
               for kind in ("extent_bytes", "live_bytes")} if result else {}
     if not any(times for kind in series.values() for times, _ in kind):
         return None
-    figure, panels = _axes(panels=2, height=3.4, share_y=True)
+    figure, panels = _axes(section, panels=2, height=3.4, share_y=True)
     times = sorted({t for kind in series.values() for known, _ in kind for t in known})
     steps = [b - a for a, b in zip(times, times[1:])]
     edges = [times[0] - min(steps, default=1.0), *times]  # a window is drawn up to its end
@@ -197,7 +201,7 @@ def _stack(known_by_heap, times):
 
 def moves(section, name):
     moving = [r for r in section.results if r.protocol != "none"]
-    figure, panels = _axes(panels=2, height=3.1)
+    figure, panels = _axes(section, panels=2, height=3.1)
     drawn = []
     for axes, path, title in zip(panels, ("moved", "vetoed"), ("objects moved", "moves given up")):
         word, scale = count_unit(_largest(section, path))
@@ -212,7 +216,7 @@ def moves(section, name):
 
 
 def throughput(section, name):
-    figure, (axes,) = _axes()
+    figure, (axes,) = _axes(section)
     word, scale = count_unit(_largest(section, "throughput_ops"))
     drawn = [_line(axes, r, "throughput_ops", r.protocol, scale) for r in section.results]
     if not any(drawn):

@@ -81,7 +81,8 @@ def draw(regions, bytes_per_cell):
                      'aria-hidden="true"><title>'
                      f'{escape(name)}: {len(cells)} cells from address '
                      f'{escape(members[0]["begin"])}</title>')
-        parts += [f'<path fill="{colour}" d="{"".join(steps)}"/>' for colour, steps in paths.items()]
+        parts += [f'<path fill="{colour}" d="{"".join(steps)}"/>'
+                  for colour, steps in paths.items()]
         parts.append("</svg>")
     return "\n".join(parts)
 
@@ -99,7 +100,8 @@ def legend(bytes_per_cell):
     """What the colours mean, as HTML."""
     lower, items = 0, [(NOT_TOUCHED, "not touched")]
     for bound, colour in SHARES:
-        items.append((colour, f"{'above 0' if lower == 0 else f'{lower * 100:.0f}'} to {bound * 100:.0f} %"))
+        begin = "above 0" if lower == 0 else f"{lower * 100:.0f}"
+        items.append((colour, f"{begin} to {bound * 100:.0f} %"))
         lower = bound
     swatches = "".join(f'<li><svg viewBox="0 0 14 14" width="14" height="14" aria-hidden="true">'
                        f'<rect width="14" height="14" fill="{colour}" stroke="{FAINT}" '

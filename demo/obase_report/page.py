@@ -28,6 +28,7 @@ p, ul, ol {{ max-width: 44rem; margin: .5rem 0; }}
 .card .big {{ font-size: 1.7rem; font-weight: 700; line-height: 1.2; margin: .2rem 0 .6rem; }}
 figure {{ margin: 0; min-width: 0; }}
 figure svg, .bars {{ width: 100%; height: auto; display: block; }}
+.bars {{ max-width: 25rem; }}
 figcaption {{ font-size: .92rem; }}
 .plots {{ gap: 2rem 2.5rem; }}
 h4 {{ font-size: 1.02rem; margin: 0 0 .2rem; }}
@@ -42,17 +43,27 @@ th, td {{ padding: .3rem .7rem; text-align: right; white-space: nowrap; }}
 th {{ font-weight: 600; }}
 th:first-child, td:first-child {{ text-align: left; padding-left: 0; }}
 thead th {{ border-bottom: 2px solid {INK}; vertical-align: bottom; }}
+thead th[scope=colgroup] {{ text-align: center; border-bottom: 1px solid {RULE}; }}
 tbody tr.group th {{ padding-top: 1rem; border-bottom: 1px solid {RULE}; white-space: normal; }}
 tbody tr.ratio td, tbody tr.ratio th {{ font-weight: 700; }}
-.wide td:not(:first-child) {{ white-space: normal; }}
+.wide td:not(:first-child) {{ white-space: normal; min-width: 5.5rem; }}
 .warning {{ border-left: 6px solid #b00020; padding: .5rem .9rem; background: #fdf1f2; }}
 pre {{ background: #f4f6f8; padding: .7rem; white-space: pre-wrap; overflow-wrap: anywhere;
       font-size: .88rem; border-radius: 6px; }}
 .faint {{ color: {FAINT}; }}
 dt {{ font-weight: 700; margin-top: .6rem; }} dd {{ margin: 0; max-width: 44rem; }}
-@media print {{ body {{ font-size: 10.5pt; max-width: none; padding: 0; }}
-  figure, .card, tr {{ break-inside: avoid; }} h2, h3 {{ break-after: avoid; }}
-  * {{ print-color-adjust: exact; -webkit-print-color-adjust: exact; }} }}
+@media print {{
+  body {{ font-size: 9.5pt; max-width: none; padding: 0; }}
+  .cards {{ grid-template-columns: repeat(3, 1fr); }}
+  .plots, .drawings {{ grid-template-columns: 1fr 1fr; gap: 1rem 2rem; }}
+  .maps {{ grid-template-columns: repeat(3, 1fr); }}
+  .scroll {{ overflow: visible; }}
+  table {{ font-size: 8pt; }}
+  th, td {{ padding: .15rem .4rem; }}
+  figure, .card, tr {{ break-inside: avoid; }}
+  h2, h3, h4, h2 + p {{ break-after: avoid; }}
+  * {{ print-color-adjust: exact; -webkit-print-color-adjust: exact; }}
+}}
 """
 
 EXPLANATION = f"""
@@ -66,8 +77,9 @@ the order in which they happened to be created. Usually a few objects are asked 
 its whole page in memory, with all the cold objects on it.</b> That is called hotness fragmentation,
 and it is why servers hold on to memory full of data that nobody reads.</p>
 <div class="pair drawings">
-<figure><h4>Without obase</h4>{drawing.mixed_pages()}<figcaption>A row of four is a page. Boxes with H are hot objects, the
-others are cold. Every page has a hot object on it, so every page stays.</figcaption></figure>
+<figure><h4>Without obase</h4>{drawing.mixed_pages()}<figcaption>A row of four is a page. Boxes
+with H are hot objects, the others are cold. Every page has a hot object on it, so every page
+stays.</figcaption></figure>
 <figure><h4>With obase</h4>{drawing.sorted_pages()}<figcaption>The same objects, sorted. Hot objects
 fill pages of their own; pages with nothing but cold objects can go.</figcaption></figure>
 </div>
@@ -88,23 +100,27 @@ WORDS = """
 <h2>The words used here</h2>
 <dl>
 <dt>utilization, useful share of touched pages</dt><dd>Bytes of the objects that were used in a
-window, divided by the bytes of all pages that were touched because of them. 100 % means that no page
-stays in memory for the sake of a part of it.</dd>
-<dt>RSS</dt><dd>Memory mapped into the process, what <code>ps</code> shows. It can look small while the
-system still keeps the data in a cache, hence the next one.</dd>
+window, divided by the bytes of all pages that were touched because of them. 100 % means that no
+page stays in memory for the sake of a part of it.</dd>
+<dt>RSS</dt><dd>Memory mapped into the process, what <code>ps</code> shows. It can look small while
+the system still keeps the data in a cache, hence the next one.</dd>
 <dt>really used memory</dt><dd>Memory of the process, plus pages of its files that are still cached,
 plus what it takes in a compressed pool.</dd>
-<dt>live data</dt><dd>Bytes of the objects that are asked for at all: about the least a program could
-live with, besides its index.</dd>
+<dt>live data</dt><dd>Bytes of the objects that are asked for at all: about the least a program
+could live with, besides its index.</dd>
 <dt>promotion rate</dt><dd>Pages of COLD that were used after all, as a share of all pages used, per
 minute. obase steers it towards 1 % by changing C<sub>t</sub>.</dd>
-<dt>C<sub>t</sub>, the cold threshold</dt><dd>For how many windows an object must have been left alone
-before it counts as cold.</dd>
+<dt>C<sub>t</sub>, the cold threshold</dt><dd>For how many windows an object must have been left
+alone before it counts as cold.</dd>
 <dt>p90 latency</dt><dd>Nine of ten operations take less time than this.</dd>
-<dt>none, arming, atc</dt><dd>The same program without obase (on the allocator jemalloc); with obase;
-with obase moving objects by the protocol of the papers it builds on.</dd>
+<dt>none, arming, atc</dt><dd>The same program without obase (on the allocator jemalloc); with
+obase; with obase moving objects by the protocol of the papers it builds on.</dd>
 </dl>
 """
+
+
+# What is too wide for a phone scrolls by itself, with the keyboard too.
+SCROLL = '<div class="scroll" tabindex="0" role="region" aria-label="table">'
 
 
 def _range(values):
@@ -116,6 +132,8 @@ def _range(values):
 def headline(sections):
     """One line that the numbers bear out."""
     savings = [s for s in map(saved, sections) if s is not None]
+    if any(_doubtful(result) for section in sections for result in section.results):
+        return "Results that should not be relied on"
     speeds = [s for s in map(speed, sections) if s is not None]
     if not savings:
         return "Memory and speed, with obase and without"
@@ -149,8 +167,9 @@ def what_was_run(section):
     if first["workload"] in what:
         text += f"; {what[first['workload']]}"
     if first["distribution"] == "loop" and first["live_share"] is not None:
-        text += (f". The requests go round in a loop that touches {in_percent(first['live_share'])} "
-                 "of the records, scattered over all of them; the others are never asked for")
+        share = in_percent(first["live_share"])
+        text += (f". The requests go round in a loop that touches {share} of the records, "
+                 "scattered over all of them; the others are never asked for")
     return text + "."
 
 
@@ -167,10 +186,9 @@ def _lead(section):
     if less is None:
         words = "Used memory was not measured."
     else:
-        where = "Without obase" if origin == "none" else "At the beginning"
-        change = _change(less)
-        words = (f"{where} {in_bytes(before)} of memory in use, with obase {in_bytes(after)}: "
-                 f"{change}.")
+        where = "Without obase the program uses" if origin == "none" else "At the start it used"
+        words = (f"{where} {in_bytes(before)} of memory, with obase {in_bytes(after)} at the end: "
+                 f"{_change(less)}.")
     fast = speed(section)
     if fast is not None:
         words += f" Throughput is {in_percent(fast)} of that without obase."
@@ -178,8 +196,8 @@ def _lead(section):
     start = plain if plain is not None else moving["page_utilization.start"]
     end = moving["page_utilization.end"]
     if start is not None and end is not None:
-        words += (f" Of every page that is used at all, {in_whole_percent(start)} was really needed "
-                  f"before, {in_whole_percent(end)} after.")
+        words += (f" Of every page that is used at all, {in_whole_percent(start)} was really "
+                  f"needed before, {in_whole_percent(end)} after.")
     return words
 
 
@@ -198,6 +216,12 @@ def _card(section):
         bars.append((f"{what}, the least possible", live + (index or 0), "live"))
     return (f'<div class="card"><h3>{escape(section.title)}</h3><p class="big">{big}</p>'
             f"{drawing.memory_bars(bars)}<p>{escape(_lead(section))}</p></div>")
+
+
+def _doubtful(result):
+    """Data was lost or the witness measured something else: then no figure of the run counts."""
+    return bool(result["witness.agrees"] is False or result["witness.lost_writes"]
+                or result["witness.stale_reads"])
 
 
 def warnings(sections):
@@ -241,7 +265,7 @@ def _table(sections):
             kind = ' class="ratio"' if "/" in label else ""
             body.append(f'<tr{kind}><th scope="row">{escape(label)}</th>'
                         + "".join(f"<td>{_cell(cell)}</td>" for cell in cells) + "</tr>")
-    return (f'<div class="scroll"><table><thead><tr><td></td>{head}</tr></thead>'
+    return (f'{SCROLL}<table><thead><tr><td></td>{head}</tr></thead>'
             f"<tbody>{''.join(body)}</tbody></table></div>"
             "<p>At the end of each run. Utilization and throughput: more is better. Memory and "
             "latency: less is better. Ratios: 1× is the same as without obase.</p>")
@@ -274,8 +298,8 @@ def _plots(section, number):
     for index, (draw, title, caption) in enumerate(PLOTS):
         svg = draw(section, f"s{number}f{index}")
         inside = svg or f'<p class="faint">{NOT_MEASURED}</p>'
-        said = f'<div role="img" aria-label="{escape(_summary(section, draw))}">' if svg else "<div>"
-        parts.append(f"<figure><h4>{escape(title)}</h4>{said}{inside}</div>"
+        said = f' role="img" aria-label="{escape(_summary(section, draw))}"' if svg else ""
+        parts.append(f"<figure><h4>{escape(title)}</h4><div{said}>{inside}</div>"
                      f"<figcaption>{escape(caption)}</figcaption></figure>")
     return '<div class="plots">' + "".join(parts) + "</div>"
 
@@ -293,7 +317,8 @@ def _summary(section, draw):
         for path, say in shown:
             _, values = result.series(path)
             if values:
-                said.append(f"{result.protocol}, {path}: from {say(values[0])} to {say(values[-1])}")
+                said.append(f"{result.protocol}, {path}: from {say(values[0])} "
+                            f"to {say(values[-1])}")
     return "; ".join(said)
 
 
@@ -314,16 +339,18 @@ def _heat_maps(section):
     maps = "".join(f'<figure><h4>{escape(title)}</h4>'
                    f"{heat_map.draw(regions, scale)}</figure>" for title, regions in chosen)
     return ("<h3>The address space, before and after</h3>"
-            "<p>All memory that holds objects, in the order of addresses, row by row. Colour says how "
-            "much of it was touched in one window. Pale and middling colours are memory held for the "
-            "sake of a few objects; dark is memory that is worth its place; grey can leave without "
-            "anyone noticing. The more even mixture becomes dark here and grey there, the better.</p>"
+            "<p>All memory that holds objects, in the order of addresses, row by row. Colour says "
+            "how much of it was touched in one window. Pale and middling colours are memory held "
+            "for the sake of a few objects; dark is memory that is worth its place; grey can leave "
+            "without anyone noticing. The more the even mixture becomes dark here and grey there, "
+            "the better.</p>"
             f"{heat_map.legend(scale)}"
-            f'<div class="pair">{maps}</div>')
+            f'<div class="pair maps">{maps}</div>')
 
 
 def _section(section, number):
-    return (f"<h2>{escape(heading(section))}</h2><p>{escape(what_was_run(section))}</p>{_plots(section, number)}{_heat_maps(section)}")
+    return (f"<h2>{escape(heading(section))}</h2><p>{escape(what_was_run(section))}</p>"
+            f"{_plots(section, number)}{_heat_maps(section)}")
 
 
 PARAMETERS = [
@@ -359,7 +386,8 @@ def _machine(result):
     machine = result["machine"]
     if not isinstance(machine, dict) or not machine:
         return NOT_MEASURED
-    return "; ".join(f"{key}: {_plain(value)}" for key, value in machine.items())
+    names = {"memory_gib": "memory, GiB", "load": "load at the start"}
+    return "; ".join(f"{names.get(key, key)}: {_plain(value)}" for key, value in machine.items())
 
 
 def _plain(value):
@@ -370,15 +398,15 @@ def _plain(value):
 
 def _method(sections):
     parts = ["<h2>How it was measured</h2>",
-             "<p>Each run is a process of its own. Used memory, utilization, lost writes and stale "
-             "reads are measured a second time by a witness that shares no code with obase (its own "
-             "log of keys, the kernel's page tables, a checksum and a version in every value).</p>"]
+             "<p>Used memory, utilization, lost writes and stale reads are measured a second time "
+             "by a witness that shares no code with obase (its own log of keys, the kernel's page "
+             "tables, a checksum and a version in every value).</p>"]
     scales = sorted({r["time_scale"] for s in sections for r in s.results
                      if r["time_scale"] not in (None, 1)})
     if scales:
         said = ", ".join(f"{scale:g}" for scale in scales)
-        parts.append(f"<p><b>Time is scaled by {said}</b>: obase is meant to look at memory every two "
-                     "minutes; to be over within minutes, the demo divides its times by this. "
+        parts.append(f"<p><b>Time is scaled by {said}</b>: obase is meant to look at memory every "
+                     "two minutes; to be over within minutes, the demo divides its times by this. "
                      "Rates per minute are scaled alike.</p>")
     machines = []
     for section in sections:
@@ -386,17 +414,18 @@ def _method(sections):
             if (said := _machine(result)) not in machines:
                 machines.append(said)
     parts += [f"<p>Machine: {escape(said)}.</p>" for said in machines]
-    for section in sections:
-        head = "".join(f'<th scope="col">{escape(r.protocol)}</th>' for r in section.results)
-        body = "".join(
-            f'<tr><th scope="row">{escape(name)}</th>' + "".join(
-                f"<td>{_cell(NOT_MEASURED if r[key] is None else say(r[key]))}</td>"
-                for r in section.results) + "</tr>" for name, key, say in PARAMETERS)
-        parts.append(f"<h3>{escape(heading(section))}</h3>"
-                     f'<div class="scroll"><table class="wide"><thead><tr><td></td>{head}</tr>'
-                     f"</thead><tbody>{body}</tbody></table></div>")
+    groups = "".join(f'<th scope="colgroup" colspan="{len(s.results)}">{escape(s.title)}</th>'
+                     for s in sections)
+    results = [r for s in sections for r in s.results]
+    head = "".join(f'<th scope="col">{escape(r.protocol)}</th>' for r in results)
+    body = "".join(
+        f'<tr><th scope="row">{escape(name)}</th>' + "".join(
+            f"<td>{_cell(NOT_MEASURED if r[key] is None else say(r[key]))}</td>" for r in results)
+        + "</tr>" for name, key, say in PARAMETERS)
+    parts.append(f'{SCROLL}<table class="wide"><thead><tr><td></td>{groups}</tr>'
+                 f"<tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table></div>")
     parts.append("<h2>To repeat it</h2><p><code>make demo</code> does all of it. Single runs:</p>")
-    commands = "\n".join(r.command() for s in sections for r in s.results)
+    commands = "\n".join(r.command() for r in results)
     parts.append(f"<pre>{escape(commands)}</pre>")
     return "".join(parts)
 
@@ -407,9 +436,9 @@ def render(sections):
             '<meta name="viewport" content="width=device-width, initial-scale=1">'
             f"<title>obase: {escape(headline(sections))}</title><style>{STYLE}</style></head><body>"
             f"<h1>{escape(headline(sections))}</h1>"
-            "<p>obase moves the objects of a running program so that those in use share pages and the "
-            "others can leave memory. Below is the same program with it and without, on the same data "
-            "and requests.</p>"
+            "<p>obase moves the objects of a running program so that those in use share pages and "
+            "the others can leave memory. Below is the same program with it and without, on the "
+            "same data and requests.</p>"
             f'{_warnings(sections)}<div class="cards">{"".join(map(_card, sections))}</div>'
             f"<h2>The numbers</h2>{_table(sections)}{EXPLANATION}"
             + "".join(_section(s, n) for n, s in enumerate(sections))

@@ -25,9 +25,9 @@ def rows(section):
     for result in section.results:
         if result.protocol == "none" or not section.plain:
             continue
+        ratios = [(key, ratio(result[key], section.plain[key])) for _, key, _, _ in COLUMNS]
         table.append((f"{result.protocol} / none",
-                      ["" if key == "live_bytes" else as_ratio(ratio(result[key], section.plain[key]))
-                       for _, key, _, _ in COLUMNS]))
+                      ["" if key == "live_bytes" else as_ratio(value) for key, value in ratios]))
     return table
 
 
@@ -53,6 +53,6 @@ def as_text(sections):
         lines.append(" " * 24 + "".join(f"{head:>12}" for head in heads))
         lines += [f"  {label:<22}" + "".join(f"{cell:>12}" for cell in row) for label, row in cells]
         lines.append("")
-    lines.append("- : not measured. utilization: share of the touched pages' bytes that were touched.")
+    lines.append("-: not measured. utilization: share of touched pages' bytes that were touched.")
     lines.append("really used: process memory plus what the system caches for it.")
     return "\n".join(lines) + "\n"
