@@ -16,16 +16,21 @@
 //     table.put("key", "value");
 //     table.get("key", [](std::string_view value) { ... });
 //
+// The interface is that of crestdb/index.hpp.
+//
 // When not to use it: where the number of keys is unknown by orders of magnitude (no resizing), or
 // keys are to be scanned in order.
 //
-// Progress: get is lock-free (it steps back only when a deletion has made progress); put, update
-// and erase block on node locks. Reclamation: nodes, keys and values are retired; they are freed
-// when no scope can see them. Linearization: get at the load of the pointer that decides; put at
-// the link or the exchange of the value; erase at the unlink. Threads: all operations by any
-// thread; construction and destruction by one.
+// Progress: get, contains, edit_in_place and visit_path are lock-free (they step back only when a
+// deletion has made progress); put, update, modify and erase block on node locks, which are held
+// for the change itself, and by put of a new key while it allocates; never while modify's `make`
+// runs. Reclamation: nodes, keys and values are retired; they are freed when no scope can see them.
+// Linearization: get at the load of the pointer that decides, or of the value; put at the link or
+// the exchange of the value; modify at its compare-exchange; erase at the unlink. Threads: all
+// operations by any thread; construction and destruction by one.
 #pragma once
 
+#include "crestdb/index.hpp"
 #include "crestdb/spin_lock.hpp"
 
 #include <obase/bytes.hpp>
@@ -41,6 +46,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -49,11 +55,15 @@ namespace crestdb {
 template <class Protocol = obase::arming>
 class pugh_hash_table {
   public:
+    using protocol = Protocol;
     using scope = obase::basic_scope<Protocol>;
+    static constexpr const char* name = "pugh";
+    static constexpr bool ordered = false;
 
-    // `buckets` is rounded up to a power of two; about the number of keys is a good choice.
-    explicit pugh_hash_table(std::size_t buckets)
-        : mask_(std::bit_ceil(std::max<std::size_t>(buckets, 1)) - 1),
+    // A bucket per expected key, rounded up to a power of two. Fewer keys waste 16 bytes each, more
+    // make lists longer.
+    explicit pugh_hash_table(std::size_t expected_keys)
+        : mask_(std::bit_ceil(std::max<std::size_t>(expected_keys, 1)) - 1),
           heads_(std::make_unique<link[]>(mask_ + 1)) {}
 
     ~pugh_hash_table() {
@@ -64,39 +74,62 @@ class pugh_hash_table {
     pugh_hash_table(const pugh_hash_table&) = delete;
     pugh_hash_table& operator=(const pugh_hash_table&) = delete;
 
-    // Calls use(std::string_view value) and returns true if the key is there. The view is good
-    // during the call.
     template <class Use>
     bool get(std::string_view key, Use&& use) const {
         const scope one_operation;
-        const std::uint64_t hash = hash_of(key);
-        const link* at = heads_[hash & mask_].next.load_acquire();
-        while (precedes(at, hash, key)) at = at->next.load_acquire();
-        if (!matches(at, hash, key)) return false;
-        use(as_node(at)->value->view());
+        const node* n = find(hash_of(key), key, quiet{});
+        if (n == nullptr) return false;
+        use(n->value->view());
         return true;
     }
     bool contains(std::string_view key) const {
-        return get(key, [](std::string_view) {});
+        const scope one_operation;
+        return find(hash_of(key), key, quiet{}) != nullptr;
     }
 
-    // Inserts or replaces. The value is a new object; the old one is retired. True: the key is new.
-    // Throws std::bad_alloc and then changes nothing.
     bool put(std::string_view key, std::string_view value) {
         return write(key, value, true) == outcome::inserted;
     }
-    // Replaces if the key is there, as put() does. True: it was.
     bool update(std::string_view key, std::string_view value) {
         return write(key, value, false) == outcome::replaced;
     }
 
-    // True: the key was there.
+    template <class Make>
+    bool modify(std::string_view key, Make&& make) {
+        const scope one_operation;
+        const std::uint64_t hash = hash_of(key);
+        const node* n = find(hash, key, quiet{});
+        if (n == nullptr) return false;
+        // What the lock-free look found may be gone or replaced by now; the address tells, because
+        // a value that this scope has seen is not freed. No lock is held while make() runs.
+        for (obase::bytes* seen = n->value.get();;) {
+            auto fresh = obase::make_bytes<Protocol>(make(seen->view()));
+            const std::unique_lock before = lock_before(hash, key);
+            link* at = before.mutex()->next.load_relaxed();
+            if (!matches(at, hash, key, quiet{})) return false;
+            if (as_node(at)->value.compare_exchange(seen, fresh)) {
+                obase::retire(std::move(fresh));
+                return true;
+            }
+        }
+    }
+
+    template <class Edit>
+    bool edit_in_place(std::string_view key, Edit&& edit) {
+        const scope one_operation;
+        const node* n = find(hash_of(key), key, quiet{});
+        if (n == nullptr) return false;
+        obase::bytes& value = *n->value;
+        edit(std::span<char>(value.data(), value.size()));
+        return true;
+    }
+
     bool erase(std::string_view key) {
         const scope one_operation;
         const std::uint64_t hash = hash_of(key);
         const std::unique_lock before = lock_before(hash, key);
         link* victim = before.mutex()->next.load_relaxed();
-        if (!matches(victim, hash, key)) return false;
+        if (!matches(victim, hash, key, quiet{})) return false;
         {
             const std::lock_guard own(*victim); // nobody inserts behind it any more
             before.mutex()->next.store_release(victim->next.load_relaxed());
@@ -107,10 +140,19 @@ class pugh_hash_table {
         return true;
     }
 
-    // Exact when nobody writes.
+    template <class Visit>
+    void visit_path(std::string_view key, Visit&& visit) const {
+        const scope one_operation;
+        const auto report = [&](const guide& g) -> const obase::bytes& {
+            const obase::bytes& object = *g;
+            visit(static_cast<const void*>(&object), sizeof(obase::bytes) + object.size());
+            return object;
+        };
+        if (const node* n = find(hash_of(key), key, report); n != nullptr) report(n->value);
+    }
+
     std::size_t size() const noexcept { return size_.load_relaxed(); }
     std::size_t buckets() const noexcept { return mask_ + 1; }
-    // Memory of the table itself: buckets and nodes, not keys and values.
     std::size_t index_bytes() const noexcept {
         return buckets() * sizeof(link) + size() * sizeof(node);
     }
@@ -140,26 +182,43 @@ class pugh_hash_table {
         return std::hash<std::string_view>{}(key);
     }
 
+    // How a search looks at key objects; visit_path() puts one that reports in its place.
+    struct quiet {
+        const obase::bytes& operator()(const guide& g) const { return *g; }
+    };
+
     // Whether the link comes before (hash, key) in its list. The key is looked at only for equal
     // hashes.
-    static bool precedes(const link* l, std::uint64_t hash, std::string_view key) {
+    template <class Read>
+    static bool precedes(const link* l, std::uint64_t hash, std::string_view key,
+                         const Read& read) {
         if (l == nullptr) return false;
         if (l->is_head) return true; // behind a deleted first node
         const node* n = as_node(l);
-        return n->hash != hash ? n->hash < hash : n->key->view() < key;
+        return n->hash != hash ? n->hash < hash : read(n->key).view() < key;
     }
-    static bool matches(const link* l, std::uint64_t hash, std::string_view key) {
+    template <class Read>
+    static bool matches(const link* l, std::uint64_t hash, std::string_view key, const Read& read) {
         return l != nullptr && !l->is_head && as_node(l)->hash == hash &&
-               as_node(l)->key->view() == key;
+               read(as_node(l)->key).view() == key;
+    }
+
+    // The key's node, or null. Takes no lock. In a scope.
+    template <class Read>
+    const node* find(std::uint64_t hash, std::string_view key, const Read& read) const {
+        const link* at = heads_[hash & mask_].next.load_acquire();
+        while (precedes(at, hash, key, read)) at = at->next.load_acquire();
+        return matches(at, hash, key, read) ? as_node(at) : nullptr;
     }
 
     // Pugh's getLock: locks the last link before (hash, key). What it returns is in the list: a
     // deleted link's next precedes the key, and then the loop goes on from there.
     std::unique_lock<link> lock_before(std::uint64_t hash, std::string_view key) {
         link* at = &heads_[hash & mask_];
-        for (link* next; precedes(next = at->next.load_acquire(), hash, key);) at = next;
+        for (link* next; precedes(next = at->next.load_acquire(), hash, key, quiet{});) at = next;
         std::unique_lock locked(*at);
-        for (link* next; precedes(next = locked.mutex()->next.load_acquire(), hash, key);) {
+        for (link* next;
+             precedes(next = locked.mutex()->next.load_acquire(), hash, key, quiet{});) {
             locked.unlock();
             locked = std::unique_lock(*next);
         }
@@ -174,7 +233,7 @@ class pugh_hash_table {
         auto fresh = obase::make_bytes<Protocol>(value);
         const std::unique_lock before = lock_before(hash, key);
         link* at = before.mutex()->next.load_relaxed();
-        if (matches(at, hash, key)) {
+        if (matches(at, hash, key, quiet{})) {
             // The predecessor's lock keeps the node from being deleted.
             obase::retire(as_node(at)->value.exchange(std::move(fresh)));
             return outcome::replaced;

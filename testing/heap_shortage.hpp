@@ -50,6 +50,17 @@ class heap_shortage {
     if (p == nullptr) throw std::bad_alloc();
     return p;
 }
+[[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment) {
+    const auto a = static_cast<std::size_t>(alignment);
+    void* p = obase::testing::heap_shortage::here ? nullptr
+                                                  : std::aligned_alloc(a, (bytes + a - 1) / a * a);
+    if (p == nullptr) throw std::bad_alloc();
+    return p;
+}
 [[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
 [[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::size_t, std::align_val_t) noexcept {
+    std::free(p);
+}
 #endif
