@@ -1,0 +1,734 @@
+// SPDX-License-Identifier: MIT
+//
+// What every index does, one suite for all of them under all protocols: against std::map, against a
+// witness and a linearizability checker while a collector never rests, with no memory, and what a
+// search touches.
+#include "crestdb/fraser_skip_list.hpp"
+#include "crestdb/index.hpp"
+#include "crestdb/pugh_hash_table.hpp"
+
+#include "testing/heap_shortage.hpp"
+#include "testing/linearizability.hpp"
+#include "testing/quiet_runtime.hpp"
+#include "testing/tier.hpp"
+#include "testing/witness.hpp"
+
+#include <obase/obase.hpp>
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <barrier>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using obase::testing::key_operation;
+
+template <class Protocol>
+using runtime_protocol = std::conditional_t<Protocol::moves_objects, Protocol, obase::arming>;
+
+template <class Index>
+class index_of : public ::testing::Test {
+  public:
+    using protocol = typename Index::protocol;
+    static constexpr bool moves = protocol::moves_objects;
+
+    index_of() : runtime(obase::testing::quiet_runtime<runtime_protocol<protocol>>()) {}
+
+    // A thread that collects without pause until the guard ends; none where nothing moves.
+    class collecting {
+      public:
+        explicit collecting(obase::runtime& r) {
+            if (moves) {
+                thread_ = std::thread([this, &r] {
+                    while (!stop_) r.collect_now();
+                });
+            }
+        }
+        ~collecting() {
+            stop_ = true;
+            if (thread_.joinable()) thread_.join();
+        }
+
+      private:
+        std::atomic<bool> stop_{false};
+        std::thread thread_;
+    };
+
+    // All that was retired is freed, and everything is armed (or moved and armed).
+    void settle() {
+        while (runtime.reclaim_now() != 0) {
+        }
+        if (moves) {
+            for (int i = 0; i < 2; ++i)
+                ASSERT_EQ(runtime.collect_now(), obase::collect_result::done);
+        }
+    }
+    std::uint64_t live_objects() const {
+        std::uint64_t sum = 0;
+        const obase::statistics now = runtime.statistics();
+        for (unsigned c = 0; c < now.class_count; ++c) sum += now.classes[c].live_objects;
+        return sum;
+    }
+
+    obase::runtime& runtime;
+};
+
+struct names {
+    template <class Index>
+    static std::string GetName(int) {
+        std::string text = std::string(Index::name) + "_" + Index::protocol::name;
+        std::replace(text.begin(), text.end(), '-', '_');
+        return text;
+    }
+};
+
+using indexes = ::testing::Types<
+    crestdb::pugh_hash_table<obase::plain>, crestdb::pugh_hash_table<obase::arming>,
+    crestdb::pugh_hash_table<obase::atc>, crestdb::fraser_skip_list<obase::plain>,
+    crestdb::fraser_skip_list<obase::arming>, crestdb::fraser_skip_list<obase::atc>>;
+TYPED_TEST_SUITE(index_of, indexes, names);
+
+std::uint64_t next_random(std::uint64_t& x) {
+    x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+    return x;
+}
+
+template <class Index>
+std::string read(const Index& index, std::string_view key) {
+    std::string copy = "(absent)";
+    const bool there = index.get(key, [&](std::string_view value) { copy = value; });
+    EXPECT_EQ(there, index.contains(key));
+    return copy;
+}
+
+using pairs = std::vector<std::pair<std::string, std::string>>;
+
+template <class Index>
+pairs scan(const Index& index, std::string_view from, std::size_t limit) {
+    pairs found;
+    const std::size_t n =
+        index.scan(from, limit, [&](std::string_view key, std::string_view value) {
+            found.emplace_back(key, value);
+        });
+    EXPECT_EQ(n, found.size());
+    return found;
+}
+
+// 30 bytes, the first 26 of them the same for all below 10000: longer than any inline head.
+std::string long_key(std::size_t i) {
+    std::string digits = std::to_string(i);
+    return "user" + std::string(26 - digits.size(), '0') + digits;
+}
+
+TYPED_TEST(index_of, is_an_index) {
+    static_assert(crestdb::index<TypeParam>);
+    EXPECT_GT(std::strlen(TypeParam::name), 0u);
+}
+
+TYPED_TEST(index_of, keeps_what_it_is_given) {
+    TypeParam index(16);
+    EXPECT_FALSE(index.contains("a"));
+    EXPECT_TRUE(index.put("a", "1"));
+    EXPECT_FALSE(index.put("a", "2"));
+    EXPECT_FALSE(index.update("b", "x"));
+    EXPECT_TRUE(index.update("a", "3"));
+    EXPECT_EQ(read(index, "a"), "3");
+    EXPECT_EQ(index.size(), 1u);
+    EXPECT_TRUE(index.erase("a"));
+    EXPECT_FALSE(index.erase("a"));
+    EXPECT_FALSE(index.erase("b"));
+    EXPECT_EQ(read(index, "a"), "(absent)");
+    EXPECT_TRUE(index.put("", ""));
+    EXPECT_EQ(read(index, ""), "");
+    const std::string large(65536, '\xff');
+    EXPECT_TRUE(index.put(large, large));
+    EXPECT_EQ(read(index, large), large);
+    EXPECT_EQ(index.size(), 2u);
+}
+
+TYPED_TEST(index_of, modifies) {
+    TypeParam index(16);
+    EXPECT_FALSE(index.modify("a", [](std::string_view) -> std::string_view { throw 1; }));
+    index.put("a", "one");
+    std::string buffer;
+    EXPECT_TRUE(index.modify("a", [&](std::string_view old) -> std::string_view {
+        return buffer = std::string(old) + " and two";
+    }));
+    EXPECT_EQ(read(index, "a"), "one and two");
+    // A part of the old value itself.
+    EXPECT_TRUE(index.modify("a", [](std::string_view old) { return old.substr(4, 3); }));
+    EXPECT_EQ(read(index, "a"), "and");
+    EXPECT_THROW(index.modify("a", [](std::string_view) -> std::string_view { throw 1; }), int);
+    EXPECT_EQ(read(index, "a"), "and");
+    EXPECT_EQ(index.size(), 1u);
+}
+
+TYPED_TEST(index_of, edits_in_place) {
+    TypeParam index(16);
+    const auto capital = [](std::span<char> value) { value[0] = 'V'; };
+    EXPECT_FALSE(index.edit_in_place("a", capital));
+    index.put("a", "value");
+    index.put("b", "value");
+    const void* before = nullptr;
+    const void* after = nullptr;
+    const obase::scope nothing_moves; // plain's scope is arming's
+    const typename TypeParam::scope nothing_of_this_protocol_moves;
+    index.get("a", [&](std::string_view v) { before = v.data(); });
+    EXPECT_TRUE(index.edit_in_place("a", capital));
+    index.get("a", [&](std::string_view v) { after = v.data(); });
+    EXPECT_EQ(before, after);
+    EXPECT_EQ(read(index, "a"), "Value");
+    EXPECT_EQ(read(index, "b"), "value");
+}
+
+// use() and its like may call the index; scan() may erase what it is shown.
+TYPED_TEST(index_of, may_be_called_from_within) {
+    TypeParam index(64);
+    for (std::size_t i = 0; i < 40; ++i) index.put(long_key(i), "x");
+    for (std::size_t i = 0; i < 40; i += 2) {
+        index.get(long_key(i), [&](std::string_view) { index.put(long_key(i + 1000), "y"); });
+        EXPECT_TRUE(index.modify(long_key(i), [&](std::string_view old) {
+            index.erase(long_key(i + 1));
+            return old;
+        }));
+    }
+    EXPECT_EQ(index.size(), 40u);
+    if constexpr (TypeParam::ordered) {
+        EXPECT_EQ(index.scan("", 1000,
+                             [&](std::string_view key, std::string_view) {
+                                 EXPECT_TRUE(index.erase(std::string(key)));
+                             }),
+                  40u);
+        EXPECT_EQ(index.size(), 0u);
+    }
+}
+
+// A single bucket, too: every operation walks the same list, and deleted nodes are neighbours.
+TYPED_TEST(index_of, agrees_with_a_map_while_objects_move) {
+    for (const std::size_t expected : {1u, 64u}) {
+        TypeParam index(expected);
+        std::map<std::string, std::string> model;
+        std::uint64_t x = 42;
+        for (int step = 0; step < 6000; ++step) {
+            next_random(x);
+            const std::string key = std::to_string(x % 97);
+            const std::string value(x >> 32 & 127, static_cast<char>('a' + x % 26));
+            const bool there = model.count(key) != 0;
+            switch (x >> 16 & 7) {
+            case 0:
+            case 1:
+                ASSERT_EQ(index.put(key, value), model.insert_or_assign(key, value).second);
+                break;
+            case 2:
+            case 3:
+                ASSERT_EQ(index.erase(key), model.erase(key) == 1);
+                break;
+            case 4:
+                if (there) model[key] = value;
+                ASSERT_EQ(index.update(key, value), there);
+                break;
+            case 5:
+                if (there) model[key] += value;
+                {
+                    std::string made;
+                    ASSERT_EQ(index.modify(key,
+                                           [&](std::string_view old) -> std::string_view {
+                                               return made = std::string(old) + value;
+                                           }),
+                              there);
+                }
+                break;
+            case 6:
+                if constexpr (TypeParam::ordered) {
+                    const std::size_t limit = x >> 40 & 15;
+                    const auto from = model.lower_bound(key);
+                    pairs expected_pairs;
+                    for (auto i = from; i != model.end() && expected_pairs.size() < limit; ++i)
+                        expected_pairs.emplace_back(*i);
+                    ASSERT_EQ(scan(index, key, limit), expected_pairs);
+                    break;
+                }
+                [[fallthrough]];
+            default:
+                ASSERT_EQ(read(index, key), there ? model[key] : "(absent)");
+            }
+            if (step % 500 == 0 && this->moves) this->runtime.collect_now();
+            ASSERT_EQ(index.size(), model.size());
+        }
+        for (const auto& [key, value] : model) ASSERT_EQ(read(index, key), value);
+    }
+}
+
+// Keys that are alike in ways that matter to somebody: empty, prefixes of each other, zeros at the
+// end (heads are zero padded), bytes that look negative, ends around the sizes of heads and words,
+// 64 KiB.
+std::string adversarial_key(unsigned choice) {
+    static const std::vector<std::string> keys = [] {
+        std::vector<std::string> k{""};
+        for (const char c : {'\0', '\1', 'u', '\x7f', '\x80', '\xff'})
+            for (const std::size_t n : {1u, 2u, 7u, 8u, 9u, 15u, 16u, 17u, 23u, 24u, 25u, 31u, 33u})
+                for (const char last : {'\0', '\xff'}) {
+                    k.push_back(std::string(n, c));
+                    k.push_back(std::string(n, c) + last);
+                }
+        for (const char last : {'\0', 'a', '\xff'}) k.push_back(std::string(65535, 'L') + last);
+        k.push_back(std::string(65536, '\0'));
+        for (std::size_t i = 0; i < 20; ++i) k.push_back(long_key(i * 7));
+        return k;
+    }();
+    return keys[choice % keys.size()];
+}
+
+TYPED_TEST(index_of, agrees_with_a_map_on_keys_that_are_alike) {
+    EXPECT_TRUE(rc::check([this] {
+        const auto few = *rc::gen::inRange(1u, 200u); // of the keys, so that they meet again
+        const auto offset = *rc::gen::inRange(0u, 400u);
+        const auto steps = *rc::gen::scale(4, rc::gen::arbitrary<std::vector<std::uint32_t>>());
+        const auto free_keys = *rc::gen::arbitrary<std::vector<std::string>>();
+        TypeParam index(32);
+        std::map<std::string, std::string> model;
+        std::uint64_t x = 88172645463325252u + few;
+        for (const std::uint32_t seed : steps) {
+            x ^= seed;
+            next_random(x);
+            const std::string key =
+                !free_keys.empty() && (x >> 60) < 4
+                    ? free_keys[(x >> 8) % free_keys.size()]
+                    : adversarial_key(offset + static_cast<unsigned>((x >> 8) % few));
+            const std::string value = (x >> 30 & 31) == 0
+                                          ? std::string(65536, static_cast<char>(x))
+                                          : std::string(x >> 40 & 63, static_cast<char>(x));
+            switch (x >> 50 & 7) {
+            case 0:
+            case 1:
+            case 2:
+                RC_ASSERT(index.put(key, value) == model.insert_or_assign(key, value).second);
+                break;
+            case 3:
+            case 4:
+                RC_ASSERT(index.erase(key) == (model.erase(key) == 1));
+                break;
+            case 5:
+                if constexpr (TypeParam::ordered) {
+                    const std::size_t limit = x >> 40 & 63;
+                    pairs expected;
+                    for (auto i = model.lower_bound(key);
+                         i != model.end() && expected.size() < limit; ++i)
+                        expected.emplace_back(*i);
+                    RC_ASSERT(scan(index, key, limit) == expected);
+                }
+                break;
+            case 6:
+                if ((x >> 20 & 15) == 0 && this->moves) this->runtime.collect_now();
+                break;
+            default: {
+                const auto found = model.find(key);
+                RC_ASSERT(read(index, key) == (found != model.end() ? found->second : "(absent)"));
+            }
+            }
+            RC_ASSERT(index.size() == model.size());
+        }
+        for (const auto& [key, value] : model) RC_ASSERT(read(index, key) == value);
+        if constexpr (TypeParam::ordered)
+            RC_ASSERT(scan(index, "", SIZE_MAX) == pairs(model.begin(), model.end()));
+    }));
+}
+
+// No stale read and no lost write, whatever the collector does meanwhile.
+TYPED_TEST(index_of, witness_finds_nothing) {
+    constexpr std::size_t keys = 4096;
+    constexpr unsigned writers = 2;
+    obase::testing::witness witness(keys, 0, 300);
+    // Few buckets, so that lists are long enough for neighbours to be deleted together.
+    TypeParam index(keys / 4);
+    const std::uint64_t reads = obase::testing::scaled(300'000, 120'000'000, 2'000'000'000);
+    std::atomic<bool> stop{false};
+    std::vector<std::thread> threads;
+    for (unsigned t = 0; t < writers; ++t) {
+        threads.emplace_back([&, t] {
+            std::uint64_t x = 7 + t;
+            while (!stop) {
+                next_random(x);
+                // Half of the writes go to a few keys; writer t owns the keys that are t mod
+                // writers.
+                const std::size_t range = (x & 1) != 0 ? 64 : keys;
+                const std::size_t key = (x >> 8) % (range / writers) * writers + t;
+                const auto ticket = witness.begin_write(key);
+                const std::string name = long_key(key);
+                if (ticket.erase) {
+                    index.erase(name);
+                } else if ((x >> 50 & 3) != 0 ||
+                           !index.modify(name, [&](std::string_view) -> std::string_view {
+                               return ticket.value;
+                           })) {
+                    index.put(name, ticket.value);
+                }
+                witness.end_write(ticket);
+            }
+        });
+    }
+    for (unsigned t = 0; t < 2; ++t) {
+        threads.emplace_back([&, t] {
+            std::uint64_t x = 1000 + t;
+            while (witness.reads() < reads) {
+                next_random(x);
+                const std::size_t range = (x & 1) != 0 ? 64 : keys;
+                const std::size_t key = (x >> 8) % range;
+                const auto ticket = witness.begin_read(key);
+                std::string copy;
+                const bool found = index.get(long_key(key), [&](std::string_view v) { copy = v; });
+                witness.end_read(ticket, found, copy);
+            }
+            stop = true;
+        });
+    }
+    {
+        const typename TestFixture::collecting collector(this->runtime);
+        for (auto& t : threads) t.join();
+    }
+    std::size_t present = 0;
+    for (std::size_t key = 0; key < keys; ++key) {
+        const auto ticket = witness.begin_read(key);
+        std::string copy;
+        const bool found = index.get(long_key(key), [&](std::string_view v) { copy = v; });
+        witness.end_read(ticket, found, copy);
+        ASSERT_EQ(found, witness.present(key)) << "a lost write, key " << key;
+        present += found;
+    }
+    EXPECT_EQ(index.size(), present);
+    EXPECT_EQ(witness.stale(), 0u);
+    EXPECT_EQ(witness.corrupt(), 0u);
+    std::printf(
+        "%llu reads witnessed, %llu moves\n", static_cast<unsigned long long>(witness.reads()),
+        static_cast<unsigned long long>(obase::testing::moves_of(this->runtime.statistics())));
+}
+
+// Small histories of few keys by threads that run into each other all the time, each checked.
+TYPED_TEST(index_of, histories_are_linearizable) {
+    using history = std::vector<obase::testing::timed<key_operation>>;
+    constexpr unsigned threads = 4;
+    constexpr std::size_t keys = 2;
+    constexpr std::size_t operations = 14; // of each thread in a round: 28 per key
+    const std::uint64_t rounds = obase::testing::scaled(1'500, 150'000, 8'000'000);
+    const typename TestFixture::collecting collector(this->runtime);
+    TypeParam index(4);
+    std::atomic<std::uint64_t> clock{0};
+    std::atomic<std::uint64_t> values{0};
+    std::vector<std::vector<std::pair<std::size_t, obase::testing::timed<key_operation>>>> logs(
+        threads);
+    std::vector<std::set<obase::testing::key_state>> before(keys, {obase::testing::key_state{}});
+    std::uint64_t bad = 0;
+    const auto check = [&]() noexcept {
+        for (std::size_t key = 0; key < keys && bad == 0; ++key) {
+            history h;
+            for (const auto& log : logs)
+                for (const auto& [k, operation] : log)
+                    if (k == key) h.push_back(operation);
+            std::set<obase::testing::key_state> after;
+            for (const auto& state : before[key])
+                after.merge(
+                    std::set(obase::testing::linearizability_search<obase::testing::key_state,
+                                                                    key_operation>(h)
+                                 .final_states(state)));
+            if (after.empty() && !before[key].empty()) {
+                ++bad;
+                std::printf("key %zu:\n%s", key, to_text(h).c_str());
+            }
+            before[key] = std::move(after);
+        }
+        for (auto& log : logs) log.clear();
+    };
+    std::barrier round(threads, check);
+    std::vector<std::thread> workers;
+    for (unsigned t = 0; t < threads; ++t) {
+        workers.emplace_back([&, t] {
+            std::uint64_t x = 977 + t;
+            for (std::uint64_t r = 0; r < rounds; ++r) {
+                for (std::size_t i = 0; i < operations; ++i) {
+                    next_random(x);
+                    const std::size_t key = x >> 20 & (keys - 1);
+                    const std::string name = long_key(key);
+                    obase::testing::timed<key_operation> o;
+                    o.what.what = static_cast<key_operation::kind>((x >> 8) % 5);
+                    o.what.stored = ++values;
+                    const std::string stored = std::to_string(o.what.stored);
+                    const auto saw = [&](std::string_view v) {
+                        o.what.seen = std::stoull(std::string(v));
+                    };
+                    o.call = ++clock;
+                    switch (o.what.what) {
+                    case key_operation::get:
+                        o.what.result = index.get(name, saw);
+                        break;
+                    case key_operation::put:
+                        o.what.result = index.put(name, stored);
+                        break;
+                    case key_operation::update:
+                        o.what.result = index.update(name, stored);
+                        break;
+                    case key_operation::modify:
+                        o.what.result =
+                            index.modify(name, [&](std::string_view old) -> std::string_view {
+                                saw(old);
+                                return stored;
+                            });
+                        break;
+                    case key_operation::erase:
+                        o.what.result = index.erase(name);
+                        break;
+                    }
+                    o.returned = ++clock;
+                    logs[t].emplace_back(key, o);
+                    if ((x >> 40 & 7) == 0) std::this_thread::yield();
+                }
+                round.arrive_and_wait();
+            }
+        });
+    }
+    for (auto& w : workers) w.join();
+    EXPECT_EQ(bad, 0u);
+}
+
+// No increment is lost.
+TYPED_TEST(index_of, modify_is_atomic) {
+    constexpr std::size_t counters = 3;
+    constexpr unsigned threads = 3;
+    const std::uint64_t increments = obase::testing::scaled(8'000, 4'000'000, 200'000'000);
+    TypeParam index(4);
+    for (std::size_t i = 0; i < counters; ++i) index.put(long_key(i), "0");
+    {
+        const typename TestFixture::collecting collector(this->runtime);
+        std::vector<std::thread> workers;
+        for (unsigned t = 0; t < threads; ++t) {
+            workers.emplace_back([&, t] {
+                std::uint64_t x = 3 + t;
+                for (std::uint64_t i = 0; i < increments; ++i) {
+                    std::string next;
+                    ASSERT_TRUE(index.modify(
+                        long_key(i % counters), [&](std::string_view old) -> std::string_view {
+                            return next = std::to_string(std::stoull(std::string(old)) + 1);
+                        }));
+                    // Neighbours come and go.
+                    const std::string other = long_key(next_random(x) % counters) + "x";
+                    if ((x >> 40 & 1) != 0)
+                        index.put(other, "y");
+                    else
+                        index.erase(other);
+                }
+            });
+        }
+        for (auto& w : workers) w.join();
+    }
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < counters; ++i) sum += std::stoull(read(index, long_key(i)));
+    EXPECT_EQ(sum, increments * threads);
+}
+
+// Each key says in its value which one it is; the even ones stay, the odd ones come and go.
+TYPED_TEST(index_of, scans_miss_nothing_that_stays) {
+    if constexpr (TypeParam::ordered) {
+        constexpr std::size_t keys = 600;
+        const std::uint64_t scans = obase::testing::scaled(1'500, 1'000'000, 20'000'000);
+        TypeParam index(keys);
+        const auto value_of = [](std::size_t key, std::uint64_t filler) {
+            return long_key(key) + std::string(filler % 60, '.');
+        };
+        for (std::size_t k = 0; k < keys; ++k) index.put(long_key(k), value_of(k, 0));
+        const typename TestFixture::collecting collector(this->runtime);
+        std::atomic<bool> stop{false};
+        std::vector<std::thread> writers;
+        for (unsigned t = 0; t < 2; ++t) {
+            writers.emplace_back([&, t] {
+                std::uint64_t x = 5 + t;
+                while (!stop) {
+                    next_random(x);
+                    const std::size_t key = (x >> 10) % keys;
+                    if (key % 2 == 0)
+                        index.put(long_key(key), value_of(key, x >> 40));
+                    else if ((x >> 50 & 1) != 0)
+                        index.put(long_key(key), value_of(key, x >> 40));
+                    else
+                        index.erase(long_key(key));
+                }
+            });
+        }
+        std::vector<std::thread> scanners;
+        std::atomic<std::uint64_t> done{0};
+        for (unsigned t = 0; t < 2; ++t) {
+            scanners.emplace_back([&, t] {
+                std::uint64_t x = 50 + t;
+                while (++done <= scans) {
+                    next_random(x);
+                    const std::size_t from = x % keys;
+                    const std::size_t limit = (x >> 40 & 3) == 0 ? SIZE_MAX : x >> 20 & 63;
+                    const pairs found = scan(index, long_key(from), limit);
+                    ASSERT_LE(found.size(), limit);
+                    std::size_t next_even = from + from % 2;
+                    for (std::size_t i = 0; i < found.size(); ++i) {
+                        const auto& [key, value] = found[i];
+                        ASSERT_EQ(value.substr(0, key.size()), key);
+                        ASSERT_GE(key, i == 0 ? long_key(from) : found[i - 1].first + '\0');
+                        if ((key.back() - '0') % 2 != 0) continue;
+                        ASSERT_EQ(key, long_key(next_even)) << "missed a key";
+                        next_even += 2;
+                    }
+                    ASSERT_TRUE(found.size() == limit || next_even >= keys) << "missed the end";
+                }
+            });
+        }
+        for (auto& s : scanners) s.join();
+        stop = true;
+        for (auto& w : writers) w.join();
+    } else {
+        GTEST_SKIP() << "not ordered";
+    }
+}
+
+// What visit_path() reports is what the collector finds touched after get(), no more and no less.
+TYPED_TEST(index_of, visit_path_reports_what_get_touches) {
+    constexpr std::size_t keys = 700;
+    TypeParam index(64); // lists of several keys in hash tables
+    for (std::size_t i = 0; i < keys; ++i) index.put(long_key(i * 3), std::string(i % 90, 'v'));
+    using object = std::pair<const void*, std::size_t>;
+    for (const std::size_t key :
+         {std::size_t{0}, std::size_t{300}, std::size_t{301}, 3 * keys - 3, 3 * keys}) {
+        const std::string name = long_key(key);
+        std::set<object> visited;
+        {
+            const typename TypeParam::scope nothing_moves;
+            index.visit_path(name, [&](const void* p, std::size_t n) { visited.emplace(p, n); });
+            const bool there = index.get(name, [&](std::string_view value) {
+                EXPECT_EQ(visited.count({value.data() - sizeof(obase::bytes),
+                                         value.size() + sizeof(obase::bytes)}),
+                          1u);
+            });
+            EXPECT_EQ(there, key % 3 == 0 && key < 3 * keys);
+            // The value, and at least the key itself.
+            if (there) {
+                EXPECT_GE(visited.size(), 2u);
+            }
+        }
+        if (!this->moves) continue;
+        this->settle();
+        const auto touched_by = [&](const std::function<void()>& use) {
+            const std::uint64_t before = this->runtime.statistics().touched_guides;
+            use();
+            EXPECT_EQ(this->runtime.collect_now(), obase::collect_result::done);
+            return this->runtime.statistics().touched_guides - before;
+        };
+        EXPECT_EQ(touched_by([] {}), 0u);
+        EXPECT_EQ(touched_by([&] { index.get(name, [](std::string_view) {}); }), visited.size());
+        EXPECT_EQ(touched_by([&] { index.visit_path(name, [](const void*, std::size_t) {}); }),
+                  visited.size());
+    }
+}
+
+TYPED_TEST(index_of, what_is_erased_gives_its_memory_back) {
+    constexpr std::size_t keys = 3000;
+    this->settle();
+    const std::uint64_t objects_before = this->live_objects();
+    TypeParam index(64);
+    const std::size_t empty = index.index_bytes();
+    std::size_t full = 0;
+    for (int round = 0; round < 3; ++round) {
+        for (std::size_t i = 0; i < keys; ++i)
+            ASSERT_TRUE(index.put(long_key(i * 7919 % keys), std::string(100, 'v')));
+        for (std::size_t i = 0; i < keys; ++i) ASSERT_FALSE(index.put(long_key(i), "new"));
+        this->settle();
+        if (this->moves) {
+            EXPECT_EQ(this->live_objects() - objects_before, 2 * keys);
+        }
+        EXPECT_GT(index.index_bytes(), empty + keys * sizeof(void*));
+        // What an index leaves behind must not add up.
+        if (round == 0) full = index.index_bytes();
+        EXPECT_LT(index.index_bytes(), full + full / 2);
+        for (std::size_t i = 0; i < keys; ++i) ASSERT_TRUE(index.erase(long_key(i)));
+        EXPECT_EQ(index.size(), 0u);
+        this->settle();
+        if (this->moves) {
+            EXPECT_EQ(this->live_objects(), objects_before);
+        }
+        EXPECT_LE(index.index_bytes(), empty + 4096);
+    }
+}
+
+// The destructor frees what is there and what was retired, in any order with the reclamation.
+TYPED_TEST(index_of, its_end_is_the_end_of_its_objects) {
+    this->settle();
+    const std::uint64_t objects_before = this->live_objects();
+    {
+        TypeParam index(64);
+        for (std::size_t i = 0; i < 500; ++i) index.put(long_key(i), "value");
+        for (std::size_t i = 0; i < 500; i += 3) index.erase(long_key(i));
+        for (std::size_t i = 1; i < 500; i += 3) index.put(long_key(i), "another");
+    }
+    this->settle();
+    EXPECT_EQ(this->live_objects(), objects_before);
+}
+
+TYPED_TEST(index_of, bad_alloc_changes_nothing) {
+    TypeParam index(16);
+    std::map<std::string, std::string> model;
+    for (std::size_t i = 0; i < 50; ++i) {
+        index.put(long_key(i), "old");
+        model[long_key(i)] = "old";
+    }
+    const auto agree = [&] {
+        ASSERT_EQ(index.size(), model.size());
+        for (const auto& [key, value] : model) ASSERT_EQ(read(index, key), value);
+        if constexpr (TypeParam::ordered) {
+            ASSERT_EQ(scan(index, "", SIZE_MAX), pairs(model.begin(), model.end()));
+        }
+    };
+    // 4 GiB is more than a value can be; nobody looks at the bytes.
+    const std::string_view too_large(model.begin()->first.data(), std::size_t{1} << 32);
+    EXPECT_THROW(index.put(long_key(3), too_large), std::bad_alloc);
+    EXPECT_THROW(index.put(long_key(1003), too_large), std::bad_alloc);
+    EXPECT_THROW(index.update(long_key(3), too_large), std::bad_alloc);
+    EXPECT_THROW(index.modify(long_key(3), [&](std::string_view) { return too_large; }),
+                 std::bad_alloc);
+    EXPECT_FALSE(index.modify(long_key(1003), [&](std::string_view) { return too_large; }));
+    agree();
+
+    if (!obase::testing::heap_shortage::possible) GTEST_SKIP() << "the sanitizer's operator new";
+    std::vector<std::string> fresh;
+    for (std::size_t i = 0; i < 500; ++i) fresh.push_back(long_key(5000 + i * 31 % 500));
+    std::vector<bool> inserted(fresh.size());
+    std::size_t refused = 0;
+    {
+        const std::string seven = long_key(7), eight = long_key(8);
+        const obase::testing::heap_shortage none;
+        for (std::size_t i = 0; i < fresh.size(); ++i) {
+            try {
+                inserted[i] = index.put(fresh[i], "new");
+            } catch (const std::bad_alloc&) {
+                ++refused;
+            }
+        }
+        // Neither needs memory of the index.
+        EXPECT_FALSE(index.put(seven, "newer"));
+        EXPECT_TRUE(index.erase(eight));
+    }
+    EXPECT_GT(refused, 0u);
+    model[long_key(7)] = "newer";
+    model.erase(long_key(8));
+    for (std::size_t i = 0; i < fresh.size(); ++i)
+        if (inserted[i]) model[fresh[i]] = "new";
+    agree();
+    this->settle();
+    agree();
+    // And afterwards all goes on.
+    for (const std::string& key : fresh) ASSERT_EQ(index.put(key, "now"), model.count(key) == 0);
+}
+
+} // namespace
