@@ -20,7 +20,7 @@
 //
 // Where this differs from YCSB's code (0.17), deliberately: latest_ids can draw record 0; when items
 // are added, eta is computed for the new number of items; zeta(n) is an Euler-Maclaurin sum, equal to
-// the long one to 13 digits, in microseconds instead of minutes.
+// the long one to 12 digits, in microseconds instead of minutes.
 //
 //     workload::scrambled_zipfian ids(records);
 //     workload::random_stream random(seed);

@@ -5,12 +5,13 @@
 // collector can reach at best is then known: this is the load of the target table.
 //
 // Ids are drawn from scrambled_zipfian until ceil(live_share * records) different ones have come up;
-// the period is the number of draws. About half of those draws are spread over all records, so for a
-// share up to .5 the period is about 1.5 draws per record, and grows without bound as the share
-// nears 1. After `draws_per_record` draws for each record (default 8: reached for shares above about
-// .97) the drawing ends, the missing ids are chosen at random from the rest, and the whole sequence
-// is shuffled so that they are nowhere bunched. added() says how many those were; the sequence is
-// then slightly less skewed than its distribution.
+// the period is the number of draws. About half of those are spread over all records, so for each
+// record it takes .17 draws for a share of .1, .63 for .31, 1.3 for .5, 5 for .9, and more without
+// bound as the share nears 1 (of a million records; of ten million a fifth more). After
+// `draws_per_record` draws for each record (default 8: reached for shares above about .95) the drawing
+// ends, the missing ids are chosen at random from the rest, and the whole sequence is shuffled so that
+// they are nowhere bunched. added() says how many those were; the sequence is then slightly less
+// skewed than its distribution.
 //
 //     const workload::loop_sequence loop(1'000'000, .31, seed);
 //     for (std::size_t at = loop.start(thread, threads);; at = loop.after(at)) use(loop.ids()[at]);
