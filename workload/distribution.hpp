@@ -9,8 +9,8 @@
 //                        records lie anywhere, and about half of the requests are spread over all
 //                        records, since most ranks are beyond the popular ones
 //   latest_ids           zipfian_ids backwards from the newest record
-//   hotspot_ids          a share of the requests (.8) goes to a share of the records (.2, the lowest
-//                        ids), the rest to the others; both uniform
+//   hotspot_ids          a share of the requests (.8) goes to a share of the records (.2, those of
+//                        the lowest ids), the rest to the others; both uniform
 //
 // (`loop`, the fifth choice of the benchmarks, is loop_sequence.hpp.)
 //
@@ -18,9 +18,9 @@
 // beyond, which asks for single low ranks up to a few per cent too often or too seldom. It is kept
 // because YCSB's results are made with it.
 //
-// Where this differs from YCSB's code (0.17), deliberately: latest_ids can draw record 0; when items
-// are added, eta is computed for the new number of items; zeta(n) is an Euler-Maclaurin sum, equal to
-// the long one to 12 digits, in microseconds instead of minutes.
+// Where this differs from YCSB's code (0.17), deliberately: latest_ids can draw record 0; when
+// items are added, eta is computed for the new number of items; zeta(n) is an Euler-Maclaurin sum,
+// equal to the long one to 12 digits, in microseconds instead of minutes.
 //
 //     workload::scrambled_zipfian ids(records);
 //     workload::random_stream random(seed);

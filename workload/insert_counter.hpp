@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // insert_counter: hands out the ids of new records, and knows up to which id all records are there.
-// Threads insert at the same time and finish in any order; a request for the newest records must not
-// ask for one whose insertion has only begun.
+// Threads insert at the same time and finish in any order; a request for the newest records must
+// not ask for one whose insertion has only begun.
 //
 //     workload::insert_counter ids(records);       // 0 .. records - 1 are loaded
 //     const std::uint64_t id = ids.take();
@@ -10,18 +10,18 @@
 //     ids.completed(id);
 //     ... any thread: store.get(key(random.below(ids.end())))  is there
 //
-// What it is: YCSB's AcknowledgedCounterGenerator without its lock. completed(id) writes id + 1 into
-// slot id modulo `window` and then moves the end over all slots that hold what the end is waiting
-// for. A slot is never cleared, since the number in it says whose it is. Whoever writes a slot reads
-// the end afterwards, and whoever moves the end reads the next slot afterwards; both in one total
-// order, so one of two that meet sees the other, and the end never stops short.
+// What it is: YCSB's AcknowledgedCounterGenerator without its lock. completed(id) writes id + 1
+// into slot id modulo `window` and then moves the end over all slots that hold what the end is
+// waiting for. A slot is never cleared, since the number in it says whose it is. Whoever writes a
+// slot reads the end afterwards, and whoever moves the end reads the next slot afterwards; both in
+// one total order, so one of two that meet sees the other, and the end never stops short.
 //
 // When not to use it: for ids that are given back, or whose insertion may fail for good: the end
 // stays below such an id for ever.
 //
 // Progress: lock-free, as long as no thread is `window` ids behind. completed() waits for one that
-// is, since on a busy machine a thread can be preempted for longer than others need for a quarter of
-// a million ids; after `patience` it throws. Threads: all functions by any. Cost: two atomic
+// is, since on a busy machine a thread can be preempted for longer than others need for a quarter
+// of a million ids; after `patience` it throws. Threads: all functions by any. Cost: two atomic
 // operations and a store. Memory: 1 MiB.
 #pragma once
 
@@ -46,7 +46,8 @@ class insert_counter {
 
     std::uint64_t take() noexcept { return next_.fetch_add(1); }
 
-    // Throws std::runtime_error if the record `window` ids before does not come within the patience.
+    // Throws std::runtime_error if the record `window` ids before does not come within the
+    // patience.
     void completed(std::uint64_t id) {
         if (id >= end_.load() + window) wait_for_slot(id);
         slots_[id % window].store(mark(id));

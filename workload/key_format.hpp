@@ -2,18 +2,18 @@
 //
 // Keys from record ids, of any size from 8 bytes, always the same key for the same id.
 //
-//   size      key_order::hashed (YCSB's insertorder=hashed)    key_order::by_id (insertorder=ordered)
+//   size      hashed (YCSB's insertorder=hashed)               by_id (insertorder=ordered)
 //   >= 24     "user", zeros, YCSB's hash of the id in decimal  "user", zeros, the id in decimal
 //   8 .. 23   "user", the id scattered, in base 64             "user", the id in base 64
 //
-// Sizes of 24 bytes and more are YCSB's keys with zeropadding = size - 4; a hash has up to 19 digits,
-// so the first five bytes and whatever is padded are always equal. Shorter ones have no room for it.
-// Base 64 is digits of 6 bits in the order of their characters ("-0..9A..Z_a..z"), highest first;
-// "scattered" is a bijection of the numbers that the digits can hold. So with by_id the order of
-// keys is the order of ids, for scans that are to find neighbours.
+// Sizes of 24 bytes and more are YCSB's keys with zeropadding = size - 4; a hash has up to 19
+// digits, so the first five bytes and whatever is padded are always equal. Shorter ones have no
+// room for it. Base 64 is digits of 6 bits in the order of their characters ("-0..9A..Z_a..z"),
+// highest first; "scattered" is a bijection of the numbers that the digits can hold. So with by_id
+// the order of keys is the order of ids, for scans that are to find neighbours.
 //
-// All ids below key_id_limit(size, order) have different keys. In hashed order from 24 bytes on that
-// is what is known of YCSB's hash (see ycsb_hash.hpp).
+// All ids below key_id_limit(size, order) have different keys. In hashed order from 24 bytes on
+// that is what is known of YCSB's hash (see ycsb_hash.hpp).
 //
 //     std::array<char, 30> key;
 //     workload::write_key(key, id);
@@ -50,7 +50,8 @@ constexpr unsigned short_key_bits(std::size_t size) noexcept {
     return size - prefix >= 11 ? 64 : static_cast<unsigned>(6 * (size - prefix));
 }
 
-// A bijection of the numbers below 2^bits: odd factors and shifts to the right are invertible there.
+// A bijection of the numbers below 2^bits: odd factors and shifts to the right are invertible
+// there.
 constexpr std::uint64_t scatter(std::uint64_t id, unsigned bits) noexcept {
     const std::uint64_t mask = ~std::uint64_t{0} >> (64 - bits);
     for (const std::uint64_t factor : {0x9e3779b97f4a7c15U, 0xd6e8feb86659fd93U}) {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
 // loop_sequence: a fixed sequence of record ids, drawn beforehand and replayed for ever, so that
-// exactly `live_share` of the records are ever asked for and the others are cold for certain. What a
-// collector can reach at best is then known: this is the load of the target table.
+// exactly `live_share` of the records are ever asked for and the others are cold for certain. What
+// a collector can reach at best is then known: this is the load of the target table.
 //
-// Ids are drawn from scrambled_zipfian until ceil(live_share * records) different ones have come up;
-// the period is the number of draws. About half of those are spread over all records, so for each
-// record it takes .17 draws for a share of .1, .63 for .31, 1.3 for .5, 5 for .9, and more without
-// bound as the share nears 1 (of a million records; of ten million a fifth more). After
-// `draws_per_record` draws for each record (default 8: reached for shares above about .95) the drawing
-// ends, the missing ids are chosen at random from the rest, and the whole sequence is shuffled so that
-// they are nowhere bunched. added() says how many those were; the sequence is then slightly less
-// skewed than its distribution.
+// Ids are drawn from scrambled_zipfian until ceil(live_share * records) different ones have come
+// up; the period is the number of draws. About half of those are spread over all records, so for
+// each record it takes .17 draws for a share of .1, .63 for .31, 1.3 for .5, 5 for .9, and more
+// without bound as the share nears 1 (of a million records; of ten million a fifth more). After
+// `draws_per_record` draws for each record (default 8: reached for shares above about .95) the
+// drawing ends, the missing ids are chosen at random from the rest, and the whole sequence is
+// shuffled so that they are nowhere bunched. added() says how many those were; the sequence is then
+// slightly less skewed than its distribution.
 //
 //     const workload::loop_sequence loop(1'000'000, .31, seed);
 //     for (std::size_t at = loop.start(thread, threads);; at = loop.after(at)) use(loop.ids()[at]);
@@ -20,8 +20,8 @@
 // different speeds: all of them walk the whole sequence, from starts that divide it evenly, so the
 // live records are covered once while each thread walks its part.
 //
-// Threads: not changed after construction; share it. Cost: construction 50 to 100 ns per draw, 4 bytes
-// per draw and at most 4 per record; a step is a sequential read.
+// Threads: not changed after construction; share it. Cost: construction 50 to 100 ns per draw, 4
+// bytes per draw and at most 4 per record; a step is a sequential read.
 #pragma once
 
 #include "workload/distribution.hpp"

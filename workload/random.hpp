@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // random_stream: 64-bit pseudorandom numbers for generators of load. A counter that grows by the
-// golden ratio, each value scrambled by mix64 (S. Vigna's splitmix64: a bijection of the counter, so
-// the period is 2^64 and different seeds give shifted copies of one sequence; seeds go through mix64
-// twice so that neighbouring seeds start far apart).
+// golden ratio, each value scrambled by mix64 (S. Vigna's splitmix64: a bijection of the counter,
+// so the period is 2^64 and different seeds give shifted copies of one sequence; seeds go through
+// mix64 twice so that neighbouring seeds start far apart).
 //
 //     workload::random_stream random(seed);
 //     if (random.unit() < 0.05) ...
@@ -21,7 +21,8 @@ namespace workload {
 
 __extension__ typedef unsigned __int128 wide_uint;
 
-// A bijection of 64-bit words in which every input bit changes every output bit about half the time.
+// A bijection of 64-bit words in which every input bit changes every output bit about half the
+// time.
 constexpr std::uint64_t mix64(std::uint64_t x) noexcept {
     x ^= x >> 30;
     x *= 0xbf58476d1ce4e5b9U;
@@ -30,7 +31,8 @@ constexpr std::uint64_t mix64(std::uint64_t x) noexcept {
     return x ^ (x >> 31);
 }
 
-// Both halves of the 128-bit product, folded. Cheaper than mix64 (one multiplication), no bijection.
+// Both halves of the 128-bit product, folded. Cheaper than mix64 (one multiplication), no
+// bijection.
 constexpr std::uint64_t fold_multiply(std::uint64_t a, std::uint64_t b) noexcept {
     const wide_uint product = static_cast<wide_uint>(a) * b;
     return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);

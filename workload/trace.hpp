@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
 // Recorded operations, read from a file into memory for replay. The file may be plain or compressed
-// with gzip, xz or zstd; which one is found from its content, and so is the format, by the number of
-// columns of its first line:
+// with gzip, xz or zstd; which one is found from its content, and so is the format, by the number
+// of columns of its first line:
 //
 //   trace_format   columns
-//   operations     4: op,key id,key length,value length. Key ids are decimal numbers below 2^64; a first
-//                  line that begins with "op" is a header. As decoded from RocksDB's -trace_file.
-//   twitter        7: timestamp,key,key size,value size,client id,op,TTL, the cache traces of J. Yang et
-//                  al., OSDI 2020. Keys are text and may contain commas, after the first line; a first
-//                  line that begins with "timestamp" is a header.
+//   operations     4: op,key id,key length,value length. Key ids are decimal numbers below 2^64; a
+//                  first line that begins with "op" is a header. As decoded from RocksDB's
+//                  -trace_file.
+//   twitter        7: timestamp,key,key size,value size,client id,op,TTL, the cache traces of
+//                  J. Yang et al., OSDI 2020. Keys are text and may contain commas, after the
+//                  first line; a first line that begins with "timestamp" is a header.
 //   keys           1: a key, any text; each line is a read
 //   be32           none: ids of four bytes, highest first; each is a read. As in the traces of
 //                  cache2k's benchmarks. Only if asked for, since any file can be read this way.
@@ -17,18 +18,21 @@
 // Lengths are in bytes; keys up to 65535, values up to 4294967295. Names of operations, in small or
 // capital letters:
 //
-//   read                get, gets, read                update    put, set, add, replace, cas, update, write
-//   insert              insert                         scan      seek, scan
+//   read                get, gets, read
+//   update              put, set, add, replace, cas, update, write
+//   insert              insert
+//   scan                seek, scan
 //   read_modify_write   merge, incr, decr, append, prepend, rmw
 //   erase               delete, erase, remove
 //
-// Keys become numbers 0 .. keys() - 1 in the order of their first appearance. Nothing else is kept of
-// them, nor of timestamps, clients and TTLs.
+// Keys become numbers 0 .. keys() - 1 in the order of their first appearance. Nothing else is kept
+// of them, nor of timestamps, clients and TTLs.
 //
-// A trace is complete and well-formed or it is refused: whatever else is in a line, a file that ends
-// within a line (so also: whose last line does not end with a newline) or within a compressed block,
-// and one without any operation throw std::runtime_error. Its message names file and line, what was
-// expected and what came instead. (A plain file that was cut exactly behind a line looks complete.)
+// A trace is complete and well-formed or it is refused: whatever else is in a line, a file that
+// ends within a line (so also: whose last line does not end with a newline) or within a compressed
+// block, and one without any operation throw std::runtime_error. Its message names file and line,
+// what was expected and what came instead. (A plain file that was cut exactly behind a line looks
+// complete.)
 //
 //     const workload::trace recorded = workload::read_trace("mixgraph.csv.zst");
 //     for (const workload::trace_entry& e : recorded.entries()) ...
@@ -36,7 +40,8 @@
 // When not to use it: for traces larger than memory (12 bytes per operation, about 60 per different
 // key while reading, 8 afterwards); take their beginning, with max_operations.
 //
-// Threads: not changed once read. Cost: 0.4 us per line of a compressed trace of a million operations.
+// Threads: not changed once read. Cost: 0.4 us per line of a compressed trace of a million
+// operations.
 #pragma once
 
 #include "workload/operation.hpp"

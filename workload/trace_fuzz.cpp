@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The trace parser on arbitrary bytes. The first byte chooses the format, the second how the rest is
-// cut into pieces. Cut or whole, the outcome must be the same trace or the same message, and a trace
-// must be consistent: keys dense in the order of their first appearance. Decompression is
+// The trace parser on arbitrary bytes. The first byte chooses the format, the second how the rest
+// is cut into pieces. Cut or whole, the outcome must be the same trace or the same message, and a
+// trace must be consistent: keys dense in the order of their first appearance. Decompression is
 // libarchive's, which has fuzzers of its own.
 #include "workload/trace_parser.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// trace_parser: makes a trace from its decompressed bytes, which come in pieces of any size. What the
-// formats are and what is refused is said in trace.hpp; where the pieces begin and end changes
+// trace_parser: makes a trace from its decompressed bytes, which come in pieces of any size. What
+// the formats are and what is refused is said in trace.hpp; where the pieces begin and end changes
 // nothing (trace_fuzz.cpp holds it to that).
 //
 //     workload::trace_parser parser("name for messages", options);

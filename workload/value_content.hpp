@@ -19,8 +19,9 @@
 // with probability 2^-(bits of the checksum); below 8 bytes that is often. A change within one
 // aligned word of eight bytes behind a checksum of eight is always seen.
 //
-// Half of every 64 bytes is random, the rest zeros (in the first 64, zeros and what of the header is
-// not random), so blocks of any size compress by half, whatever page or value a compressor looks at.
+// Half of every 64 bytes is random, the rest zeros (in the first 64, zeros and what of the header
+// is not random), so blocks of any size compress by half, whatever page or value a compressor looks
+// at.
 //
 //     workload::fill_value(buffer, id, version);
 //     if (auto version = workload::check_value(view, id)) ... // else: torn, foreign or corrupt

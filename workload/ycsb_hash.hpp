@@ -12,8 +12,8 @@
 //
 // When not to use it: as a hash for tables; the low bits of neighbouring numbers are related.
 //
-// Source: YCSB 0.17, core/src/main/java/site/ycsb/Utils.java (the definition, not its text); Fowler,
-// Noll, Vo. Threads: a pure function. Cost: eight dependent multiplications, 8 ns.
+// Source: YCSB 0.17, core/src/main/java/site/ycsb/Utils.java (the definition, not its text);
+// Fowler, Noll, Vo. Threads: a pure function. Cost: eight dependent multiplications, 8 ns.
 #pragma once
 
 #include <cstdint>

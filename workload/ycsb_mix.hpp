@@ -13,11 +13,12 @@
 // Any other mix of operations, and any distribution with any mix, is possible. Each request draws
 // its operation anew, so the shares hold on average. Records 0 .. records - 1 are loaded before;
 // inserts take new ids in order, and no request asks for a record whose insertion was not reported
-// as completed (insert_counter.hpp). As in YCSB, uniform and hotspot ask for loaded records only, so
-// does loop, and zipfian scatters its requests over records + expected_inserts ids and draws again
-// for one that is not there yet.
+// as completed (insert_counter.hpp). As in YCSB, uniform and hotspot ask for loaded records only,
+// so does loop, and zipfian scatters its requests over records + expected_inserts ids and draws
+// again for one that is not there yet.
 //
-//     workload::request_plan plan({.records = 1'000'000, .operations = workload::ycsb('B')->operations,
+//     workload::request_plan plan({.records = 1'000'000,
+//                                  .operations = workload::ycsb('B')->operations,
 //                                  .ids = workload::distribution::loop, .threads = 2});
 //     workload::request_stream stream = plan.stream(thread);
 //     for (;;) {
@@ -95,8 +96,8 @@ class request_stream;
 
 class request_plan {
   public:
-    // Throws std::invalid_argument and says what was expected: no records, no threads, shares that are
-    // negative or do not sum up to 1, fractions outside [0, 1], scans of length 0.
+    // Throws std::invalid_argument and says what was expected: no records, no threads, shares that
+    // are negative or do not sum up to 1, fractions outside [0, 1], scans of length 0.
     explicit request_plan(const request_options& options);
 
     // For thread number `thread`, below options.threads.
