@@ -223,6 +223,11 @@ class GoodResults(Report):
         table = self.table(made_up("none"), made_up("arming", records=5))
         self.assertNotIn("arming / none", table)
 
+    def test_sections_of_one_title_are_told_apart(self):
+        page = self.page(made_up("none"), made_up("none", index="fraser"))
+        for index in ("pugh", "fraser"):
+            self.assertIn(f"<h3>YCSB-C loop, index {index}, 100,000 records, 2 threads</h3>", page)
+
     def test_the_same_run_twice_is_shown_twice(self):
         table = self.table(made_up("none"), made_up("arming"), made_up("arming"))
         self.assertEqual(table.count("YCSB-C"), 2)

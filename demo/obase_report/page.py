@@ -43,7 +43,7 @@ th, td {{ padding: .3rem .7rem; text-align: right; white-space: nowrap; }}
 th {{ font-weight: 600; }}
 th:first-child, td:first-child {{ text-align: left; padding-left: 0; }}
 thead th {{ border-bottom: 2px solid {INK}; vertical-align: bottom; }}
-thead th[scope=colgroup] {{ text-align: center; border-bottom: 1px solid {RULE}; }}
+thead th[scope=colgroup] {{ text-align: center; white-space: normal; border-bottom: 1px solid {RULE}; }}
 tbody tr.group th {{ padding-top: 1rem; border-bottom: 1px solid {RULE}; white-space: normal; }}
 tbody tr.ratio td, tbody tr.ratio th {{ font-weight: 700; }}
 .wide td:not(:first-child) {{ white-space: normal; min-width: 5.5rem; }}
@@ -201,7 +201,13 @@ def _lead(section):
     return words
 
 
-def _card(section):
+def _short(section, sections):
+    """The section's title, with more of what it was if others have the same."""
+    same = [s for s in sections if s.title == section.title]
+    return section.title if len(same) == 1 else heading(section)
+
+
+def _card(section, sections):
     less = saved(section)
     if less is None:
         big = "Memory: not measured"
@@ -214,7 +220,7 @@ def _card(section):
     if live is not None:
         what = "live data and index" if index else "live data"
         bars.append((f"{what}, the least possible", live + (index or 0), "live"))
-    return (f'<div class="card"><h3>{escape(section.title)}</h3><p class="big">{big}</p>'
+    return (f'<div class="card"><h3>{escape(_short(section, sections))}</h3><p class="big">{big}</p>'
             f"{drawing.memory_bars(bars)}<p>{escape(_lead(section))}</p></div>")
 
 
@@ -414,8 +420,8 @@ def _method(sections):
             if (said := _machine(result)) not in machines:
                 machines.append(said)
     parts += [f"<p>Machine: {escape(said)}.</p>" for said in machines]
-    groups = "".join(f'<th scope="colgroup" colspan="{len(s.results)}">{escape(s.title)}</th>'
-                     for s in sections)
+    groups = "".join(f'<th scope="colgroup" colspan="{len(s.results)}">'
+                     f"{escape(_short(s, sections))}</th>" for s in sections)
     results = [r for s in sections for r in s.results]
     head = "".join(f'<th scope="col">{escape(r.protocol)}</th>' for r in results)
     body = "".join(
@@ -439,7 +445,7 @@ def render(sections):
             "<p>obase moves the objects of a running program so that those in use share pages and "
             "the others can leave memory. Below is the same program with it and without, on the "
             "same data and requests.</p>"
-            f'{_warnings(sections)}<div class="cards">{"".join(map(_card, sections))}</div>'
+            f'{_warnings(sections)}<div class="cards">{"".join(_card(s, sections) for s in sections)}</div>'
             f"<h2>The numbers</h2>{_table(sections)}{EXPLANATION}"
             + "".join(_section(s, n) for n, s in enumerate(sections))
             + WORDS + _method(sections) + "</body></html>\n")
