@@ -70,6 +70,9 @@ class OBASE_EXPORT runtime {
     // Of the last window that ended; see docs/statistics.md.
     virtual obase::statistics statistics() const = 0;
     virtual std::vector<window_record> history() const = 0;
+    // Which heap the address lies in, as an index of statistics().classes; -1 if in none. For
+    // tools: the object may be elsewhere after the caller's scope. Cost: a subtraction and a shift.
+    virtual int heap_of(const void* address) const noexcept = 0;
 
     // What cannot work here, in plain words; empty when all is well.
     virtual std::vector<std::string> self_check() = 0;

@@ -96,6 +96,12 @@ class engine final : public obase::runtime, private collector::control {
         const telemetry::recorder* recorder = recorder_.load_acquire();
         return recorder != nullptr ? recorder->snapshot() : obase::statistics{};
     }
+    int heap_of(const void* address) const noexcept override {
+        const heap::space* heaps = space_.load_acquire();
+        return heaps != nullptr && heaps->contains(address)
+                   ? static_cast<int>(heaps->class_of(address))
+                   : -1;
+    }
     std::vector<window_record> history() const override {
         const telemetry::recorder* recorder = recorder_.load_acquire();
         return recorder != nullptr ? recorder->history() : std::vector<window_record>{};

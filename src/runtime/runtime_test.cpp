@@ -82,6 +82,19 @@ TEST_F(runtime_of_arming, objects_follow_their_temperature) {
     EXPECT_EQ(runtime().statistics().classes[1].live_objects, 4000u);
 }
 
+TEST_F(runtime_of_arming, tells_the_heap_of_an_address) {
+    auto items = make_items(1);
+    const auto heap_now = [&] { return runtime().heap_of(items[0].peek()); };
+    EXPECT_EQ(heap_now(), 0);
+    touch(items, 1);
+    collect();
+    EXPECT_EQ(heap_now(), 1);
+    for (int window = 0; window < 4; ++window) collect();
+    EXPECT_EQ(heap_now(), 2);
+    EXPECT_EQ(runtime().heap_of(&items), -1);
+    EXPECT_EQ(runtime().heap_of(nullptr), -1);
+}
+
 // The point of it all: after the moves, the touched objects fill the touched pages.
 TEST_F(runtime_of_arming, touched_objects_share_pages) {
     auto items = make_items(64000);
