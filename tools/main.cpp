@@ -8,6 +8,7 @@
 #include "tools/bench/interrupt.hpp"
 #include "tools/bench/machine.hpp"
 #include "tools/bench/result_file.hpp"
+#include "tools/ycsb/command.hpp"
 
 #include <obase/options.hpp>
 #include <obase/version.hpp>
@@ -22,6 +23,7 @@
 #include <cstdio>
 #include <ctime>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -40,9 +42,7 @@ constexpr int exit_failure = 1;
 constexpr int exit_usage = 2;
 constexpr int exit_interrupted = 130;
 
-struct usage_error : std::runtime_error {
-    using std::runtime_error::runtime_error;
-};
+using usage_error = std::invalid_argument;
 
 void print(const std::string& text) {
     if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
@@ -80,13 +80,10 @@ struct bench_arguments {
     bool markdown = false;
 };
 
-using bench_function = bench_result (*)(const bench_settings&);
 struct named_bench {
-    const char* name;
-    bench_function run;
+    std::string name;
+    std::function<bench_result(const bench_settings&)> run;
 };
-constexpr named_bench benches[] = {
-    {"guide", bench_guide}, {"alloc", bench_alloc}, {"move", bench_move}};
 
 nlohmann::json finished(bench_result& result) {
     result.json["partial"] = result.partial;
@@ -101,26 +98,27 @@ std::string today() {
     return fmt::format("{}-{:02}-{:02}", utc.tm_year + 1900, utc.tm_mon + 1, utc.tm_mday);
 }
 
-// `which`: guide, alloc, move, or all, whose JSON has one member for each.
-int run_bench(const std::string& which, const bench_arguments& arguments) {
+// The JSON of several has one member for each.
+int run_benches(const std::vector<named_bench>& benches, const bench_arguments& arguments) {
     std::unique_ptr<result_file> file;
     if (!arguments.json_path.empty()) file = std::make_unique<result_file>(arguments.json_path);
     watch_for_interrupt();
     const std::string machine = machine_line();
     nlohmann::json whole;
     std::vector<figure> figures;
+    std::string failure;
     bool partial = false;
     for (const named_bench& bench : benches) {
-        if (which != "all" && which != bench.name) continue;
         if (interrupted()) {
             partial = true;
             break;
         }
         bench_result result = bench.run(arguments.settings);
         partial = partial || result.partial;
+        if (failure.empty()) failure = result.failure;
         figures.insert(figures.end(), result.figures.begin(), result.figures.end());
         nlohmann::json part = finished(result);
-        if (which == "all")
+        if (benches.size() > 1)
             whole[bench.name] = std::move(part);
         else
             whole = std::move(part);
@@ -145,6 +143,7 @@ int run_bench(const std::string& which, const bench_arguments& arguments) {
         text += to_table(figures);
     }
     print(text);
+    if (!failure.empty()) throw std::runtime_error(failure);
     return partial ? exit_interrupted : 0;
 }
 
@@ -179,7 +178,10 @@ int dispatch(int argc, char** argv) {
                                                      "memory overhead");
     CLI::App& move = *bench.add_subcommand("move", "moving objects, scanning slots");
     CLI::App& all = *bench.add_subcommand("all", "the three, one after the other");
+    const store_bench store_benches[] = {add_ycsb(bench), add_packages(bench), add_compare(bench),
+                                         add_count_operations(bench)};
     for (CLI::App* one : {&guide, &alloc, &move, &all}) add_common(*one, arguments);
+    for (const store_bench& one : store_benches) add_common(*one.command, arguments);
 
     bench_settings& settings = arguments.settings;
     move.add_option("--protocol", settings.protocols, "arming, atc")
@@ -222,12 +224,22 @@ int dispatch(int argc, char** argv) {
             throw usage_error(fmt::format("'{}' needs a command: {}", parent.get_name(), expected));
     };
     command_of(app, "bench, options or self-check");
-    if (bench.parsed()) command_of(bench, "guide, alloc, move or all");
+    if (bench.parsed()) command_of(bench, "guide, alloc, move, all, ycsb, packages or compare");
     if (show_options.parsed()) return run_options();
     if (check.parsed()) return run_self_check();
     if (alloc.parsed() || all.parsed()) restart_with_room_for_allocators(argv);
-    for (const CLI::App* one : {&guide, &alloc, &move, &all})
-        if (one->parsed()) return run_bench(one->get_name(), arguments);
+    for (const store_bench& one : store_benches)
+        if (one.command->parsed())
+            return run_benches({{one.command->get_name(),
+                                 [&](const bench_settings& common) {
+                                     return one.run(common.quick, common.pairs);
+                                 }}},
+                               arguments);
+    std::vector<named_bench> wanted;
+    if (guide.parsed() || all.parsed()) wanted.push_back({"guide", bench_guide});
+    if (alloc.parsed() || all.parsed()) wanted.push_back({"alloc", bench_alloc});
+    if (move.parsed() || all.parsed()) wanted.push_back({"move", bench_move});
+    if (!wanted.empty()) return run_benches(wanted, arguments);
     return exit_usage;
 }
 
@@ -237,7 +249,7 @@ int dispatch(int argc, char** argv) {
 int main(int argc, char** argv) {
     try {
         return obase::tools::dispatch(argc, argv);
-    } catch (const obase::tools::usage_error& error) {
+    } catch (const std::invalid_argument& error) {
         fmt::print(stderr, "obase: {}\nTry 'obase --help'.\n", error.what());
         return obase::tools::exit_usage;
     } catch (const std::exception& error) {

@@ -31,6 +31,7 @@ struct bench_result {
     nlohmann::json json;         // the documented shape of this benchmark
     std::vector<figure> figures; // with spread; those of the target table have targets
     bool partial = false;        // interrupted
+    std::string failure;         // what was measured, but must not be; "" if nothing
 };
 
 // Each throws std::runtime_error with one sentence when it cannot measure. In the calling process

@@ -28,6 +28,11 @@ spread spread_of(std::vector<double> values);
 // minimum.
 double lower_quartile(std::vector<double> values);
 
+// Of ratios: the geometric mean, and an interval that holds the true one in 95 of 100 cases if the
+// logarithms are about normally distributed (Student's t). For samples whose rare slow members
+// belong to the result, as slices in which a collection ran do; a median would leave them out.
+spread geometric_spread_of(const std::vector<double>& ratios);
+
 // Of positive values. 0 for an empty sample.
 double geometric_mean(const std::vector<double>& values);
 

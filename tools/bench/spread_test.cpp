@@ -34,6 +34,31 @@ TEST(Spread, EvenSamplesHaveTheirMedianInTheMiddle) {
     EXPECT_EQ(spread_of({4, 1, 3, 2}).median, 2.5);
 }
 
+TEST(GeometricSpread, IsSymmetricInRatios) {
+    const spread s = geometric_spread_of({0.5, 2, 0.5, 2, 0.5, 2});
+    EXPECT_NEAR(s.median, 1, 1e-12);
+    EXPECT_NEAR(s.low * s.high, 1, 1e-12);
+    EXPECT_LT(s.low, 1);
+    EXPECT_TRUE(s.trusted);
+    EXPECT_FALSE(geometric_spread_of({1, 1.1}).trusted);
+    EXPECT_EQ(geometric_spread_of({}).samples, 0u);
+    EXPECT_EQ(geometric_spread_of({0.7}).low, geometric_spread_of({0.7}).high);
+}
+
+TEST(GeometricSpread, IntervalsCoverTheMean) {
+    std::mt19937_64 random(2);
+    std::lognormal_distribution<double> draw(0, 0.1);
+    int hits = 0;
+    for (int sample = 0; sample < 2000; ++sample) {
+        std::vector<double> values(15);
+        for (double& v : values) v = draw(random);
+        const spread s = geometric_spread_of(values);
+        hits += s.low <= 1 && 1 <= s.high;
+    }
+    EXPECT_GT(hits, 1860); // 95 % of 2000, less four standard deviations
+    EXPECT_LT(hits, 1940);
+}
+
 // The property itself: of many samples of a skewed distribution with median 1, at least 95 % of the
 // intervals hold the 1.
 TEST(Spread, IntervalsCoverTheMedian) {

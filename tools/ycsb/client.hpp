@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: MIT
+//
+// client: one thread's side of the traffic. Takes requests from its source, sends them to the
+// store, checks the answers, and times some of them.
+//
+// What is checked: every value that is read carries its record, its version and a checksum of all
+// its bytes, and the ledger (tools/ycsb/value_ledger.hpp) knows which versions it may have. What is
+// timed: every 8th request, with the clock that the kernel offers to user space.
+//
+// Threads: one; operations() by any.
+#pragma once
+
+#include "tools/ycsb/latency_histogram.hpp"
+#include "tools/ycsb/record_set.hpp"
+#include "tools/ycsb/request.hpp"
+#include "tools/ycsb/value_ledger.hpp"
+
+#include "crestdb/store.hpp"
+
+#include <obase/word/atomic.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace obase::tools {
+
+struct client_counts {
+    std::uint64_t misses = 0;      // reads of records that are not there, and rightly so
+    std::uint64_t lost_writes = 0; // operations that found nothing, or an older value, to build on
+    std::uint64_t stale_reads = 0; // reads that found an older version than was acknowledged
+    std::uint64_t corrupt = 0;     // values of another record, torn, or from the future
+
+    void add(const client_counts& other) noexcept {
+        misses += other.misses;
+        lost_writes += other.lost_writes;
+        stale_reads += other.stale_reads;
+        corrupt += other.corrupt;
+    }
+};
+
+// What became of each record in a measuring window, for those who know only the traffic.
+struct touch_log {
+    static constexpr unsigned key = 1;     // some operation looked the key up
+    static constexpr unsigned value = 2;   // the value object that is there now was read
+    std::unique_ptr<std::uint8_t[]> marks; // per record
+    std::size_t size = 0;
+    bool complete = true; // false after scans, whose records the traffic does not know
+};
+
+struct client_options {
+    bool in_place = false; // updates write into the value object
+    bool checks = true;    // off: nothing is looked up in the ledger
+};
+
+class client {
+  public:
+    client(crestdb::store& store, const record_set& records, value_ledger& ledger,
+           std::unique_ptr<request_source> source, client_options options);
+
+    // Some requests: at least one, and not many. Throws what the store throws.
+    void send_batch();
+    std::uint64_t operations() const noexcept { return operations_.load_relaxed(); }
+
+    // Public, because whoever owns the client reads and clears them between batches.
+    client_counts counts;
+    latency_histogram latencies;
+    touch_log* log = nullptr; // marks what is touched, if there is one
+
+  private:
+    void one(const request& r);
+    void read(std::uint64_t record);
+    void write(const request& r);
+    void scan(const request& r);
+    void check(std::uint64_t record, bool found, value_ledger::entry before);
+    void mark_read(std::uint64_t record, bool found);
+    void mark_written(const request& r, bool was_there);
+
+    crestdb::store& store_;
+    const record_set& records_;
+    value_ledger& ledger_;
+    const client_options options_;
+    std::unique_ptr<request_source> source_;
+    word::native_atomic<std::uint64_t> operations_;
+    std::vector<char> key_;    // of the request
+    std::vector<char> fresh_;  // value to write
+    std::vector<char> answer_; // value read
+    std::size_t answer_size_ = 0;
+    unsigned turn_ = 0;
+    value_ledger::entry unchecked_writes_ = 0; // versions where nobody checks
+};
+
+} // namespace obase::tools

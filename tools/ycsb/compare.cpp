@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: MIT
+#include "tools/ycsb/compare.hpp"
+
+#include "tools/bench/child_process.hpp"
+#include "tools/bench/interrupt.hpp"
+#include "tools/bench/stopwatch.hpp"
+#include "tools/ycsb/load.hpp"
+#include "tools/ycsb/traffic.hpp"
+
+#include <obase/runtime.hpp>
+#include <obase/statistics.hpp>
+
+#include <fmt/format.h>
+
+#if __has_include(<valgrind/callgrind.h>)
+#include <valgrind/callgrind.h>
+#define OBASE_TOOLS_CALLGRIND 1
+#endif
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <thread>
+
+namespace obase::tools {
+namespace {
+
+using nlohmann::json;
+
+constexpr double never = 1e6; // seconds: windows are asked for
+constexpr std::size_t moving_slices = 8;
+constexpr std::size_t most_windows_to_converge = 12;
+
+void configure(const std::string& protocol, run_mode mode) {
+    options o;
+    o.mode = mode;
+    o.window_seconds = never;
+    if (const std::string why = crestdb::store::runtime_of(protocol).configure(o); !why.empty())
+        throw std::runtime_error(why);
+}
+
+// One store with its traffic.
+class contestant {
+  public:
+    contestant(const ycsb_settings& settings, const std::string& protocol)
+        : settings_(settings), load_(make_load(settings)), ledger_(1) {
+        if (protocol != "none") configure(protocol, run_mode::off);
+        store_ = crestdb::store::open(
+            {settings.index, protocol, static_cast<std::size_t>(load_.records->count())});
+        runtime_ = store_->runtime();
+        fill_store(*store_, *load_.records, settings.threads);
+        std::vector<std::unique_ptr<client>> clients;
+        // Checks cost the same under every protocol, and would make the difference look smaller.
+        for (unsigned t = 0; t < settings.threads; ++t)
+            clients.push_back(std::make_unique<client>(*store_, *load_.records, ledger_,
+                                                       load_.source(t),
+                                                       client_options{settings.in_place, false}));
+        traffic_ = std::make_unique<traffic>(std::move(clients));
+    }
+
+    // Operations per second of a slice; with a whole window somewhere in it, if asked for.
+    double slice(double seconds, bool with_window) {
+        const std::uint64_t before = traffic_->operations();
+        const double begin = wall_ns();
+        traffic_->resume();
+        std::thread window;
+        if (with_window && runtime_ != nullptr) window = std::thread([this] { collect(); });
+        std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
+        if (window.joinable()) window.join();
+        traffic_->pause();
+        if (const std::string why = traffic_->failure(); !why.empty())
+            throw std::runtime_error("a thread of the traffic gave up: " + why);
+        return static_cast<double>(traffic_->operations() - before) / ((wall_ns() - begin) * 1e-9);
+    }
+    void collect() {
+        if (runtime_ != nullptr) (void)runtime_->collect_now();
+    }
+    void switch_on() {
+        if (runtime_ != nullptr) runtime_->set_mode(run_mode::move);
+    }
+    void converge(double slice_s) {
+        if (runtime_ == nullptr) return;
+        for (std::size_t i = 0; i < most_windows_to_converge && !interrupted(); ++i) {
+            const std::uint64_t before = moved();
+            slice(slice_s, true);
+            if (moved() - before < load_.records->count() / 100) return;
+        }
+    }
+    traffic& requests() noexcept { return *traffic_; }
+    std::uint64_t records() const noexcept { return load_.records->count(); }
+
+  private:
+    std::uint64_t moved() const {
+        const statistics s = runtime_->statistics();
+        return s.moved_new_to_hot + s.moved_new_to_cold + s.moved_hot_to_cold + s.moved_cold_to_hot;
+    }
+
+    const ycsb_settings settings_;
+    session_load load_;
+    value_ledger ledger_; // without checks nobody looks at it
+    std::unique_ptr<crestdb::store> store_;
+    runtime* runtime_ = nullptr;
+    std::unique_ptr<traffic> traffic_;
+};
+
+json measure_cell(const compare_settings& settings, const ycsb_settings& load,
+                  const std::vector<std::string>& protocols) {
+    std::vector<std::unique_ptr<contestant>> all;
+    for (const std::string& protocol : protocols)
+        all.push_back(std::make_unique<contestant>(load, protocol));
+    json result = {
+        {"moving", json::array()}, {"converged", json::array()}, {"p90_us", json::array()}};
+    const std::size_t count = all.size();
+    for (auto& c : all) c->slice(settings.slice_s, false); // page faults, caches
+    for (auto& c : all) c->switch_on();
+
+    const auto in_turns = [&](std::size_t slices, const char* phase,
+                              const std::function<bool(std::size_t)>& with_window) {
+        for (std::size_t i = 0; i < slices && !interrupted(); ++i) {
+            std::vector<double> rates(count);
+            for (std::size_t k = 0; k < count; ++k) {
+                const std::size_t which = (k + i) % count;
+                rates[which] = all[which]->slice(settings.slice_s, with_window(i));
+            }
+            result[phase].push_back(rates);
+        }
+    };
+    in_turns(settings.quick ? 2 : moving_slices, "moving", [](std::size_t) { return true; });
+    for (auto& c : all) c->converge(settings.slice_s);
+    for (auto& c : all) c->requests().clear_latencies();
+    const auto per_window =
+        std::max<std::size_t>(1, static_cast<std::size_t>(settings.window_s / settings.slice_s));
+    in_turns(settings.pairs, "converged", [&](std::size_t i) { return i % per_window == 0; });
+    for (auto& c : all)
+        result["p90_us"].push_back(c->requests().latencies().quantile_ns(0.9) / 1000);
+    return result;
+}
+
+std::string quoted(const std::string& text) {
+    std::string result = "'";
+    for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return result + "'";
+}
+
+// Instructions per operation by callgrind; nothing if there is no valgrind.
+std::optional<double> instructions_per_operation(const ycsb_settings& load,
+                                                 const std::string& protocol) {
+#if defined(OBASE_TOOLS_CALLGRIND)
+    char self[4096];
+    const ssize_t length = ::readlink("/proc/self/exe", self, sizeof self - 1);
+    if (length <= 0) return std::nullopt;
+    self[length] = 0;
+    const std::string command = fmt::format(
+        "valgrind --tool=callgrind --instr-atstart=no --callgrind-out-file=/dev/null {} bench "
+        "count-operations --index {} --workload {} --protocol {} --key-size {} --value-size {} "
+        "2>&1",
+        quoted(self), load.index, load.workload, protocol, load.key_size, load.value_size);
+    std::FILE* pipe = ::popen(command.c_str(), "r");
+    if (pipe == nullptr) return std::nullopt;
+    std::optional<double> collected;
+    std::uint64_t operations = 0;
+    char line[1024];
+    while (std::fgets(line, sizeof line, pipe) != nullptr) {
+        unsigned long long number = 0;
+        if (const char* at = std::strstr(line, "Collected : ");
+            at != nullptr && std::sscanf(at, "Collected : %llu", &number) == 1)
+            collected = static_cast<double>(number);
+        if (std::sscanf(line, "counted %llu operations", &number) == 1) operations = number;
+    }
+    if (::pclose(pipe) != 0 || !collected || operations == 0) return std::nullopt;
+    return *collected / static_cast<double>(operations);
+#else
+    (void)load;
+    (void)protocol;
+    return std::nullopt;
+#endif
+}
+
+std::vector<double> column_ratios(const json& slices, std::size_t which) {
+    std::vector<double> result;
+    for (const json& row : slices)
+        result.push_back(row[which].get<double>() / row[0].get<double>());
+    return result;
+}
+
+} // namespace
+
+bench_result bench_compare(const compare_settings& settings) {
+    if (const std::string why = why_not(settings.load); !why.empty())
+        throw std::invalid_argument(why);
+    bench_result result;
+    result.json["cells"] = json::array();
+    std::vector<std::string> protocols = {"none"};
+    for (const std::string& p : settings.protocols.empty()
+                                    ? std::vector<std::string>{"arming", "atc"}
+                                    : settings.protocols)
+        protocols.push_back(p);
+    const auto indexes = settings.indexes.empty() ? crestdb::store::indexes() : settings.indexes;
+    const auto workloads =
+        settings.workloads.empty() ? std::vector<std::string>{"A", "B", "C"} : settings.workloads;
+
+    // [protocol][pair]: sums of logarithms over the cells, for the geometric mean of all.
+    std::vector<std::vector<std::vector<double>>> converged(protocols.size()),
+        moving(protocols.size());
+    std::vector<std::vector<double>> instruction_ratios(protocols.size());
+    for (const std::string& index : indexes)
+        for (const std::string& workload : workloads) {
+            if (interrupted()) break;
+            if (workload == "E" && !crestdb::store::ordered(index)) continue;
+            ycsb_settings load = settings.load;
+            load.index = index;
+            load.workload = workload;
+            tell(fmt::format("{} {}", index, workload));
+            const json cell = in_child_process(fmt::format("{} {}", index, workload), [&] {
+                return measure_cell(settings, load, protocols);
+            });
+            std::vector<std::optional<double>> instructions(protocols.size());
+            if (settings.instructions && !interrupted())
+                for (std::size_t p = 0; p < protocols.size(); ++p)
+                    instructions[p] = instructions_per_operation(load, protocols[p]);
+            for (std::size_t p = 1; p < protocols.size(); ++p)
+                for (const char* phase : {"moving", "converged"}) {
+                    const bool steady = phase == std::string("converged");
+                    const std::vector<double> ratios = column_ratios(cell[phase], p);
+                    if (ratios.empty()) continue;
+                    (steady ? converged : moving)[p].push_back(ratios);
+                    const spread s = geometric_spread_of(ratios);
+                    json row = {{"index", index},
+                                {"workload", workload},
+                                {"protocol", protocols[p]},
+                                {"phase", phase},
+                                {"throughput_ratio", s.median},
+                                {"ci95", {s.low, s.high}},
+                                {"p90_ratio", nullptr},
+                                {"instructions_ratio", nullptr}};
+                    if (steady) {
+                        row["p90_ratio"] =
+                            cell["p90_us"][p].get<double>() / cell["p90_us"][0].get<double>();
+                        if (instructions[0] && instructions[p]) {
+                            row["instructions_ratio"] = *instructions[p] / *instructions[0];
+                            row["instructions_per_op"] = *instructions[p];
+                            instruction_ratios[p].push_back(*instructions[p] / *instructions[0]);
+                        }
+                        std::vector<double> plain;
+                        for (const json& slice : cell[phase]) plain.push_back(slice[0]);
+                        row["plain_ops"] = spread_of(plain).median;
+                    }
+                    figure f;
+                    f.name = fmt::format("{} {} throughput, {} / none, {}", index, workload,
+                                         protocols[p], phase);
+                    f.value = s;
+                    f.command = "obase bench compare --index " + index + " --workload " + workload;
+                    result.figures.push_back(f);
+                    result.json["cells"].push_back(std::move(row));
+                }
+        }
+
+    // The geometric mean over cells, pair by pair, has a spread of its own.
+    const auto mean_of_cells = [](const std::vector<std::vector<double>>& cells) {
+        std::size_t pairs = std::numeric_limits<std::size_t>::max();
+        for (const auto& cell : cells) pairs = std::min(pairs, cell.size());
+        std::vector<double> means;
+        for (std::size_t i = 0; i < pairs && !cells.empty(); ++i) {
+            std::vector<double> row;
+            for (const auto& cell : cells) row.push_back(cell[i]);
+            means.push_back(geometric_mean(row));
+        }
+        return geometric_spread_of(means);
+    };
+    for (std::size_t p = 1; p < protocols.size(); ++p) {
+        if (converged[p].empty()) continue;
+        const bool ours = protocols[p] == "arming";
+        figure f;
+        f.name = fmt::format("throughput {} / none, converged, geometric mean", protocols[p]);
+        f.value = mean_of_cells(converged[p]);
+        if (ours) f.kind = bound::at_least, f.target = 0.99;
+        f.command = "obase bench compare";
+        result.json["geomean"][protocols[p]] = f.value.median;
+        result.json["geomean_ci95"][protocols[p]] = {f.value.low, f.value.high};
+        result.figures.push_back(f);
+        f.name = fmt::format("throughput {} / none, moving the first load, geometric mean",
+                             protocols[p]);
+        f.value = mean_of_cells(moving[p]);
+        if (ours) f.target = 0.90;
+        result.json["geomean_moving"][protocols[p]] = f.value.median;
+        result.figures.push_back(f);
+        if (!instruction_ratios[p].empty()) {
+            f.name =
+                fmt::format("instructions per operation {} / none, geometric mean", protocols[p]);
+            f.value = {};
+            f.value.median = f.value.low = f.value.high = geometric_mean(instruction_ratios[p]);
+            f.value.samples = instruction_ratios[p].size();
+            f.value.trusted = true; // counted, not timed
+            if (ours) f.kind = bound::at_most, f.target = 1.05;
+            result.json["geomean_instructions"][protocols[p]] = f.value.median;
+            result.figures.push_back(f);
+        }
+    }
+    result.partial = interrupted();
+    return result;
+}
+
+void count_operations(const ycsb_settings& asked) {
+    ycsb_settings settings = asked;
+    settings.records = 20'000;
+    settings.threads = 1;
+    constexpr std::uint64_t operations = 40'000;
+    session_load load = make_load(settings);
+    configure(settings.protocol, run_mode::move);
+    const auto store = crestdb::store::open({settings.index, settings.protocol, settings.records});
+    fill_store(*store, *load.records, 1);
+    value_ledger ledger(1);
+    client requests(*store, *load.records, ledger, load.source(0), {settings.in_place, false});
+    const auto send = [&] {
+        for (const std::uint64_t end = requests.operations() + operations;
+             requests.operations() < end;)
+            requests.send_batch();
+    };
+    for (int window = 0; window < 8; ++window) {
+        send();
+        if (store->runtime() != nullptr) (void)store->runtime()->collect_now();
+    }
+    // Once more without counting: what a window's first touches cost is the collector's to answer
+    // for, and depends on how long a window is.
+    send();
+#if defined(OBASE_TOOLS_CALLGRIND)
+    CALLGRIND_START_INSTRUMENTATION;
+    send();
+    CALLGRIND_STOP_INSTRUMENTATION;
+#endif
+    std::printf("counted %llu operations\n", static_cast<unsigned long long>(operations));
+    std::fflush(stdout);
+    ::_exit(0); // without destructors: millions of objects under valgrind
+}
+
+} // namespace obase::tools

@@ -1,0 +1,461 @@
+// SPDX-License-Identifier: MIT
+#include "tools/ycsb/session.hpp"
+
+#include "tools/bench/bench.hpp"
+#include "tools/bench/interrupt.hpp"
+#include "tools/bench/machine.hpp"
+#include "tools/bench/stopwatch.hpp"
+#include "tools/ycsb/in_parallel.hpp"
+#include "tools/ycsb/page_touches.hpp"
+
+#include <obase/runtime.hpp>
+#include <obase/statistics.hpp>
+
+#include <fmt/format.h>
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <exception>
+#include <stdexcept>
+#include <thread>
+
+// jemalloc's, where the program has it.
+extern "C" int mallctl(const char*, void*, std::size_t*, void*, std::size_t)
+    __attribute__((weak)); // NOLINT
+
+namespace obase::tools {
+namespace {
+
+using nlohmann::json;
+
+constexpr std::size_t heat_cells = 4096;
+constexpr std::uint64_t heat_gap = std::uint64_t{4} << 20;
+constexpr double agreement = 0.02; // how far apart two answers to one question may be
+
+double seconds_now() { return wall_ns() * 1e-9; }
+
+void rest(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+
+json optional_number(const std::optional<double>& value) {
+    return value ? json(*value) : json(nullptr);
+}
+
+// Free memory that an allocator keeps is nobody's use: the lists of a measurement should not count.
+void return_free_memory() {
+    if (mallctl != nullptr) mallctl("arena.4096.purge", nullptr, nullptr, nullptr, 0); // all arenas
+}
+
+double page_utilization(const statistics& s) {
+    std::uint64_t bytes = 0;
+    for (unsigned i = 0; i < s.class_count; ++i) bytes += s.classes[i].touched_bytes;
+    return s.working_set_pages == 0
+               ? 0
+               : static_cast<double>(bytes) / (static_cast<double>(s.working_set_pages) * 4096);
+}
+
+std::uint64_t moves(const statistics& s) {
+    return s.moved_new_to_hot + s.moved_new_to_cold + s.moved_hot_to_cold + s.moved_cold_to_hot +
+           s.moved_other + s.compacted;
+}
+
+json regions(const std::vector<heat_region>& heat) {
+    json list = json::array();
+    for (const heat_region& r : heat) {
+        json cells = json::array();
+        for (const double c : r.cells) cells.push_back(std::round(c * 1000) / 1000);
+        list.push_back({{"name", r.name},
+                        {"begin", fmt::format("{:#x}", r.begin)},
+                        {"bytes", r.bytes},
+                        {"bytes_per_cell", r.bytes_per_cell},
+                        {"cells", cells}});
+    }
+    return list;
+}
+
+// Whether two answers to one question agree; no answer agrees with everything.
+bool agree(const std::optional<double>& a, const std::optional<double>& b) {
+    if (!a || !b) return true;
+    return std::abs(*a - *b) <= agreement * std::max(std::abs(*a), std::abs(*b));
+}
+
+} // namespace
+
+session::session(const ycsb_settings& settings, session_load load, const own_control_group* group)
+    : settings_(settings), load_(std::move(load)),
+      ledger_(load_.records->count() + load_.room_for_inserts),
+      meter_(settings.cold_directory(), group) {
+    if (const auto errors = options_.apply_environment(environ); !errors.empty())
+        throw std::runtime_error(errors.front());
+    options_.time_scale = settings_.time_scale;
+    options_.cold_backing = settings_.cold;
+    options_.hint_cold = settings_.hints != "off";
+    options_.hint_pageout = settings_.hints == "pageout";
+    options_.hint_hugepage = settings_.huge_pages;
+    options_.mode = run_mode::off;
+    options_.window_seconds = settings_.window_s;
+    if (const std::string why = crestdb::store::runtime_of(settings_.protocol).configure(options_);
+        !why.empty())
+        throw std::runtime_error(why);
+    store_ = crestdb::store::open(
+        {settings_.index, settings_.protocol, static_cast<std::size_t>(load_.records->count())});
+    runtime_ = store_->runtime();
+}
+
+session::~session() = default;
+
+run_mode session::working_mode() const {
+    if (settings_.mode == "off") return run_mode::off;
+    if (settings_.mode == "observe") return run_mode::observe;
+    if (settings_.mode == "move") return run_mode::move;
+    if (settings_.mode == "hint") return run_mode::hint;
+    return settings_.hints != "off" || settings_.huge_pages ? run_mode::hint : run_mode::move;
+}
+
+void session::configure(run_mode mode, double window_s) {
+    if (runtime_ == nullptr) return;
+    options_.mode = mode;
+    options_.window_seconds = window_s;
+    if (const std::string why = runtime_->configure(options_); !why.empty())
+        throw std::runtime_error(why);
+    runtime_->set_mode(mode);
+}
+
+void session::collect() {
+    if (runtime_ == nullptr) return;
+    if (const collect_result result = runtime_->collect_now(); result != collect_result::done)
+        throw std::runtime_error("a window could not be completed: a thread kept its scope open, "
+                                 "or membarrier failed");
+}
+
+std::string session::heap_name(std::uintptr_t address) const {
+    if (runtime_ == nullptr) return mallctl != nullptr ? "jemalloc" : "malloc";
+    const int heap = runtime_->heap_of(reinterpret_cast<const void*>(address));
+    if (heap < 0) return "elsewhere";
+    return class_name(static_cast<unsigned>(heap), runtime_->statistics().class_count);
+}
+
+void session::fill() {
+    const record_set& records = *load_.records;
+    tell(fmt::format("loading {} records into {} ({})", records.count(), settings_.index,
+                     settings_.protocol));
+    fill_store(*store_, records, settings_.threads);
+    load_.records->forget_source();
+    for (std::uint64_t record = 0; record < records.count(); ++record)
+        ledger_.end_write(record, first_version | value_ledger::present);
+    if (interrupted()) throw std::runtime_error("interrupted while loading: there is no result");
+    return_free_memory();
+    std::vector<std::unique_ptr<client>> clients;
+    for (unsigned t = 0; t < settings_.threads; ++t)
+        clients.push_back(std::make_unique<client>(*store_, records, ledger_, load_.source(t),
+                                                   client_options{settings_.in_place, true}));
+    traffic_ = std::make_unique<traffic>(std::move(clients));
+}
+
+session::layout session::measure_layout() {
+    tell("measuring the layout");
+    layout result;
+    constexpr double never = 1e6;
+    configure(run_mode::observe, never);
+    collect(); // arms everything
+
+    const std::uint64_t count = load_.records->count();
+    touch_log log;
+    log.marks = std::make_unique<std::uint8_t[]>(count);
+    log.size = count;
+    traffic_->set_log(&log);
+    const bool kernel_sees = clear_page_touches();
+    const std::uint64_t begun_at = traffic_->operations();
+    const double begun = seconds_now();
+    traffic_->resume();
+    // A sequence is repeated until every thread has been through its part, whoever was slower.
+    const std::uint64_t enough = 2 * load_.period;
+    const double window = std::min(settings_.real_window_s(), 10.0);
+    while (!interrupted() && traffic_->failure().empty() &&
+           (traffic_->operations() - begun_at < enough || seconds_now() - begun < window))
+        rest(0.01);
+    traffic_->pause();
+    traffic_->set_log(nullptr);
+
+    std::optional<std::uint64_t> kernel_bytes;
+    if (kernel_sees && runtime_ != nullptr)
+        kernel_bytes = touched_page_bytes([&](std::uintptr_t begin, std::uintptr_t end) {
+            return runtime_->heap_of(reinterpret_cast<const void*>(begin)) >= 0 &&
+                   runtime_->heap_of(reinterpret_cast<const void*>(end - 1)) >= 0;
+        });
+    collect();
+    if (runtime_ != nullptr) result.seen = page_utilization(runtime_->statistics());
+
+    // Where everything lies. The searches are accesses, which the collection at the end forgets.
+    std::vector<placed_object> objects;
+    std::mutex mutex;
+    const record_set& records = *load_.records;
+    in_parallel(settings_.threads, count, [&](std::uint64_t first, std::uint64_t last) {
+        std::vector<char> buffer(records.largest_key());
+        std::vector<placed_object> found;
+        for (std::uint64_t record = first; record < last; ++record) {
+            const std::uint8_t marks = log.marks[record];
+            const std::size_t before = found.size();
+            store_->visit_path(records.key(record, buffer),
+                               [&](const void* object, std::size_t bytes) {
+                                   found.push_back({reinterpret_cast<std::uintptr_t>(object),
+                                                    static_cast<std::uint32_t>((bytes + 7) & ~7UL),
+                                                    (marks & touch_log::key) != 0});
+                               });
+            // The value comes last.
+            if (found.size() != before) found.back().touched = (marks & touch_log::value) != 0;
+        }
+        const std::lock_guard guard(mutex);
+        objects.insert(objects.end(), found.begin(), found.end());
+    });
+    sort_and_join(objects);
+    if (log.complete) {
+        const utilization small = utilization_of(objects, 4096);
+        result.by_address = small.share;
+        result.by_address_2m = utilization_of(objects, std::uint64_t{2} << 20).share;
+        result.touched_bytes = small.bytes;
+        if (kernel_bytes && *kernel_bytes != 0)
+            result.by_kernel =
+                static_cast<double>(small.bytes) / static_cast<double>(*kernel_bytes);
+        result.heat = heat_map_of(objects, heat_cells, heat_gap,
+                                  [this](std::uintptr_t address) { return heap_name(address); });
+    }
+    objects = {};
+    log = {};
+    collect();
+    return_free_memory();
+    return result;
+}
+
+json session::window_record(double now_s, const statistics* before, const statistics* now,
+                            double seconds, std::uint64_t operations) const {
+    const memory_sample memory = meter_.sample();
+    json record = {{"t_s", now_s},
+                   {"throughput_ops", static_cast<double>(operations) / seconds},
+                   {"rss_bytes", memory.rss},
+                   {"used_bytes", memory.used}};
+    for (const char* name :
+         {"page_utilization", "promotion_rate", "cold_threshold", "moved", "vetoed", "heaps"})
+        record[name] = nullptr;
+    if (now == nullptr) return record;
+    record["page_utilization"] = page_utilization(*now);
+    record["promotion_rate"] = now->promotion_rate;
+    record["cold_threshold"] = now->cold_threshold;
+    record["moved"] = moves(*now) - moves(*before);
+    record["vetoed"] = now->vetoed_moves - before->vetoed_moves;
+    for (unsigned i = 0; i < now->class_count; ++i) {
+        const class_statistics& c = now->classes[i];
+        record["heaps"][class_name(i, now->class_count)] = {{"live_bytes", c.live_bytes},
+                                                            {"extent_bytes", c.extent_bytes},
+                                                            {"touched_pages", c.touched_pages},
+                                                            {"touched_bytes", c.touched_bytes}};
+    }
+    return record;
+}
+
+void session::send_traffic(json& result) {
+    tell(fmt::format("traffic for {} s", settings_.duration_s));
+    configure(working_mode(), settings_.window_s);
+    json windows = json::array();
+    statistics last;
+    if (runtime_ != nullptr) last = runtime_->statistics();
+    const statistics first = last;
+    const client_counts counts_before = traffic_->counts();
+    traffic_->clear_latencies();
+
+    const double begin = seconds_now();
+    const std::uint64_t operations_at_begin = traffic_->operations();
+    double window_begin = begin, half = 0;
+    std::uint64_t window_operations = operations_at_begin, half_operations = 0;
+    traffic_->resume();
+    for (;;) {
+        rest(0.01);
+        const double now = seconds_now();
+        const bool over = now - begin >= settings_.duration_s;
+        if (interrupted()) partial_ = true;
+        if (over || partial_ || !traffic_->failure().empty()) break;
+        if (half == 0 && now - begin >= settings_.duration_s / 2) {
+            // What counts as converged: the second half.
+            traffic_->pause();
+            traffic_->clear_latencies();
+            half = seconds_now();
+            half_operations = traffic_->operations();
+            traffic_->resume();
+        }
+        statistics current;
+        if (runtime_ != nullptr && working_mode() != run_mode::off) {
+            current = runtime_->statistics();
+            if (current.windows == last.windows) continue;
+        } else if (now - window_begin < settings_.real_window_s()) {
+            continue;
+        }
+        const std::uint64_t operations = traffic_->operations();
+        windows.push_back(window_record(now - begin, runtime_ != nullptr ? &last : nullptr,
+                                        runtime_ != nullptr ? &current : nullptr,
+                                        now - window_begin, operations - window_operations));
+        tell(fmt::format(
+            "{:.0f} s: {:.2f} Mop/s, {:.0f} MiB used", now - begin,
+            static_cast<double>(operations - window_operations) / (now - window_begin) * 1e-6,
+            static_cast<double>(windows.back()["used_bytes"].get<std::uint64_t>()) / 1048576));
+        last = current;
+        window_begin = now;
+        window_operations = operations;
+    }
+    traffic_->pause();
+    const double end = seconds_now();
+    if (const std::string why = traffic_->failure(); !why.empty())
+        throw std::runtime_error("a thread of the traffic gave up: " + why);
+    const double from = half != 0 ? half : begin;
+    const std::uint64_t measured =
+        traffic_->operations() - (half != 0 ? half_operations : operations_at_begin);
+    result["throughput_ops"] = static_cast<double>(measured) / (end - from);
+    const latency_histogram latencies = traffic_->latencies();
+    result["latency_us"] = {{"p50", latencies.quantile_ns(0.5) / 1000},
+                            {"p90", latencies.quantile_ns(0.9) / 1000},
+                            {"p99", latencies.quantile_ns(0.99) / 1000},
+                            {"p999", latencies.quantile_ns(0.999) / 1000}};
+    result["windows"] = std::move(windows);
+    result["misses"] = traffic_->counts().misses - counts_before.misses;
+    for (const char* name :
+         {"promotion_rate", "cold_threshold", "moved", "vetoed", "collector_cpu_share"})
+        result[name] = nullptr;
+    if (runtime_ != nullptr) {
+        const statistics now = runtime_->statistics();
+        result["promotion_rate"] = now.promotion_rate;
+        result["cold_threshold"] = now.cold_threshold;
+        result["moved"] = moves(now) - moves(first);
+        result["vetoed"] = now.vetoed_moves - first.vetoed_moves;
+        result["collector_cpu_share"] =
+            (now.collector_cpu_seconds - first.collector_cpu_seconds) / (end - begin);
+        result["hints_stopped"] = now.hints_stopped != 0;
+        result["no_room_skips"] = now.no_room_skips;
+    }
+    if (load_.period != 0) {
+        // What makes the touched set of every window the same.
+        const double window_operations_expected =
+            static_cast<double>(measured) / (end - from) * settings_.real_window_s();
+        result["period_fits_window"] =
+            static_cast<double>(load_.period) <= window_operations_expected;
+    }
+}
+
+// Reads every record and compares it with the ledger; nobody else is at work.
+void session::verify(client_counts& counts) {
+    tell("verifying all records");
+    const record_set& records = *load_.records;
+    std::mutex mutex;
+    in_parallel(
+        settings_.threads, ledger_.capacity(), [&](std::uint64_t first, std::uint64_t last) {
+            std::vector<char> key(records.largest_key());
+            client_counts found;
+            for (std::uint64_t record = first; record < last; ++record) {
+                const value_ledger::entry expected = ledger_.look(record);
+                if (expected == 0) continue; // never written
+                const bool present = (expected & value_ledger::present) != 0;
+                bool right = false;
+                const bool there =
+                    store_->get(records.key(record, key), [&](std::string_view value) {
+                        const auto version = records.check(record, value);
+                        right = version && (*version == record_set::any_version ||
+                                            *version == (expected & value_ledger::version_bits));
+                    });
+                if (there != present)
+                    ++found.lost_writes;
+                else if (there && !right && !settings_.in_place)
+                    ++found.corrupt;
+            }
+            const std::lock_guard guard(mutex);
+            counts.add(found);
+        });
+    if (interrupted()) partial_ = true;
+}
+
+double session::baseline() {
+    fill();
+    return measure_layout().by_address.value_or(0);
+}
+
+json session::run() {
+    fill();
+    const memory_sample memory_at_start = meter_.sample();
+    const layout start = measure_layout();
+
+    json result;
+    result["index"] = settings_.index;
+    result["workload"] = !settings_.trace.empty() ? "trace"
+                         : settings_.packages     ? "packages"
+                                                  : settings_.workload;
+    result["protocol"] = settings_.protocol;
+    result["mode"] = runtime_ != nullptr ? json(options_.get("mode")) : json(nullptr);
+    result["records"] = load_.records->count();
+    result["threads"] = settings_.threads;
+    result["duration_s"] = settings_.duration_s;
+    result["window_s"] = settings_.window_s;
+    result["time_scale"] = settings_.time_scale;
+    result["real_window_s"] = settings_.real_window_s();
+    result["distribution"] = load_.distribution;
+    result["live_share"] = load_.distribution == "loop" ? json(settings_.live_share) : nullptr;
+    result["period"] = load_.period != 0 ? json(load_.period) : json(nullptr);
+    result["key_size"] = settings_.key_size;
+    result["value_size"] = settings_.value_size;
+    result["update"] = settings_.in_place ? "in place" : "new object";
+    result["hints"] = settings_.hints;
+    result["cold"] = settings_.cold;
+
+    send_traffic(result);
+    if (runtime_ != nullptr) result["mode"] = options_.get("mode");
+    const memory_sample memory_at_end = meter_.sample();
+    const layout end = measure_layout();
+    client_counts counts = traffic_->counts();
+    verify(counts);
+
+    result["page_utilization"] = {
+        {"baseline", runtime_ == nullptr ? optional_number(start.by_address) : json(nullptr)},
+        {"start", optional_number(runtime_ != nullptr ? start.seen : start.by_address)},
+        {"end", optional_number(runtime_ != nullptr ? end.seen : end.by_address)},
+        {"end_2m", optional_number(end.by_address_2m)},
+        {"kernel", optional_number(end.by_kernel)}};
+    result["rss_bytes"] = {{"start", memory_at_start.rss}, {"end", memory_at_end.rss}};
+    result["used_bytes"] = {{"start", memory_at_start.used}, {"end", memory_at_end.used}};
+    result["used_method"] = meter_.method();
+    result["live_bytes"] = end.touched_bytes;
+    result["index_bytes"] = store_->index_bytes();
+    result["heat_map"] = {{"before", regions(start.heat)}, {"after", regions(end.heat)}};
+
+    std::uint64_t paths = 0, objects = 0;
+    std::vector<char> buffer(load_.records->largest_key());
+    const std::uint64_t step = std::max<std::uint64_t>(1, load_.records->count() / 10'000);
+    for (std::uint64_t record = 0; record < load_.records->count(); record += step, ++paths)
+        store_->visit_path(load_.records->key(record, buffer),
+                           [&](const void*, std::size_t) { ++objects; });
+    result["guides_per_op"] = static_cast<double>(objects) / static_cast<double>(paths);
+
+    const auto near = [](std::uint64_t a, std::uint64_t b) {
+        return agree(static_cast<double>(a), static_cast<double>(b));
+    };
+    const bool same_utilization = runtime_ == nullptr || (agree(start.seen, start.by_address) &&
+                                                          agree(end.seen, end.by_address));
+    const bool same_memory = near(memory_at_end.used, memory_at_end.witness) &&
+                             near(memory_at_start.used, memory_at_start.witness);
+    result["witness"] = {{"page_utilization", optional_number(end.by_address)},
+                         {"page_utilization_start", optional_number(start.by_address)},
+                         {"used_bytes", memory_at_end.witness},
+                         {"used_bytes_start", memory_at_start.witness},
+                         {"used_method", meter_.witness_method()},
+                         {"lost_writes", counts.lost_writes},
+                         {"stale_reads", counts.stale_reads},
+                         {"corrupt_values", counts.corrupt},
+                         {"utilization_agrees", same_utilization},
+                         {"used_agrees", same_memory},
+                         {"agrees", same_utilization && same_memory && counts.lost_writes == 0 &&
+                                        counts.stale_reads == 0 && counts.corrupt == 0}};
+    result["partial"] = partial_;
+    result["machine"] = describe_machine();
+    return result;
+}
+
+} // namespace obase::tools

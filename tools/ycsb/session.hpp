@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: MIT
+//
+// One run of a key-value workload against one store: load, measure the layout, send traffic and
+// watch the windows go by, measure again, verify everything.
+//
+// The two measurements of the layout are windows of their own in which nothing moves (mode
+// observe), so that the addresses afterwards are those of the touches. Page utilization is computed
+// three times there:
+//
+//   by obase      from what the collector saw: bytes of touched objects / pages that hold them
+//   by address    from the traffic's own log and the addresses of those objects now, without
+//                 anything of the collector: the witness; and for plain pointers the only one
+//   by the kernel the same bytes over the pages whose accessed bits were set
+//
+// The third also counts pages that were written but not read: a new value is not yet a touched
+// object. It is reported, not compared.
+//
+// When not to use it: in a process that has used obase before. It configures the runtime.
+#pragma once
+
+#include "tools/ycsb/load.hpp"
+#include "tools/ycsb/object_map.hpp"
+#include "tools/ycsb/process_memory.hpp"
+#include "tools/ycsb/settings.hpp"
+#include "tools/ycsb/traffic.hpp"
+#include "tools/ycsb/value_ledger.hpp"
+
+#include "crestdb/store.hpp"
+
+#include <obase/options.hpp>
+#include <obase/runtime.hpp>
+#include <obase/statistics.hpp>
+
+#include <nlohmann/json.hpp>
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace obase::tools {
+
+class session {
+  public:
+    // Throws std::runtime_error when the runtime refuses the settings.
+    session(const ycsb_settings& settings, session_load load, const own_control_group* group);
+    ~session();
+
+    // All of it; the JSON of the command. Throws std::runtime_error with one sentence.
+    nlohmann::json run();
+    // Loads and measures the layout before anything moved: the page utilization of this store's
+    // allocator.
+    double baseline();
+
+  private:
+    struct layout {
+        std::optional<double> seen; // page utilization as the collector saw it
+        std::optional<double> by_address;
+        std::optional<double> by_address_2m;
+        std::optional<double> by_kernel;
+        std::uint64_t touched_bytes = 0;
+        std::vector<heat_region> heat;
+    };
+
+    void fill();
+    layout measure_layout();
+    void send_traffic(nlohmann::json& result);
+    nlohmann::json window_record(double now_s, const statistics* before, const statistics* now,
+                                 double seconds, std::uint64_t operations) const;
+    void verify(client_counts& counts);
+    void collect();
+    void configure(run_mode mode, double window_s);
+    run_mode working_mode() const;
+    std::string heap_name(std::uintptr_t address) const;
+
+    const ycsb_settings settings_;
+    session_load load_;
+    std::unique_ptr<crestdb::store> store_;
+    runtime* runtime_ = nullptr; // null: plain pointers
+    options options_;
+    value_ledger ledger_;
+    memory_meter meter_;
+    std::unique_ptr<traffic> traffic_;
+    bool partial_ = false;
+};
+
+} // namespace obase::tools

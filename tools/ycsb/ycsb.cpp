@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: MIT
+#include "tools/ycsb/ycsb.hpp"
+
+#include "tools/bench/child_process.hpp"
+#include "tools/bench/interrupt.hpp"
+#include "tools/ycsb/load.hpp"
+#include "tools/ycsb/process_memory.hpp"
+#include "tools/ycsb/session.hpp"
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+
+namespace obase::tools {
+namespace {
+
+using nlohmann::json;
+
+spread one_value(double value) {
+    spread s;
+    s.median = s.low = s.high = value;
+    s.samples = 1;
+    s.trusted = true; // counted, not timed
+    return s;
+}
+
+struct goal {
+    bound kind = bound::none;
+    double value = 0;
+};
+
+void add(bench_result& result, const std::string& name, const std::string& unit, const json& value,
+         const std::string& command, goal target = {}) {
+    if (!value.is_number()) return;
+    figure f;
+    f.name = name;
+    f.unit = unit;
+    f.value = one_value(value.get<double>());
+    f.kind = target.kind;
+    f.target = target.value;
+    f.command = command;
+    result.figures.push_back(f);
+}
+
+double mib(const json& bytes) { return bytes.get<double>() / 1048576; }
+
+// The numbers of a run that people look at first.
+void summarize(bench_result& result, const json& run, const std::string& command) {
+    const std::string what =
+        fmt::format("{} {} {}: ", run["index"].get<std::string>(),
+                    run["workload"].get<std::string>(), run["protocol"].get<std::string>());
+    add(result, what + "throughput", "op/s", run["throughput_ops"], command);
+    for (const char* q : {"p50", "p90", "p99", "p999"})
+        add(result, what + "latency " + q, "us", run["latency_us"][q], command);
+    for (const char* when : {"baseline", "start", "end", "end_2m", "kernel"})
+        add(result, what + "page utilization " + when, "", run["page_utilization"][when], command);
+    for (const char* when : {"start", "end"}) {
+        add(result, what + "resident set " + when, "MiB", mib(run["rss_bytes"][when]), command);
+        add(result, what + "used memory " + when, "MiB", mib(run["used_bytes"][when]), command);
+    }
+    add(result, what + "live", "MiB", mib(run["live_bytes"]), command);
+    add(result, what + "index", "MiB", mib(run["index_bytes"]), command);
+    add(result, what + "collector", "cores", run["collector_cpu_share"], command);
+}
+
+std::string command_of(const ycsb_settings& s) {
+    const ycsb_settings usual;
+    std::string text = s.packages ? "obase bench packages" : "obase bench ycsb";
+    const auto option = [&](const char* name, const auto& value, const auto& other) {
+        if (value != other) text += fmt::format(" {} {}", name, value);
+    };
+    option("--index", s.index, "");
+    option("--protocol", s.protocol, "");
+    option("--packages", s.package_file, usual.package_file);
+    option("--trace", s.trace, usual.trace);
+    if (s.trace.empty() && !s.packages) option("--workload", s.workload, "");
+    option("--distribution", s.distribution, usual.distribution);
+    option("--live-share", s.live_share, usual.live_share);
+    option("--records", s.records, usual.records);
+    option("--threads", s.threads, usual.threads);
+    option("--duration", s.duration_s, usual.duration_s);
+    option("--key-size", s.key_size, usual.key_size);
+    option("--value-size", s.value_size, usual.value_size);
+    option("--seed", s.seed, usual.seed);
+    option("--mode", s.mode, usual.mode);
+    option("--window", s.window_s, usual.window_s);
+    option("--time-scale", s.time_scale, usual.time_scale);
+    option("--hints", s.hints, usual.hints);
+    option("--cold", s.cold, usual.cold);
+    if (s.in_place) text += " --in-place";
+    if (s.huge_pages) text += " --huge-pages";
+    if (!s.baseline) text += " --no-baseline";
+    return text;
+}
+
+std::string disagreement(const json& run) {
+    const json& w = run["witness"];
+    if (w["agrees"].get<bool>()) return "";
+    std::string why =
+        fmt::format("{} {} {}: the witness disagrees:", run["index"].get<std::string>(),
+                    run["workload"].get<std::string>(), run["protocol"].get<std::string>());
+    if (!w["utilization_agrees"].get<bool>())
+        why +=
+            fmt::format(" page utilization {} / {} (start) and {} / {} (end);",
+                        run["page_utilization"]["start"].dump(), w["page_utilization_start"].dump(),
+                        run["page_utilization"]["end"].dump(), w["page_utilization"].dump());
+    if (!w["used_agrees"].get<bool>())
+        why += fmt::format(" used memory {} / {} MiB (start) and {} / {} MiB (end);",
+                           mib(run["used_bytes"]["start"]), mib(w["used_bytes_start"]),
+                           mib(run["used_bytes"]["end"]), mib(w["used_bytes"]));
+    for (const char* what : {"lost_writes", "stale_reads", "corrupt_values"})
+        if (w[what].get<std::uint64_t>() != 0)
+            why += fmt::format(" {} {};", w[what].get<std::uint64_t>(), what);
+    return why;
+}
+
+// The page utilization of the same records and requests in plain pointers over this program's
+// malloc.
+json baseline_of(ycsb_settings settings) {
+    settings.protocol = "none";
+    settings.cold = "anon";
+    return in_child_process("baseline", [&] {
+        session plain(settings, make_load(settings), nullptr);
+        return json(plain.baseline());
+    });
+}
+
+json run_one(const ycsb_settings& settings, const json& baseline) {
+    const own_control_group group;
+    json run = in_child_process(command_of(settings), [&] {
+        session s(settings, make_load(settings), &group);
+        return s.run();
+    });
+    if (!baseline.is_null()) run["page_utilization"]["baseline"] = baseline;
+    if (settings.packages) {
+        run["source"] = "debian packages";
+        run["packages"] = run["records"];
+        run["key_size"] = run["value_size"] = nullptr; // they vary
+    }
+    run["command"] = command_of(settings);
+    return run;
+}
+
+} // namespace
+
+bench_result bench_ycsb(const ycsb_settings& settings) {
+    if (const std::string why = why_not(settings); !why.empty()) throw std::invalid_argument(why);
+    // Files are read here once before, so that what is wrong with them is said at once.
+    if (make_load(settings).scans && !crestdb::store::ordered(settings.index))
+        throw std::invalid_argument("--index " + settings.index +
+                                    ": it has no order, and these requests scan");
+    json baseline;
+    if (settings.protocol != "none" && settings.baseline) baseline = baseline_of(settings);
+    bench_result result;
+    result.json = run_one(settings, baseline);
+    result.partial = result.json["partial"].get<bool>();
+    result.failure = disagreement(result.json);
+    summarize(result, result.json, command_of(settings));
+    return result;
+}
+
+bench_result bench_ycsb_targets(const std::string& directory, bool quick) {
+    bench_result result;
+    result.json["runs"] = json::array();
+    struct target_case {
+        const char* workload;
+        double utilization;
+    };
+    for (const target_case c :
+         {target_case{"C", 0.92}, target_case{"B", 0.85}, target_case{"A", 0.70}}) {
+        if (interrupted()) break;
+        ycsb_settings s;
+        s.workload = c.workload;
+        s.distribution = "loop";
+        s.hints = "pageout";
+        s.cold = "file:" + directory;
+        if (quick) {
+            s.records = 50'000;
+            s.duration_s = 6;
+            s.time_scale = 240;
+        }
+        if (const std::string why = why_not(s); !why.empty()) throw std::invalid_argument(why);
+        const json baseline = baseline_of(s);
+        const json run = run_one(s, baseline);
+        const std::string command = command_of(s);
+        add(result, fmt::format("page utilization, loop, {}", c.workload), "",
+            run["page_utilization"]["end"], command, {bound::at_least, c.utilization});
+        if (c.workload == std::string("C")) {
+            const double used = run["used_bytes"]["end"].get<double>();
+            add(result, "used memory end / start, loop, C", "",
+                used / run["used_bytes"]["start"].get<double>(), command, {bound::at_most, 0.45});
+            add(result, "used memory end / (live + index), loop, C", "",
+                used / (run["live_bytes"].get<double>() + run["index_bytes"].get<double>()),
+                command, {bound::at_most, 1.10});
+        }
+        summarize(result, run, command);
+        if (result.failure.empty()) result.failure = disagreement(run);
+        result.partial = result.partial || run["partial"].get<bool>();
+        result.json["runs"].push_back(run);
+    }
+    result.partial = result.partial || interrupted();
+    return result;
+}
+
+} // namespace obase::tools
