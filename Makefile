@@ -4,6 +4,8 @@
 # CMakePresets.json; this file only says which preset, which tests, in which order.
 #
 #   make               release build into build/ (build/bin/obase)
+#   make demo          what obase does, on a million records and on this machine's package index: a
+#                      table, and out/report.html
 #   make test          what CI runs: all of the suite at CI size, sanitizers, both compilers
 #   make test-long     the long tier (hours)
 #   make soak          the soak tier (until stopped or days have passed)
@@ -19,13 +21,16 @@ JOBS ?= $(shell nproc)
 CLANG_FORMAT ?= clang-format-19
 SOURCES = $(shell git ls-files --cached --others --exclude-standard -- '*.hpp' '*.cpp' '*.h' '*.c')
 
-.PHONY: all configure test test-long soak fuzz mutants models bench format check-format check-layers clean
+.PHONY: all configure demo test test-long soak fuzz mutants models bench format check-format check-layers clean
 
 all: configure
 	cmake --build --preset release --parallel $(JOBS)
 
 configure:
 	@cmake --preset release >/dev/null
+
+demo:
+	JOBS=$(JOBS) demo/run
 
 test:
 	scripts/test-all --jobs $(JOBS)
@@ -63,4 +68,4 @@ check-layers:
 	scripts/check-layers
 
 clean:
-	rm -rf build
+	rm -rf build out
