@@ -43,7 +43,8 @@ th, td {{ padding: .3rem .7rem; text-align: right; white-space: nowrap; }}
 th {{ font-weight: 600; }}
 th:first-child, td:first-child {{ text-align: left; padding-left: 0; }}
 thead th {{ border-bottom: 2px solid {INK}; vertical-align: bottom; }}
-thead th[scope=colgroup] {{ text-align: center; white-space: normal; border-bottom: 1px solid {RULE}; }}
+thead th[scope=colgroup] {{ text-align: center; white-space: normal;
+                           border-bottom: 1px solid {RULE}; }}
 tbody tr.group th {{ padding-top: 1rem; border-bottom: 1px solid {RULE}; white-space: normal; }}
 tbody tr.ratio td, tbody tr.ratio th {{ font-weight: 700; }}
 .wide td:not(:first-child) {{ white-space: normal; min-width: 5.5rem; }}
@@ -220,7 +221,8 @@ def _card(section, sections):
     if live is not None:
         what = "live data and index" if index else "live data"
         bars.append((f"{what}, the least possible", live + (index or 0), "live"))
-    return (f'<div class="card"><h3>{escape(_short(section, sections))}</h3><p class="big">{big}</p>'
+    return (f'<div class="card"><h3>{escape(_short(section, sections))}</h3>'
+            f'<p class="big">{big}</p>'
             f"{drawing.memory_bars(bars)}<p>{escape(_lead(section))}</p></div>")
 
 
@@ -445,7 +447,8 @@ def render(sections):
             "<p>obase moves the objects of a running program so that those in use share pages and "
             "the others can leave memory. Below is the same program with it and without, on the "
             "same data and requests.</p>"
-            f'{_warnings(sections)}<div class="cards">{"".join(_card(s, sections) for s in sections)}</div>'
+            f'{_warnings(sections)}<div class="cards">'
+            + "".join(_card(s, sections) for s in sections) + "</div>"
             f"<h2>The numbers</h2>{_table(sections)}{EXPLANATION}"
             + "".join(_section(s, n) for n, s in enumerate(sections))
             + WORDS + _method(sections) + "</body></html>\n")
