@@ -266,6 +266,53 @@ class GoodResults(Report):
         self.assertIn("scripts/install-deps", page.stderr)
 
 
+def comparison(**changes):
+    cell = {"index": "pugh", "workload": "C", "protocol": "arming", "phase": "converged",
+            "throughput_ratio": 0.994, "ci95": [0.981, 1.006], "p90_ratio": 1.01,
+            "instructions_ratio": None, **changes}
+    moving = {**cell, "phase": "moving", "throughput_ratio": 0.93, "p90_ratio": None}
+    return {"cells": [cell, moving, {**cell, "workload": "B", "throughput_ratio": 0.5}],
+            "geomean": {"arming": 0.9}}
+
+
+class InTurns(Report):
+    def test_its_ratios_replace_those_of_the_runs(self):
+        compare = self.file(comparison(), "compare.json")
+        out = self.folder / "report.html"
+        done = self.run_report("--table", "--out", out, "--compare", compare,
+                               *self.files(made_up("none"), made_up("arming")))
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        [row] = [line for line in done.stdout.splitlines() if "arming / none" in line]
+        self.assertEqual(row.split()[-2:], ["0.99×", "1.01×"])
+        self.assertLessEqual(max(map(len, done.stdout.splitlines())), 100)
+        page = out.read_text()
+        self.assertIn("at 99 % of the speed</h1>", page)
+        self.assertIn("<td>0.98× to 1.01×</td>", page)
+        self.assertIn("pugh, arming, sorting the first load</th><td>0.93×</td>", page)
+        self.assertNotIn("0.50×", page)
+
+    def test_what_it_did_not_measure_is_taken_from_the_runs(self):
+        compare = self.file(comparison(throughput_ratio=None, ci95=None), "compare.json")
+        done = self.run_report("--table", "--compare", compare,
+                               *self.files(made_up("none"), made_up("arming")))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        [row] = [line for line in done.stdout.splitlines() if "arming / none" in line]
+        self.assertEqual(row.split()[-2:], ["0.98×", "1.01×"])
+
+    def test_broken_comparisons_are_named(self):
+        [result] = self.files(made_up())
+        for content, words in (({}, "'cells' is missing"), ({"cells": 3}, "cells should be a list"),
+                               ({"cells": [3]}, "cells[0] should be an object"),
+                               (comparison(phase=None), "'phase' is missing"),
+                               (comparison(ci95=[1]), "cells[0].ci95 should be two numbers"),
+                               (comparison(p90_ratio="1"), "p90_ratio should be a number")):
+            path = self.file(content, "compare.json")
+            done = self.run_report("--table", "--compare", path, result)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(path, done.stderr)
+            self.assertIn(words, done.stderr)
+
+
 class Gaps(Report):
     def test_nothing_measured(self):
         none, arming = (nothing_measured(made_up(p)) for p in ("none", "arming"))

@@ -109,7 +109,14 @@ def _largest(section, *paths):
 
 def utilization(section, name):
     figure, (axes,) = _axes(section)
-    drawn = [_line(axes, r, "page_utilization", r.protocol) for r in section.results]
+    drawn = []
+    for result in section.results:
+        known = _line(axes, result, "page_utilization", result.protocol)
+        if not known and result["page_utilization.end"] is not None:
+            axes.axhline(result["page_utilization.end"], color=RUNS[result.protocol],
+                         linestyle=DASHES[result.protocol], label=f"{result.protocol}, at the end")
+            known = True
+        drawn.append(known)
     if not any(drawn):
         pyplot.close(figure)
         return None
@@ -172,8 +179,7 @@ def heaps(section, name):
         return None
     figure, panels = _axes(section, panels=2, height=3.4, share_y=True)
     times = sorted({t for kind in series.values() for known, _ in kind for t in known})
-    steps = [b - a for a, b in zip(times, times[1:])]
-    edges = [times[0] - min(steps, default=1.0), *times]  # a window is drawn up to its end
+    edges = _edges(times)
     stacks = {kind: _stack([dict(zip(*s)) for s in of_kind], times)
               for kind, of_kind in series.items()}
     unit, scale = byte_unit(max(max(stack[-1]) for stack in stacks.values()))
@@ -191,6 +197,12 @@ def heaps(section, name):
     return _svg(figure, name)
 
 
+def _edges(times):
+    """Where windows begin and end that ended at `times`."""
+    lengths = [later - earlier for earlier, later in zip(times, times[1:])]
+    return [max(times[0] - min(lengths, default=1.0), 0.0), *times]
+
+
 def _stack(known_by_heap, times):
     """Running sums over the heaps, from zero: one list of heights more than there are heaps."""
     levels = [[0.0] * len(times)]
@@ -205,13 +217,19 @@ def moves(section, name):
     drawn = []
     for axes, path, title in zip(panels, ("moved", "vetoed"), ("objects moved", "moves given up")):
         word, scale = count_unit(_largest(section, path))
-        drawn += [_line(axes, r, path, r.protocol, scale, drawstyle="steps-mid") for r in moving]
+        for result in moving:
+            times, values = result.series(path)
+            drawn.append(bool(times))
+            if times:
+                axes.stairs([v / scale for v in values], _edges(times), baseline=0, linewidth=1.8,
+                            label=result.protocol, color=RUNS[result.protocol],
+                            linestyle=DASHES[result.protocol])
         _from_zero(axes)
         _name(axes, f"{title} per window" + (f", {word}" if word else ""))
     if not any(drawn):
         pyplot.close(figure)
         return None
-    _legend(next(axes for axes in panels if axes.lines))
+    _legend(next(axes for axes in panels if axes.patches))
     return _svg(figure, name)
 
 

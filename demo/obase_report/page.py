@@ -6,7 +6,7 @@ from html import escape
 from . import drawing, figures, heat_map
 from .colours import FAINT, INK, RULE
 from .result import HEAPS, first_measured, saved, speed, used_before
-from .table import COLUMNS, heading, rows
+from .table import COLUMNS, heading, in_turns, rows
 from .units import (NOT_MEASURED, as_number, in_bytes, in_count,
                     in_microseconds, in_percent, in_rate, in_whole_percent)
 
@@ -229,7 +229,7 @@ def _card(section, sections):
 def _doubtful(result):
     """Data was lost or the witness measured something else: then no figure of the run counts."""
     return bool(result["witness.agrees"] is False or result["witness.lost_writes"]
-                or result["witness.stale_reads"])
+                or result["witness.stale_reads"] or result["witness.corrupt_values"])
 
 
 def warnings(sections):
@@ -244,7 +244,8 @@ def warnings(sections):
             if result["witness.agrees"] is False:
                 said.append(f"{name}: the independent measurement disagrees with these numbers.")
             for key, what in (("witness.lost_writes", "lost writes"),
-                              ("witness.stale_reads", "stale reads")):
+                              ("witness.stale_reads", "stale reads"),
+                              ("witness.corrupt_values", "corrupt values")):
                 if result[key]:
                     said.append(f"{name}: {as_number(result[key])} {what}.")
         if section.plain is None:
@@ -276,7 +277,24 @@ def _table(sections):
     return (f'{SCROLL}<table><thead><tr><td></td>{head}</tr></thead>'
             f"<tbody>{''.join(body)}</tbody></table></div>"
             "<p>At the end of each run. Utilization and throughput: more is better. Memory and "
-            "latency: less is better. Ratios: 1× is the same as without obase.</p>")
+            "latency: less is better. Ratios: 1× is the same as without obase.</p>"
+            f"{_in_turns(sections)}")
+
+
+def _in_turns(sections):
+    measured = in_turns(sections)
+    if not measured:
+        return ""
+    heads = ["throughput", "95 % interval", "p90 latency", "instructions"]
+    head = "".join(f'<th scope="col">{name}</th>' for name in heads)
+    body = "".join(f'<tr><th scope="row">{escape(what)}</th>'
+                   + "".join(f"<td>{_cell(cell)}</td>" for cell in cells) + "</tr>"
+                   for what, *cells in measured)
+    return ("<h3>Speed, measured in turns</h3><p>The runs above follow each other, and a machine "
+            "is not equally fast at all times. Speeds are therefore compared in short turns, with "
+            "obase and without, and the ratios of throughput and latency above are these.</p>"
+            f"{SCROLL}<table><thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table>"
+            "</div>")
 
 
 def _cell(text):
@@ -363,7 +381,8 @@ def _section(section, number):
 
 PARAMETERS = [
     ("duration", "duration_s", lambda v: f"{v:g} s"), ("window", "window_s", lambda v: f"{v:g} s"),
-    ("time scale", "time_scale", lambda v: f"{v:g}"), ("mode", "mode", str),
+    ("time scale", "time_scale", lambda v: f"{v:g}"),
+    ("window, after scaling", "real_window_s", lambda v: f"{v:g} s"), ("mode", "mode", str),
     ("hints to the kernel", "hints", str), ("COLD lies in", "cold", str),
     ("period of the loop", "period", lambda v: f"{v:,.0f} operations"),
     ("key size", "key_size", in_bytes), ("value size", "value_size", in_bytes),
@@ -384,8 +403,10 @@ PARAMETERS = [
     ("collector's processor time", "collector_cpu_share", lambda v: f"{v:.2%} of a core"),
     ("witness: utilization", "witness.page_utilization", in_percent),
     ("witness: used memory", "witness.used_bytes", in_bytes),
+    ("witness: used memory measured by", "witness.used_method", str),
     ("witness: lost writes", "witness.lost_writes", as_number),
     ("witness: stale reads", "witness.stale_reads", as_number),
+    ("witness: corrupt values", "witness.corrupt_values", as_number),
     ("witness agrees", "witness.agrees", lambda v: "yes" if v else "NO"),
 ]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Results of `obase bench ycsb` and `obase bench packages`: read, checked, put side by side.
+"""Results of `obase bench ycsb`, `packages` and `compare`: read, checked, put side by side.
 
 A number that was not measured is null in the file, and None here; a key that is missing counts as
 null. Only what says which run this is must be there (REQUIRED). A value of the wrong kind is an
@@ -17,8 +17,8 @@ SCHEMA = {
     "hints": TEXT, "cold": TEXT, "used_method": TEXT, "source": TEXT,
     "partial": FLAG,
     "records": NUMBER, "packages": NUMBER, "threads": NUMBER, "duration_s": NUMBER,
-    "window_s": NUMBER, "time_scale": NUMBER, "live_share": NUMBER, "period": NUMBER,
-    "key_size": NUMBER, "value_size": NUMBER,
+    "window_s": NUMBER, "real_window_s": NUMBER, "time_scale": NUMBER, "live_share": NUMBER,
+    "period": NUMBER, "key_size": NUMBER, "value_size": NUMBER,
     "throughput_ops": NUMBER,
     "latency_us.p50": NUMBER, "latency_us.p90": NUMBER, "latency_us.p99": NUMBER,
     "latency_us.p999": NUMBER,
@@ -30,7 +30,8 @@ SCHEMA = {
     "promotion_rate": NUMBER, "cold_threshold": NUMBER, "moved": NUMBER, "vetoed": NUMBER,
     "guides_per_op": NUMBER, "collector_cpu_share": NUMBER,
     "witness.page_utilization": NUMBER, "witness.used_bytes": NUMBER,
-    "witness.lost_writes": NUMBER, "witness.stale_reads": NUMBER, "witness.agrees": FLAG,
+    "witness.lost_writes": NUMBER, "witness.stale_reads": NUMBER,
+    "witness.corrupt_values": NUMBER, "witness.used_method": TEXT, "witness.agrees": FLAG,
 }
 WINDOW_SCHEMA = {
     "t_s": NUMBER, "throughput_ops": NUMBER, "page_utilization": NUMBER, "rss_bytes": NUMBER,
@@ -42,6 +43,9 @@ for heap in HEAPS:
     for number in ("live_bytes", "extent_bytes", "touched_pages", "touched_bytes"):
         WINDOW_SCHEMA[f"heaps.{heap}.{number}"] = NUMBER
 REGION_SCHEMA = {"name": TEXT, "begin": TEXT, "bytes": NUMBER, "bytes_per_cell": NUMBER}
+
+CELL_SCHEMA = {"index": TEXT, "workload": TEXT, "protocol": TEXT, "phase": TEXT,
+               "throughput_ratio": NUMBER, "p90_ratio": NUMBER, "instructions_ratio": NUMBER}
 
 REQUIRED = ["index", "protocol", "windows"]
 PROTOCOLS = ["none", "arming", "atc"]
@@ -141,8 +145,8 @@ class Result:
         return " ".join(words)
 
 
-def load(path):
-    """The result in a file; BadInput if there is none."""
+def _object_in(path):
+    """The JSON object in a file; BadInput if there is none."""
     try:
         with open(path, encoding="utf-8") as file:
             text = file.read()
@@ -156,6 +160,35 @@ def load(path):
         raise BadInput(f"{path}: is not JSON: {error}") from None
     if not isinstance(tree, dict):
         raise BadInput(f"{path}: should be one JSON object")
+    return tree
+
+
+def load_comparison(path):
+    """The cells of an `obase bench compare`; BadInput if there are none."""
+    tree = _object_in(path)
+    cells = tree.get("cells")
+    if cells is None:
+        raise BadInput(f"{path}: key 'cells' is missing")
+    if not isinstance(cells, list):
+        raise BadInput(f"{path}: cells should be a list")
+    for number, cell in enumerate(cells):
+        where = f"{path}: cells[{number}]"
+        if not isinstance(cell, dict):
+            raise BadInput(f"{where} should be an object")
+        for key in ("index", "workload", "protocol", "phase"):
+            if cell.get(key) is None:
+                raise BadInput(f"{where}: key '{key}' is missing")
+        _check(cell, CELL_SCHEMA, f"{where}.")
+        interval = cell.get("ci95")
+        if interval is not None and not (isinstance(interval, list) and len(interval) == 2
+                                         and all(map(_is_number, interval))):
+            raise BadInput(f"{where}.ci95 should be two numbers")
+    return cells
+
+
+def load(path):
+    """The result in a file; BadInput if there is none."""
+    tree = _object_in(path)
     for key in REQUIRED:
         if key not in tree:
             raise BadInput(f"{path}: key '{key}' is missing")
@@ -205,10 +238,17 @@ def _check_heat_map(tree, path):
 
 
 class Section:
-    """Runs of one experiment that differ in protocol only."""
+    """Runs of one experiment that differ in protocol only.
 
-    def __init__(self, results):
+    Runs follow each other, so the machine may have been faster for one than for the other. Where a
+    comparison in turns covers the experiment, ratios of throughput and latency are its.
+    """
+
+    def __init__(self, results, comparison=()):
         self.results = sorted(results, key=lambda r: PROTOCOLS.index(r.protocol))
+        self._in_turns = {} if self.is_packages else {
+            (cell["protocol"], cell["phase"]): cell for cell in comparison
+            if cell["index"] == self.first["index"] and cell["workload"] == self.first["workload"]}
 
     @property
     def first(self):
@@ -233,6 +273,18 @@ class Section:
                 return result
         return None
 
+    def in_turns(self, protocol, phase="converged"):
+        """The cell of the comparison in turns; None if there is none."""
+        return self._in_turns.get((protocol, phase))
+
+    def speed_ratio(self, result, key):
+        """Throughput or p90 latency of a run over that of the run without obase."""
+        cell = self.in_turns(result.protocol) or {}
+        name = {"throughput_ops": "throughput_ratio", "latency_us.p90": "p90_ratio"}[key]
+        if cell.get(name) is not None:
+            return cell[name]
+        return ratio(result[key], self.plain[key]) if self.plain else None
+
     @property
     def plain(self):
         """What the others are compared with; None if it was not run."""
@@ -244,7 +296,7 @@ class Section:
         return self.of("arming") or self.of("atc")
 
 
-def sections(results):
+def sections(results, comparison=()):
     """Results by experiment, in the order given. A second run of the same kind opens a section."""
     groups = []
     for result in results:
@@ -255,7 +307,7 @@ def sections(results):
                 break
         else:
             groups.append((key, [result]))
-    return [Section(members) for _, members in groups]
+    return [Section(members, comparison) for _, members in groups]
 
 
 def ratio(above, below):
@@ -289,6 +341,4 @@ def saved(section):
 
 def speed(section):
     """Throughput with obase over throughput without; None if not measured."""
-    if not section.moving or not section.plain:
-        return None
-    return ratio(section.moving["throughput_ops"], section.plain["throughput_ops"])
+    return section.speed_ratio(section.moving, "throughput_ops") if section.moving else None

@@ -25,9 +25,35 @@ def rows(section):
     for result in section.results:
         if result.protocol == "none" or not section.plain:
             continue
-        ratios = [(key, ratio(result[key], section.plain[key])) for _, key, _, _ in COLUMNS]
         table.append((f"{result.protocol} / none",
-                      ["" if key == "live_bytes" else as_ratio(value) for key, value in ratios]))
+                      [_ratio(section, result, key) for _, key, _, _ in COLUMNS]))
+    return table
+
+
+def _ratio(section, result, key):
+    if key == "live_bytes":
+        return ""
+    if key in ("throughput_ops", "latency_us.p90"):
+        return as_ratio(section.speed_ratio(result, key))
+    return as_ratio(ratio(result[key], section.plain[key]))
+
+
+def in_turns(sections):
+    """[(what, ratio, interval, p90, instructions)] of the comparisons in turns, as text."""
+    table = []
+    for section in sections:
+        for result in section.results:
+            for phase, said in (("converged", "settled"), ("moving", "sorting the first load")):
+                cell = section.in_turns(result.protocol, phase)
+                if not cell:
+                    continue
+                interval = cell.get("ci95")
+                table.append((f"{section.title}, {cell['index']}, {result.protocol}, {said}",
+                              as_ratio(cell.get("throughput_ratio")),
+                              NOT_MEASURED if interval is None else
+                              f"{as_ratio(interval[0])} to {as_ratio(interval[1])}",
+                              as_ratio(cell.get("p90_ratio")),
+                              as_ratio(cell.get("instructions_ratio"))))
     return table
 
 
@@ -52,6 +78,13 @@ def as_text(sections):
         lines.append(heading(section))
         lines.append(" " * 24 + "".join(f"{head:>12}" for head in heads))
         lines += [f"  {label:<22}" + "".join(f"{cell:>12}" for cell in row) for label, row in cells]
+        lines.append("")
+    turns = in_turns(sections)
+    if turns:
+        lines.append("with obase / without, in turns (above, too)")
+        lines.append(f"{'':<52}{'throughput':>12}{'95 % interval':>18}{'p90 latency':>14}")
+        lines += [f"  {what:<50}{ratio_of:>12}{interval:>18}{p90.replace(NOT_MEASURED, '-'):>14}"
+                  for what, ratio_of, interval, p90, _ in turns]
         lines.append("")
     lines.append("-: not measured. utilization: share of touched pages' bytes that were touched.")
     lines.append("really used: process memory plus what the system caches for it.")
