@@ -192,7 +192,8 @@ def _lead(section):
                  f"{_change(less)}.")
     fast = speed(section)
     if fast is not None:
-        words += f" Throughput is {in_percent(fast)} of that without obase."
+        how = ", measured in turns" if section.speed_ratio(moving, "throughput_ops")[1] else ""
+        words += f" Throughput is {in_percent(fast)} of that without obase{how}."
     plain = section.plain["page_utilization.end"] if section.plain else None
     start = plain if plain is not None else moving["page_utilization.start"]
     end = moving["page_utilization.end"]
@@ -292,7 +293,8 @@ def _in_turns(sections):
                    for what, *cells in measured)
     return ("<h3>Speed, measured in turns</h3><p>The runs above follow each other, and a machine "
             "is not equally fast at all times. Speeds are therefore compared in short turns, with "
-            "obase and without, and the ratios of throughput and latency above are these.</p>"
+            "obase and without. Ratios marked * above are these, and not from the two lines above "
+            "them.</p>"
             f"{SCROLL}<table><thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table>"
             "</div>")
 

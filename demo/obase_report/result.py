@@ -278,12 +278,13 @@ class Section:
         return self._in_turns.get((protocol, phase))
 
     def speed_ratio(self, result, key):
-        """Throughput or p90 latency of a run over that of the run without obase."""
+        """Throughput or p90 latency of a run over that of the run without obase, and whether it
+        was measured in turns."""
         cell = self.in_turns(result.protocol) or {}
         name = {"throughput_ops": "throughput_ratio", "latency_us.p90": "p90_ratio"}[key]
         if cell.get(name) is not None:
-            return cell[name]
-        return ratio(result[key], self.plain[key]) if self.plain else None
+            return cell[name], True
+        return (ratio(result[key], self.plain[key]) if self.plain else None), False
 
     @property
     def plain(self):
@@ -341,4 +342,4 @@ def saved(section):
 
 def speed(section):
     """Throughput with obase over throughput without; None if not measured."""
-    return section.speed_ratio(section.moving, "throughput_ops") if section.moving else None
+    return section.speed_ratio(section.moving, "throughput_ops")[0] if section.moving else None

@@ -34,7 +34,8 @@ def _ratio(section, result, key):
     if key == "live_bytes":
         return ""
     if key in ("throughput_ops", "latency_us.p90"):
-        return as_ratio(section.speed_ratio(result, key))
+        value, of_turns = section.speed_ratio(result, key)
+        return as_ratio(value) + (" *" if of_turns else "")
     return as_ratio(ratio(result[key], section.plain[key]))
 
 
@@ -81,7 +82,7 @@ def as_text(sections):
         lines.append("")
     turns = in_turns(sections)
     if turns:
-        lines.append("with obase / without, in turns (above, too)")
+        lines.append("with obase / without, measured in turns (* above, not from the runs there)")
         lines.append(f"{'':<52}{'throughput':>12}{'95 % interval':>18}{'p90 latency':>14}")
         lines += [f"  {what:<50}{ratio_of:>12}{interval:>18}{p90.replace(NOT_MEASURED, '-'):>14}"
                   for what, ratio_of, interval, p90, _ in turns]
