@@ -77,9 +77,10 @@ class OBASE_EXPORT runtime {
     // What cannot work here, in plain words; empty when all is well.
     virtual std::vector<std::string> self_check() = 0;
 
-    // Forks in this process are safe at any time, and in the child there is no collector until
-    // start(). One exception: with COLD in a file, a child must not use objects that other threads of
-    // the parent write while it forks (docs/protocol.md).
+    // fork() in this process is safe at any time: the child has the objects as of the fork, wherever
+    // they lie, and no collector until start(). With COLD in a file nothing is copied for that. If the
+    // kernel has no mappings or no commit left, the child says so, start() refuses there, and objects
+    // in COLD cannot be accessed in it (docs/protocol.md).
 
   protected:
     runtime() = default;

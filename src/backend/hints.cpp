@@ -85,20 +85,30 @@ intervals hints::advise(kind which, const intervals& todo, const asker& go_on) {
 intervals hints::page_out_file(const heap_view& view, const intervals& todo, const asker& go_on) {
     intervals done;
     if (todo.empty() || !usable(kind_page_out)) return done;
+    const auto for_each_file_piece = [&](auto&& visit) {
+        bool go = true;
+        for (const heap_view::file_stretch& file : view.files) {
+            if (file.fd < 0) continue;
+            if (!go) return;
+            intervals stretch;
+            stretch.add(file.begin, file.end);
+            for_each_piece(todo.common(stretch), [&](interval piece) {
+                return go = may_go_on(go_on) && visit(piece, file.fd);
+            });
+        }
+    };
     // Everything is started before anything is waited for, so that the device has a queue.
-    for_each_piece(todo, [&](interval piece) {
-        if (!may_go_on(go_on)) return false;
+    for_each_file_piece([&](interval piece, int fd) {
         const std::uint64_t offset = piece.begin - view.file_base;
         accepted("write-back of the COLD file",
-                 os::write_back_file(view.fd, offset, piece.bytes(), false));
+                 os::write_back_file(fd, offset, piece.bytes(), false));
         return !totals_.stopped;
     });
     if (totals_.stopped) return done;
-    for_each_piece(todo, [&](interval piece) {
-        if (!may_go_on(go_on)) return false;
+    for_each_file_piece([&](interval piece, int fd) {
         const std::uint64_t offset = piece.begin - view.file_base;
         if (!accepted("write-back of the COLD file",
-                      os::write_back_file(view.fd, offset, piece.bytes(), true))) {
+                      os::write_back_file(fd, offset, piece.bytes(), true))) {
             return !totals_.stopped; // never drop what may not have been written
         }
         totals_.written_bytes += piece.bytes();
@@ -108,7 +118,7 @@ intervals hints::page_out_file(const heap_view& view, const intervals& todo, con
             return usable(kind_page_out);
         }
         if (accepted("posix_fadvise of the COLD file",
-                     os::drop_file_cache(view.fd, offset, piece.bytes()))) {
+                     os::drop_file_cache(fd, offset, piece.bytes()))) {
             totals_.page_out_bytes += piece.bytes();
             done.add(piece.begin, piece.end);
         }
@@ -129,8 +139,8 @@ void hints::hint_cold_heap(const heap_view& view, const hint_switches& switches,
 
     if (switches.page_out && page_out_allowed) {
         const intervals todo = extents.without(paged_out_).without(touched);
-        const intervals done =
-            view.fd < 0 ? advise(kind_page_out, todo, go_on) : page_out_file(view, todo, go_on);
+        const intervals done = view.files.empty() ? advise(kind_page_out, todo, go_on)
+                                                  : page_out_file(view, todo, go_on);
         paged_out_ = paged_out_.united(done);
         advised_ = advised_.united(done); // paged out is colder than cold
     }

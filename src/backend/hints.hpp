@@ -18,6 +18,10 @@
 // them until they are clean and dropped. So: start the write-back of everything, then per piece
 // wait for it, unmap, drop. The wait comes before the drop because a page whose write-back failed
 // is marked clean, and dropping it would lose data: after any error the piece is left alone.
+// After a fork COLD may lie over several files. What lies over a frozen one (heap/dense.hpp) is mapped
+// privately; the same three steps are right for it: its clean pages go, and pages that were written
+// since the fork are anonymous, which MADV_PAGEOUT swaps out or leaves and the other two do not see.
+// Where this process has no descriptor of the file, MADV_COLD is all that is given.
 //
 // Failures: EIO or ENOSPC ends all hints for good with one message; a refusal that will repeat
 // (EINVAL, EPERM, ENOSYS) ends that kind of hint with one message; anything else is counted and
@@ -41,6 +45,7 @@
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 namespace obase::backend {
 
@@ -67,8 +72,13 @@ struct hint_totals { // since creation; the collector copies them into its stati
 struct heap_view {
     intervals extents;            // committed, not empty
     intervals touched;            // touched in the window that ended
-    int fd = -1;                  // backing file, -1 = anonymous
-    std::uintptr_t file_base = 0; // address of the file's offset 0
+    std::uintptr_t file_base = 0; // address of offset 0 of each file
+    struct file_stretch {
+        std::uintptr_t begin;
+        std::uintptr_t end;
+        int fd; // -1: not to be written back from here
+    };
+    std::vector<file_stretch> files; // in address order; none: anonymous memory
 };
 
 template <class Space>
@@ -79,7 +89,9 @@ heap_view view_of(Space& space, unsigned cls) {
         cls, [&](auto* begin, auto* end) { view.extents.add(address(begin), address(end)); });
     space.for_each_touched_run(
         cls, [&](auto* begin, auto* end) { view.touched.add(address(begin), address(end)); });
-    view.fd = space.backing_fd(cls);
+    space.for_each_backing(cls, [&](auto* begin, auto* end, int fd) {
+        view.files.push_back({address(begin), address(end), fd});
+    });
     view.file_base = address(space.range_begin(cls));
     return view;
 }

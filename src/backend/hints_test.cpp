@@ -177,7 +177,7 @@ TEST_F(hints_test, long_work_is_cut_into_pieces_and_continues_after_the_next_win
 }
 
 TEST_F(hints_test, a_file_is_written_before_it_is_unmapped_and_dropped) {
-    cold.fd = 7;
+    cold.files = {{cold_base, cold_base + 4 * hints::piece_bytes, 7}};
     cold.file_base = cold_base;
     cold.extents.add(cold_base + 2 * page, cold_base + 4 * page);
     EXPECT_EQ(window(true), (log_of{{"start", 2 * page, 2 * page},
@@ -190,7 +190,8 @@ TEST_F(hints_test, a_file_is_written_before_it_is_unmapped_and_dropped) {
 }
 
 TEST_F(hints_test, writing_is_started_everywhere_before_it_is_waited_for) {
-    cold.fd = 7;
+    cold.files = {{cold_base, cold_base + hints::piece_bytes, 7},
+                  {cold_base + hints::piece_bytes, cold_base + 3 * hints::piece_bytes, 8}};
     cold.file_base = cold_base;
     cold.extents.add(cold_base, cold_base + 2 * hints::piece_bytes);
     const log_of made = window(true);
@@ -198,6 +199,21 @@ TEST_F(hints_test, writing_is_started_everywhere_before_it_is_waited_for) {
     EXPECT_EQ(made[0].name, "start");
     EXPECT_EQ(made[1].name, "start");
     EXPECT_EQ(made[2].name, "finish");
+}
+
+// After a fork: the child leaves its parent's file to the parent and the kernel. A page that another
+// process may have failed to write must not be dropped either.
+TEST_F(hints_test, a_file_without_a_descriptor_is_advised_cold_and_not_paged_out) {
+    cold.files = {{cold_base, cold_base + 4 * page, -1},
+                  {cold_base + 4 * page, cold_base + 6 * page, 7}};
+    cold.file_base = cold_base;
+    cold.extents.add(cold_base, cold_base + 6 * page);
+    EXPECT_EQ(window(true), (log_of{{"start", 4 * page, 2 * page},
+                                    {"finish", 4 * page, 2 * page},
+                                    {"pageout", cold_base + 4 * page, 2 * page},
+                                    {"drop", 4 * page, 2 * page},
+                                    {"cold", cold_base, 4 * page}}));
+    EXPECT_EQ(window(true), log_of{});
 }
 
 class io_error : public hints_test, public testing::WithParamInterface<int> {};
@@ -208,7 +224,7 @@ TEST_P(io_error, of_the_file_stops_all_hints_for_good_with_one_message) {
         hints fresh([this](const std::string& line) { said.push_back(line); });
         said.clear();
         heap_view view;
-        view.fd = 7;
+        view.files = {{cold_base, cold_base + 4 * hints::piece_bytes, 7}};
         view.file_base = cold_base;
         view.extents.add(cold_base, cold_base + 2 * hints::piece_bytes);
         fake.fails = failing;
@@ -290,7 +306,10 @@ struct small_space {
     void for_each_touched_run(unsigned cls, F&& visit) const {
         if (cls == 2) visit(at(cold_base + 17 * page), at(cold_base + 18 * page));
     }
-    int backing_fd(unsigned cls) const { return cls == 2 ? 9 : -1; }
+    template <class F>
+    void for_each_backing(unsigned cls, F&& visit) const {
+        if (cls == 2) visit(at(cold_base), at(cold_base + 20 * page), 9);
+    }
     char* range_begin(unsigned) const { return at(cold_base); }
 };
 
@@ -319,13 +338,15 @@ TEST(hints_on_the_kernel, change_no_byte) {
         view.file_base = reinterpret_cast<std::uintptr_t>(memory);
         view.extents.add(view.file_base, view.file_base + bytes);
         if (in_file) {
-            if (os::open_temporary_file(directory, &view.fd) != 0) {
+            int fd = -1;
+            if (os::open_temporary_file(directory, &fd) != 0) {
                 os::release(memory, bytes);
                 GTEST_SKIP() << "no unnamed files in " << directory;
             }
-            ASSERT_EQ(os::grow_file(view.fd, bytes), 0);
-            ASSERT_EQ(os::allocate_file(view.fd, 0, bytes), 0);
-            ASSERT_EQ(os::map_file(memory, bytes, view.fd, 0), 0);
+            ASSERT_EQ(os::grow_file(fd, bytes), 0);
+            ASSERT_EQ(os::allocate_file(fd, 0, bytes), 0);
+            ASSERT_EQ(os::map_file(memory, bytes, fd, 0), 0);
+            view.files = {{view.file_base, view.file_base + bytes, fd}};
         } else {
             ASSERT_EQ(os::commit(memory, bytes), 0);
         }
@@ -341,7 +362,7 @@ TEST(hints_on_the_kernel, change_no_byte) {
         }
         EXPECT_EQ(wrong, 0u);
         os::release(memory, bytes);
-        if (in_file) os::close_file(view.fd);
+        if (in_file) os::close_file(view.files[0].fd);
     }
 }
 

@@ -177,6 +177,7 @@ class collector {
     // Runs of COLD that may hold slots of objects that are not in COLD yet: they are visited even
     // though their parents are untouched, until a visit finds nothing left to bring after them.
     std::set<std::uintptr_t> unsettled_;
+    std::uint32_t emptying_for_ = 0; // windows in a row in which a frozen file had to be emptied
     std::vector<const slot_atomic*> left_; // slots in COLD whose objects left it in this window
 
     // Counted here, added to the recorder once per step.
@@ -204,6 +205,8 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
     if (plan.move && plan.evacuate)
         for (unsigned cls = heap::hot_class; cls < space_.classes(); ++cls)
             space_.select_evacuation(cls, plan.live_fraction, evacuation_bytes);
+    emptying_for_ =
+        plan.move && plan.evacuate && space_.emptying_frozen_files() ? emptying_for_ + 1 : 0;
 
     const range cold = range_of(heap::cold_class);
     bool leaves_marked = false;
@@ -295,6 +298,15 @@ bool collector<Mover>::scan_cold(control& control) {
                 add(run);
         });
         for (const std::uintptr_t run : unsettled_) add(run);
+        // What lies over a frozen file keeps all of its storage. Slots in COLD that nobody touches may
+        // be what still holds it there, so they are all looked at; rarely, for it is against R16.
+        if (visited.size() == next.size() && emptying_for_ > 1 &&
+            std::has_single_bit(emptying_for_))
+            space_.for_each_extent(heap::cold_class, [&](const char* begin, const char* end) {
+                for (std::uintptr_t run = run_of(address_of(begin)); run < address_of(end);
+                     run += heap::run_bytes)
+                    add(run);
+            });
         if (next.empty()) break;
         for (const std::uintptr_t run : next) {
             pending_found_ = false;

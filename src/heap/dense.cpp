@@ -10,6 +10,7 @@
 
 #include "heap/poison.hpp"
 #include "os/memory.hpp"
+#include "os/process.hpp"
 
 namespace obase::heap {
 namespace {
@@ -41,6 +42,8 @@ int dense_heap::create(char* base, std::size_t bytes, const char* directory, boo
     *what = "the name of the directory";
     if (std::strlen(directory) >= sizeof directory_) return ENAMETOOLONG;
     std::strcpy(directory_, directory);
+    os::machine here;
+    strict_commit_ = os::read_machine(&here) && here.overcommit_memory == 2;
     *what = "opening an unnamed file";
     if (const int error = os::open_temporary_file(directory, &fd_)) return error;
     // Not every file system has what we need: try all of it on one page.
@@ -55,6 +58,9 @@ int dense_heap::create(char* base, std::size_t bytes, const char* directory, boo
 void dense_heap::destroy() noexcept {
     if (fd_ >= 0) os::close_file(fd_);
     fd_ = -1;
+    for (; frozen_count_ != 0; --frozen_count_) {
+        if (frozen_[frozen_count_ - 1].fd >= 0) os::close_file(frozen_[frozen_count_ - 1].fd);
+    }
     runs_.release();
     starts_.release();
     free_.release();
@@ -131,6 +137,10 @@ void* dense_heap::allocate(std::size_t size, unsigned set) noexcept {
 
 bool dense_heap::open_run(unsigned set) noexcept {
     std::size_t number = lowest_free();
+    if (number == SIZE_MAX && adoptable_) {
+        adopt_free_runs();
+        number = lowest_free();
+    }
     const bool reused = number != SIZE_MAX;
     if (!reused) {
         number = frontier_.load_relaxed();
@@ -139,13 +149,15 @@ bool dense_heap::open_run(unsigned set) noexcept {
     dense_run& run = runs_[number];
     if (reused) {
         // Storage first: from here on a write to the run cannot fail.
-        if (fd_ >= 0 && run.returned &&
+        if (file_backed() && run.returned &&
             os::allocate_file(fd_, number << run_shift, run_bytes) != 0) {
             return false;
         }
         set_free_bit(number, false);
         for (std::size_t i = 0; i < words_per_run; ++i) marks_of(number)[i].store_relaxed(0);
     } else {
+        run.file.store_relaxed(file_.load_relaxed());
+        run.shared = file_backed();
         frontier_.store_release(number + 1);
     }
     if (open_[set] != no_run) {
@@ -164,27 +176,49 @@ bool dense_heap::open_run(unsigned set) noexcept {
 bool dense_heap::grow() noexcept {
     if (committed_ >= bytes_) return false;
     std::size_t chunk =
-        std::min(fd_ >= 0 ? file_chunk : commit_chunk(committed_), bytes_ - committed_);
+        std::min(file_backed() ? file_chunk : commit_chunk(committed_), bytes_ - committed_);
     const std::size_t runs = (committed_ + chunk) >> run_shift;
     if (!runs_.commit_to(runs) || !starts_.commit_to(runs * words_per_run) ||
         !free_.commit_to((runs + 63) / 64)) {
         return false;
     }
     const auto commit = [&](std::size_t bytes) {
-        if (fd_ < 0) return os::commit(base_ + committed_, bytes) == 0;
+        if (!file_backed()) return os::commit(base_ + committed_, bytes) == 0;
         // Order: size, storage, mapping. Each step that fails leaves what the next call repeats.
-        return os::grow_file(fd_, committed_ + bytes) == 0 &&
-               os::allocate_file(fd_, committed_, bytes) == 0 &&
-               os::map_file(base_ + committed_, bytes, fd_, committed_) == 0;
+        return open_file() && os::grow_file(fd_, committed_ + bytes) == 0 &&
+               os::allocate_file(fd_, committed_, bytes) == 0 && map_current(committed_, bytes);
     };
     if (!commit(chunk)) {
         chunk = run_bytes; // little may still fit
         if (!commit(chunk)) return false;
     }
+    committed_ += chunk;
+    return true;
+}
+
+// The current file, made when it is needed: as long as what is mapped, and without storage. False:
+// none can be had.
+bool dense_heap::open_file() noexcept {
+    if (fd_ >= 0) return true;
+    int fd = -1;
+    if (os::open_temporary_file(directory_, &fd) != 0) return false;
+    if (committed_ != 0 && os::grow_file(fd, committed_) != 0) {
+        os::close_file(fd);
+        return false;
+    }
+    fd_ = fd;
+    return true;
+}
+
+bool dense_heap::map_current(std::size_t offset, std::size_t bytes) noexcept {
+    char* const begin = base_ + offset;
+    if (os::map_file(begin, bytes, fd_, offset) != 0) return false;
     // A fault asks for one object. Read-ahead would bring its neighbours back into the page cache,
     // where nothing pages them out again.
-    if (fd_ >= 0) os::advise(base_ + committed_, chunk, os::advice::random);
-    committed_ += chunk;
+    os::advise(begin, bytes, os::advice::random);
+    // Two processes with one shared mapping would corrupt each other. A child that was made past
+    // the fork handlers (_Fork, clone) finds nothing here instead.
+    os::advise(begin, bytes, os::advice::dontfork);
     return true;
 }
 
@@ -216,12 +250,14 @@ std::size_t dense_heap::select_evacuation(double max_live_fraction,
         std::uint32_t run;
     };
     const std::size_t end = frontier_.load_relaxed();
+    for (std::size_t i = 0; i < end; ++i) runs_[i].evacuating = false;
+    std::size_t total = select_frozen(max_bytes);
+    emptying_ = total != 0;
     std::vector<candidate> sparse;
     try {
         for (std::size_t i = 0; i < end; ++i) {
-            dense_run& run = runs_[i];
-            run.evacuating = false;
-            if (run.status.load_relaxed() != dense_run::state::sealed) continue;
+            const dense_run& run = runs_[i];
+            if (run.status.load_relaxed() != dense_run::state::sealed || run.evacuating) continue;
             const auto live = static_cast<std::uint32_t>(run.live.load_relaxed() & bytes_mask);
             if (live != 0 && live < max_live_fraction * double{run_bytes}) {
                 sparse.push_back({live, static_cast<std::uint32_t>(i)});
@@ -233,7 +269,6 @@ std::size_t dense_heap::select_evacuation(double max_live_fraction,
     std::sort(sparse.begin(), sparse.end(), [](const candidate& a, const candidate& b) {
         return a.live != b.live ? a.live < b.live : a.run > b.run; // high addresses go first
     });
-    std::size_t total = 0;
     for (const candidate& c : sparse) {
         if (total + c.live > max_bytes) break;
         total += c.live;
@@ -242,7 +277,59 @@ std::size_t dense_heap::select_evacuation(double max_live_fraction,
     return total;
 }
 
+// Whole files, since the storage of a frozen file goes only with the last of its runs: the one that
+// gives most storage for the bytes that have to be moved is first. So what is kept for nothing falls
+// below half of the live bytes again, and a process that forks again and again has a bounded number
+// of files. What does not fit into max_bytes waits for the next window, where its file, which has
+// fewer live bytes then, is chosen before others.
+std::size_t dense_heap::select_frozen(std::size_t max_bytes) noexcept {
+    if (frozen_count_ == 0) return 0;
+    std::size_t live_in[frozen_limit] = {};
+    bool chosen[frozen_limit] = {};
+    std::size_t live = 0;
+    std::size_t dead = frozen_storage_.load_relaxed();
+    const std::size_t end = frontier_.load_relaxed();
+    for (std::size_t i = 0; i < end; ++i) {
+        const std::size_t bytes = runs_[i].live.load_relaxed() & bytes_mask;
+        live += bytes;
+        if (!frozen(runs_[i])) continue;
+        live_in[entry_of(runs_[i].file.load_relaxed())] += bytes;
+        dead -= std::min(dead, bytes);
+    }
+    std::size_t files = frozen_count_;
+    while (files != 0 && (dead > live / 2 || files > files_kept)) {
+        std::size_t best = frozen_limit;
+        double most = 0;
+        for (std::size_t i = 0; i < frozen_count_; ++i) {
+            const double gain = (static_cast<double>(frozen_[i].storage) + 1) /
+                                (static_cast<double>(live_in[i]) + 1);
+            if (!chosen[i] && gain > most) {
+                best = i;
+                most = gain;
+            }
+        }
+        chosen[best] = true;
+        --files;
+        dead -=
+            std::min(dead, frozen_[best].storage - std::min(frozen_[best].storage, live_in[best]));
+    }
+    if (files == frozen_count_) return 0;
+    std::size_t total = 0;
+    for (std::size_t i = 0; i < end; ++i) {
+        dense_run& run = runs_[i];
+        const std::size_t bytes = run.live.load_relaxed() & bytes_mask;
+        if (bytes == 0 || !frozen(run) || !chosen[entry_of(run.file.load_relaxed())]) continue;
+        if (total + bytes > max_bytes) break;
+        total += bytes;
+        run.evacuating = true;
+    }
+    return total;
+}
+
 std::size_t dense_heap::return_free_memory() noexcept {
+    // A file that is too old to be written back by name; here, because nobody is looking at the
+    // descriptors.
+    while (frozen_count_ > 2 * files_kept) merge_oldest();
     const std::size_t end = frontier_.load_relaxed();
     std::size_t bytes = 0;
     std::size_t first = 0;
@@ -253,10 +340,14 @@ std::size_t dense_heap::return_free_memory() noexcept {
             run.status.store_release(dense_run::state::unused);
             run.evacuating = false;
             run.returned = false;
-            set_free_bit(i, true);
+            if (frozen(run)) {
+                ++frozen_free_;
+            } else {
+                set_free_bit(i, true);
+            }
         }
         const bool returnable =
-            run.status.load_relaxed() == dense_run::state::unused && !run.returned;
+            run.status.load_relaxed() == dense_run::state::unused && !run.returned && !frozen(run);
         if (returnable && count != 0 && first + count == i) {
             ++count;
         } else if (returnable) {
@@ -265,7 +356,96 @@ std::size_t dense_heap::return_free_memory() noexcept {
             count = 1;
         }
     }
-    return bytes + give_back(first, count);
+    bytes += give_back(first, count);
+    if (frozen_free_ != 0) bytes += adopt_free_runs();
+    return bytes;
+}
+
+// Frozen files.
+
+std::size_t dense_heap::entry_of(std::uint32_t file) const noexcept {
+    std::size_t i = 0;
+    while (frozen_[i].last < file) ++i;
+    return i;
+}
+
+// The two oldest files are counted as one from now on, and the kernel writes them back by itself.
+void dense_heap::merge_oldest() noexcept {
+    for (std::size_t i = 0; i < 2; ++i) {
+        if (frozen_[i].fd >= 0) os::close_file(frozen_[i].fd);
+    }
+    frozen_[1] = {frozen_[1].last, -1, frozen_[0].runs + frozen_[1].runs,
+                  frozen_[0].storage + frozen_[1].storage};
+    std::copy(frozen_ + 1, frozen_ + frozen_count_, frozen_);
+    --frozen_count_;
+}
+
+// The current file lies beneath the run now.
+void dense_heap::leave_file(dense_run& run) noexcept {
+    const std::size_t at = entry_of(run.file.load_relaxed());
+    run.file.store_relaxed(file_.load_relaxed());
+    run.shared = true;
+    frozen_file& left = frozen_[at];
+    if (--left.runs != 0) return;
+    if (left.fd >= 0) os::close_file(left.fd);
+    frozen_storage_.fetch_sub_relaxed(left.storage);
+    std::copy(frozen_ + at + 1, frozen_ + frozen_count_, frozen_ + at);
+    --frozen_count_;
+}
+
+// Maps the current file over frozen runs that are unused, neighbours together: they are free runs
+// like others then, without storage yet. Where that fails, or would make more mappings than a
+// library should take of the process's, their pages go back and they are tried again after the next
+// window. Returns the bytes that went back and had not before.
+std::size_t dense_heap::adopt_free_runs() noexcept {
+    adoptable_ = false;
+    const std::size_t end = frontier_.load_relaxed();
+    const std::uint32_t current = file_.load_relaxed();
+    const auto file_at = [&](std::size_t run) { return runs_[run].file.load_relaxed(); };
+    std::size_t pieces = 1;
+    for (std::size_t i = 1; i < end; ++i) pieces += file_at(i) != file_at(i - 1);
+    bool possible = open_file();
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < end && frozen_free_ != 0;) {
+        const auto free = [&](std::size_t run) {
+            return runs_[run].status.load_relaxed() == dense_run::state::unused &&
+                   frozen(runs_[run]);
+        };
+        if (!free(i)) {
+            ++i;
+            continue;
+        }
+        const std::size_t first = i;
+        std::size_t before = first != 0 && file_at(first - 1) != file_at(first);
+        for (++i; i < end && free(i); ++i) before += file_at(i) != file_at(i - 1);
+        before += i < end && file_at(i) != file_at(i - 1);
+        const std::size_t after =
+            (first != 0 && file_at(first - 1) != current) + (i < end && file_at(i) != current);
+        const std::size_t offset = first << run_shift;
+        const std::size_t length = (i - first) << run_shift;
+        const bool affordable = after <= before || pieces + after - before <= pieces_kept;
+        if (possible && affordable) possible = map_current(offset, length);
+        if (possible && affordable) {
+            pieces = pieces + after - before;
+            for (std::size_t run = first; run < i; ++run) {
+                bytes += runs_[run].returned ? 0 : run_bytes;
+                runs_[run].returned = true;
+                leave_file(runs_[run]);
+                set_free_bit(run, true);
+            }
+            frozen_free_ -= i - first;
+            continue;
+        }
+        for (std::size_t run = first; run < i; ++run) {
+            // Nothing in it is alive, so nothing but copies of dead bytes is dropped.
+            if (!runs_[run].returned && !runs_[run].shared &&
+                os::advise(base_ + (run << run_shift), run_bytes, os::advice::dontneed) == 0) {
+                runs_[run].returned = true;
+                bytes += run_bytes;
+            }
+        }
+    }
+    return bytes;
 }
 
 // Returns the bytes given back. On failure the runs stay free and are tried again next time.
@@ -273,8 +453,8 @@ std::size_t dense_heap::give_back(std::size_t first, std::size_t count) noexcept
     if (count == 0) return 0;
     const std::size_t length = count << run_shift;
     char* const begin = base_ + (first << run_shift);
-    const int error = fd_ >= 0 ? os::punch_file(fd_, first << run_shift, length)
-                               : os::advise(begin, length, os::advice::dontneed);
+    const int error = file_backed() ? os::punch_file(fd_, first << run_shift, length)
+                                    : os::advise(begin, length, os::advice::dontneed);
     if (error != 0) return 0;
     for (std::size_t i = first; i < first + count; ++i) runs_[i].returned = true;
     return length;
@@ -306,17 +486,19 @@ dense_counters dense_heap::counters() const noexcept {
     for (std::size_t i = 0; i < end; ++i) {
         const dense_run& run = runs_[i];
         const auto status = run.status.load_relaxed();
+        const bool in_frozen_file = frozen(run); // whose storage is counted as a whole
         if (status == dense_run::state::unused) {
-            if (!run.returned) sum.extent_bytes += run_bytes;
+            if (!run.returned && !in_frozen_file) sum.extent_bytes += run_bytes;
             continue;
         }
         const std::uint64_t live = run.live.load_relaxed();
         sum.live_bytes += live & bytes_mask;
         sum.live_objects += live >> 32;
-        sum.extent_bytes += run_bytes;
+        if (!in_frozen_file) sum.extent_bytes += run_bytes;
         ++sum.runs;
         if (run.evacuating) ++sum.evacuating_runs;
     }
+    sum.extent_bytes += frozen_storage_.load_relaxed();
     sum.hole_bytes = sum.extent_bytes - sum.live_bytes;
     return sum;
 }
@@ -346,14 +528,38 @@ void dense_heap::walk_extents(void (*visit)(void*, char*, char*), void* context)
     if (begin != nullptr) visit(context, begin, stop);
 }
 
+void dense_heap::walk_backing(void (*visit)(void*, char*, char*, int), void* context) const {
+    const std::size_t end = frontier_.load_acquire();
+    for (std::size_t i = 0; i < end;) {
+        const std::size_t first = i;
+        const std::uint32_t file = runs_[first].file.load_relaxed();
+        while (i < end && runs_[i].file.load_relaxed() == file) ++i;
+        const int fd = file == file_.load_relaxed() ? fd_ : frozen_[entry_of(file)].fd;
+        visit(context, base_ + (first << run_shift), base_ + (i << run_shift), fd);
+    }
+}
+
 const char* dense_heap::validate() const noexcept {
     const std::size_t end = frontier_.load_acquire();
     std::size_t free_runs = 0;
+    std::size_t frozen_free = 0;
+    std::size_t frozen_runs = 0;
     for (std::size_t i = 0; i < end; ++i) {
         const dense_run& run = runs_[i];
         const auto status = run.status.load_relaxed();
         const std::uint64_t live = run.live.load_relaxed();
         const bool free = (free_[i / 64] >> (i % 64) & 1U) != 0;
+        if (frozen(run)) {
+            ++frozen_runs;
+            if (status == dense_run::state::open) return "a frozen run is being filled";
+            if (free) return "a frozen run may be filled";
+            if (status == dense_run::state::unused) {
+                ++frozen_free;
+                continue;
+            }
+        } else if (run.shared != file_backed()) {
+            return "a run over the current file is not shared";
+        }
         if (free != (status == dense_run::state::unused))
             return "free bit and state of a run disagree";
         if (free) {
@@ -373,84 +579,127 @@ const char* dense_heap::validate() const noexcept {
         if (status == dense_run::state::open && open_[run.set] != i)
             return "an open run nobody fills";
     }
+    if (frozen_free != frozen_free_) return "free frozen runs are miscounted";
+    std::size_t storage = 0;
+    for (std::size_t i = 0; i < frozen_count_; ++i) {
+        frozen_runs -= std::min(frozen_runs, frozen_[i].runs);
+        storage += frozen_[i].storage;
+        if (frozen_[i].runs == 0) return "a frozen file beneath nothing";
+    }
+    if (frozen_runs != 0 || storage != frozen_storage_.load_relaxed())
+        return "frozen files are miscounted";
     return free_runs == free_runs_ ? nullptr : "free runs are miscounted";
 }
 
-// fork. A shared mapping of a file would be shared with the child, where each must have its own.
-// The child copies the file; the parent waits meanwhile, so that neither the collector nor the
-// forking thread changes it. Other threads of the parent may still write to objects they already
-// hold: the child sees those objects as of some moment shortly after the fork.
+// fork. See the header for what freezing a file means.
 
+// Why the snapshot is one: os::make_file_private is one step for all threads. A store of another
+// thread before it is in the file, which from then on nobody writes; a store after it is in a
+// private page, which fork copies (on write) as of the moment of the fork, as it does HOT and NEW.
+// Between the steps for two pieces stores go to one place or the other; what is at the fork's moment
+// in either is in the child.
+//
+// Why the file's dirty pages need nothing: the kernel writes them back by itself, as long as
+// anybody maps the file. The parent keeps the descriptor, so that hints go on writing back and
+// dropping pages, and hearing of errors. The child does not: parent and child would share one
+// description, on which the first to ask takes the error, and the other would drop pages that were
+// never written.
+//
+// What may fail is the remapping, for lack of map entries or of commit. Nothing has changed then:
+// the piece stays shared, in this process alone. Its objects are out of the child's reach. Copying
+// them here, into memory that replaces the piece, would lose what other threads write between the
+// copy and the replacement; copying in the child would be no snapshot.
 void dense_heap::fork_prepare() noexcept {
-    if (fd_ >= 0 && os::open_pipe(fork_pipe_) != 0) fork_pipe_[0] = fork_pipe_[1] = -1;
-}
-
-void dense_heap::fork_parent() noexcept {
-    if (fork_pipe_[0] < 0) return;
-    os::close_file(fork_pipe_[1]);
-    os::wait_until_closed(fork_pipe_[0]); // ends also when the child dies
-    os::close_file(fork_pipe_[0]);
-    fork_pipe_[0] = fork_pipe_[1] = -1;
-}
-
-void dense_heap::fork_child() noexcept {
-    if (fd_ < 0) return;
-    // To go on with a file that the parent still writes would be silent corruption of both.
-    os::native_platform::check(copy_backing_in_child(),
-                               "fork: no file space and no memory for a copy of the cold objects");
-    if (fork_pipe_[0] >= 0) {
-        os::close_file(fork_pipe_[0]);
-        os::close_file(fork_pipe_[1]);
-        fork_pipe_[0] = fork_pipe_[1] = -1;
-    }
-}
-
-bool dense_heap::copy_backing_in_child() noexcept {
+    if (!file_backed()) return;
     const std::size_t end = frontier_.load_relaxed();
-    const auto in_use = [&](std::size_t run) {
-        return runs_[run].status.load_relaxed() != dense_run::state::unused;
-    };
-    const auto copy_to_file = [&](int to) {
-        if (committed_ == 0) return true;
-        if (os::grow_file(to, committed_) != 0) return false;
-        for (std::size_t i = 0; i < end; ++i) {
-            if (in_use(i) && (os::allocate_file(to, i << run_shift, run_bytes) != 0 ||
-                              os::copy_file(fd_, to, i << run_shift, run_bytes) != 0)) {
-                return false;
-            }
-        }
-        // Committed but never used: storage must exist before the frontier gets there.
-        const std::size_t used = end << run_shift;
-        if (used != committed_ && os::allocate_file(to, used, committed_ - used) != 0) return false;
-        if (os::map_file(base_, committed_, to, 0) != 0) return false;
-        os::advise(base_, committed_, os::advice::random); // as in grow()
-        return true;
-    };
-    int copy = -1;
-    if (os::open_temporary_file(directory_, &copy) == 0) {
-        if (copy_to_file(copy)) {
-            for (std::size_t i = 0; i < end; ++i) {
-                if (!in_use(i)) runs_[i].returned = true;
-            }
-            os::close_file(fd_);
-            fd_ = copy;
-            return true;
-        }
-        os::close_file(copy);
+    const std::uint32_t newest = file_.load_relaxed();
+    const std::size_t tail = fd_ >= 0 ? freeze_current_file() : 0;
+    for (std::size_t i = 0; i < end;) {
+        const std::size_t first = i;
+        const std::uint32_t file = runs_[first].file.load_relaxed();
+        const bool shared = runs_[first].shared;
+        while (i < end && runs_[i].shared == shared && runs_[i].file.load_relaxed() == file) ++i;
+        if (!shared) continue;
+        // A mapping is replaced as a whole: a part would need another map entry.
+        const std::size_t bytes =
+            ((i - first) << run_shift) + (i == end && file == newest ? tail : 0);
+        if (!make_private(first << run_shift, bytes, frozen_[entry_of(file)].fd)) continue;
+        std::for_each(&runs_[first], &runs_[i], [](dense_run& run) { run.shared = false; });
     }
-    // Second choice: anonymous memory, run by run through a buffer.
-    char* const buffer = static_cast<char*>(os::reserve(run_bytes, os::page_size));
-    if (buffer == nullptr || os::commit(buffer, run_bytes) != 0) return false;
-    for (std::size_t at = 0; at < committed_; at += run_bytes) {
-        const bool used = (at >> run_shift) < end && in_use(at >> run_shift);
-        if (used) std::memcpy(buffer, base_ + at, run_bytes);
-        if (os::map_anonymous(base_ + at, run_bytes) != 0) return false;
-        if (used) std::memcpy(base_ + at, buffer, run_bytes);
+}
+
+// The books: from here on all runs over the current file are frozen ones. Returns the bytes behind
+// the last run that are still mapped with it.
+std::size_t dense_heap::freeze_current_file() noexcept {
+    for (std::uint32_t& open : open_) {
+        if (open != no_run) runs_[open].status.store_release(dense_run::state::sealed);
+        open = no_run;
     }
-    os::release(buffer, run_bytes);
-    os::close_file(fd_);
+    const std::size_t end = frontier_.load_relaxed();
+    std::size_t storage = 0;
+    std::size_t runs = 0;
+    for (std::size_t i = 0; i < end; ++i) {
+        dense_run& run = runs_[i];
+        if (frozen(run)) continue;
+        ++runs;
+        if (run.status.load_relaxed() == dense_run::state::unused) {
+            set_free_bit(i, false);
+            ++frozen_free_;
+            adoptable_ = true;
+            if (run.returned) continue;
+        }
+        storage += run_bytes;
+    }
+    // What was made ready and never used is made ready anew, over another file. Its storage is only
+    // counted: to punch it can take the disk longer than a fork should.
+    const std::size_t used = end << run_shift;
+    std::size_t tail = committed_ - used;
+    storage += tail;
+    if (tail != 0 && os::decommit(base_ + used, tail) == 0) tail = 0;
+    committed_ = used;
+    if (runs != 0) {
+        if (frozen_count_ == frozen_limit) merge_oldest();
+        frozen_[frozen_count_++] = {file_.load_relaxed(), fd_, runs, storage};
+        frozen_storage_.fetch_add_relaxed(storage);
+    } else {
+        os::close_file(fd_);
+    }
+    file_.store_relaxed(file_.load_relaxed() + 1);
     fd_ = -1;
+    return tail;
+}
+
+bool dense_heap::make_private(std::size_t offset, std::size_t bytes, int fd) noexcept {
+    char* const begin = base_ + offset;
+    if (strict_commit_) {
+        // Older kernels unmap first and find out then that the commit limit is reached. So the
+        // question is asked elsewhere before.
+        void* const trial = os::reserve(bytes, os::page_size);
+        const bool granted = trial != nullptr && os::commit(trial, bytes) == 0;
+        if (trial != nullptr) os::release(trial, bytes);
+        if (!granted) return false;
+    }
+    if (os::make_file_private(begin, bytes, fd, offset) != 0) return false;
+    os::advise(begin, bytes, os::advice::random); // as in map_current()
     return true;
+}
+
+bool dense_heap::fork_child() noexcept {
+    const std::size_t end = frontier_.load_relaxed();
+    bool complete = true;
+    for (std::size_t i = 0; i < end; ++i) {
+        dense_run& run = runs_[i];
+        if (!run.shared) continue;
+        // What could not be made private has no mapping here: reserve the place again.
+        complete = false;
+        os::decommit(base_ + (i << run_shift), run_bytes);
+        run.shared = false;
+    }
+    for (std::size_t i = 0; i < frozen_count_; ++i) {
+        if (frozen_[i].fd >= 0) os::close_file(frozen_[i].fd);
+        frozen_[i].fd = -1;
+    }
+    return complete;
 }
 
 } // namespace obase::heap

@@ -20,6 +20,26 @@
 //
 // A file may lie beneath (class COLD). Storage is allocated before a run is opened, so a full disk
 // means "no room", never SIGBUS.
+//
+// fork and the file. The *current* file is mapped shared, by one process. fork_prepare() freezes it:
+// what is mapped over it becomes a private mapping of the same pages, in place. Nobody writes,
+// punches or truncates a frozen file any more, and every store since then goes to a private page,
+// so that the kernel's copy-on-write makes the child's snapshot as it does for all other memory,
+// without copying anything. Parent and child each begin a file of their own at the first run that
+// they need. A *frozen run* is one whose file is not the current one:
+//   it is never filled further; its objects are read, written and freed where they are, or moved
+//   out like any others;
+//   when it is empty, the current file is mapped over it, and from then on it is an ordinary free
+//   run; its storage in the frozen file cannot be punched, since another process may still need it;
+//   the storage of a frozen file goes when the last mapping of it goes, in whatever process. So that
+//   this comes about, select_evacuation() empties frozen files when what is kept for nothing in them
+//   exceeds half of the live bytes, or when there are more than `files_kept` of them.
+// The counters say what is kept: extent_bytes has the whole storage of a frozen file until the last
+// run has left it, and hole_bytes what of that is dead. Private copies of pages are not counted. Parent
+// and child both count a file that both have.
+//
+// What does not hold: pages of a frozen run that are written become private memory, which nothing
+// but swap can page out until the run has been evacuated.
 #pragma once
 
 #include <cstddef>
@@ -41,7 +61,9 @@ struct dense_run {
     std::uint8_t set = 0;    // attribute_index of its objects
     bool returned = false;   // unused, and its pages or storage were given back
     bool evacuating = false; // the collector is moving its objects out
-    std::uint64_t reserved = 0;
+    os::native_platform::atomic<std::uint32_t> file; // number of the file beneath
+    bool shared = false;                             // mapped shared, as long as no fork froze it
+    std::uint8_t reserved[7] = {};
 };
 static_assert(sizeof(dense_run) == 32);
 
@@ -77,18 +99,30 @@ class dense_heap {
     bool evacuating(const void* object) const noexcept {
         return runs_[run_number(object)].evacuating;
     }
+    // Frozen files that have to be emptied first, then sparse runs, emptiest first.
     std::size_t select_evacuation(double max_live_fraction, std::size_t max_bytes) noexcept;
+    // Whether the last selection has frozen runs: their objects should be found wherever their slots
+    // lie.
+    bool emptying_frozen_files() const noexcept { return emptying_; }
     std::size_t return_free_memory() noexcept;
 
-    int backing_fd() const noexcept { return fd_; }
+    bool file_backed() const noexcept { return directory_[0] != 0; }
+    // Collector. visit(context, begin, end, fd) for stretches over one file. fd -1: a frozen file
+    // that this process does not write back.
+    void walk_backing(void (*visit)(void*, char*, char*, int), void* context) const;
     dense_counters counters() const noexcept;
     std::size_t metadata_bytes() const noexcept;
     void walk_extents(void (*visit)(void*, char*, char*), void* context) const;
     const char* validate() const noexcept;
 
+    // In the forking thread, the collector parked.
     void fork_prepare() noexcept;
-    void fork_parent() noexcept;
-    void fork_child() noexcept;
+    // False: not all of the class could be taken along. What is missing cannot be accessed here, and
+    // no objects of this class may be moved.
+    bool fork_child() noexcept;
+
+    static constexpr std::size_t files_kept = 8;     // frozen ones, before they are evacuated
+    static constexpr std::size_t pieces_kept = 1024; // mappings; free frozen runs add no more
 
   private:
     static constexpr std::size_t words_per_run = run_bytes / granule / 64;
@@ -108,16 +142,44 @@ class dense_heap {
     std::size_t give_back(std::size_t first, std::size_t count) noexcept;
     void set_free_bit(std::size_t run, bool free) noexcept;
     std::size_t lowest_free() noexcept;
-    bool copy_backing_in_child() noexcept;
+
+    struct frozen_file {
+        std::uint32_t last = 0;  // numbers up to this, and above those of the entry before
+        int fd = -1;             // to write it back; -1: left to the kernel
+        std::size_t runs = 0;    // that have it beneath
+        std::size_t storage = 0; // bytes, when it was frozen
+    };
+    // More than one is added only while the collector does not look.
+    static constexpr std::size_t frozen_limit = 64;
+
+    bool frozen(const dense_run& run) const noexcept {
+        return run.file.load_relaxed() != file_.load_relaxed();
+    }
+    bool open_file() noexcept;
+    bool map_current(std::size_t offset, std::size_t bytes) noexcept;
+    std::size_t freeze_current_file() noexcept;
+    bool make_private(std::size_t offset, std::size_t bytes, int fd) noexcept;
+    std::size_t entry_of(std::uint32_t file) const noexcept;
+    void merge_oldest() noexcept;
+    void leave_file(dense_run& run) noexcept;
+    std::size_t adopt_free_runs() noexcept;
+    std::size_t select_frozen(std::size_t max_bytes) noexcept;
 
     static constexpr std::uint32_t no_run = ~std::uint32_t{0};
 
     char* base_ = nullptr;
     std::size_t bytes_ = 0;
     bool poison_ = false;
-    int fd_ = -1;
     char directory_[1024] = {};
-    int fork_pipe_[2] = {-1, -1};
+    int fd_ = -1;                                     // of the current file; -1: none yet
+    os::native_platform::atomic<std::uint32_t> file_; // its number; 0 for anonymous memory
+    bool strict_commit_ = false;
+    bool emptying_ = false;
+    bool adoptable_ = false;      // free frozen runs have not been looked at since the fork
+    std::size_t frozen_free_ = 0; // frozen runs that are unused
+    frozen_file frozen_[frozen_limit];
+    std::size_t frozen_count_ = 0;
+    os::native_platform::atomic<std::size_t> frozen_storage_; // of all entries, for counters()
     reserved_array<dense_run> runs_;
     reserved_array<os::native_platform::atomic<std::uint64_t>> starts_;
     reserved_array<std::uint64_t> free_; // one bit per run that may be opened again

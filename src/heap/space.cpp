@@ -274,15 +274,17 @@ void space::fork_prepare() noexcept {
 }
 
 void space::fork_parent() noexcept {
-    for (unsigned cls = 1; cls < classes_; ++cls) dense_[cls - 1].fork_parent();
     large_.fork_done();
     slabs_.fork_parent();
 }
 
-void space::fork_child() noexcept {
-    for (unsigned cls = 1; cls < classes_; ++cls) dense_[cls - 1].fork_child();
+bool space::fork_child() noexcept {
+    bool complete = true;
+    for (unsigned cls = 1; cls < classes_; ++cls)
+        complete = dense_[cls - 1].fork_child() && complete;
     large_.fork_done();
     slabs_.fork_child();
+    return complete;
 }
 
 bool space::validate(std::string* what) const {

@@ -138,6 +138,11 @@ class space {
     // return_free_memory.
     std::size_t select_evacuation(unsigned cls, double max_live_fraction,
                                   std::size_t max_bytes) noexcept;
+    // Whether the last selection for the coldest class has runs that lie over frozen files
+    // (dense.hpp): their objects should be found wherever their slots lie.
+    bool emptying_frozen_files() const noexcept {
+        return dense_[classes_ - 2].emptying_frozen_files();
+    }
     // Gives free memory of all classes back to the system, neighbours together; returns bytes.
     std::size_t return_free_memory() noexcept;
 
@@ -188,10 +193,21 @@ class space {
             const_cast<void*>(static_cast<const void*>(std::addressof(fn))));
     }
 
-    // The file beneath a class; address p lies at offset p - range_begin(cls). -1: anonymous
-    // memory.
-    int backing_fd(unsigned cls) const noexcept {
-        return cls == new_class || cls >= classes_ ? -1 : dense_[cls - 1].backing_fd();
+    // The collector thread only. fn(char* begin, char* end, int fd) for stretches of a class that
+    // lie over one file, address p at offset p - range_begin(cls). None: anonymous memory. fd -1: a
+    // file that a fork froze (dense.hpp) and that this process does not write back. The descriptors
+    // are good until the collector's next call that allocates or returns memory.
+    template <class F>
+    void for_each_backing(unsigned cls, F&& fn) const {
+        if (!file_backed(cls)) return;
+        dense_[cls - 1].walk_backing(
+            [](void* p, char* begin, char* end, int fd) {
+                (*static_cast<std::remove_reference_t<F>*>(p))(begin, end, fd);
+            },
+            const_cast<void*>(static_cast<const void*>(std::addressof(fn))));
+    }
+    bool file_backed(unsigned cls) const noexcept {
+        return cls != new_class && cls < classes_ && dense_[cls - 1].file_backed();
     }
 
     // Any thread.
@@ -219,10 +235,12 @@ class space {
     void thread_exit() noexcept { slabs_.thread_exit(); }
 
     // In this order around fork, in the forking thread; prepare parks nobody: the collector must
-    // not be inside a call of this class.
+    // not be inside a call of this class. fork_child() false: objects in the coldest class cannot be
+    // accessed in the child, because their memory could not be made private before the fork; the
+    // child must not move objects.
     void fork_prepare() noexcept;
     void fork_parent() noexcept;
-    void fork_child() noexcept;
+    bool fork_child() noexcept;
 
     // Checks every invariant. Precondition: nobody else uses the space. False: *what (may be null)
     // says which one is broken.

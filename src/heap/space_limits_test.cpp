@@ -247,7 +247,7 @@ TEST_F(space_limits, a_full_disk_means_no_move) {
                   space* const s =
                       space::create({.range_bytes = 64 * mib, .cold_directory = "/tmp"}, &why);
                   if (s == nullptr) return 2;
-                  if (s->backing_fd(cold_class) < 0 || s->backing_fd(hot_class) != -1) return 3;
+                  if (!s->file_backed(cold_class) || s->file_backed(hot_class)) return 3;
                   std::vector<char*> objects;
                   for (int i = 0; i < 10'000; ++i) {
                       if (i == 3'000) fault.fallocate = ENOSPC;

@@ -5,6 +5,7 @@
 #include <linux/falloc.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -23,9 +24,14 @@ namespace {
 
 int open_mode(const char* path, int flags, mode_t mode) { return ::open(path, flags, mode); }
 
+void* mmap_in_place(void* at, std::size_t bytes, int protection, int flags, int fd, off_t offset) {
+    return reinterpret_cast<void*>(
+        ::syscall(SYS_mmap, at, bytes, protection, flags, fd, offset)); // MAP_FAILED is -1
+}
+
 constexpr memory_calls real{
-    ::mmap,      ::munmap,  ::mprotect,        ::madvise,       ::fallocate,
-    ::ftruncate, open_mode, ::sync_file_range, ::posix_fadvise,
+    ::mmap,      mmap_in_place, ::munmap,  ::mprotect,        ::madvise,
+    ::fallocate, ::ftruncate,   open_mode, ::sync_file_range, ::posix_fadvise,
 };
 
 constinit word::native_atomic<const memory_calls*> current{&real};
@@ -69,6 +75,8 @@ int to_madvise(advice what) noexcept {
         return MADV_WILLNEED;
     case advice::random:
         return MADV_RANDOM;
+    case advice::dontfork:
+        return MADV_DONTFORK;
     }
     return MADV_NORMAL;
 }
@@ -174,42 +182,21 @@ int map_file(void* begin, std::size_t bytes, int fd, std::uint64_t offset) noexc
     return mapped == MAP_FAILED ? errno : 0;
 }
 
-int map_anonymous(void* begin, std::size_t bytes) noexcept {
+// Atomic for the other threads. mmap holds the lock of the address space for writing from before it
+// clears the page table until the new mapping is in place, and flushes the other processors'
+// translations before it lets go. So a store either used an old translation, which leads to the
+// file's page, before the flush; or it faults, waits for the lock, and finds the private mapping,
+// where its page is copied from the file's. A copy that misses a store would have to be made between
+// the two, which the lock forbids. Only the kernel's own direct input and output (O_DIRECT) into
+// pages it had looked up before goes past the page table, as it does around any fork.
+//
+// MAP_NORESERVE: pages that are never written need no commit charge.
+int make_file_private(void* begin, std::size_t bytes, int fd, std::uint64_t offset) noexcept {
     const errno_kept kept;
     void* const mapped =
-        calls().mmap(begin, bytes, PROT_READ | PROT_WRITE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+        calls().mmap_in_place(begin, bytes, PROT_READ | PROT_WRITE,
+                              MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, fd, to_off(offset));
     return mapped == MAP_FAILED ? errno : 0;
-}
-
-int copy_file(int from, int to, std::uint64_t offset, std::uint64_t bytes) noexcept {
-    const errno_kept kept;
-    off_t in = to_off(offset);
-    off_t out = in;
-    std::uint64_t left = bytes;
-    while (left > 0) {
-        const ssize_t moved = ::copy_file_range(from, &in, to, &out, left, 0);
-        if (moved < 0) {
-            if (errno == EINTR) continue;
-            return errno;
-        }
-        if (moved == 0) return EIO; // the source ends inside the range
-        left -= static_cast<std::uint64_t>(moved);
-    }
-    return 0;
-}
-
-int open_pipe(int ends[2]) noexcept {
-    return result_of([&] { return ::pipe2(ends, O_CLOEXEC); });
-}
-
-void wait_until_closed(int read_end) noexcept {
-    const errno_kept kept;
-    char ignored[16];
-    for (;;) {
-        const ssize_t got = ::read(read_end, ignored, sizeof ignored);
-        if (got == 0 || (got < 0 && errno != EINTR)) return;
-    }
 }
 
 } // namespace obase::os

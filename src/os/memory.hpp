@@ -21,6 +21,9 @@ inline constexpr std::size_t page_size = 4096; // x86-64 Linux; "OS page" everyw
 // The system calls beneath, with their own signatures and errno. A fake may wrap any of them.
 struct memory_calls {
     void* (*mmap)(void*, std::size_t, int, int, int, off_t);
+    // mmap over memory in use whose contents stay. Past the sanitizers, which take every mapping for
+    // new memory that this thread has written.
+    void* (*mmap_in_place)(void*, std::size_t, int, int, int, off_t);
     int (*munmap)(void*, std::size_t);
     int (*mprotect)(void*, std::size_t, int);
     int (*madvise)(void*, std::size_t, int);
@@ -53,7 +56,8 @@ enum class advice : std::uint8_t {
     nohugepage,
     dontneed,
     willneed,
-    random // no read-ahead
+    random,  // no read-ahead
+    dontfork // a child of a fork does not get the mapping
 };
 // madvise. `dontneed` on private anonymous memory frees the pages; they read as zero afterwards.
 int advise(void* begin, std::size_t bytes, advice what) noexcept;
@@ -74,14 +78,10 @@ int write_back_file(int fd, std::uint64_t offset, std::uint64_t bytes, bool wait
 int drop_file_cache(int fd, std::uint64_t offset, std::uint64_t bytes) noexcept;
 // Maps file pages, shared, readable and writable, over reserved address space at `begin`.
 int map_file(void* begin, std::size_t bytes, int fd, std::uint64_t offset) noexcept;
-// Replaces the mapping at `begin` by committed, zeroed, private memory.
-int map_anonymous(void* begin, std::size_t bytes) noexcept;
-// Copies bytes between files, [offset, offset+bytes) to the same place in `to`.
-int copy_file(int from, int to, std::uint64_t offset, std::uint64_t bytes) noexcept;
-
-// A pipe closed on exec; ends[0] reads. For the fork handshake of file-backed memory.
-int open_pipe(int ends[2]) noexcept;
-// Blocks until every write end is closed. Bytes are ignored.
-void wait_until_closed(int read_end) noexcept;
+// Turns a shared mapping of file pages, as map_file made it, into a private one of the same pages, in
+// one step for every thread: what was written before is in the file, what is written afterwards in
+// pages of this process alone. Precondition: no other mapping of the range was ever private.
+// ENOMEM: map count or commit limit reached; unchanged.
+int make_file_private(void* begin, std::size_t bytes, int fd, std::uint64_t offset) noexcept;
 
 } // namespace obase::os

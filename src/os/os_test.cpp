@@ -84,21 +84,35 @@ TEST(os_memory, a_file_lies_beneath_memory) {
     EXPECT_EQ(write_back_file(fd, 0, mib, true), 0);
     EXPECT_EQ(drop_file_cache(fd, 0, mib), 0);
     EXPECT_EQ(begin[mib - 1], 'a');
-    int copy = -1;
-    ASSERT_EQ(open_temporary_file("/tmp", &copy), 0);
-    ASSERT_EQ(copy_file(fd, copy, page_size, page_size), 0);
-    char byte = 0;
-    EXPECT_EQ(pread(copy, &byte, 1, static_cast<off_t>(page_size)), 1);
-    EXPECT_EQ(byte, 'a');
-    EXPECT_EQ(copy_file(fd, copy, 2 * mib, page_size), EIO) << "beyond the end";
     ASSERT_EQ(punch_file(fd, 0, page_size), 0);
     EXPECT_EQ(begin[0], 0);
     EXPECT_EQ(begin[page_size], 'a');
-    ASSERT_EQ(map_anonymous(begin, mib), 0);
-    EXPECT_EQ(begin[page_size], 0);
     release(begin, mib);
     close_file(fd);
-    close_file(copy);
+}
+
+// What was written is still there, also what is only in the page cache; what is written afterwards
+// does not reach the file.
+TEST(os_memory, a_file_mapping_becomes_private_in_place) {
+    int fd = -1;
+    ASSERT_EQ(open_temporary_file("/tmp", &fd), 0);
+    ASSERT_EQ(grow_file(fd, 2 * mib), 0);
+    ASSERT_EQ(allocate_file(fd, 0, 2 * mib), 0);
+    auto* const begin = static_cast<char*>(reserve(mib, page_size));
+    ASSERT_EQ(map_file(begin, mib, fd, mib), 0);
+    std::memset(begin, 'a', mib);
+    ASSERT_EQ(make_file_private(begin, mib, fd, mib), 0);
+    EXPECT_EQ(begin[0], 'a');
+    begin[0] = 'b';
+    char byte = 0;
+    EXPECT_EQ(pread(fd, &byte, 1, static_cast<off_t>(mib)), 1);
+    EXPECT_EQ(byte, 'a');
+    EXPECT_EQ(begin[0], 'b');
+    EXPECT_EQ(begin[mib - 1], 'a');
+    EXPECT_NE(make_file_private(begin, mib, -1, mib), 0);
+    EXPECT_EQ(begin[0], 'b') << "a failure changes nothing";
+    release(begin, mib);
+    close_file(fd);
 }
 
 TEST(os_memory, the_file_is_the_owners_alone) {

@@ -136,6 +136,7 @@ std::string engine<Binding>::start() noexcept {
 template <class Binding>
 std::string engine<Binding>::start_locked() noexcept try {
     if (space_.load_relaxed() == nullptr) return "no migration: there are no heaps";
+    if (cold_lost_) return "no migration: the fork left the objects in COLD behind";
     {
         const std::lock_guard guard(state_);
         stopping_.store_release(0); // whoever waits in stop() for the thread's end goes on
@@ -240,7 +241,13 @@ void engine<Binding>::resume_parent() noexcept {
 
 template <class Binding>
 void engine<Binding>::resume_child() noexcept {
-    if (heap::space* heaps = space_.load_relaxed(); heaps != nullptr) heaps->fork_child();
+    if (heap::space* heaps = space_.load_relaxed(); heaps != nullptr && !heaps->fork_child()) {
+        // Not the end of the child, which may be about to execute another program.
+        cold_lost_ = true;
+        say("fork: objects in COLD cannot be accessed in the child, because no memory or no "
+            "mapping "
+            "could be had for its share of the file (vm.overcommit_memory, vm.max_map_count)");
+    }
     if (telemetry::recorder* recorder = recorder_.load_relaxed(); recorder != nullptr)
         recorder->fork_child();
     registry_.forget_other_threads(Binding::this_record_if_any());
