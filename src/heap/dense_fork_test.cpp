@@ -432,6 +432,33 @@ TEST_F(dense_fork, storage_is_bounded) {
     }
 }
 
+// Storage that no run needs any more is kept by those that do: no run is sparse here, but most of the
+// file is dead. And each file is full of life, but there are too many of them.
+TEST_F(dense_fork, files_are_left_even_where_no_run_is_sparse) {
+    constexpr std::size_t size = 8'000;
+    constexpr std::size_t per_run = run_bytes / size;
+    for (std::size_t i = 0; i < 200 * per_run; ++i) ASSERT_TRUE(add(size, 4));
+    ASSERT_TRUE(in_child([&](bool complete) { return complete && all_are(4); }));
+    free_if([](std::uint64_t number) { return number > 40 * per_run; });
+    space_->return_free_memory();
+    EXPECT_GE(space_->counters(cold_class).hole_bytes, 150 * run_bytes)
+        << "kept for nothing, and said";
+    ASSERT_TRUE(window());
+    EXPECT_LT(space_->counters(cold_class).extent_bytes, 50 * run_bytes);
+    const files now = mapped_files();
+    EXPECT_EQ(now.inodes.size(), 1U);
+    if (now.bytes_known) {
+        EXPECT_LT(now.bytes, 50 * run_bytes + 4 * mib);
+    }
+    for (int f = 0; f < 40; ++f) {
+        ASSERT_TRUE(in_child([&](bool complete) { return complete && all_are(4); }));
+        for (std::size_t i = 0; i < 8 * per_run; ++i) ASSERT_TRUE(add(size, 4));
+        ASSERT_TRUE(window());
+    }
+    EXPECT_LE(mapped_files().inodes.size(), dense_heap::files_kept + 2);
+    EXPECT_TRUE(all_are(4) && valid());
+}
+
 // A fork that finds nothing new in the file costs neither a file nor a mapping.
 TEST_F(dense_fork, costs_nothing_where_nothing_moved) {
     for (int i = 0; i < 1'000; ++i) ASSERT_TRUE(add(1000, 1));
