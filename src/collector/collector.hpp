@@ -133,6 +133,7 @@ class collector {
     bool scan_cold_range(std::uintptr_t begin, std::uintptr_t end, control& control);
     void visit_slots(std::uintptr_t base, std::uint64_t bits);
     void visit_slot(slot_atomic& slot);
+    bool is_new(const void* object, const mobility::observation& seen) const;
     void consider(slot_atomic& slot, const mobility::observation& seen);
     void consider_large(const void* object, policy::observation facts);
     void report_large();
@@ -346,13 +347,20 @@ void collector<Mover>::visit_slot(slot_atomic& slot) {
     ++scanned_;
     foreign_ += seen.foreign;
     if (seen.address == 0) return;
-    if (seen.touched) {
-        ++touched_;
-        const void* object = pointer_to(seen.address);
+    touched_ += seen.touched;
+    if (const void* object = pointer_to(seen.address); seen.touched || is_new(object, seen))
         space_.mark_touched(object, space_.info(object).size);
-    }
     armed_ += seen.movable && (seen.touched || seen.newborn);
     consider(slot, seen);
+}
+
+// Construction is no access, but it touches the object's pages, and the working set is made of pages.
+// A newborn word outside of NEW and LARGE is one that an armed guide left when it was moved.
+template <class Mover>
+bool collector<Mover>::is_new(const void* object, const mobility::observation& seen) const {
+    if (!seen.newborn) return false;
+    const unsigned cls = space_.class_of(object);
+    return cls == heap::new_class || cls == space_.large_class();
 }
 
 template <class Mover>

@@ -82,19 +82,6 @@ TEST_F(runtime_of_arming, objects_follow_their_temperature) {
     EXPECT_EQ(runtime().statistics().classes[1].live_objects, 4000u);
 }
 
-TEST_F(runtime_of_arming, tells_the_heap_of_an_address) {
-    auto items = make_items(1);
-    const auto heap_now = [&] { return runtime().heap_of(items[0].peek()); };
-    EXPECT_EQ(heap_now(), 0);
-    touch(items, 1);
-    collect();
-    EXPECT_EQ(heap_now(), 1);
-    for (int window = 0; window < 4; ++window) collect();
-    EXPECT_EQ(heap_now(), 2);
-    EXPECT_EQ(runtime().heap_of(&items), -1);
-    EXPECT_EQ(runtime().heap_of(nullptr), -1);
-}
-
 // The point of it all: after the moves, the touched objects fill the touched pages.
 TEST_F(runtime_of_arming, touched_objects_share_pages) {
     auto items = make_items(64000);
@@ -261,6 +248,31 @@ TEST_F(runtime_of_arming, retired_objects_go_without_anybody_asking) {
         const auto now = runtime().statistics();
         if (now.reclaimed_objects - before.reclaimed_objects >= 10000) break;
     }
+}
+
+TEST_F(runtime_of_arming, tells_the_heap_of_an_address) {
+    auto items = make_items(1);
+    const auto heap_now = [&] { return runtime().heap_of(items[0].peek()); };
+    EXPECT_EQ(heap_now(), 0);
+    touch(items, 1);
+    collect();
+    EXPECT_EQ(heap_now(), 1);
+    for (int window = 0; window < 4; ++window) collect();
+    EXPECT_EQ(heap_now(), 2);
+    EXPECT_EQ(runtime().heap_of(&items), -1);
+    EXPECT_EQ(runtime().heap_of(nullptr), -1);
+}
+
+// Construction is no access, but the pages of a new object have been touched all the same.
+TEST_F(runtime_of_arming, new_objects_count_as_touched_once) {
+    collect();
+    auto items = make_items(6400);
+    collect();
+    const auto made = runtime().statistics();
+    EXPECT_EQ(made.classes[0].touched_bytes, 6400u * sizeof(item));
+    EXPECT_GE(made.working_set_pages, 6400u * sizeof(item) / 4096);
+    collect();
+    EXPECT_EQ(runtime().statistics().classes[0].touched_bytes, 0u);
 }
 
 } // namespace

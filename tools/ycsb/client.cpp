@@ -37,6 +37,8 @@ void client::send_batch() {
 }
 
 void client::one(const request& r) {
+    if (log != nullptr && r.what != operation::scan && r.record < log->size)
+        log->touched[r.record] = 1;
     switch (r.what) {
     case operation::read:
         return read(r.record);
@@ -63,7 +65,6 @@ void client::read(std::uint64_t record) {
         answer_size_ = std::min(value.size(), answer_.size());
         std::memcpy(answer_.data(), value.data(), answer_size_);
     });
-    if (log != nullptr) mark_read(record, found);
     if (options_.checks) check(record, found, before);
 }
 
@@ -124,24 +125,7 @@ void client::write(const request& r) {
         ledger_.end_write(r.record, now);
         if (was_there != ((before & value_ledger::present) != 0)) ++counts.lost_writes;
     }
-    if (log != nullptr) mark_written(r, was_there);
     if (r.what == operation::insert) source_->inserted(r.record);
-}
-
-void client::mark_read(std::uint64_t record, bool found) {
-    if (record >= log->size) return;
-    std::uint8_t& marks = log->marks[record];
-    marks = static_cast<std::uint8_t>(marks | touch_log::key | (found ? touch_log::value : 0));
-}
-
-void client::mark_written(const request& r, bool was_there) {
-    if (r.record >= log->size) return;
-    std::uint8_t& marks = log->marks[r.record];
-    // Of the object that is there now: made, and not read, unless it was edited in place.
-    const bool edited = options_.in_place && r.what == operation::update;
-    const unsigned others = marks & ~touch_log::value;
-    marks = static_cast<std::uint8_t>(others | (was_there ? touch_log::key : 0U) |
-                                      (edited ? touch_log::value : 0U));
 }
 
 } // namespace obase::tools

@@ -40,11 +40,10 @@ struct client_counts {
     }
 };
 
-// What became of each record in a measuring window, for those who know only the traffic.
+// Which records were touched in a measuring window, by those who know only the traffic: their key
+// was looked up or stored, their value read or written.
 struct touch_log {
-    static constexpr unsigned key = 1;     // some operation looked the key up
-    static constexpr unsigned value = 2;   // the value object that is there now was read
-    std::unique_ptr<std::uint8_t[]> marks; // per record
+    std::unique_ptr<std::uint8_t[]> touched; // per record
     std::size_t size = 0;
     bool complete = true; // false after scans, whose records the traffic does not know
 };
@@ -74,8 +73,6 @@ class client {
     void write(const request& r);
     void scan(const request& r);
     void check(std::uint64_t record, bool found, value_ledger::entry before);
-    void mark_read(std::uint64_t record, bool found);
-    void mark_written(const request& r, bool was_there);
 
     crestdb::store& store_;
     const record_set& records_;

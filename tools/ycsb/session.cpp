@@ -163,10 +163,9 @@ session::layout session::measure_layout() {
     configure(run_mode::observe, never);
     collect(); // arms everything
 
-    const std::uint64_t count = load_.records->count();
     touch_log log;
-    log.marks = std::make_unique<std::uint8_t[]>(count);
-    log.size = count;
+    log.size = ledger_.capacity();
+    log.touched = std::make_unique<std::uint8_t[]>(log.size);
     traffic_->set_log(&log);
     const bool kernel_sees = clear_page_touches();
     const std::uint64_t begun_at = traffic_->operations();
@@ -194,20 +193,17 @@ session::layout session::measure_layout() {
     std::vector<placed_object> objects;
     std::mutex mutex;
     const record_set& records = *load_.records;
-    in_parallel(settings_.threads, count, [&](std::uint64_t first, std::uint64_t last) {
+    in_parallel(settings_.threads, log.size, [&](std::uint64_t first, std::uint64_t last) {
         std::vector<char> buffer(records.largest_key());
         std::vector<placed_object> found;
         for (std::uint64_t record = first; record < last; ++record) {
-            const std::uint8_t marks = log.marks[record];
-            const std::size_t before = found.size();
-            store_->visit_path(records.key(record, buffer),
-                               [&](const void* object, std::size_t bytes) {
-                                   found.push_back({reinterpret_cast<std::uintptr_t>(object),
-                                                    static_cast<std::uint32_t>((bytes + 7) & ~7UL),
-                                                    (marks & touch_log::key) != 0});
-                               });
-            // The value comes last.
-            if (found.size() != before) found.back().touched = (marks & touch_log::value) != 0;
+            if (ledger_.look(record) == 0) continue; // never inserted
+            store_->visit_path(
+                records.key(record, buffer),
+                [&, touched = log.touched[record] != 0](const void* object, std::size_t bytes) {
+                    found.push_back({reinterpret_cast<std::uintptr_t>(object),
+                                     static_cast<std::uint32_t>((bytes + 7) & ~7UL), touched});
+                });
         }
         const std::lock_guard guard(mutex);
         objects.insert(objects.end(), found.begin(), found.end());

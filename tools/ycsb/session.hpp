@@ -12,8 +12,8 @@
 //                 anything of the collector: the witness; and for plain pointers the only one
 //   by the kernel the same bytes over the pages whose accessed bits were set
 //
-// The third also counts pages that were written but not read: a new value is not yet a touched
-// object. It is reported, not compared.
+// An object counts as touched when it was accessed or made in the window. What was made and freed
+// again within it is seen by the kernel alone.
 //
 // When not to use it: in a process that has used obase before. It configures the runtime.
 #pragma once
