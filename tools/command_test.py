@@ -52,6 +52,19 @@ class Command(unittest.TestCase):
             (["bench", "move", "--object-bytes", "65"], "65"),
             (["bench", "alloc", "--size", "-3"], "-3"),
             (["bench", "alloc", "--json"], "--json"),
+            (["bench", "ycsb", "--index", "magic"], "magic"),
+            (["bench", "ycsb", "--records", "0"], "--records 0"),
+            (["bench", "ycsb", "--records", "-5"], "-5"),
+            (["bench", "ycsb", "--records", "4000000000"], "4000000000"),
+            (["bench", "ycsb", "--value-size", "99999999999"], "99999999999"),
+            (["bench", "ycsb", "--window", "0"], "--window 0"),
+            (["bench", "ycsb", "--duration", "nan"], "--duration nan"),
+            (["bench", "ycsb", "--live-share", "1.5"], "--live-share 1.5"),
+            (["bench", "ycsb", "--key-size", "3"], "--key-size 3"),
+            (["bench", "ycsb", "--cold", "disk"], "--cold disk"),
+            (["bench", "ycsb", "--cold", "file:/nonexistent"], "/nonexistent"),
+            (["bench", "ycsb", "--workload", "E"], "pugh"),
+            (["bench", "compare", "--workload", "Z"], "Z"),
         ]:
             with self.subTest(arguments=arguments):
                 done = run(*arguments)
@@ -61,7 +74,8 @@ class Command(unittest.TestCase):
 
     def test_help_everywhere(self):
         for words in ([], ["options"], ["self-check"], ["bench"], ["bench", "guide"],
-                      ["bench", "alloc"], ["bench", "move"], ["bench", "all"]):
+                      ["bench", "alloc"], ["bench", "move"], ["bench", "all"], ["bench", "ycsb"],
+                      ["bench", "packages"], ["bench", "compare"]):
             with self.subTest(words=words):
                 done = run(*words, "--help")
                 self.assertEqual(done.returncode, 0)
@@ -147,6 +161,79 @@ class Command(unittest.TestCase):
             self.assertGreater(row["obase_ops"], 0)
         self.assertIn("geomean_ratio_best", result)
         self.assertGreater(result["overhead_64B"], 0)
+
+    def small_ycsb(self, *arguments):
+        path = self.folder / "result.json"
+        done = run("bench", "ycsb", "--records", "5000", "--duration", "1.5", "--time-scale", "1200",
+                   "--value-size", "200", *arguments, "--json", str(path))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(path.read_text())
+
+    def test_ycsb_has_the_documented_shape(self):
+        result = self.small_ycsb("--hints", "pageout", "--cold", f"file:{self.folder}")
+        for name in ("throughput_ops", "live_bytes", "index_bytes", "promotion_rate",
+                     "cold_threshold", "moved", "vetoed", "guides_per_op", "collector_cpu_share",
+                     "time_scale"):
+            self.assertIsInstance(result[name], (int, float), name)
+        self.assertEqual(set(result["latency_us"]), {"p50", "p90", "p99", "p999"})
+        for name in ("baseline", "start", "end", "end_2m"):
+            self.assertTrue(0 < result["page_utilization"][name] <= 1, name)
+        for name in ("rss_bytes", "used_bytes"):
+            self.assertEqual(set(result[name]), {"start", "end"})
+        self.assertTrue(result["witness"]["agrees"])
+        self.assertGreater(len(result["windows"]), 3)
+        self.assertEqual(set(result["windows"][0]["heaps"]), {"new", "hot", "cold", "large"})
+        self.assertTrue(result["heat_map"]["before"] and result["heat_map"]["after"])
+
+    def test_ycsb_replays_traces_and_refuses_torn_ones(self):
+        trace = self.folder / "trace.csv"
+        lines = [f"{'get' if i % 3 else 'put'},{i % 500},20,{0 if i % 3 else 100}" for i in range(3000)]
+        trace.write_text("op,keyid,keylen,vallen\n" + "\n".join(lines) + "\n")
+        result = self.small_ycsb("--trace", str(trace))
+        self.assertEqual(result["records"], 500)
+        self.assertEqual(result["period"], 3000)
+        trace.write_text(trace.read_text()[:-7])
+        done = run("bench", "ycsb", "--trace", str(trace))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("trace.csv:3001", done.stderr)
+
+    def test_packages_come_from_a_file(self):
+        index = self.folder / "packages"
+        names = ["dpkg", "libc6", "perl-base"] + [f"unused{i}" for i in range(2000)]
+        index.write_text("".join(
+            f"Package: {n}\nVersion: 1\nDepends: libc6\nDescription: {'x' * 400}\n\n" for n in names))
+        path = self.folder / "result.json"
+        done = run("bench", "packages", "--packages", str(index), "--duration", "1.5", "--time-scale",
+                   "1200", "--json", str(path))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(path.read_text())["packages"], len(names))
+        done = run("bench", "packages", "--packages", str(self.folder / "none"))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("none", done.stderr)
+
+    def test_compare_has_the_documented_shape(self):
+        path = self.folder / "result.json"
+        done = run("bench", "compare", *QUICK, "--workload", "C", "--index", "pugh", "--json", str(path))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        result = json.loads(path.read_text())
+        cells = {(c["protocol"], c["phase"]) for c in result["cells"]}
+        self.assertEqual(cells, {(p, f) for p in ("arming", "atc") for f in ("moving", "converged")})
+        for cell in result["cells"]:
+            self.assertGreater(cell["throughput_ratio"], 0)
+            self.assertLessEqual(cell["ci95"][0], cell["throughput_ratio"])
+        self.assertEqual(set(result["geomean"]), {"arming", "atc"})
+
+    def test_an_interrupted_ycsb_leaves_a_partial_result(self):
+        path = self.folder / "result.json"
+        child = subprocess.Popen([OBASE, "bench", "ycsb", "--records", "5000", "--duration", "600",
+                                  "--time-scale", "1200", "--json", str(path)],
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                 start_new_session=True)
+        time.sleep(8)
+        os.killpg(child.pid, signal.SIGINT)
+        _, errors = child.communicate(timeout=900)
+        self.assertEqual(child.returncode, 130, errors)
+        self.assertTrue(json.loads(path.read_text())["partial"])
 
     def test_an_interrupt_leaves_a_partial_result(self):
         path = self.folder / "result.json"

@@ -32,10 +32,6 @@
 
 namespace obase::tools {
 
-void tell(const std::string& line) {
-    if (::isatty(STDERR_FILENO) != 0) fmt::print(stderr, "{} ...\n", line);
-}
-
 namespace {
 
 constexpr int exit_failure = 1;

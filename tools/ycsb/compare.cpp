@@ -198,6 +198,13 @@ bench_result bench_compare(const compare_settings& settings) {
         throw std::invalid_argument(why);
     bench_result result;
     result.json["cells"] = json::array();
+    result.json["records"] = settings.load.records;
+    result.json["threads"] = settings.load.threads;
+    result.json["key_size"] = settings.load.key_size;
+    result.json["value_size"] = settings.load.value_size;
+    result.json["distribution"] = settings.load.distribution;
+    result.json["slice_s"] = settings.slice_s;
+    result.json["window_s"] = settings.window_s;
     std::vector<std::string> protocols = {"none"};
     for (const std::string& p : settings.protocols.empty()
                                     ? std::vector<std::string>{"arming", "atc"}

@@ -77,10 +77,14 @@ json regions(const std::vector<heat_region>& heat) {
     return list;
 }
 
+// The two counts of memory differ by the pages that this process shares with the one that forked
+// it: they are charged to the other until they are written.
+constexpr double shared_pages = 2 << 20;
+
 // Whether two answers to one question agree; no answer agrees with everything.
-bool agree(const std::optional<double>& a, const std::optional<double>& b) {
+bool agree(const std::optional<double>& a, const std::optional<double>& b, double slack = 0) {
     if (!a || !b) return true;
-    return std::abs(*a - *b) <= agreement * std::max(std::abs(*a), std::abs(*b));
+    return std::abs(*a - *b) <= std::max(slack, agreement * std::max(std::abs(*a), std::abs(*b)));
 }
 
 } // namespace
@@ -187,7 +191,8 @@ session::layout session::measure_layout() {
                    runtime_->heap_of(reinterpret_cast<const void*>(end - 1)) >= 0;
         });
     collect();
-    if (runtime_ != nullptr) result.seen = page_utilization(runtime_->statistics());
+    if (runtime_ != nullptr && !interrupted())
+        result.seen = page_utilization(runtime_->statistics());
 
     // Where everything lies. The searches are accesses, which the collection at the end forgets.
     std::vector<placed_object> objects;
@@ -209,7 +214,7 @@ session::layout session::measure_layout() {
         objects.insert(objects.end(), found.begin(), found.end());
     });
     sort_and_join(objects);
-    if (log.complete) {
+    if (log.complete && !interrupted()) {
         const utilization small = utilization_of(objects, 4096);
         result.by_address = small.share;
         result.by_address_2m = utilization_of(objects, std::uint64_t{2} << 20).share;
@@ -405,7 +410,8 @@ json session::run() {
     send_traffic(result);
     if (runtime_ != nullptr) result["mode"] = options_.get("mode");
     const memory_sample memory_at_end = meter_.sample();
-    const layout end = measure_layout();
+    // Interrupted, there is no window to measure.
+    const layout end = partial_ ? layout{} : measure_layout();
     client_counts counts = traffic_->counts();
     verify(counts);
 
@@ -431,7 +437,7 @@ json session::run() {
     result["guides_per_op"] = static_cast<double>(objects) / static_cast<double>(paths);
 
     const auto near = [](std::uint64_t a, std::uint64_t b) {
-        return agree(static_cast<double>(a), static_cast<double>(b));
+        return agree(static_cast<double>(a), static_cast<double>(b), shared_pages);
     };
     const bool same_utilization = runtime_ == nullptr || (agree(start.seen, start.by_address) &&
                                                           agree(end.seen, end.by_address));
@@ -449,7 +455,7 @@ json session::run() {
                          {"used_agrees", same_memory},
                          {"agrees", same_utilization && same_memory && counts.lost_writes == 0 &&
                                         counts.stale_reads == 0 && counts.corrupt == 0}};
-    result["partial"] = partial_;
+    result["partial"] = partial_ || interrupted();
     result["machine"] = describe_machine();
     return result;
 }

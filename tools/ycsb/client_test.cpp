@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: MIT
+//
+// The checks of a client find what they are for: stores that lose, keep, tear or mix up values.
+#include "tools/ycsb/client.hpp"
+
+#include "tools/ycsb/load.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <string>
+
+namespace obase::tools {
+namespace {
+
+// A right store of one thread, with a fault to be switched on.
+class faulty_store final : public crestdb::store {
+  public:
+    enum class fault { none, drops_puts, keeps_old_values, tears_values, mixes_up_keys, forgets };
+    fault broken = fault::none;
+
+    bool get(std::string_view key, crestdb::callback<void(std::string_view)> use) const override {
+        if (broken == fault::forgets && ++calls_ % 100 == 0) return false;
+        const auto at = values_.find(key);
+        if (at == values_.end()) return false;
+        std::string value = at->second.back();
+        if (broken == fault::keeps_old_values) value = at->second.front();
+        if (broken == fault::tears_values) value[value.size() / 2] ^= 1;
+        if (broken == fault::mixes_up_keys) value = values_.begin()->second.back();
+        use(value);
+        return true;
+    }
+    bool put(std::string_view key, std::string_view value) override {
+        auto& versions = values_[std::string(key)];
+        const bool fresh = versions.empty();
+        if (broken != fault::drops_puts || ++calls_ % 100 != 0) versions.emplace_back(value);
+        return fresh;
+    }
+    bool update(std::string_view key, std::string_view value) override { return !put(key, value); }
+    bool modify(std::string_view key,
+                crestdb::callback<std::string_view(std::string_view)> make) override {
+        const auto at = values_.find(key);
+        if (at == values_.end()) return false;
+        put(key, make(broken == fault::keeps_old_values ? at->second.front() : at->second.back()));
+        return true;
+    }
+    bool edit_in_place(std::string_view, crestdb::callback<void(std::span<char>)>) override {
+        return false;
+    }
+    bool erase(std::string_view key) override { return values_.erase(std::string(key)) != 0; }
+    std::size_t scan(std::string_view, std::size_t,
+                     crestdb::callback<void(std::string_view, std::string_view)>) const override {
+        return 0;
+    }
+    void visit_path(std::string_view,
+                    crestdb::callback<void(const void*, std::size_t)>) const override {}
+    std::size_t size() const noexcept override { return values_.size(); }
+    std::size_t index_bytes() const noexcept override { return 0; }
+    obase::runtime* runtime() const noexcept override { return nullptr; }
+
+  private:
+    std::map<std::string, std::vector<std::string>, std::less<>> values_;
+    mutable unsigned calls_ = 0;
+};
+
+client_counts counts_with(faulty_store::fault broken, const std::string& workload) {
+    ycsb_settings settings;
+    settings.records = 200;
+    settings.threads = 1;
+    settings.workload = workload;
+    settings.value_size = 100;
+    const session_load load = make_load(settings);
+    faulty_store store;
+    fill_store(store, *load.records, 1);
+    value_ledger ledger(load.records->count() + load.room_for_inserts);
+    for (std::uint64_t i = 0; i < load.records->count(); ++i)
+        ledger.end_write(i, first_version | value_ledger::present);
+    store.broken = broken;
+    client one(store, *load.records, ledger, load.source(0), {});
+    while (one.operations() < 20'000) one.send_batch();
+    return one.counts;
+}
+
+using fault = faulty_store::fault;
+
+TEST(Client, FindsNothingWrongWithARightStore) {
+    for (const char* workload : {"A", "B", "C", "D", "F"}) {
+        const client_counts c = counts_with(fault::none, workload);
+        EXPECT_EQ(c.lost_writes + c.stale_reads + c.corrupt + c.misses, 0u) << workload;
+    }
+}
+
+TEST(Client, FindsLostWrites) {
+    EXPECT_GT(counts_with(fault::drops_puts, "A").stale_reads, 0u);
+    EXPECT_GT(counts_with(fault::drops_puts, "F").lost_writes, 0u);
+    EXPECT_GT(counts_with(fault::forgets, "C").lost_writes, 0u);
+}
+
+TEST(Client, FindsStaleReads) {
+    EXPECT_GT(counts_with(fault::keeps_old_values, "A").stale_reads, 0u);
+    EXPECT_GT(counts_with(fault::keeps_old_values, "F").lost_writes, 0u);
+}
+
+TEST(Client, FindsCorruptValues) {
+    EXPECT_GT(counts_with(fault::tears_values, "C").corrupt, 0u);
+    EXPECT_GT(counts_with(fault::mixes_up_keys, "C").corrupt, 0u);
+}
+
+} // namespace
+} // namespace obase::tools
