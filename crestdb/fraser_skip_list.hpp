@@ -151,8 +151,7 @@ class fraser_skip_list {
         owner value = victim->value.exchange(owner());
         if (!value) return false; // somebody else's erase
         obase::retire(std::move(value));
-        size_.fetch_sub_relaxed(1);
-        links_.fetch_sub_relaxed(victim->height());
+        count(*victim, -1);
         mark(*victim);
         let_go(*victim, wanted);
         return true;
@@ -389,14 +388,14 @@ class fraser_skip_list {
                 for (unsigned level = 0; level < added->height(); ++level)
                     added->next(level).store_relaxed(to_word(way.after[level]));
                 bits expected = to_word(way.after[0]);
-                // Publishes the node.
+                // Counted first: otherwise somebody else's erase might take the count below zero.
+                count(*added, 1);
                 if (way.before[0]->next(0).cas_release(expected, to_word(added.get()))) {
-                    size_.fetch_add_relaxed(1);
-                    links_.fetch_add_relaxed(added->height());
-                    if (added->height() > 1) link_upper(*added, wanted, way);
-                    static_cast<void>(added.release());
+                    node& linked = *added.release();
+                    if (linked.height() > 1) link_upper(linked, wanted, way);
                     return outcome::inserted;
                 }
+                count(*added, -1);
                 fresh = added->value.release();
             }
             there = unlink<false>(wanted, way);
@@ -443,6 +442,11 @@ class fraser_skip_list {
         if (!n.last_hand_lets_go()) return;
         unlink<true>(key, no_path{});
         Protocol::retire(&n, &destroy_node, sizeof(node) + n.height() * sizeof(link));
+    }
+
+    void count(const node& n, int sign) noexcept {
+        size_.fetch_add_relaxed(static_cast<bits>(sign));
+        links_.fetch_add_relaxed(static_cast<bits>(sign * static_cast<int>(n.height())));
     }
 
     unsigned levels() const noexcept { return static_cast<unsigned>(levels_.load_relaxed()); }
