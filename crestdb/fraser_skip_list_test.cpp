@@ -73,8 +73,8 @@ struct world {
 struct scheduled {
     using slot = testing::deterministic_atomic<obase::word::bits>;
     using bits = obase::word::bits;
-    static constexpr const char* name = "scheduled";
-    static constexpr bool moves_objects = false;
+    [[maybe_unused]] static constexpr const char* name = "scheduled";
+    [[maybe_unused]] static constexpr bool moves_objects = false;
     struct scope {
         scope() { world::here->enter(); }
         ~scope() { world::here->leave(); }
@@ -226,7 +226,7 @@ std::uint64_t seeds(std::uint64_t ci) { return testing::scaled(ci, 100 * ci, 10'
 
 // An inserter links upper levels while its node is erased and another one takes the key.
 TEST(fraser_skip_list, insertions_and_erasures_of_one_key) {
-    explore("one key", seeds(20'000), [](list& l, recorder& record) {
+    explore("one key", seeds(10'000), [](list& l, recorder& record) {
         testing::spawn([&] {
             record.perform(l, 1, key_operation::put);
             record.perform(l, 1, key_operation::get);
@@ -266,10 +266,31 @@ TEST(fraser_skip_list, a_node_that_is_linked_late) {
     }
 }
 
+// One erasure, one insertion and one operation of each kind on a key that is there, all schedules
+// with two preemptions.
+TEST(fraser_skip_list, three_operations_on_one_key) {
+    using kind = key_operation::kind;
+    for (const kind third : {kind::get, kind::put, kind::update, kind::modify, kind::erase}) {
+        testing::exploration e;
+        e.seeds = seeds(400'000);
+        e.strategy = testing::strategy::bounded_exhaustive;
+        e.preemptions = 2;
+        e.memory = testing::memory_model::sequential;
+        e.name = "three, " + std::to_string(third);
+        explore(e, [&](list& l, recorder& record) {
+            world::here->heights = {2, 2, 2, 2};
+            record.perform(l, 1, kind::put);
+            testing::spawn([&] { record.perform(l, 1, kind::erase); });
+            testing::spawn([&] { record.perform(l, 1, kind::put); });
+            testing::spawn([&] { record.perform(l, 1, third); });
+        });
+    }
+}
+
 // A key that is erased and inserted again, with neighbours on both sides that are erased too, and a
 // reader: what it stands on may be long out of the lower levels.
 TEST(fraser_skip_list, a_reader_among_erasures) {
-    explore("reader", seeds(20'000), [](list& l, recorder& record) {
+    explore("reader", seeds(10'000), [](list& l, recorder& record) {
         for (const unsigned key : {0u, 1u, 2u}) record.perform(l, key, key_operation::put);
         testing::spawn([&] {
             record.perform(l, 0, key_operation::erase);
@@ -290,7 +311,7 @@ TEST(fraser_skip_list, a_reader_among_erasures) {
 
 // Everything at once, chosen by the scheduler.
 TEST(fraser_skip_list, any_operations) {
-    explore("any", seeds(30'000), [](list& l, recorder& record) {
+    explore("any", seeds(20'000), [](list& l, recorder& record) {
         if (testing::choose(2) != 0) record.perform(l, 1, key_operation::put);
         for (int t = 0; t < 3; ++t) {
             testing::spawn([&] {
@@ -304,7 +325,7 @@ TEST(fraser_skip_list, any_operations) {
 
 // The scan sees what is there all the time, once and in order, whatever comes and goes around it.
 TEST(fraser_skip_list, scans_among_erasures) {
-    explore("scan", seeds(20'000), [](list& l, recorder& record) {
+    explore("scan", seeds(5'000), [](list& l, recorder& record) {
         for (const unsigned key : {0u, 1u, 2u}) record.perform(l, key, key_operation::put);
         testing::spawn([&] {
             std::string last;
