@@ -30,8 +30,8 @@
 // moment of the search (see find()). scan is no snapshot: see crestdb/index.hpp and scan().
 // Threads: all operations by any thread; construction and destruction by one.
 //
-// Where it differs from the source: reading searches do not descend from marked nodes (from one that
-// has long been unlinked below they could miss keys that were inserted since), and a put that
+// Where it differs from the source: reading searches do not descend from marked nodes (from one
+// that has long been unlinked below they could miss keys that were inserted since), and a put that
 // finds no need to unlink anything searches only once.
 #pragma once
 
@@ -290,11 +290,12 @@ class fraser_skip_list {
     // while it can be reached there. A node with an unmarked link at level i that has been linked
     // there is in the list at level i. Nodes are linked from level 0 up and marked from the top
     // down, so one that is seen at level i with an unmarked link is in the list at level 0 as well.
-    // The search descends only from such nodes. Let it stand on a node that was in the list at level
-    // 0 at moment t of the search, and follow its link there. If the link is unmarked, the successor
-    // is in the list now. If it was marked after t, the successor was in the list at that moment,
-    // because the link has not changed since; if before t, at t. So at some moment of the search
-    // the last node before the key and the first one not before it were in the list and neighbours.
+    // The search descends only from such nodes. Let it stand on a node that was in the list at
+    // level 0 at moment t of the search, and follow its link there. If the link is unmarked, the
+    // successor is in the list now. If it was marked after t, the successor was in the list at that
+    // moment, because the link has not changed since; if before t, at t. So at some moment of the
+    // search the last node before the key and the first one not before it were in the list and
+    // neighbours.
     template <class Path, class Read>
     node* find(const sought& key, Path&& way, const Read& read) const {
         tower* before = head_;

@@ -120,8 +120,8 @@ struct scheduled_surroundings {
 
 using list = crestdb::fraser_skip_list<scheduled, scheduled_surroundings>;
 
-// The last one is greater than the head of a node that has been freed and overwritten, so a search for
-// it goes on from there and is caught: heads are no atomics, and comparing them is not watched.
+// The last one is greater than the head of a node that has been freed and overwritten, so a search
+// for it goes on from there and is caught: heads are no atomics, and comparing them is not watched.
 const char* const key_names[] = {"a", "b", "\xff\xff\xff\xff"};
 
 // One operation, remembered.
@@ -243,9 +243,9 @@ TEST(fraser_skip_list, insertions_and_erasures_of_one_key) {
 }
 
 // An inserter that is held up before it links level 1, until its node has been erased and is gone
-// from level 0; and held up again behind that. A search that descended from the node would miss what
-// was inserted since. A new node with the key comes to stand in front of it, where it has to be
-// unlinked all the same. All schedules with two preemptions.
+// from level 0; and held up again behind that. A search that descended from the node would miss
+// what was inserted since. A new node with the key comes to stand in front of it, where it has to
+// be unlinked all the same. All schedules with two preemptions.
 TEST(fraser_skip_list, a_node_that_is_linked_late) {
     testing::exploration e;
     e.seeds = seeds(400'000);

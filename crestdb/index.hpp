@@ -23,12 +23,12 @@
 //                             and is called again if somebody else was faster. True: the key was
 //                             there. What make() throws, and std::bad_alloc, change nothing.
 //   edit_in_place(key, edit)  edit(std::span<char> value) on the value object itself. NOT atomic:
-//                             a concurrent reader of the key sees a mix, and an edit of a value that
-//                             is being replaced is lost. Nobody else's key is affected. True: the
-//                             key was there.
+//                             a concurrent reader of the key sees a mix, and an edit of a value
+//                             that is being replaced is lost. Nobody else's key is affected. True:
+//                             the key was there.
 //   erase(key)                True: the key was there.
-//   scan(from, limit, use)    Ordered indexes: use(std::string_view key, std::string_view value) for
-//                             up to `limit` pairs with key >= from, keys ascending, none twice.
+//   scan(from, limit, use)    Ordered indexes: use(std::string_view key, std::string_view value)
+//                             for up to `limit` pairs with key >= from, keys ascending, none twice.
 //                             Each pair was there at some moment of the scan; a key that was there
 //                             during the whole scan is not missed, unless the limit was reached
 //                             before it. Returns how many.
