@@ -14,7 +14,7 @@
 // Why: a search passes many keys that it does not look for. Each look at a key object is a cache
 // miss and tells the runtime that the object is in use, so that neighbours of hot keys would become
 // hot. The short one is for nodes that hold heads behind a common prefix, or keys that differ
-// early; of the long one keys such as "user" followed by 26 digits, the first six of them zero, have
+// early; of the long one keys such as "user" and 26 digits, the first six of them zero, have
 // 14 digits to differ in, of the short one six.
 //
 // When not to use it: for keys that share more bytes than that; it is right then, but each
