@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+//
+// What is particular to the B+tree: nodes that are split, removed and searched at the same time,
+// heads and prefixes, and every interleaving of a few operations. What it shares with the other
+// indexes is in index_test.cpp.
+#include "crestdb/occ_btree.hpp"
+
+#include "crestdb/index.hpp"
+#include "testing/deterministic.hpp"
+#include "testing/quiet_runtime.hpp"
+#include "testing/tier.hpp"
+#include "testing/witness.hpp"
+
+#include <obase/obase.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <map>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using namespace std::string_literals;
+
+// Nodes so small that every tenth operation changes inner nodes.
+struct tiny_shape : crestdb::occ_btree_shape {
+    static constexpr unsigned leaf_entries = 4;
+    static constexpr unsigned fanout = 3;
+};
+
+template <class Protocol>
+using tiny_btree = crestdb::basic_occ_btree<Protocol, tiny_shape>;
+
+static_assert(crestdb::index<crestdb::occ_btree<obase::arming>>);
+static_assert(crestdb::index<tiny_btree<obase::plain>>);
+
+template <class Tree>
+class btree : public ::testing::Test {
+  public:
+    using protocol = typename Tree::protocol;
+    btree()
+        : runtime(obase::testing::quiet_runtime<
+                  std::conditional_t<protocol::moves_objects, protocol, obase::arming>>()) {}
+    void collect() {
+        if (protocol::moves_objects) runtime.collect_now();
+    }
+    obase::runtime& runtime;
+};
+
+using trees = ::testing::Types<crestdb::occ_btree<obase::plain>, crestdb::occ_btree<obase::arming>,
+                               crestdb::occ_btree<obase::atc>, tiny_btree<obase::plain>,
+                               tiny_btree<obase::arming>, tiny_btree<obase::atc>>;
+TYPED_TEST_SUITE(btree, trees);
+
+template <class Tree>
+std::string read(const Tree& tree, std::string_view key) {
+    std::string copy = "(absent)";
+    tree.get(key, [&](std::string_view value) { copy = value; });
+    return copy;
+}
+
+using pairs = std::vector<std::pair<std::string, std::string>>;
+
+template <class Tree>
+pairs scanned(const Tree& tree, std::string_view from, std::size_t limit) {
+    pairs result;
+    const std::size_t n = tree.scan(
+        from, limit, [&](std::string_view k, std::string_view v) { result.emplace_back(k, v); });
+    EXPECT_EQ(n, result.size());
+    return result;
+}
+
+pairs expected(const std::map<std::string, std::string>& model, const std::string& from,
+               std::size_t limit) {
+    pairs result;
+    for (auto at = model.lower_bound(from); at != model.end() && result.size() < limit; ++at)
+        result.emplace_back(*at);
+    return result;
+}
+
+// Keys that are hard on heads and prefixes: of few letters, zero bytes among them, prefixes of each
+// other, with common beginnings longer than a head, 64 KiB long.
+std::string odd_key(std::mt19937_64& random) {
+    static const std::string beginnings[] = {"",
+                                             "\0"s,
+                                             "user000000",
+                                             "user0000001234567",
+                                             "\xff\xff\xff",
+                                             "\0\0\0\0"s,
+                                             "user",
+                                             std::string(65536, 'x'),
+                                             std::string(9, '\0'),
+                                             "user0000001234567" + std::string(40, '\xff')};
+    std::string key = beginnings[random() % std::size(beginnings)];
+    static const char letters[] = {'\0', 'a', '0', '1', '\xff'};
+    for (auto n = random() % 5; n != 0; --n) key.push_back(letters[random() % std::size(letters)]);
+    return key;
+}
+
+TYPED_TEST(btree, agrees_with_a_map_on_odd_keys) {
+    for (const unsigned seed : {1u, 2u, 3u}) {
+        TypeParam tree(0);
+        const std::size_t empty = tree.index_bytes();
+        std::map<std::string, std::string> model;
+        std::mt19937_64 random(seed);
+        const int steps = static_cast<int>(obase::testing::scaled(6000, 200'000, 2'000'000));
+        for (int step = 0; step < steps; ++step) {
+            const std::string key = odd_key(random);
+            const std::string value = std::to_string(random() % 1000);
+            // Growing and shrinking in turns.
+            const bool grow = step / 1500 % 2 == 0;
+            switch (random() % 8) {
+            case 0:
+            case 1:
+            case 2:
+                if (!grow) {
+                    ASSERT_EQ(tree.erase(key), model.erase(key) == 1);
+                    break;
+                }
+                [[fallthrough]];
+            case 3:
+                ASSERT_EQ(tree.put(key, value), model.insert_or_assign(key, value).second);
+                break;
+            case 4:
+                ASSERT_EQ(tree.erase(key), model.erase(key) == 1);
+                break;
+            case 5: {
+                const auto at = model.find(key);
+                ASSERT_EQ(tree.modify(key,
+                                      [&](std::string_view old) {
+                                          EXPECT_EQ(old, at->second);
+                                          return old.substr(0, 1);
+                                      }),
+                          at != model.end());
+                if (at != model.end()) at->second = at->second.substr(0, 1);
+                break;
+            }
+            case 6: {
+                const std::size_t limit = random() % 20;
+                ASSERT_EQ(scanned(tree, key, limit), expected(model, key, limit));
+                break;
+            }
+            default:
+                ASSERT_EQ(read(tree, key), model.count(key) != 0 ? model[key] : "(absent)");
+                ASSERT_EQ(tree.contains(key), model.count(key) != 0);
+            }
+            ASSERT_EQ(tree.size(), model.size());
+            if (step % 1000 == 0) {
+                this->collect();
+                ASSERT_EQ(scanned(tree, "", SIZE_MAX), expected(model, "", SIZE_MAX));
+            }
+        }
+        for (const auto& [key, value] : model) ASSERT_EQ(read(tree, key), value);
+        for (const auto& [key, value] : model) ASSERT_TRUE(tree.erase(key));
+        ASSERT_EQ(tree.size(), 0u);
+        // One leaf is left; it may have kept a prefix.
+        ASSERT_LE(tree.index_bytes(), empty + 66'000);
+        ASSERT_EQ(scanned(tree, "", 10), pairs{});
+    }
+}
+
+std::string numbered(std::uint64_t number) {
+    std::string digits = std::to_string(number);
+    return "user" + std::string(26 - digits.size(), '0') + digits;
+}
+
+TYPED_TEST(btree, takes_keys_in_any_order_and_gives_the_memory_back) {
+    enum { ascending, descending, shuffled };
+    for (const auto order : {ascending, descending, shuffled}) {
+        TypeParam tree(0);
+        const std::size_t empty = tree.index_bytes();
+        std::vector<std::uint64_t> numbers(20'000);
+        for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = 3 * i;
+        if (order == descending) std::reverse(numbers.begin(), numbers.end());
+        if (order == shuffled) std::shuffle(numbers.begin(), numbers.end(), std::mt19937_64(1));
+        for (const auto n : numbers) ASSERT_TRUE(tree.put(numbered(n), std::to_string(n)));
+        for (const auto n : numbers) {
+            ASSERT_EQ(read(tree, numbered(n)), std::to_string(n));
+            ASSERT_FALSE(tree.contains(numbered(n + 1)));
+        }
+        if (std::is_same_v<TypeParam, crestdb::occ_btree<typename TypeParam::protocol>>) {
+            EXPECT_LT(tree.index_bytes(), numbers.size() * (order == shuffled ? 45 : 30));
+        }
+        ASSERT_EQ(scanned(tree, numbered(2), 1).at(0).first, numbered(3));
+        ASSERT_EQ(scanned(tree, "", SIZE_MAX).size(), numbers.size());
+        std::shuffle(numbers.begin(), numbers.end(), std::mt19937_64(2));
+        for (const auto n : numbers) ASSERT_TRUE(tree.erase(numbered(n)));
+        EXPECT_LE(tree.index_bytes(), empty + 64);
+        EXPECT_TRUE(tree.put("a", "b"));
+        EXPECT_EQ(read(tree, "a"), "b");
+    }
+}
+
+// The point of heads: neighbours of a key in use stay untouched.
+TYPED_TEST(btree, dereferences_the_sought_key_and_its_value_only) {
+    TypeParam tree(0);
+    constexpr std::uint64_t keys = 20'000;
+    const auto name = [](std::uint64_t i) { return numbered(i * 0x9e3779b97f4a7c15u); };
+    for (std::uint64_t i = 0; i < keys; ++i) tree.put(name(i), "value");
+    std::size_t visits = 0, bytes = 0;
+    for (std::uint64_t i = 0; i < keys; ++i) {
+        tree.visit_path(name(i), [&](const void*, std::size_t size) { ++visits, bytes += size; });
+    }
+    EXPECT_GE(visits, 2 * keys);
+    EXPECT_LE(visits, 2 * keys + keys / 50);
+    EXPECT_GE(bytes, keys * (2 * sizeof(obase::bytes) + 30 + 5));
+    std::size_t of_absent = 0;
+    for (std::uint64_t i = 0; i < keys; ++i)
+        tree.visit_path(name(keys + i), [&](const void*, std::size_t) { ++of_absent; });
+    EXPECT_LE(of_absent, keys / 50);
+}
+
+} // namespace
