@@ -465,8 +465,9 @@ class basic_occ_btree {
     }
 
     // Finds the key in a leaf. False: torn; start again. What it says is true if the leaf is then
-    // found unchanged. `read` dereferences.
-    template <class Read>
+    // found unchanged. `read` dereferences. `value_follows`: the value is going to be looked at, so
+    // it may be fetched while the key is compared; that is no access.
+    template <bool value_follows = false, class Read>
     static bool search(const leaf& l, std::string_view key, Read&& read, place& p) {
         const unsigned n = l.count.load_acquire();
         const entry head = head_of(key, l.prefix_size.load_acquire());
