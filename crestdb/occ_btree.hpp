@@ -101,8 +101,13 @@ namespace crestdb {
 
 // Sizes, and what the deterministic scheduler replaces.
 struct occ_btree_shape {
-    static constexpr unsigned leaf_entries = 64;
-    static constexpr unsigned fanout = 128;
+#ifndef LEAF
+#define LEAF 64
+#define FAN 128
+#define PRE 7
+#endif
+    static constexpr unsigned leaf_entries = LEAF;
+    static constexpr unsigned fanout = FAN;
 
     template <class T>
     using atomic = obase::word::native_atomic<T>;
@@ -461,7 +466,7 @@ class basic_occ_btree {
     // A binary search would wait for one line after the other.
     static void prefetch(const node* n) noexcept {
         const char* lines = reinterpret_cast<const char*>(n);
-        for (unsigned i = 0; i < 7; ++i) __builtin_prefetch(lines + 64 * i);
+        for (unsigned i = 0; i < PRE; ++i) __builtin_prefetch(lines + 64 * i);
     }
 
     // Finds the key in a leaf. False: torn; start again. What it says is true if the leaf is then
@@ -484,6 +489,7 @@ class basic_occ_btree {
         while (begin != end) {
             const unsigned middle = begin + (end - begin) / 2;
             const unsigned slot = slot_of(l.entries[middle].load_acquire());
+            if constexpr (value_follows) __builtin_prefetch(l.pairs[slot].value.peek());
             const obase::bytes* candidate = read(l.pairs[slot].key);
             if (candidate == nullptr) return false;
             // The prefix is part of the key object, so it is compared here and not before.
@@ -511,7 +517,7 @@ class basic_occ_btree {
     bool find_value_once(std::string_view key, Read&& read, found_value& found) const {
         spot at;
         place p;
-        if (!descend(key, at) || !search(*at.node, key, read, p)) return false;
+        if (!descend(key, at) || !search<true>(*at.node, key, read, p)) return false;
         found = {at.node, p.slot, nullptr};
         if (p.there) {
             found.value = read(at.node->pairs[p.slot].value);
