@@ -2,22 +2,22 @@
 //
 // The B+tree under the deterministic scheduler: nodes of two entries, a few operations at a time,
 // and a mover that follows the arming protocol between any two of their steps. What the operations
-// returned must be what they return in some order that respects time (linearizability, checked by
-// trying all orders), and no object may be used after it was moved away or freed.
+// returned must be what they return in some order that respects time, and no object may be used after it was moved away or freed.
 #include "crestdb/occ_btree.hpp"
 
 #include "testing/deterministic.hpp"
+#include "testing/linearizability.hpp"
 #include "testing/tier.hpp"
 
 #include <obase/word/arming.hpp>
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <map>
-#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -181,84 +181,41 @@ struct smallest_shape {
 };
 using tree_type = crestdb::basic_occ_btree<scheduled, smallest_shape>;
 
-// What happened.
-enum class kind { get, contains, put, update, append, erase };
-struct event {
-    kind what;
-    std::string key, argument;
-    std::optional<std::string> read; // get: the value; others: "" for true
-    std::uint64_t begin, end;
-};
-using contents = std::map<std::string, std::string>;
+using testing::key_operation;
+using event = std::pair<std::string, testing::timed<key_operation>>; // key, what happened
+using contents = std::map<std::string, std::uint64_t>;
 
-// Does the event; false: it could not have returned this here.
-bool replay(const event& e, contents& model) {
-    const auto at = model.find(e.key);
-    const bool there = at != model.end();
-    switch (e.what) {
-    case kind::get:
-        return there ? e.read == at->second : !e.read;
-    case kind::contains:
-        return e.read.has_value() == there;
-    case kind::put:
-        model[e.key] = e.argument;
-        return e.read.has_value() != there;
-    case kind::update:
-        if (there) at->second = e.argument;
-        return e.read.has_value() == there;
-    case kind::append:
-        if (there) at->second += e.argument;
-        return e.read.has_value() == there;
-    default:
-        if (there) model.erase(at);
-        return e.read.has_value() == there;
-    }
-}
-
-bool linearizable(std::vector<event> left, const contents& model, const contents& last) {
-    if (left.empty()) return model == last;
-    std::uint64_t first_end = UINT64_MAX;
-    for (const event& e : left) first_end = std::min(first_end, e.end);
-    for (std::size_t i = 0; i < left.size(); ++i) {
-        if (left[i].begin > first_end) continue;
-        contents next = model;
-        if (!replay(left[i], next)) continue;
-        std::vector<event> others = left;
-        others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
-        if (linearizable(std::move(others), next, last)) return true;
-    }
-    return false;
-}
-
-event perform(tree_type& tree, kind what, const std::string& key, const std::string& argument) {
-    event e{what, key, argument, {}, testing::now(), 0};
-    const auto truth = [&](bool yes) {
-        if (yes) e.read = "";
-    };
+event perform(tree_type& tree, key_operation::kind what, const std::string& key,
+              std::uint64_t stored) {
+    testing::timed<key_operation> t;
+    key_operation& o = t.what;
+    o.what = what;
+    o.stored = stored;
+    const std::string value = std::to_string(stored);
+    const auto saw = [&](std::string_view v) { o.seen = std::stoull(std::string(v)); };
+    t.call = testing::now();
     switch (what) {
-    case kind::get:
-        tree.get(key, [&](std::string_view v) { e.read = v; });
+    case key_operation::get:
+        o.result = tree.get(key, saw);
         break;
-    case kind::contains:
-        truth(tree.contains(key));
+    case key_operation::put:
+        o.result = tree.put(key, value);
         break;
-    case kind::put:
-        truth(tree.put(key, argument));
+    case key_operation::update:
+        o.result = tree.update(key, value);
         break;
-    case kind::update:
-        truth(tree.update(key, argument));
+    case key_operation::modify:
+        o.result = tree.modify(key, [&](std::string_view old) -> std::string_view {
+            saw(old);
+            return value;
+        });
         break;
-    case kind::append:
-        truth(tree.modify(key, [&, copy = std::string()](std::string_view old) mutable {
-            copy = std::string(old) + argument;
-            return std::string_view(copy);
-        }));
+    case key_operation::erase:
+        o.result = tree.erase(key);
         break;
-    default:
-        truth(tree.erase(key));
     }
-    e.end = testing::now();
-    return e;
+    t.returned = testing::now();
+    return {key, t};
 }
 
 contents everything(const tree_type& tree) {
@@ -267,45 +224,53 @@ contents everything(const tree_type& tree) {
     tree.scan("", SIZE_MAX, [&](std::string_view k, std::string_view v) {
         testing::require(all.empty() || last < k, "scan ascends");
         last = k;
-        all.emplace(k, v);
+        all.emplace(k, std::stoull(std::string(v)));
     });
     testing::require(all.size() == tree.size(), "size() is the number of keys");
     for (const auto& [k, v] : all) {
         std::string copy;
-        testing::require(tree.get(k, [&](std::string_view value) { copy = value; }) && copy == v,
+        testing::require(tree.get(k, [&](std::string_view value) { copy = value; }) &&
+                             copy == std::to_string(v),
                          "get() and scan() agree");
+        testing::require(tree.contains(k), "get() and contains() agree");
     }
     return all;
 }
 
 struct scenario {
     std::vector<std::string> before; // keys there at the start
-    std::vector<std::vector<std::pair<kind, std::string>>> threads;
+    std::vector<std::vector<std::pair<key_operation::kind, std::string>>> threads;
     bool mover = true;
 };
 
 void run_scenario(const scenario& s) {
     const execution world;
     tree_type tree;
-    contents start;
-    for (const std::string& key : s.before) {
-        tree.put(key, "0");
-        start[key] = "0";
-    }
+    for (const std::string& key : s.before) tree.put(key, "0");
     std::vector<std::vector<event>> events(s.threads.size());
     for (std::size_t t = 0; t < s.threads.size(); ++t) {
         testing::spawn([&, t] {
-            for (const auto& [what, key] : s.threads[t]) {
-                const std::string argument = std::to_string(10 * (t + 1) + events[t].size());
-                events[t].push_back(perform(tree, what, key, argument));
-            }
+            for (const auto& [what, key] : s.threads[t])
+                events[t].push_back(perform(tree, what, key, 10 * (t + 1) + events[t].size()));
         });
     }
     if (s.mover) testing::spawn("mover", [] { scheduled::move_everything(); });
     testing::run();
-    std::vector<event> all;
-    for (const auto& list : events) all.insert(all.end(), list.begin(), list.end());
-    testing::require(linearizable(all, start, everything(tree)), "the history is linearizable");
+    const contents last = everything(tree);
+    std::map<std::string, std::vector<testing::timed<key_operation>>> histories;
+    for (const std::string& key : s.before) histories[key];
+    for (const auto& list : events)
+        for (const auto& [key, operation] : list) histories[key].push_back(operation);
+    std::size_t there = 0;
+    for (const auto& [key, history] : histories) {
+        testing::key_state first, end;
+        if (std::find(s.before.begin(), s.before.end(), key) != s.before.end()) first = 0;
+        if (const auto at = last.find(key); at != last.end()) end = at->second, ++there;
+        testing::linearizability_search<testing::key_state, key_operation> search(history);
+        testing::require(search.final_states(first).count(end) != 0,
+                         "the history of each key is linearizable");
+    }
+    testing::require(there == last.size(), "no key from nowhere");
 }
 
 void explore_all_ways(const char* name, const std::function<void()>& body) {
@@ -323,46 +288,60 @@ void explore_all_ways(const char* name, const std::function<void()>& body) {
 // The third key of a leaf splits it, and the third leaf the root.
 TEST(btree_schedules, a_leaf_is_split_under_a_reader_and_a_writer) {
     explore_all_ways("leaf split", [] {
-        run_scenario({.before = {"b", "d"},
-                      .threads = {{{kind::put, "c"}},
-                                  {{kind::put, "d"}, {kind::get, "d"}, {kind::get, "b"}},
-                                  {{kind::append, "b"}, {kind::erase, "d"}}}});
+        run_scenario(
+            {.before = {"b", "d"},
+             .threads = {
+                 {{key_operation::put, "c"}},
+                 {{key_operation::put, "d"}, {key_operation::get, "d"}, {key_operation::get, "b"}},
+                 {{key_operation::modify, "b"}, {key_operation::erase, "d"}}}});
     });
 }
 
 TEST(btree_schedules, the_root_grows_under_everybody) {
     explore_all_ways("root growth", [] {
         run_scenario({.before = {"a", "b", "c", "d", "e"},
-                      .threads = {{{kind::put, "f"}, {kind::put, "g"}},
-                                  {{kind::put, "bb"}, {kind::get, "e"}},
-                                  {{kind::get, "a"}, {kind::update, "e"}, {kind::get, "g"}}}});
+                      .threads = {{{key_operation::put, "f"}, {key_operation::put, "g"}},
+                                  {{key_operation::put, "bb"}, {key_operation::get, "e"}},
+                                  {{key_operation::get, "a"},
+                                   {key_operation::update, "e"},
+                                   {key_operation::get, "g"}}}});
     });
 }
 
 TEST(btree_schedules, erased_and_inserted_again_in_the_same_slot) {
     explore_all_ways("slot reuse", [] {
         run_scenario({.before = {"a", "b"},
-                      .threads = {{{kind::erase, "a"}, {kind::put, "aa"}, {kind::get, "aa"}},
-                                  {{kind::put, "a"}, {kind::get, "a"}},
-                                  {{kind::update, "a"}, {kind::append, "a"}}}});
+                      .threads = {{{key_operation::erase, "a"},
+                                   {key_operation::put, "aa"},
+                                   {key_operation::get, "aa"}},
+                                  {{key_operation::put, "a"}, {key_operation::get, "a"}},
+                                  {{key_operation::update, "a"}, {key_operation::modify, "a"}}}});
     });
 }
 
 TEST(btree_schedules, leaves_disappear_under_readers_and_insertions) {
     explore_all_ways("empty leaves", [] {
         run_scenario({.before = {"a", "b", "c", "d", "e", "f"},
-                      .threads = {{{kind::erase, "c"}, {kind::erase, "d"}, {kind::erase, "e"}},
-                                  {{kind::put, "cc"}, {kind::erase, "cc"}, {kind::get, "f"}},
-                                  {{kind::get, "e"}, {kind::put, "d"}, {kind::contains, "d"}}}});
+                      .threads = {{{key_operation::erase, "c"},
+                                   {key_operation::erase, "d"},
+                                   {key_operation::erase, "e"}},
+                                  {{key_operation::put, "cc"},
+                                   {key_operation::erase, "cc"},
+                                   {key_operation::get, "f"}},
+                                  {{key_operation::get, "e"},
+                                   {key_operation::put, "d"},
+                                   {key_operation::get, "d"}}}});
     });
 }
 
 TEST(btree_schedules, everything_disappears) {
     explore_all_ways("all empty", [] {
         run_scenario({.before = {"a", "b", "c", "d"},
-                      .threads = {{{kind::erase, "a"}, {kind::erase, "b"}},
-                                  {{kind::erase, "d"}, {kind::erase, "c"}},
-                                  {{kind::put, "x"}, {kind::get, "a"}, {kind::erase, "x"}}}});
+                      .threads = {{{key_operation::erase, "a"}, {key_operation::erase, "b"}},
+                                  {{key_operation::erase, "d"}, {key_operation::erase, "c"}},
+                                  {{key_operation::put, "x"},
+                                   {key_operation::get, "a"},
+                                   {key_operation::erase, "x"}}}});
     });
 }
 
@@ -370,10 +349,11 @@ TEST(btree_schedules, everything_disappears) {
 TEST(btree_schedules, heads_change_under_a_reader) {
     const std::string same(20, 's'), zero(1, '\0');
     explore_all_ways("heads", [&] {
-        run_scenario({.before = {same, same + "b"},
-                      .threads = {{{kind::put, same + "a"}, {kind::put, "s"}},
-                                  {{kind::get, same + "b"}, {kind::put, same + zero}},
-                                  {{kind::contains, same}, {kind::erase, same + "b"}}}});
+        run_scenario(
+            {.before = {same, same + "b"},
+             .threads = {{{key_operation::put, same + "a"}, {key_operation::put, "s"}},
+                         {{key_operation::get, same + "b"}, {key_operation::put, same + zero}},
+                         {{key_operation::get, same}, {key_operation::erase, same + "b"}}}});
     });
 }
 
@@ -387,7 +367,7 @@ TEST(btree_schedules, any_operations) {
         for (unsigned t = 0; t < 3; ++t) {
             s.threads.emplace_back();
             for (unsigned i = 0; i < 2; ++i)
-                s.threads.back().emplace_back(kind{static_cast<kind>(testing::choose(6))},
+                s.threads.back().emplace_back(static_cast<key_operation::kind>(testing::choose(5)),
                                               keys[testing::choose(4)]);
         }
         s.mover = testing::choose(2) != 0;

@@ -18,6 +18,7 @@
 #include <atomic>
 #include <map>
 #include <random>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -193,6 +194,78 @@ TYPED_TEST(btree, takes_keys_in_any_order_and_gives_the_memory_back) {
         EXPECT_TRUE(tree.put("a", "b"));
         EXPECT_EQ(read(tree, "a"), "b");
     }
+}
+
+// Blocks of neighbouring keys come and go, so that nodes of all levels are split and removed all the
+// time; keys with other beginnings come between them, so that prefixes change. Every 25th key stays.
+TYPED_TEST(btree, nodes_come_and_go_under_readers_and_a_collector_that_never_rests) {
+    constexpr std::uint64_t keys = 3000, stays = 25, block = 250;
+    const std::uint64_t rounds = obase::testing::scaled(150, 60'000, 1'000'000);
+    TypeParam tree(keys);
+    // Some of the keys begin like their neighbours for longer than a head can tell.
+    const auto name = [](std::uint64_t i) {
+        std::string key = numbered(i);
+        if (i % 3 == 0) key.insert(20, std::string(40, 'x'));
+        if (i % 7 == 0) key.resize(29);
+        return key + static_cast<char>(i);
+    };
+    std::set<std::string, std::less<>> staying;
+    for (std::uint64_t i = 0; i < keys; i += stays) {
+        tree.put(name(i), name(i));
+        staying.insert(name(i));
+    }
+    std::atomic<bool> stop{false};
+    std::atomic<std::uint64_t> wrong{0};
+    std::vector<std::thread> writers, others;
+    for (unsigned t = 0; t < 2; ++t) {
+        writers.emplace_back([&, t] {
+            std::mt19937_64 random(t);
+            std::vector<bool> there(keys);
+            for (std::uint64_t round = 0; round < rounds; ++round) {
+                const std::uint64_t from = random() % keys;
+                const bool insert = random() % 2 != 0, backwards = random() % 2 != 0;
+                for (std::uint64_t n = 0; n < block; ++n) {
+                    const std::uint64_t i = (from + (backwards ? block - n : n)) % keys;
+                    if (i % 2 != t) continue;
+                    if (i % stays == 0) {
+                        wrong += tree.put(name(i), name(i) + std::string(random() % 50, '.'));
+                    } else if (insert) {
+                        wrong += tree.put(name(i), name(i)) == there[i];
+                        there[i] = true;
+                    } else {
+                        wrong += tree.erase(name(i)) != there[i];
+                        there[i] = false;
+                    }
+                }
+            }
+        });
+        others.emplace_back([&, t] {
+            std::mt19937_64 random(100 + t);
+            while (!stop) {
+                const std::string key = name(random() % (keys / stays) * stays);
+                wrong += !tree.get(key, [&](std::string_view v) { wrong += !v.starts_with(key); });
+                std::size_t stayed = 0;
+                std::string last;
+                tree.scan("", SIZE_MAX, [&](std::string_view k, std::string_view v) {
+                    wrong += !(last < k) || !v.starts_with(k);
+                    last = k;
+                    stayed += staying.count(k);
+                });
+                wrong += stayed != staying.size();
+            }
+        });
+    }
+    others.emplace_back([&] {
+        while (!stop) this->collect();
+    });
+    for (auto& w : writers) w.join();
+    stop = true;
+    for (auto& o : others) o.join();
+    EXPECT_EQ(wrong, 0u);
+    const pairs left = scanned(tree, "", SIZE_MAX);
+    EXPECT_EQ(left.size(), tree.size());
+    for (const auto& [key, value] : left) ASSERT_TRUE(tree.erase(key));
+    EXPECT_LT(tree.index_bytes(), sizeof(tree) + 2048);
 }
 
 // The point of heads: neighbours of a key in use stay untouched.
