@@ -101,13 +101,8 @@ namespace crestdb {
 
 // Sizes, and what the deterministic scheduler replaces.
 struct occ_btree_shape {
-#ifndef LEAF
-#define LEAF 64
-#define FAN 128
-#define PRE 7
-#endif
-    static constexpr unsigned leaf_entries = LEAF;
-    static constexpr unsigned fanout = FAN;
+    static constexpr unsigned leaf_entries = 64;
+    static constexpr unsigned fanout = 256;
 
     template <class T>
     using atomic = obase::word::native_atomic<T>;
@@ -463,10 +458,12 @@ class basic_occ_btree {
             seen = of_child;
         }
     }
-    // A binary search would wait for one line after the other.
+    // A binary search would wait for one line after the other. The last lines of a list are seldom
+    // in use.
+    static constexpr std::size_t bytes_searched = 64 + leaf_entries * sizeof(entry) * 3 / 4;
     static void prefetch(const node* n) noexcept {
         const char* lines = reinterpret_cast<const char*>(n);
-        for (unsigned i = 0; i < PRE; ++i) __builtin_prefetch(lines + 64 * i);
+        for (std::size_t at = 0; at < bytes_searched; at += 64) __builtin_prefetch(lines + at);
     }
 
     // Finds the key in a leaf. False: torn; start again. What it says is true if the leaf is then
