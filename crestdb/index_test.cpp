@@ -93,12 +93,13 @@ struct names {
     }
 };
 
-using indexes = ::testing::Types<
-    crestdb::pugh_hash_table<obase::plain>, crestdb::pugh_hash_table<obase::arming>,
-    crestdb::pugh_hash_table<obase::atc>, crestdb::fraser_skip_list<obase::plain>,
-    crestdb::fraser_skip_list<obase::arming>, crestdb::fraser_skip_list<obase::atc>,
-    crestdb::occ_btree<obase::plain>, crestdb::occ_btree<obase::arming>,
-    crestdb::occ_btree<obase::atc>>;
+using indexes =
+    ::testing::Types<crestdb::pugh_hash_table<obase::plain>,
+                     crestdb::pugh_hash_table<obase::arming>, crestdb::pugh_hash_table<obase::atc>,
+                     crestdb::fraser_skip_list<obase::plain>,
+                     crestdb::fraser_skip_list<obase::arming>,
+                     crestdb::fraser_skip_list<obase::atc>, crestdb::occ_btree<obase::plain>,
+                     crestdb::occ_btree<obase::arming>, crestdb::occ_btree<obase::atc>>;
 TYPED_TEST_SUITE(index_of, indexes, names);
 
 std::uint64_t next_random(std::uint64_t& x) {

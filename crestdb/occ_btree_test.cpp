@@ -104,17 +104,17 @@ std::string odd_key(std::mt19937_64& random) {
 }
 
 TYPED_TEST(btree, agrees_with_a_map_on_odd_keys) {
-    for (const unsigned seed : {1u, 2u, 3u}) {
+    for (const unsigned seed : {1u, 2u}) {
         TypeParam tree(0);
         const std::size_t empty = tree.index_bytes();
         std::map<std::string, std::string> model;
         std::mt19937_64 random(seed);
-        const int steps = static_cast<int>(obase::testing::scaled(6000, 200'000, 2'000'000));
+        const int steps = static_cast<int>(obase::testing::scaled(4000, 200'000, 2'000'000));
         for (int step = 0; step < steps; ++step) {
             const std::string key = odd_key(random);
             const std::string value = std::to_string(random() % 1000);
             // Growing and shrinking in turns.
-            const bool grow = step / 1500 % 2 == 0;
+            const bool grow = step / 1000 % 2 == 0;
             switch (random() % 8) {
             case 0:
             case 1:
