@@ -173,10 +173,12 @@ int dispatch(int argc, char** argv) {
     CLI::App& alloc = *bench.add_subcommand("alloc", "allocation beside jemalloc and mimalloc; "
                                                      "memory overhead");
     CLI::App& move = *bench.add_subcommand("move", "moving objects, scanning slots");
-    CLI::App& all = *bench.add_subcommand("all", "the three, one after the other");
-    const store_bench store_benches[] = {add_ycsb(bench), add_packages(bench), add_compare(bench),
+    CLI::App& collector = *bench.add_subcommand("collector", "what a window costs, 20M guides");
+    CLI::App& all = *bench.add_subcommand("all", "those above, one after the other");
+    const store_bench store_benches[] = {add_ycsb(bench), add_packages(bench),
+                                         add_huge_pages(bench), add_compare(bench),
                                          add_count_operations(bench)};
-    for (CLI::App* one : {&guide, &alloc, &move, &all}) add_common(*one, arguments);
+    for (CLI::App* one : {&guide, &alloc, &move, &collector, &all}) add_common(*one, arguments);
     for (const store_bench& one : store_benches) add_common(*one.command, arguments);
 
     bench_settings& settings = arguments.settings;
@@ -220,7 +222,9 @@ int dispatch(int argc, char** argv) {
             throw usage_error(fmt::format("'{}' needs a command: {}", parent.get_name(), expected));
     };
     command_of(app, "bench, options or self-check");
-    if (bench.parsed()) command_of(bench, "guide, alloc, move, all, ycsb, packages or compare");
+    if (bench.parsed())
+        command_of(bench, "guide, alloc, move, collector, all, ycsb, packages, huge-pages or "
+                          "compare");
     if (show_options.parsed()) return run_options();
     if (check.parsed()) return run_self_check();
     if (alloc.parsed() || all.parsed()) restart_with_room_for_allocators(argv);
@@ -235,6 +239,7 @@ int dispatch(int argc, char** argv) {
     if (guide.parsed() || all.parsed()) wanted.push_back({"guide", bench_guide});
     if (alloc.parsed() || all.parsed()) wanted.push_back({"alloc", bench_alloc});
     if (move.parsed() || all.parsed()) wanted.push_back({"move", bench_move});
+    if (collector.parsed() || all.parsed()) wanted.push_back({"collector", bench_collector});
     if (!wanted.empty()) return run_benches(wanted, arguments);
     return exit_usage;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tools/ycsb/command.hpp"
 
-#include "tools/ycsb/load.hpp"
+#include "tools/ycsb/huge_pages.hpp"
 #include "tools/ycsb/ycsb.hpp"
 
 #include "crestdb/store.hpp"
@@ -103,6 +103,28 @@ store_bench add_packages(CLI::App& bench) {
                         "given");
     add_session(*command, *s);
     return {command, [s](bool, std::size_t) { return bench_ycsb(*s); }};
+}
+
+store_bench add_huge_pages(CLI::App& bench) {
+    CLI::App* command =
+        bench.add_subcommand("huge-pages", "HOT in huge pages against none and against huge pages "
+                                           "for all heaps: throughput and memory");
+    auto s = std::make_shared<ycsb_settings>();
+    s->distribution = "loop";
+    command->add_option("--index", s->index, "the index")
+        ->check(CLI::IsMember(crestdb::store::indexes()))
+        ->capture_default_str();
+    command->add_option("--workload", s->workload, "YCSB's core workload")
+        ->check(CLI::IsMember({"A", "B", "C", "D", "F"}))
+        ->capture_default_str();
+    command->add_option("--threads", s->threads, "clients")
+        ->check(CLI::Range(1, 256))
+        ->capture_default_str();
+    add_records(*command, *s);
+    return {command, [s](bool quick, std::size_t pairs) {
+                if (quick) s->records = 20'000;
+                return bench_huge_pages(*s, pairs, quick ? 0.05 : 1);
+            }};
 }
 
 store_bench add_compare(CLI::App& bench) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The command lines of `obase bench ycsb`, `packages` and `compare`.
+// The command lines of `obase bench ycsb`, `packages`, `huge-pages` and `compare`.
 #pragma once
 
 #include "tools/bench/bench.hpp"
@@ -23,6 +23,7 @@ struct store_bench {
 
 store_bench add_ycsb(CLI::App& bench);
 store_bench add_packages(CLI::App& bench);
+store_bench add_huge_pages(CLI::App& bench);
 store_bench add_compare(CLI::App& bench);
 // Not for people: what compare runs under callgrind.
 store_bench add_count_operations(CLI::App& bench);
