@@ -105,6 +105,9 @@ struct backing { // anon | file:DIR
         "most processor time the collector takes, as a share of one core")                         \
     ROW(real, compaction_live_fraction, 0.75, "fraction", 0, 1,                                    \
         "runs of HOT and COLD with less live data than this are evacuated; 0 = never")             \
+    ROW(flag, hold_churn, true, "", 0, 0,                                                          \
+        "while what is promoted to HOT dies young, leave touched objects in NEW where NEW is "     \
+        "dense")                                                                                   \
     ROW(whole, history_windows, 1024, "windows", 1, 1048576, "how many windows the history keeps") \
     ROW(whole, stuck_scope_windows, 1, "windows", 1, 1000000,                                      \
         "a scope open for this many windows is reported with its thread and age")                  \

@@ -33,6 +33,8 @@ namespace obase {
     ROW(counter, whole, scanned_guides, "guides", "guides visited by scans")                       \
     ROW(counter, whole, touched_guides, "guides", "visited guides that had been dereferenced")     \
     ROW(counter, whole, armed_guides, "guides", "guides set to report their next dereference")     \
+    ROW(counter, whole, held_in_new, "objects",                                                    \
+        "touched objects left in NEW because what is promoted dies young there")                   \
     ROW(counter, whole, moved_new_to_hot, "objects", "objects moved from NEW to HOT")              \
     ROW(counter, whole, moved_new_to_cold, "objects", "objects moved from NEW to COLD")            \
     ROW(counter, whole, moved_hot_to_cold, "objects", "objects moved from HOT to COLD")            \

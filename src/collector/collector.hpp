@@ -25,6 +25,7 @@
 #include "mobility/arming_mover.hpp"
 #include "os/platform.hpp"
 #include "os/thread.hpp"
+#include "policy/churn.hpp"
 #include "policy/placement.hpp"
 #include "soda/directory.hpp"
 #include "telemetry/recorder.hpp"
@@ -55,6 +56,7 @@ struct window_plan {
     bool move = false;        // false: observe only
     bool evacuate = false;    // compaction of sparse runs
     double live_fraction = 0; // below this a run is sparse
+    bool hold_churn = false;  // what dies young stays in NEW (policy/churn.hpp)
 };
 
 template <class Mover>
@@ -169,6 +171,9 @@ class collector {
     std::size_t hot_batch_ = least_hot_batch;
     std::size_t hot_queued_ = 0;
     std::uint64_t moved_ = 0; // in this window
+    policy::churn churn_;
+    std::uint64_t promoted_bytes_ = 0; // from NEW to HOT, in the last window with moves
+    std::uint64_t hot_bytes_ = 0;      // live in HOT at its end
     struct large_object {
         const void* address;
         std::size_t bytes;
@@ -182,7 +187,7 @@ class collector {
     std::vector<const slot_atomic*> left_; // slots in COLD whose objects left it in this window
 
     // Counted here, added to the recorder once per step.
-    std::uint64_t scanned_ = 0, touched_ = 0, armed_ = 0, foreign_ = 0;
+    std::uint64_t scanned_ = 0, touched_ = 0, armed_ = 0, foreign_ = 0, held_ = 0;
     std::uint64_t would_move_ = 0, would_move_bytes_ = 0;
 };
 
@@ -193,7 +198,12 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
     plan_ = plan;
     self_ = self;
     abandoned_ = false;
-    scanned_ = touched_ = armed_ = foreign_ = would_move_ = would_move_bytes_ = 0;
+    scanned_ = touched_ = armed_ = foreign_ = held_ = would_move_ = would_move_bytes_ = 0;
+    if (plan.move) {
+        const std::uint64_t live = space_.counters(heap::hot_class).live_bytes;
+        churn_.begin_window(promoted_bytes_, hot_bytes_ > live ? hot_bytes_ - live : 0);
+        promoted_bytes_ = 0;
+    }
     mover_.forget(); // R6
     vetoed_.clear();
     hot_queued_ = 0;
@@ -249,11 +259,13 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
             mover_.finish();
         }
     }
+    if (plan.move) hot_bytes_ = space_.counters(heap::hot_class).live_bytes;
     auto& live = recorder_.live;
     live.returned_bytes.add(space_.return_free_memory());
     live.scanned_guides.add(scanned_);
     live.touched_guides.add(touched_);
     live.armed_guides.add(armed_);
+    live.held_in_new.add(held_);
     live.foreign_objects.set(foreign_);
     live.would_move_objects.set(would_move_);
     live.would_move_bytes.set(would_move_bytes_);
@@ -385,6 +397,11 @@ void collector<Mover>::consider(slot_atomic& slot, const mobility::observation& 
     }
     if (!wish.move && space_.evacuating(object)) wish = policy::decision::to(cls);
     if (!wish.move || !seen.movable) return;
+    if (plan_.hold_churn && cls == heap::new_class && wish.target == heap::hot_class &&
+        space_.live_fraction_in_new(object) >= plan_.live_fraction && churn_.hold()) {
+        ++held_;
+        return;
+    }
     if (!plan_.move) {
         ++would_move_;
         would_move_bytes_ += space_.info(object).size;
@@ -499,6 +516,7 @@ void collector<Mover>::count(const candidate& c, mobility::move_result result,
     case mobility::move_result::moved: {
         const unsigned from = space_.class_of(pointer_to(moved.from));
         live.count_move(from, c.target, moved.bytes);
+        if (from == heap::new_class && c.target == heap::hot_class) promoted_bytes_ += moved.bytes;
         ++moved_;
         if (c.target == heap::cold_class) {
             if (hints_ != nullptr) hints_->note_filled(pointer_to(moved.to), moved.bytes);

@@ -2,8 +2,9 @@
 //
 // Size classes of NEW: which block a request gets.
 //
-// Classes step by 8 bytes up to 128, then eight per doubling up to 16 KiB: 72 classes, at most 12.5
-// % lost inside a block. Because every step is a power of two and every block size a multiple of
+// Classes step by 8 bytes up to 256, then sixteen per doubling up to 16 KiB: 128 classes, at most
+// 6.25 % lost inside a block. (With eight per doubling, values of 1 KiB and a header lost 11 %, which
+// is 11 % of page utilization.) Because every step is a power of two and every block size a multiple of
 // its step, rounding a size up to an alignment first makes the block size a multiple of that
 // alignment:
 //   - step <= alignment: the rounded size is itself a class size;
@@ -22,7 +23,8 @@ inline constexpr std::size_t granule = 8;            // every object begins on o
 inline constexpr std::size_t max_small_size = 16384; // larger objects go to LARGE
 inline constexpr std::size_t run_bytes = 65536;      // unit of ownership, reuse and return
 inline constexpr unsigned run_shift = 16;
-inline constexpr unsigned size_classes = 72;
+inline constexpr unsigned classes_per_doubling = 16;
+inline constexpr unsigned size_classes = 128;
 inline constexpr std::size_t max_exact_class = 128; // up to here a class holds one size only
 inline constexpr unsigned exact_classes = 16;
 
@@ -35,14 +37,15 @@ constexpr unsigned size_class_computed(std::size_t size) noexcept {
     if (size <= max_exact_class) return static_cast<unsigned>(size / granule) - 1;
     const std::size_t last = size - 1;
     const unsigned log = static_cast<unsigned>(std::bit_width(last)) - 1; // 7..13
-    return exact_classes + (log - 7) * 8 + static_cast<unsigned>((last >> (log - 3)) & 7U);
+    return exact_classes + (log - 7) * classes_per_doubling +
+           static_cast<unsigned>((last >> (log - 4)) & (classes_per_doubling - 1));
 }
 
 constexpr std::size_t class_block_size(unsigned index) noexcept {
     if (index < exact_classes) return (index + 1) * granule;
     const unsigned above = index - exact_classes;
-    const std::size_t doubling = std::size_t{128} << (above / 8);
-    return doubling + (above % 8 + 1) * (doubling / 8);
+    const std::size_t doubling = std::size_t{128} << (above / classes_per_doubling);
+    return doubling + (above % classes_per_doubling + 1) * (doubling / classes_per_doubling);
 }
 
 namespace detail {
@@ -73,7 +76,8 @@ inline unsigned size_class(std::size_t size) noexcept {
 }
 
 static_assert(size_class_computed(8) == 0 && size_class_computed(128) == 15);
-static_assert(size_class_computed(136) == 16 && class_block_size(16) == 144);
+static_assert(size_class_computed(136) == 16 && class_block_size(16) == 136);
+static_assert(class_block_size(size_class_computed(264)) == 272);
 static_assert(size_class_computed(max_small_size) == size_classes - 1);
 static_assert(class_block_size(size_classes - 1) == max_small_size);
 

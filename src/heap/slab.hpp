@@ -24,6 +24,7 @@
 // share).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -167,7 +168,15 @@ class slab_heap {
     unsigned set_of(const void* block) const noexcept {
         return run_of(block).bin.load_relaxed() / size_classes;
     }
-    // The same for an object that may be freed at any moment: 0, or a size that ends inside its
+    // Share of the block's run that live blocks take, 0..1. Racy: the counts may be a few behind.
+    double live_fraction_of_run(const void* block) const noexcept {
+        const slab_run& run = run_of(block);
+        const std::uint32_t used = run.used.load_relaxed();
+        const std::uint32_t remote = run.word.view_relaxed().count;
+        const double blocks = used > remote ? used - remote : 0;
+        return std::min(1.0, blocks * run.block_size.load_relaxed() / run_bytes);
+    }
+    // size_of for an object that may be freed at any moment: 0, or a size that ends inside its
     // run.
     std::size_t size_of_racy(const void* block) const noexcept;
 

@@ -132,6 +132,10 @@ class space {
         const unsigned cls = class_of(object);
         return cls != new_class && cls < classes_ && dense_[cls - 1].evacuating(object);
     }
+    // Share of the object's run that live objects take, about. Precondition: it is in NEW.
+    double live_fraction_in_new(const void* object) const noexcept {
+        return slabs_.live_fraction_of_run(object);
+    }
     // Chooses anew the runs of a class to empty: those whose live bytes are below the fraction of
     // the run, emptiest first, up to max_bytes of live bytes in all. Returns the live bytes in
     // them. The caller moves the objects like any others; a run that is empty goes back at the next

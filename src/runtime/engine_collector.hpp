@@ -65,6 +65,7 @@ void engine<Binding>::run_window(bool forced) noexcept {
     plan.move = window_settings_.mode >= run_mode::move && !degraded();
     plan.live_fraction = window_settings_.compaction_live_fraction;
     plan.evacuate = plan.live_fraction > 0;
+    plan.hold_churn = window_settings_.hold_churn;
     const std::uint64_t no_room = recorder_.load_relaxed()->live.no_room_skips.get();
     bool complete = false;
     try {
