@@ -290,4 +290,35 @@ TEST_F(runtime_of_arming, every_window_begins_an_epoch) {
     EXPECT_GT(epoch_of_a_scope(), before);
 }
 
+// Values that are replaced in every window are not promoted again and again; when they stop being
+// replaced, they are.
+TEST_F(runtime_of_arming, values_that_die_young_stay_in_new) {
+    auto items = make_items(64000);
+    const auto replace_all = [&] {
+        for (std::size_t i = 0; i < items.size(); ++i)
+            items[i] = obase::make_guide<item>(item{i, {}});
+    };
+    const auto promoted_by_a_window = [&] {
+        const auto before = runtime().statistics().moved_new_to_hot;
+        touch(items, 1);
+        collect();
+        return runtime().statistics().moved_new_to_hot - before;
+    };
+    // Whatever the tests before this one have taught the policy, these live.
+    std::uint64_t promoted = 0;
+    for (int window = 0; window < 12; ++window) promoted += promoted_by_a_window();
+    EXPECT_GT(promoted, items.size() / 2);
+    for (int window = 0; window < 4; ++window) {
+        replace_all();
+        promoted_by_a_window();
+    }
+    const auto held = runtime().statistics().held_in_new;
+    replace_all();
+    EXPECT_LT(promoted_by_a_window(), items.size() / 4);
+    EXPECT_GT(runtime().statistics().held_in_new, held + items.size() / 2);
+    promoted = 0;
+    for (int window = 0; window < 12; ++window) promoted += promoted_by_a_window();
+    EXPECT_GT(promoted, items.size() / 2);
+}
+
 } // namespace
