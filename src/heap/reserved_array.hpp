@@ -57,6 +57,15 @@ class reserved_array {
         return true;
     }
 
+    // Gives back the pages that lie wholly in elements [first, last): they read as zero afterwards.
+    // Nobody may use those elements meanwhile.
+    void give_back(std::size_t first, std::size_t last) const noexcept {
+        const std::size_t begin = round_up(first * sizeof(T), os::page_size);
+        const std::size_t end = last * sizeof(T) & ~(os::page_size - 1);
+        if (begin < end)
+            os::advise(reinterpret_cast<char*>(data_) + begin, end - begin, os::advice::dontneed);
+    }
+
     bool committed(std::size_t index) const noexcept {
         return (index + 1) * sizeof(T) <= committed_.load_acquire();
     }

@@ -542,7 +542,12 @@ std::size_t slab_heap::return_free_memory() noexcept {
         const std::size_t length = (last - first) << run_shift;
         char* const begin = base_ + (std::size_t{runs[first]} << run_shift);
         const bool ok = os::advise(begin, length, os::advice::dontneed) == 0;
-        if (ok) bytes += length;
+        if (ok) {
+            bytes += length;
+            // The runs are this thread's at the moment; slack of free blocks means nothing.
+            slack_.give_back(std::size_t{runs[first]} << (run_shift - 7),
+                             (std::size_t{runs[last - 1]} + 1) << (run_shift - 7));
+        }
         for (std::size_t i = last; i > first; --i) {
             runs_[runs[i - 1]].returned.store_relaxed(ok);
             (ok ? returned_ : dirty_).push(runs[i - 1], next_link());

@@ -9,6 +9,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -380,6 +381,36 @@ TEST(space, free_memory_goes_back_to_the_system) {
 // N objects of 64 bytes, densely filled: resident memory over N x 72 bytes, the 8 being the word
 // that points at each. The target of the whole runtime is 6 %; the heap's part must leave room for
 // SODA.
+// What runs that go back knew of their blocks goes with them, and nothing that other runs know.
+TEST(space, sizes_survive_the_return_of_runs_beside_them) {
+    const owned_space s = make_space();
+    std::vector<char*> objects;
+    constexpr std::size_t size = 1032; // less than its block
+    for (int i = 0; i < 40'000; ++i) objects.push_back(static_cast<char*>(s->allocate(size, {})));
+    std::sort(objects.begin(), objects.end());
+    std::mt19937 random(1);
+    for (std::size_t at = 0; at < objects.size();) { // stretches of all lengths, in turns
+        const std::size_t end = std::min(objects.size(), at + random() % 3000);
+        for (const bool keep = random() % 2 == 0; at < end; ++at)
+            if (!keep) s->free(std::exchange(objects[at], nullptr));
+    }
+    EXPECT_GT(s->return_free_memory(), mib);
+    for (char* object : objects) {
+        if (object != nullptr) {
+            ASSERT_EQ(s->usable_size(object), size);
+        }
+    }
+    for (char*& object : objects)
+        if (object == nullptr) object = static_cast<char*>(s->allocate(size - 8, {}));
+    std::size_t smaller = 0;
+    for (char* object : objects) smaller += s->usable_size(object) == size - 8;
+    EXPECT_GT(smaller, 0u);
+    for (char* object : objects) {
+        ASSERT_GE(s->usable_size(object), size - 8);
+        s->free(object);
+    }
+}
+
 TEST(space, overhead_of_small_dense_objects) {
     const std::size_t count = testing::scaled(1'000'000, 10'000'000, 10'000'000);
     const owned_space s = make_space({.range_bytes = 1024 * mib});
