@@ -30,7 +30,7 @@ struct compare_settings {
     std::vector<std::string> protocols; // empty: arming and atc
     ycsb_settings load;                 // what each store is filled with and asked for
     std::size_t pairs = 15;
-    double slice_s = 1;
+    double slice_s = 0.5;
     double window_s = 10; // of a store's own traffic
     bool quick = false;   // a size that ends within a minute and decides nothing
     bool instructions = true;

@@ -174,6 +174,9 @@ bench_result bench_ycsb_targets(const std::string& directory, bool quick) {
         s.distribution = "loop";
         s.hints = "pageout";
         s.cold = "file:" + directory;
+        // Fifteen windows of five seconds: cold after five, paged out two or three later.
+        s.duration_s = 75;
+        s.time_scale = 24;
         if (quick) {
             s.records = 50'000;
             s.duration_s = 6;
