@@ -195,7 +195,7 @@ class Command(unittest.TestCase):
         trace.write_text(trace.read_text()[:-7])
         done = run("bench", "ycsb", "--trace", str(trace))
         self.assertEqual(done.returncode, 1)
-        self.assertIn("trace.csv:3001", done.stderr)
+        self.assertIn("trace.csv, line 3001", done.stderr)
 
     def test_packages_come_from_a_file(self):
         index = self.folder / "packages"

@@ -37,8 +37,7 @@ void client::send_batch() {
 }
 
 void client::one(const request& r) {
-    if (log != nullptr && r.what != operation::scan && r.record < log->size)
-        log->touched[r.record] = 1;
+    if (log != nullptr) note(r);
     switch (r.what) {
     case operation::read:
         return read(r.record);
@@ -49,8 +48,13 @@ void client::one(const request& r) {
     }
 }
 
+void client::note(const request& r) {
+    if (r.what == operation::scan) log->scanned.store_relaxed(1);
+    if (r.what == operation::insert) log->inserted.store_relaxed(1);
+    if (r.record < log->touched.size()) log->touched[r.record].store_relaxed(1);
+}
+
 void client::scan(const request& r) {
-    if (log != nullptr) log->complete = false;
     const std::string_view from = records_.key(r.record, key_);
     store_.scan(from, r.scan_length, [&](std::string_view, std::string_view value) {
         std::memcpy(answer_.data(), value.data(), std::min(value.size(), answer_.size()));

@@ -14,6 +14,7 @@
 #include "tools/ycsb/record_set.hpp"
 #include "tools/ycsb/request.hpp"
 #include "tools/ycsb/value_ledger.hpp"
+#include "tools/ycsb/zeroed_array.hpp"
 
 #include "crestdb/store.hpp"
 
@@ -43,9 +44,15 @@ struct client_counts {
 // Which records were touched in a measuring window, by those who know only the traffic: their key
 // was looked up or stored, their value read or written.
 struct touch_log {
-    std::unique_ptr<std::uint8_t[]> touched; // per record
-    std::size_t size = 0;
-    bool complete = true; // false after scans, whose records the traffic does not know
+    using flag = word::native_atomic<std::uint8_t>; // several clients set the same one
+    explicit touch_log(std::size_t records) : touched(records) {}
+    bool was_touched(std::size_t record) const noexcept {
+        return touched[record].load_relaxed() != 0;
+    }
+
+    zeroed_array<flag> touched; // per record
+    flag scanned;               // so the traffic does not know what was touched
+    flag inserted;              // so an index may have touched other keys, to make room
 };
 
 struct client_options {
@@ -72,6 +79,7 @@ class client {
     void read(std::uint64_t record);
     void write(const request& r);
     void scan(const request& r);
+    void note(const request& r);
     void check(std::uint64_t record, bool found, value_ledger::entry before);
 
     crestdb::store& store_;

@@ -12,11 +12,24 @@
 namespace obase::tools {
 namespace {
 
+// CLI11 reads -5 as an unsigned number, a large one.
+std::string not_negative(const std::string& text) {
+    return text.starts_with('-') ? "'" + text + "' is negative" : std::string();
+}
+
 void add_records(CLI::App& command, ycsb_settings& s) {
-    command.add_option("--records", s.records, "records loaded before")->capture_default_str();
-    command.add_option("--key-size", s.key_size, "bytes of a key")->capture_default_str();
-    command.add_option("--value-size", s.value_size, "bytes of a value")->capture_default_str();
-    command.add_option("--seed", s.seed, "of the requests")->capture_default_str();
+    command.add_option("--records", s.records, "records loaded before")
+        ->check(not_negative)
+        ->capture_default_str();
+    command.add_option("--key-size", s.key_size, "bytes of a key")
+        ->check(not_negative)
+        ->capture_default_str();
+    command.add_option("--value-size", s.value_size, "bytes of a value")
+        ->check(not_negative)
+        ->capture_default_str();
+    command.add_option("--seed", s.seed, "of the requests")
+        ->check(not_negative)
+        ->capture_default_str();
     command.add_flag("--in-place", s.in_place,
                      "updates write into the value instead of making a "
                      "new one");

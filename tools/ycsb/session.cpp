@@ -167,10 +167,8 @@ session::layout session::measure_layout() {
     configure(run_mode::observe, never);
     collect(); // arms everything
 
-    touch_log log;
-    log.size = ledger_.capacity();
-    log.touched = std::make_unique<std::uint8_t[]>(log.size);
-    traffic_->set_log(&log);
+    auto log = std::make_unique<touch_log>(ledger_.capacity());
+    traffic_->set_log(log.get());
     const bool kernel_sees = clear_page_touches();
     const std::uint64_t begun_at = traffic_->operations();
     const double begun = seconds_now();
@@ -198,23 +196,25 @@ session::layout session::measure_layout() {
     std::vector<placed_object> objects;
     std::mutex mutex;
     const record_set& records = *load_.records;
-    in_parallel(settings_.threads, log.size, [&](std::uint64_t first, std::uint64_t last) {
-        std::vector<char> buffer(records.largest_key());
-        std::vector<placed_object> found;
-        for (std::uint64_t record = first; record < last; ++record) {
-            if (ledger_.look(record) == 0) continue; // never inserted
-            store_->visit_path(
-                records.key(record, buffer),
-                [&, touched = log.touched[record] != 0](const void* object, std::size_t bytes) {
-                    found.push_back({reinterpret_cast<std::uintptr_t>(object),
-                                     static_cast<std::uint32_t>((bytes + 7) & ~7UL), touched});
-                });
-        }
-        const std::lock_guard guard(mutex);
-        objects.insert(objects.end(), found.begin(), found.end());
-    });
+    in_parallel(
+        settings_.threads, log->touched.size(), [&](std::uint64_t first, std::uint64_t last) {
+            std::vector<char> buffer(records.largest_key());
+            std::vector<placed_object> found;
+            for (std::uint64_t record = first; record < last; ++record) {
+                if (ledger_.look(record) == 0) continue; // never inserted
+                store_->visit_path(
+                    records.key(record, buffer),
+                    [&, touched = log->was_touched(record)](const void* object, std::size_t bytes) {
+                        found.push_back({reinterpret_cast<std::uintptr_t>(object),
+                                         static_cast<std::uint32_t>((bytes + 7) & ~7UL), touched});
+                    });
+            }
+            const std::lock_guard guard(mutex);
+            objects.insert(objects.end(), found.begin(), found.end());
+        });
     sort_and_join(objects);
-    if (log.complete && !interrupted()) {
+    if (log->scanned.load_relaxed() == 0 && !interrupted()) {
+        result.exact = log->inserted.load_relaxed() == 0;
         const utilization small = utilization_of(objects, 4096);
         result.by_address = small.share;
         result.by_address_2m = utilization_of(objects, std::uint64_t{2} << 20).share;
@@ -226,7 +226,7 @@ session::layout session::measure_layout() {
                                   [this](std::uintptr_t address) { return heap_name(address); });
     }
     objects = {};
-    log = {};
+    log.reset();
     collect();
     return_free_memory();
     return result;
@@ -439,8 +439,10 @@ json session::run() {
     const auto near = [](std::uint64_t a, std::uint64_t b) {
         return agree(static_cast<double>(a), static_cast<double>(b), shared_pages);
     };
-    const bool same_utilization = runtime_ == nullptr || (agree(start.seen, start.by_address) &&
-                                                          agree(end.seen, end.by_address));
+    const auto same_layout = [](const layout& l) {
+        return !l.exact || agree(l.seen, l.by_address);
+    };
+    const bool same_utilization = runtime_ == nullptr || (same_layout(start) && same_layout(end));
     const bool same_memory = near(memory_at_end.used, memory_at_end.witness) &&
                              near(memory_at_start.used, memory_at_start.witness);
     result["witness"] = {{"page_utilization", optional_number(end.by_address)},

@@ -59,6 +59,7 @@ class session {
         std::optional<double> by_address;
         std::optional<double> by_address_2m;
         std::optional<double> by_kernel;
+        bool exact = false; // nothing was touched that the traffic does not know of
         std::uint64_t touched_bytes = 0;
         std::vector<heat_region> heat;
     };

@@ -12,13 +12,12 @@
 // Threads: any. Cost: a cache miss per operation, and an atomic read-modify-write per write.
 #pragma once
 
+#include "tools/ycsb/zeroed_array.hpp"
+
 #include <obase/word/atomic.hpp>
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
-#include <memory>
-#include <new>
 #include <thread>
 
 namespace obase::tools {
@@ -31,11 +30,8 @@ class value_ledger {
     static constexpr entry version_bits = present - 1;
 
     // Records that are never used cost address space only.
-    explicit value_ledger(std::size_t capacity)
-        : capacity_(capacity), entries_(static_cast<slot*>(std::calloc(capacity, sizeof(slot)))) {
-        if (entries_ == nullptr) throw std::bad_alloc();
-    }
-    std::size_t capacity() const noexcept { return capacity_; }
+    explicit value_ledger(std::size_t capacity) : entries_(capacity) {}
+    std::size_t capacity() const noexcept { return entries_.size(); }
 
     entry look(std::size_t record) const noexcept { return entries_[record].load_acquire(); }
 
@@ -65,12 +61,8 @@ class value_ledger {
 
   private:
     using slot = word::native_atomic<entry>;
-    struct release {
-        void operator()(slot* memory) const noexcept { std::free(memory); }
-    };
 
-    std::size_t capacity_;
-    std::unique_ptr<slot[], release> entries_;
+    zeroed_array<slot> entries_;
 };
 
 } // namespace obase::tools
