@@ -174,6 +174,7 @@ session_load make_load(const ycsb_settings& s) {
     load.scans = options.operations.scan > 0;
     load.distribution = workload::name_of(options.ids);
     load.period = plan->loop() != nullptr ? plan->loop()->period() : 0;
+    load.records_now = [plan] { return plan->records(); };
     load.room_for_inserts = options.operations.insert > 0 ? most_inserts : 0;
     return load;
 }

@@ -27,6 +27,8 @@ struct session_load {
     bool scans = false; // some requests are scans, which need an ordered index
     // Records beyond records->count() that inserts may make.
     std::uint64_t room_for_inserts = 0;
+    // How many records there are by now, while no client is at work. Null: records->count().
+    std::function<std::uint64_t()> records_now;
 };
 
 // Throws std::invalid_argument for settings that make no sense, std::runtime_error for a file that

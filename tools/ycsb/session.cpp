@@ -196,22 +196,21 @@ session::layout session::measure_layout() {
     std::vector<placed_object> objects;
     std::mutex mutex;
     const record_set& records = *load_.records;
-    in_parallel(
-        settings_.threads, log->touched.size(), [&](std::uint64_t first, std::uint64_t last) {
-            std::vector<char> buffer(records.largest_key());
-            std::vector<placed_object> found;
-            for (std::uint64_t record = first; record < last; ++record) {
-                if (ledger_.look(record) == 0) continue; // never inserted
-                store_->visit_path(
-                    records.key(record, buffer),
-                    [&, touched = log->was_touched(record)](const void* object, std::size_t bytes) {
-                        found.push_back({reinterpret_cast<std::uintptr_t>(object),
-                                         static_cast<std::uint32_t>((bytes + 7) & ~7UL), touched});
-                    });
-            }
-            const std::lock_guard guard(mutex);
-            objects.insert(objects.end(), found.begin(), found.end());
-        });
+    in_parallel(settings_.threads, records_now(), [&](std::uint64_t first, std::uint64_t last) {
+        std::vector<char> buffer(records.largest_key());
+        std::vector<placed_object> found;
+        for (std::uint64_t record = first; record < last; ++record) {
+            if (ledger_.look(record) == 0) continue; // never inserted
+            store_->visit_path(
+                records.key(record, buffer),
+                [&, touched = log->was_touched(record)](const void* object, std::size_t bytes) {
+                    found.push_back({reinterpret_cast<std::uintptr_t>(object),
+                                     static_cast<std::uint32_t>((bytes + 7) & ~7UL), touched});
+                });
+        }
+        const std::lock_guard guard(mutex);
+        objects.insert(objects.end(), found.begin(), found.end());
+    });
     sort_and_join(objects);
     if (log->scanned.load_relaxed() == 0 && !interrupted()) {
         result.exact = log->inserted.load_relaxed() == 0;
@@ -349,29 +348,27 @@ void session::verify(client_counts& counts) {
     tell("verifying all records");
     const record_set& records = *load_.records;
     std::mutex mutex;
-    in_parallel(
-        settings_.threads, ledger_.capacity(), [&](std::uint64_t first, std::uint64_t last) {
-            std::vector<char> key(records.largest_key());
-            client_counts found;
-            for (std::uint64_t record = first; record < last; ++record) {
-                const value_ledger::entry expected = ledger_.look(record);
-                if (expected == 0) continue; // never written
-                const bool present = (expected & value_ledger::present) != 0;
-                bool right = false;
-                const bool there =
-                    store_->get(records.key(record, key), [&](std::string_view value) {
-                        const auto version = records.check(record, value);
-                        right = version && (*version == record_set::any_version ||
-                                            *version == (expected & value_ledger::version_bits));
-                    });
-                if (there != present)
-                    ++found.lost_writes;
-                else if (there && !right && !settings_.in_place)
-                    ++found.corrupt;
-            }
-            const std::lock_guard guard(mutex);
-            counts.add(found);
-        });
+    in_parallel(settings_.threads, records_now(), [&](std::uint64_t first, std::uint64_t last) {
+        std::vector<char> key(records.largest_key());
+        client_counts found;
+        for (std::uint64_t record = first; record < last; ++record) {
+            const value_ledger::entry expected = ledger_.look(record);
+            if (expected == 0) continue; // never written
+            const bool present = (expected & value_ledger::present) != 0;
+            bool right = false;
+            const bool there = store_->get(records.key(record, key), [&](std::string_view value) {
+                const auto version = records.check(record, value);
+                right = version && (*version == record_set::any_version ||
+                                    *version == (expected & value_ledger::version_bits));
+            });
+            if (there != present)
+                ++found.lost_writes;
+            else if (there && !right && !settings_.in_place)
+                ++found.corrupt;
+        }
+        const std::lock_guard guard(mutex);
+        counts.add(found);
+    });
     if (interrupted()) partial_ = true;
 }
 

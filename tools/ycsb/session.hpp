@@ -73,6 +73,9 @@ class session {
     void collect();
     void configure(run_mode mode, double window_s);
     run_mode working_mode() const;
+    std::uint64_t records_now() const {
+        return load_.records_now ? load_.records_now() : load_.records->count();
+    }
     std::string heap_name(std::uintptr_t address) const;
 
     const ycsb_settings settings_;
