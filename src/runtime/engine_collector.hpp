@@ -158,9 +158,6 @@ void engine<Binding>::finish_window(const object_collector&) noexcept {
 // A scope seen open at the start of two windows with the same epoch has been open in between.
 template <class Binding>
 void engine<Binding>::report_stuck_scopes() noexcept try {
-    // What is entered from here on announces a later epoch, also where no move advances it. So the
-    // same epoch in the next window is the same scope, not another one of a busy thread.
-    registry_.advance();
     const double now = now_seconds();
     const double limit = static_cast<double>(window_settings_.stuck_scope_windows) *
                          window_settings_.scaled_window_seconds();
@@ -183,6 +180,10 @@ void engine<Binding>::report_stuck_scopes() noexcept try {
                       r.thread_id.load_relaxed(), now - scope.since);
         say(line);
     });
+    // After the last look: what is entered from here on announces a later epoch than any that was
+    // seen, also where no move advances it. So the same epoch in the next window is the same scope,
+    // not another one of a busy thread.
+    registry_.advance();
 } catch (const std::bad_alloc&) {
     // No memory to remember a scope: it is seen in a later window.
 }
