@@ -32,14 +32,14 @@ using nlohmann::json;
 enum class huge { none, hot, all };
 constexpr const char* names[] = {"none", "hot", "all"};
 
-// Advises every mapping of the heaps.
+// Advises every mapping of the heaps, what is only reserved too: it keeps the advice when it is
+// committed.
 void advise_heaps(const runtime& r) {
     std::ifstream in("/proc/self/maps");
     for (std::string line; std::getline(in, line);) {
         std::uintptr_t begin = 0, end = 0;
-        char access[5] = {};
-        if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " %4s", &begin, &end, access) == 3 &&
-            access[0] == 'r' && r.heap_of(reinterpret_cast<const void*>(begin)) >= 0)
+        if (std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR " ", &begin, &end) == 2 &&
+            r.heap_of(reinterpret_cast<const void*>(begin)) >= 0)
             ::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
     }
 }
