@@ -158,12 +158,15 @@ void engine<Binding>::finish_window(const object_collector&) noexcept {
 // A scope seen open at the start of two windows with the same epoch has been open in between.
 template <class Binding>
 void engine<Binding>::report_stuck_scopes() noexcept try {
+    // Scopes entered from here on announce `begun` or a later epoch, and are not looked at before the
+    // next window. So two scopes of a busy thread never show the same epoch in two windows.
+    const std::uint64_t begun = registry_.advance(); // 0: membarrier failed
     const double now = now_seconds();
     const double limit = static_cast<double>(window_settings_.stuck_scope_windows) *
                          window_settings_.scaled_window_seconds();
     registry_.for_each_record([&](record& r) {
         const std::uint64_t epoch = r.epoch.load_acquire();
-        if (epoch == 0) {
+        if (epoch == 0 || (begun != 0 && epoch >= begun)) {
             open_scopes_.erase(&r);
             return;
         }
@@ -180,10 +183,6 @@ void engine<Binding>::report_stuck_scopes() noexcept try {
                       r.thread_id.load_relaxed(), now - scope.since);
         say(line);
     });
-    // After the last look: what is entered from here on announces a later epoch than any that was
-    // seen, also where no move advances it. So the same epoch in the next window is the same scope,
-    // not another one of a busy thread.
-    registry_.advance();
 } catch (const std::bad_alloc&) {
     // No memory to remember a scope: it is seen in a later window.
 }
