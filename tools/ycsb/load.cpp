@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "tools/ycsb/load.hpp"
 
+#include "tools/ycsb/generated_records.hpp"
 #include "tools/ycsb/in_parallel.hpp"
 #include "tools/ycsb/package_load.hpp"
 #include "tools/ycsb/trace_load.hpp"
 
 #include "workload/key_format.hpp"
-#include "workload/value_content.hpp"
 #include "workload/ycsb_mix.hpp"
 
 #include <fmt/format.h>
@@ -28,7 +28,7 @@ namespace {
 
 constexpr std::uint64_t most_inserts = std::uint64_t{1} << 26;
 
-class ycsb_records final : public record_set {
+class ycsb_records final : public generated_records {
   public:
     ycsb_records(std::uint64_t count, std::size_t key_size, std::size_t value_size)
         : count_(count), key_size_(key_size), value_size_(value_size) {}
@@ -40,21 +40,9 @@ class ycsb_records final : public record_set {
         workload::write_key(buffer.first(key_size_), record);
         return {buffer.data(), key_size_};
     }
-    std::string_view value(std::uint64_t record, std::uint64_t version, std::size_t size,
-                           std::span<char> buffer) const override {
-        if (size == 0) size = value_size_;
-        workload::fill_value(buffer.first(size), record, version);
-        return {buffer.data(), size};
-    }
-    std::optional<std::uint64_t> check(std::uint64_t record,
-                                       std::string_view value) const override {
-        const auto version = workload::check_value(value, record);
-        // Too short for a version that does not wrap around.
-        if (version && value.size() < 8) return any_version;
-        return version;
-    }
 
   private:
+    std::size_t usual_size(std::uint64_t) const override { return value_size_; }
     std::uint64_t count_;
     std::size_t key_size_;
     std::size_t value_size_;

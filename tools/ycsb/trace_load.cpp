@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "tools/ycsb/trace_load.hpp"
 
+#include "tools/ycsb/generated_records.hpp"
+
 #include "workload/key_format.hpp"
 #include "workload/trace.hpp"
-#include "workload/value_content.hpp"
 
 #include <fmt/format.h>
 
@@ -15,7 +16,7 @@ namespace {
 
 constexpr std::size_t largest_value_taken = std::size_t{64} << 20;
 
-class trace_records final : public record_set {
+class trace_records final : public generated_records {
   public:
     trace_records(std::shared_ptr<const workload::trace> recorded, std::size_t key_size,
                   std::size_t value_size)
@@ -37,20 +38,11 @@ class trace_records final : public record_set {
         workload::write_key(buffer.first(size), record);
         return {buffer.data(), size};
     }
-    std::string_view value(std::uint64_t record, std::uint64_t version, std::size_t size,
-                           std::span<char> buffer) const override {
-        if (size == 0) size = value_bytes(trace_->records()[record]);
-        workload::fill_value(buffer.first(size), record, version);
-        return {buffer.data(), size};
-    }
-    std::optional<std::uint64_t> check(std::uint64_t record,
-                                       std::string_view value) const override {
-        const auto version = workload::check_value(value, record);
-        if (version && value.size() < 8) return any_version;
-        return version;
-    }
 
   private:
+    std::size_t usual_size(std::uint64_t record) const override {
+        return value_bytes(trace_->records()[record]);
+    }
     std::size_t key_bytes(const workload::trace_record& r) const noexcept {
         return r.key_length == 0 ? key_size_
                                  : std::max<std::size_t>(r.key_length, workload::min_key_size);
