@@ -2,7 +2,7 @@
 //
 // Fraser's skip list under the deterministic scheduler: small scenes of insertions, erasures and
 // searches that meet in all ways, in memory that is reused at once and whose every use after its
-// end is a failure. What all indexes have in common is tested by index_test.
+// end is a failure. What all indexes have in common is tested by index_test.cpp.
 #include "crestdb/fraser_skip_list.hpp"
 
 #include "testing/deterministic.hpp"
