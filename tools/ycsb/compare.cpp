@@ -36,13 +36,14 @@ namespace {
 using nlohmann::json;
 
 constexpr double never = 1e6; // seconds: windows are asked for
-constexpr std::size_t moving_slices = 8;
 constexpr std::size_t most_windows_to_converge = 12;
+constexpr double still =
+    0.01; // converged when a window moves fewer objects than this of the records
 
-void configure(const std::string& protocol, run_mode mode) {
+void configure(const std::string& protocol, run_mode mode, double window_s = never) {
     options o;
     o.mode = mode;
-    o.window_seconds = never;
+    o.window_seconds = window_s;
     if (const std::string why = crestdb::store::runtime_of(protocol).configure(o); !why.empty())
         throw std::runtime_error(why);
 }
@@ -51,7 +52,7 @@ void configure(const std::string& protocol, run_mode mode) {
 class contestant {
   public:
     contestant(const ycsb_settings& settings, const std::string& protocol)
-        : settings_(settings), load_(make_load(settings)), ledger_(1) {
+        : settings_(settings), protocol_(protocol), load_(make_load(settings)), ledger_(1) {
         if (protocol != "none") configure(protocol, run_mode::off);
         store_ = crestdb::store::open(
             {settings.index, protocol, static_cast<std::size_t>(load_.records->count())});
@@ -86,28 +87,42 @@ class contestant {
     void switch_on() {
         if (runtime_ != nullptr) runtime_->set_mode(run_mode::move);
     }
-    void converge(double slice_s) {
-        if (runtime_ == nullptr) return;
-        for (std::size_t i = 0; i < most_windows_to_converge && !interrupted(); ++i) {
-            const std::uint64_t before = moved();
-            slice(slice_s, true);
-            if (moved() - before < load_.records->count() / 100) return;
-        }
+    // Operations per second of a turn as long as a window that the collector begins by itself, and
+    // so keeps to its share of processor time in; it begins with the turn, and the turn lasts until
+    // it has ended.
+    double turn_with_window(double seconds) {
+        const std::uint64_t windows = runtime_->statistics().windows;
+        configure(protocol_, run_mode::move, seconds);
+        const std::uint64_t before = traffic_->operations();
+        const double begin = wall_ns();
+        traffic_->resume();
+        const auto passed = [&] { return (wall_ns() - begin) * 1e-9; };
+        while (!interrupted() && (passed() < seconds || runtime_->statistics().windows == windows))
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        traffic_->pause();
+        const double rate = static_cast<double>(traffic_->operations() - before) / passed();
+        configure(protocol_, run_mode::move);
+        return rate;
+    }
+    bool moves() const noexcept { return runtime_ != nullptr; }
+    // Objects moved since the last call.
+    std::uint64_t newly_moved() {
+        const statistics s = runtime_->statistics();
+        const std::uint64_t all =
+            s.moved_new_to_hot + s.moved_new_to_cold + s.moved_hot_to_cold + s.moved_cold_to_hot;
+        return all - std::exchange(moved_, all);
     }
     traffic& requests() noexcept { return *traffic_; }
     std::uint64_t records() const noexcept { return load_.records->count(); }
 
   private:
-    std::uint64_t moved() const {
-        const statistics s = runtime_->statistics();
-        return s.moved_new_to_hot + s.moved_new_to_cold + s.moved_hot_to_cold + s.moved_cold_to_hot;
-    }
-
     const ycsb_settings settings_;
+    const std::string protocol_;
     session_load load_;
     value_ledger ledger_; // without checks nobody looks at it
     std::unique_ptr<crestdb::store> store_;
     runtime* runtime_ = nullptr;
+    std::uint64_t moved_ = 0;
     std::unique_ptr<traffic> traffic_;
 };
 
@@ -116,29 +131,47 @@ json measure_cell(const compare_settings& settings, const ycsb_settings& load,
     std::vector<std::unique_ptr<contestant>> all;
     for (const std::string& protocol : protocols)
         all.push_back(std::make_unique<contestant>(load, protocol));
-    json result = {
-        {"moving", json::array()}, {"converged", json::array()}, {"p90_us", json::array()}};
+    json result = {{"moving", json::array()},
+                   {"moved", json::array()},
+                   {"converged", json::array()},
+                   {"p90_us", json::array()}};
     const std::size_t count = all.size();
     for (auto& c : all) c->slice(settings.slice_s, false); // page faults, caches
     for (auto& c : all) c->switch_on();
 
-    const auto in_turns = [&](std::size_t slices, const char* phase,
-                              const std::function<bool(std::size_t)>& with_window) {
-        for (std::size_t i = 0; i < slices && !interrupted(); ++i) {
-            std::vector<double> rates(count);
-            for (std::size_t k = 0; k < count; ++k) {
-                const std::size_t which = (k + i) % count;
-                rates[which] = all[which]->slice(settings.slice_s, with_window(i));
-            }
-            result[phase].push_back(rates);
+    // Until the first load has moved everywhere: a window of each, and as much of plain pointers as
+    // says how fast the machine is at that moment.
+    const double beside_s = std::min(settings.window_s, 4 * settings.slice_s);
+    std::vector<bool> converged(count, false);
+    for (std::size_t i = 0; i < most_windows_to_converge && !interrupted(); ++i) {
+        std::vector<double> rates(count);
+        std::vector<std::uint64_t> moved(count);
+        for (std::size_t k = 0; k < count; ++k) {
+            const std::size_t which = (k + i) % count;
+            contestant& c = *all[which];
+            rates[which] =
+                c.moves() ? c.turn_with_window(settings.window_s) : c.slice(beside_s, false);
+            if (!c.moves()) continue;
+            moved[which] = c.newly_moved();
+            converged[which] = i > 0 && static_cast<double>(moved[which]) <
+                                            still * static_cast<double>(c.records());
         }
-    };
-    in_turns(settings.quick ? 2 : moving_slices, "moving", [](std::size_t) { return true; });
-    for (auto& c : all) c->converge(settings.slice_s);
+        if (interrupted()) break;
+        result["moving"].push_back(rates);
+        result["moved"].push_back(moved);
+        if (std::all_of(converged.begin() + 1, converged.end(), [](bool b) { return b; })) break;
+    }
     for (auto& c : all) c->requests().clear_latencies();
     const auto per_window =
         std::max<std::size_t>(1, static_cast<std::size_t>(settings.window_s / settings.slice_s));
-    in_turns(settings.pairs, "converged", [&](std::size_t i) { return i % per_window == 0; });
+    for (std::size_t i = 0; i < settings.pairs && !interrupted(); ++i) {
+        std::vector<double> rates(count);
+        for (std::size_t k = 0; k < count; ++k) {
+            const std::size_t which = (k + i) % count;
+            rates[which] = all[which]->slice(settings.slice_s, i % per_window == 0);
+        }
+        result["converged"].push_back(rates);
+    }
     for (auto& c : all)
         result["p90_us"].push_back(c->requests().latencies().quantile_ns(0.9) / 1000);
     return result;
@@ -248,7 +281,9 @@ bench_result bench_compare(const compare_settings& settings) {
                                 {"ci95", {s.low, s.high}},
                                 {"p90_ratio", nullptr},
                                 {"instructions_ratio", nullptr}};
-                    if (steady) {
+                    if (!steady) {
+                        for (const json& window : cell["moved"]) row["moved"].push_back(window[p]);
+                    } else {
                         row["p90_ratio"] =
                             cell["p90_us"][p].get<double>() / cell["p90_us"][0].get<double>();
                         if (instructions[0] && instructions[p]) {

@@ -4,9 +4,12 @@
 // arming and one under atc, all in one process; the same requests to each in turns, a slice of time
 // each, so that whatever else the machine does hits all of them alike.
 //
-// Two phases. `moving`: the first load is being moved, one window per slice. `converged`: one window
-// per ten seconds of a store's own traffic, at the beginning of one of its slices, so that all of the
-// collector's work is charged to the store that it is done for.
+// Two phases. `moving`: from the first window on, until hardly anything moves any more. A turn of a
+// store that moves objects is as long as a window and has one, which the collector begins by itself,
+// with its limit on processor time, as in production; a turn of plain pointers is shorter. `moved`
+// says how many objects each window moved. `converged`: slices; one window per ten seconds of a
+// store's own traffic, at the beginning of one of its slices, so that all of the collector's work is
+// charged to the store that it is done for.
 //
 // throughput_ratio: operations per second over those of plain pointers; more is better; geometric
 // mean over the pairs, and its 95 % interval by Student's t over their logarithms. p90_ratio and
