@@ -164,6 +164,8 @@ store_bench add_compare(CLI::App& bench) {
         ->check(CLI::PositiveNumber)
         ->capture_default_str();
     command->add_flag("!--no-instructions", s->instructions, "do not count instructions");
+    command->add_flag("!--no-moving", s->moving,
+                      "do not measure while the first load moves (a minute or more per cell)");
     return {command, [s](bool quick, std::size_t pairs) {
                 s->pairs = pairs;
                 s->quick = quick;

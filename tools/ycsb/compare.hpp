@@ -37,6 +37,7 @@ struct compare_settings {
     double window_s = 10; // of a store's own traffic
     bool quick = false;   // a size that ends within a minute and decides nothing
     bool instructions = true;
+    bool moving = true; // measure that phase; without it the load moves in forced windows
 };
 
 // Throws std::runtime_error when it cannot measure. Stores live in processes of their own.
