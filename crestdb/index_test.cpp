@@ -344,6 +344,223 @@ TYPED_TEST(index_of, agrees_with_a_map_on_keys_that_are_alike) {
     }));
 }
 
+// Eight bytes of a number: in the order of the numbers, or as this machine has them in memory.
+enum class byte_order { big, little };
+std::string integer_key(std::uint64_t number, byte_order order) {
+    std::string key(sizeof number, '\0');
+    for (std::size_t i = 0; i < sizeof number; ++i)
+        key[order == byte_order::big ? sizeof number - 1 - i : i] =
+            static_cast<char>(number >> (8 * i));
+    return key;
+}
+
+// Dense, with zeros behind, around the ends of a byte's range, and alike in all bytes: digits of
+// every position come in all numbers from one to 256.
+TYPED_TEST(index_of, agrees_with_a_map_on_integer_keys) {
+    constexpr std::uint64_t count = 700;
+    for (const byte_order order : {byte_order::big, byte_order::little})
+        for (const std::uint64_t stride :
+             {std::uint64_t{1}, std::uint64_t{255}, std::uint64_t{256}, std::uint64_t{0x10001},
+              std::uint64_t{0x0101010101010101}, std::uint64_t{1} << 48}) {
+            TypeParam index(count / 8);
+            const std::size_t empty = index.index_bytes();
+            std::map<std::string, std::string> model;
+            const auto agree = [&] {
+                ASSERT_EQ(index.size(), model.size());
+                for (std::uint64_t i = 0; i < count; ++i) {
+                    const std::string key = integer_key(i * stride, order);
+                    const auto found = model.find(key);
+                    ASSERT_EQ(read(index, key), found != model.end() ? found->second : "(absent)");
+                }
+                if constexpr (TypeParam::ordered) {
+                    ASSERT_EQ(scan(index, "", SIZE_MAX), pairs(model.begin(), model.end()));
+                    for (std::uint64_t i = 0; i < count; i += 37) {
+                        // Between two keys, too.
+                        const std::string from = integer_key(i * stride + i % 2, order);
+                        pairs expected;
+                        for (auto at = model.lower_bound(from);
+                             at != model.end() && expected.size() < 9; ++at)
+                            expected.emplace_back(*at);
+                        ASSERT_EQ(scan(index, from, 9), expected);
+                    }
+                }
+            };
+            // 701 is a prime: another order than the one they are erased in.
+            for (std::uint64_t i = 0; i < count; ++i) {
+                const std::uint64_t number = (i * 263 + 5) % 701 * stride;
+                const std::string key = integer_key(number, order);
+                ASSERT_TRUE(index.put(key, std::to_string(i)));
+                model[key] = std::to_string(i);
+            }
+            agree();
+            if (this->moves) this->runtime.collect_now();
+            for (std::uint64_t i = 0; i <= count; ++i) {
+                if (i % 8 == 3) continue;
+                const std::string key = integer_key((count - i) * stride, order);
+                ASSERT_EQ(index.erase(key), model.erase(key) == 1);
+            }
+            agree();
+            for (std::uint64_t i = 0; i <= count; ++i) {
+                const std::string key = integer_key(i * stride, order);
+                ASSERT_EQ(index.erase(key), model.erase(key) == 1);
+            }
+            EXPECT_EQ(index.size(), 0u);
+            this->settle();
+            EXPECT_LE(index.index_bytes(), empty + 4096);
+        }
+}
+
+// Two threads insert, two threads erase; the caller had expected a sixteenth.
+TYPED_TEST(index_of, grows_and_gives_back) {
+    constexpr unsigned threads = 2;
+    const std::uint64_t count = obase::testing::scaled(40'000, 10'000'000, 10'000'000);
+    this->settle();
+    const std::uint64_t objects_before = this->live_objects();
+    TypeParam index(count / 16);
+    const std::size_t empty = index.index_bytes();
+    // Odd factors permute the numbers of 64 bits.
+    const auto key_of = [](std::uint64_t i) {
+        return integer_key(i * 0x9e3779b97f4a7c15u, byte_order::big);
+    };
+    const auto in_threads = [&](const std::function<void(std::uint64_t)>& work) {
+        std::vector<std::thread> workers;
+        for (unsigned t = 0; t < threads; ++t)
+            workers.emplace_back([&, t] {
+                for (std::uint64_t i = t; i < count; i += threads) work(i);
+            });
+        for (auto& w : workers) w.join();
+    };
+    {
+        const typename TestFixture::collecting collector(this->runtime);
+        in_threads([&](std::uint64_t i) {
+            ASSERT_TRUE(index.put(key_of(i), std::to_string(i)));
+            // One of the beginning is still there.
+            ASSERT_EQ(read(index, key_of(i % threads)), std::to_string(i % threads));
+        });
+        ASSERT_EQ(index.size(), count);
+        in_threads([&](std::uint64_t i) {
+            bool right = false;
+            const std::string value = std::to_string(i);
+            const auto check = [&](std::string_view v) { right = v == value; };
+            ASSERT_TRUE(index.get(key_of(i), check) && right) << i;
+            ASSERT_FALSE(index.contains(key_of(i + count)));
+        });
+        if constexpr (TypeParam::ordered) {
+            std::string last;
+            std::uint64_t seen = 0;
+            index.scan("", SIZE_MAX, [&](std::string_view key, std::string_view) {
+                ASSERT_TRUE(seen == 0 || key > last);
+                last = key;
+                ++seen;
+            });
+            ASSERT_EQ(seen, count);
+        }
+        in_threads([&](std::uint64_t i) {
+            ASSERT_TRUE(index.erase(key_of(i)));
+            ASSERT_FALSE(index.contains(key_of(i)));
+        });
+    }
+    EXPECT_EQ(index.size(), 0u);
+    this->settle();
+    if (this->moves) {
+        EXPECT_EQ(this->live_objects(), objects_before);
+    }
+    EXPECT_LE(index.index_bytes(), empty + 4096);
+}
+
+// Each thread has keys of its own, so that it knows what they must be, and they lie among those of
+// the others: nodes are split, merged, grown, and layers made and dropped under everybody's feet.
+TYPED_TEST(index_of, threads_agree_with_maps_of_their_own) {
+    constexpr unsigned threads = 3;
+    const std::uint64_t steps = obase::testing::scaled(30'000, 1'500'000, 100'000'000);
+    std::set<std::string> different;
+    for (unsigned i = 0; i < 330; ++i)
+        if (const std::string key = adversarial_key(i); key.size() < 1000 || i % 2 == 0)
+            different.insert(key);
+    for (std::uint64_t i = 0; i < 130; ++i) {
+        different.insert(integer_key(i, byte_order::big));
+        different.insert(integer_key(i, byte_order::little));
+        different.insert(integer_key(i * 0x0101010101010101, byte_order::big));
+        // A chain: each is a prefix of the next.
+        different.insert("chain" + std::string(i, 'c'));
+        // Long prefixes in common, and then a fork.
+        different.insert(std::string(i % 5 * 8, 'p') + std::to_string(i));
+    }
+    const std::vector<std::string> keys(different.begin(), different.end());
+    TypeParam index(keys.size() / 8);
+    const typename TestFixture::collecting collector(this->runtime);
+    std::vector<std::thread> workers;
+    std::atomic<std::size_t> left{0};
+    for (unsigned t = 0; t < threads; ++t)
+        workers.emplace_back([&, t] {
+            std::map<std::string, std::string> mine;
+            const std::string mark(1, static_cast<char>('A' + t)); // of all my values
+            std::uint64_t x = 4711 + t;
+            for (std::uint64_t step = 0; step < steps; ++step) {
+                next_random(x);
+                // At times most of the keys are there, at times few.
+                const bool filling = step * 8 / steps % 2 == 0;
+                const std::string& key = keys[(x >> 8) % (keys.size() / threads) * threads + t];
+                const auto found = mine.find(key);
+                const bool there = found != mine.end();
+                const std::string value = mark + std::to_string(step);
+                switch (x >> 50 & 7) {
+                case 0:
+                case 1:
+                case 2:
+                    if (filling) {
+                        ASSERT_EQ(index.put(key, value), !there);
+                        mine[key] = value;
+                    } else {
+                        ASSERT_EQ(index.erase(key), there);
+                        mine.erase(key);
+                    }
+                    break;
+                case 3:
+                    ASSERT_EQ(index.erase(key), there);
+                    mine.erase(key);
+                    break;
+                case 4:
+                    ASSERT_EQ(index.modify(key, [&](std::string_view) { return value; }), there);
+                    if (there) found->second = value;
+                    break;
+                case 5:
+                    if constexpr (TypeParam::ordered) {
+                        const std::size_t limit = (x >> 40 & 15) == 0 ? SIZE_MAX : x >> 30 & 63;
+                        auto next = mine.lower_bound(key);
+                        std::string last;
+                        std::size_t n = 0;
+                        const std::size_t told =
+                            index.scan(key, limit, [&](std::string_view k, std::string_view v) {
+                                ASSERT_TRUE(n == 0 ? k >= key : k > last) << "not ascending";
+                                last = k;
+                                ++n;
+                                if (v.substr(0, 1) != mark) return;
+                                ASSERT_TRUE(next != mine.end() && next->first == k &&
+                                            next->second == v)
+                                    << "not mine, or one was missed";
+                                ++next;
+                            });
+                        ASSERT_EQ(told, n);
+                        ASSERT_LE(n, limit);
+                        ASSERT_TRUE(n == limit || next == mine.end()) << "missed the end";
+                        break;
+                    }
+                    [[fallthrough]];
+                default: {
+                    std::string copy = "(absent)";
+                    ASSERT_EQ(index.get(key, [&](std::string_view v) { copy = v; }), there);
+                    ASSERT_EQ(copy, there ? found->second : "(absent)");
+                }
+                }
+            }
+            for (const auto& [key, value] : mine) ASSERT_EQ(read(index, key), value);
+            left += mine.size();
+        });
+    for (auto& w : workers) w.join();
+    EXPECT_EQ(index.size(), left);
+}
+
 // No stale read and no lost write, whatever the collector does meanwhile.
 TYPED_TEST(index_of, witness_finds_nothing) {
     constexpr std::size_t keys = 4096;
@@ -420,6 +637,15 @@ TYPED_TEST(index_of, histories_are_linearizable) {
     constexpr std::size_t keys = 2;
     constexpr std::size_t operations = 14; // of each thread in a round: 28 per key
     const std::uint64_t rounds = obase::testing::scaled(1'500, 150'000, 8'000'000);
+    // Neighbours; one the prefix of the other; with a long prefix in common; with nothing.
+    const std::string families[][keys] = {{long_key(0), long_key(1)},
+                                          {std::string(8, 'p'), std::string(8, 'p') + '\0'},
+                                          {std::string(40, 'q') + "a", std::string(40, 'q') + "b"},
+                                          {"", std::string(20, '\xff')}};
+    const auto family_of = [&](std::uint64_t round) {
+        return round * std::size(families) / rounds;
+    };
+    std::uint64_t rounds_checked = 0;
     const typename TestFixture::collecting collector(this->runtime);
     TypeParam index(4);
     std::atomic<std::uint64_t> clock{0};
@@ -447,6 +673,9 @@ TYPED_TEST(index_of, histories_are_linearizable) {
             before[key] = std::move(after);
         }
         for (auto& log : logs) log.clear();
+        if (family_of(rounds_checked) != family_of(rounds_checked + 1))
+            before.assign(keys, {obase::testing::key_state{}});
+        ++rounds_checked;
     };
     std::barrier round(threads, check);
     std::vector<std::thread> workers;
@@ -457,7 +686,7 @@ TYPED_TEST(index_of, histories_are_linearizable) {
                 for (std::size_t i = 0; i < operations; ++i) {
                     next_random(x);
                     const std::size_t key = x >> 20 & (keys - 1);
-                    const std::string name = long_key(key);
+                    const std::string& name = families[family_of(r)][key];
                     obase::testing::timed<key_operation> o;
                     o.what.what = static_cast<key_operation::kind>((x >> 8) % 5);
                     o.what.stored = ++values;
