@@ -34,6 +34,12 @@ namespace {
 
 using obase::testing::key_operation;
 
+// How often, by tier. A sanitizer is ten times as slow and finds its races in fewer rounds.
+std::uint64_t scaled(std::uint64_t ci, std::uint64_t extended, std::uint64_t soak) {
+    return obase::testing::scaled(obase::testing::heap_shortage::possible ? ci : ci / 5, extended,
+                                  soak);
+}
+
 template <class Protocol>
 using runtime_protocol = std::conditional_t<Protocol::moves_objects, Protocol, obase::arming>;
 
@@ -413,7 +419,7 @@ TYPED_TEST(index_of, agrees_with_a_map_on_integer_keys) {
 // Two threads insert, two threads erase; the caller had expected a sixteenth.
 TYPED_TEST(index_of, grows_and_gives_back) {
     constexpr unsigned threads = 2;
-    const std::uint64_t count = obase::testing::scaled(40'000, 10'000'000, 10'000'000);
+    const std::uint64_t count = scaled(40'000, 10'000'000, 10'000'000);
     this->settle();
     const std::uint64_t objects_before = this->live_objects();
     TypeParam index(count / 16);
@@ -472,7 +478,7 @@ TYPED_TEST(index_of, grows_and_gives_back) {
 // the others: nodes are split, merged, grown, and layers made and dropped under everybody's feet.
 TYPED_TEST(index_of, threads_agree_with_maps_of_their_own) {
     constexpr unsigned threads = 3;
-    const std::uint64_t steps = obase::testing::scaled(30'000, 1'500'000, 100'000'000);
+    const std::uint64_t steps = scaled(30'000, 1'500'000, 100'000'000);
     std::set<std::string> different;
     for (unsigned i = 0; i < 330; ++i)
         if (const std::string key = adversarial_key(i); key.size() < 1000 || i % 2 == 0)
@@ -568,7 +574,7 @@ TYPED_TEST(index_of, witness_finds_nothing) {
     obase::testing::witness witness(keys, 0, 300);
     // Few buckets, so that lists are long enough for neighbours to be deleted together.
     TypeParam index(keys / 4);
-    const std::uint64_t reads = obase::testing::scaled(300'000, 120'000'000, 2'000'000'000);
+    const std::uint64_t reads = scaled(300'000, 120'000'000, 2'000'000'000);
     std::atomic<bool> stop{false};
     std::vector<std::thread> threads;
     for (unsigned t = 0; t < writers; ++t) {
@@ -636,7 +642,7 @@ TYPED_TEST(index_of, histories_are_linearizable) {
     constexpr unsigned threads = 4;
     constexpr std::size_t keys = 2;
     constexpr std::size_t operations = 14; // of each thread in a round: 28 per key
-    const std::uint64_t rounds = obase::testing::scaled(1'500, 150'000, 8'000'000);
+    const std::uint64_t rounds = scaled(1'500, 150'000, 8'000'000);
     // Neighbours; one the prefix of the other; with a long prefix in common; with nothing.
     const std::string families[][keys] = {{long_key(0), long_key(1)},
                                           {std::string(8, 'p'), std::string(8, 'p') + '\0'},
@@ -732,7 +738,7 @@ TYPED_TEST(index_of, histories_are_linearizable) {
 TYPED_TEST(index_of, modify_is_atomic) {
     constexpr std::size_t counters = 3;
     constexpr unsigned threads = 3;
-    const std::uint64_t increments = obase::testing::scaled(8'000, 4'000'000, 200'000'000);
+    const std::uint64_t increments = scaled(8'000, 4'000'000, 200'000'000);
     TypeParam index(4);
     for (std::size_t i = 0; i < counters; ++i) index.put(long_key(i), "0");
     {
@@ -767,7 +773,7 @@ TYPED_TEST(index_of, modify_is_atomic) {
 TYPED_TEST(index_of, scans_miss_nothing_that_stays) {
     if constexpr (TypeParam::ordered) {
         constexpr std::size_t keys = 600;
-        const std::uint64_t scans = obase::testing::scaled(1'500, 1'000'000, 20'000'000);
+        const std::uint64_t scans = scaled(1'500, 1'000'000, 20'000'000);
         TypeParam index(keys);
         const auto value_of = [](std::size_t key, std::uint64_t filler) {
             return long_key(key) + std::string(filler % 60, '.');

@@ -65,6 +65,15 @@ class Command(unittest.TestCase):
             (["bench", "ycsb", "--cold", "file:/nonexistent"], "/nonexistent"),
             (["bench", "ycsb", "--workload", "E"], "pugh"),
             (["bench", "compare", "--workload", "Z"], "Z"),
+            (["bench", "index", "--index", "magic"], "magic"),
+            (["bench", "index", "--protocol", "magic"], "magic"),
+            (["bench", "index", "--key-kind", "float"], "float"),
+            (["bench", "index", "--updates", "101"], "101"),
+            (["bench", "index", "--threads", "0"], "0"),
+            (["bench", "index", "--keys", "0"], "--keys 0"),
+            (["bench", "index", "--keys", "-5"], "-5"),
+            (["bench", "index", "--keys", "1000000000"], "1000000000"),
+            (["bench", "index", "--duration", "nan"], "--duration nan"),
         ]:
             with self.subTest(arguments=arguments):
                 done = run(*arguments)
@@ -75,7 +84,7 @@ class Command(unittest.TestCase):
     def test_help_everywhere(self):
         for words in ([], ["options"], ["self-check"], ["bench"], ["bench", "guide"],
                       ["bench", "alloc"], ["bench", "move"], ["bench", "all"], ["bench", "ycsb"],
-                      ["bench", "packages"], ["bench", "compare"]):
+                      ["bench", "packages"], ["bench", "compare"], ["bench", "index"]):
             with self.subTest(words=words):
                 done = run(*words, "--help")
                 self.assertEqual(done.returncode, 0)
@@ -222,6 +231,45 @@ class Command(unittest.TestCase):
             self.assertGreater(cell["throughput_ratio"], 0)
             self.assertLessEqual(cell["ci95"][0], cell["throughput_ratio"])
         self.assertEqual(set(result["geomean"]), {"arming", "atc"})
+
+    def test_index_has_the_documented_shape(self):
+        result = self.quick("index", "--index", "pugh,occ-btree", "--threads", "1,2", "--updates", "0,20")
+        cells = {(c["index"], c["protocol"], c["key_kind"], c["threads"], c["updates"])
+                 for c in result["cells"]}
+        self.assertEqual(cells, {(i, p, k, t, u) for i in ("pugh", "occ-btree")
+                                 for p in ("none", "arming", "atc") for k in ("integer", "string")
+                                 for t in (1, 2) for u in (0, 20)})
+        self.assertEqual(len(result["cells"]), len(cells))
+        for cell in result["cells"]:
+            self.assertIn("mix", cell)
+            self.assertGreater(cell["mops"], 0)
+            self.assertGreater(cell["mops_cpu"], 0)
+            self.assertIsNone(cell["verdict"])  # this size has not been published
+            if cell["protocol"] == "none":
+                self.assertIsNone(cell["ratio"])
+            else:
+                self.assertGreater(cell["ratio"], 0)
+        self.assertEqual({(s["protocol"], s["threads"]) for s in result["scaling"]},
+                         {(p, t) for p in ("arming", "atc") for t in (1, 2)})
+
+    def test_index_alone_under_one_protocol(self):
+        result = self.quick("index", "--index", "pugh", "--protocol", "arming", "--threads", "2",
+                            "--key-kind", "string", "--updates", "50")
+        self.assertEqual(len(result["cells"]), 1)
+        self.assertIsNone(result["cells"][0]["ratio"])
+        self.assertEqual(result["scaling"], [])
+
+    def test_an_interrupted_index_leaves_a_partial_result(self):
+        path = self.folder / "result.json"
+        child = subprocess.Popen([OBASE, "bench", "index", "--keys", "20000", "--duration", "600",
+                                  "--pairs", "6000", "--json", str(path)],
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                 start_new_session=True)
+        time.sleep(8)
+        os.killpg(child.pid, signal.SIGINT)
+        _, errors = child.communicate(timeout=900)
+        self.assertEqual(child.returncode, 130, errors)
+        self.assertTrue(json.loads(path.read_text())["partial"])
 
     def test_an_interrupted_ycsb_leaves_a_partial_result(self):
         path = self.folder / "result.json"

@@ -8,6 +8,7 @@
 #include "tools/bench/interrupt.hpp"
 #include "tools/bench/machine.hpp"
 #include "tools/bench/result_file.hpp"
+#include "tools/index/command.hpp"
 #include "tools/ycsb/command.hpp"
 
 #include <obase/options.hpp>
@@ -175,9 +176,9 @@ int dispatch(int argc, char** argv) {
     CLI::App& move = *bench.add_subcommand("move", "moving objects, scanning slots");
     CLI::App& collector = *bench.add_subcommand("collector", "what a window costs, 20M guides");
     CLI::App& all = *bench.add_subcommand("all", "those above, one after the other");
-    const store_bench store_benches[] = {add_ycsb(bench), add_packages(bench),
+    const store_bench store_benches[] = {add_ycsb(bench),       add_packages(bench),
                                          add_huge_pages(bench), add_compare(bench),
-                                         add_count_operations(bench)};
+                                         add_index(bench),      add_count_operations(bench)};
     for (CLI::App* one : {&guide, &alloc, &move, &collector, &all}) add_common(*one, arguments);
     for (const store_bench& one : store_benches) add_common(*one.command, arguments);
 
@@ -223,8 +224,8 @@ int dispatch(int argc, char** argv) {
     };
     command_of(app, "bench, options or self-check");
     if (bench.parsed())
-        command_of(bench, "guide, alloc, move, collector, all, ycsb, packages, huge-pages or "
-                          "compare");
+        command_of(bench, "guide, alloc, move, collector, all, ycsb, packages, huge-pages, "
+                          "compare or index");
     if (show_options.parsed()) return run_options();
     if (check.parsed()) return run_self_check();
     if (alloc.parsed() || all.parsed()) restart_with_room_for_allocators(argv);
