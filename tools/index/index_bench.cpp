@@ -242,6 +242,24 @@ std::string command_of(const std::string& index, const char* kind, unsigned thre
                        index, kind, threads, updates);
 }
 
+// The command line that asks for what the settings say.
+std::string command_of(const index_bench_settings& s) {
+    const index_bench_settings usual;
+    std::string text = "obase bench index";
+    const auto add = [&](const char* option, const auto& values) {
+        if (!values.empty()) text += fmt::format(" {} {}", option, fmt::join(values, ","));
+    };
+    add("--index", s.indexes);
+    add("--protocol", s.protocols);
+    add("--key-kind", s.key_kinds);
+    add("--threads", s.threads);
+    add("--updates", s.updates);
+    if (s.keys != usual.keys) text += fmt::format(" --keys {}", s.keys);
+    if (s.duration_s != usual.duration_s) text += fmt::format(" --duration {}", s.duration_s);
+    if (s.pairs != usual.pairs) text += fmt::format(" --pairs {}", s.pairs);
+    return text;
+}
+
 // Ratios to plain pointers: [cell][pair], of a protocol under a number of threads.
 using ratios = std::vector<std::vector<double>>;
 
@@ -315,9 +333,13 @@ bench_result bench_index(const index_bench_settings& settings) {
     const bool with_plain = none < protocols.size();
 
     bench_result result;
-    result.json = {{"cells", json::array()}, {"scaling", json::array()},
-                   {"keys", settings.keys},  {"range", 2 * settings.keys},
-                   {"value_size", 8},        {"duration_s", settings.duration_s},
+    result.json = {{"cells", json::array()},
+                   {"scaling", json::array()},
+                   {"command", command_of(settings)},
+                   {"keys", settings.keys},
+                   {"range", 2 * settings.keys},
+                   {"value_size", 8},
+                   {"duration_s", settings.duration_s},
                    {"pairs", settings.pairs}};
     // [protocol][number of threads]
     std::vector<std::vector<ratios>> to_plain(protocols.size(),
