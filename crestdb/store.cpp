@@ -2,6 +2,7 @@
 #include "crestdb/store.hpp"
 
 #include "crestdb/fraser_skip_list.hpp"
+#include "crestdb/herlihy_skip_list.hpp"
 #include "crestdb/occ_btree.hpp"
 #include "crestdb/pugh_hash_table.hpp"
 
@@ -89,6 +90,7 @@ constexpr std::array<entry, 3> entries_of() {
 constexpr std::array<entry, 3> table[] = {
     entries_of<pugh_hash_table>(),
     entries_of<fraser_skip_list>(),
+    entries_of<herlihy_skip_list>(),
     entries_of<occ_btree>(),
 };
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// Fraser's skip list under the deterministic scheduler: small scenes of insertions, erasures and
-// searches that meet in all ways, in memory that is reused at once and whose every use after its
-// end is a failure. What all indexes have in common is tested by index_test.cpp.
+// Skip lists whose searches take no lock, under the deterministic scheduler: small scenes of
+// insertions, erasures and searches that meet in all ways, in memory that is reused at once and whose
+// every use after its end is a failure. What all indexes have in common is tested by index_test.cpp.
 #include "crestdb/fraser_skip_list.hpp"
+#include "crestdb/herlihy_skip_list.hpp"
 
 #include "testing/deterministic.hpp"
 #include "testing/linearizability.hpp"
@@ -116,9 +117,22 @@ struct scheduled_surroundings {
         const unsigned fixed = world::here->heights[world::self()];
         return std::uint64_t{1} << (fixed != 0 ? fixed - 1 : testing::choose(3));
     }
+    template <class T>
+    using atomic = testing::deterministic_atomic<T>;
+    static void wait(unsigned) noexcept { testing::deterministic_platform::pause(); }
 };
 
-using list = crestdb::fraser_skip_list<scheduled, scheduled_surroundings>;
+template <class List>
+class skip_list : public ::testing::Test {};
+using lists = ::testing::Types<crestdb::fraser_skip_list<scheduled, scheduled_surroundings>,
+                               crestdb::herlihy_skip_list<scheduled, scheduled_surroundings>>;
+struct names {
+    template <class List>
+    static std::string GetName(int) {
+        return List::name;
+    }
+};
+TYPED_TEST_SUITE(skip_list, lists, names);
 
 // The last one is greater than the head of a node that has been freed and overwritten, so a search
 // for it goes on from there and is caught: heads are no atomics, and comparing them is not watched.
@@ -128,7 +142,8 @@ const char* const key_names[] = {"a", "b", "\xff\xff\xff\xff"};
 struct recorder {
     using history = std::vector<testing::timed<key_operation>>;
 
-    void perform(list& l, unsigned key, key_operation::kind kind) {
+    template <class List>
+    void perform(List& l, unsigned key, key_operation::kind kind) {
         testing::timed<key_operation> o;
         const std::string_view name = key_names[key];
         const char stored = static_cast<char>(++values);
@@ -167,7 +182,8 @@ struct recorder {
     }
 
     // At the end, one thread left.
-    void check(list& l) {
+    template <class List>
+    void check(List& l) {
         std::size_t present = 0;
         for (unsigned key = 0; key < histories.size(); ++key) {
             perform(l, key, key_operation::get);
@@ -193,12 +209,12 @@ struct recorder {
 
 // Runs the scene: `scene(list, recorder)` spawns threads; run() and what must hold at the end are
 // done here, and no memory may be left.
-template <class Scene>
+template <class List, class Scene>
 void explore(const testing::exploration& e, Scene&& scene) {
     const testing::result r = testing::explore(e, [&] {
         world w;
         {
-            list l(1);
+            List l(1);
             recorder record;
             scene(l, record);
             testing::run();
@@ -210,7 +226,7 @@ void explore(const testing::exploration& e, Scene&& scene) {
     EXPECT_TRUE(r.ok) << r.report;
 }
 
-template <class Scene>
+template <class List, class Scene>
 void explore(const char* name, std::uint64_t seeds, Scene&& scene) {
     for (const auto strategy : {testing::strategy::random, testing::strategy::pct}) {
         testing::exploration e;
@@ -218,15 +234,15 @@ void explore(const char* name, std::uint64_t seeds, Scene&& scene) {
         e.strategy = strategy;
         e.name = name;
         e.depth = 4;
-        explore(e, scene);
+        explore<List>(e, scene);
     }
 }
 
 std::uint64_t seeds(std::uint64_t ci) { return testing::scaled(ci, 100 * ci, 10'000 * ci); }
 
-// An inserter links upper levels while its node is erased and another one takes the key.
-TEST(fraser_skip_list, insertions_and_erasures_of_one_key) {
-    explore("one key", seeds(10'000), [](list& l, recorder& record) {
+// An inserter links upper levels, or waits for locks, while the key is erased and put by others.
+TYPED_TEST(skip_list, insertions_and_erasures_of_one_key) {
+    explore<TypeParam>("one key", seeds(10'000), [](TypeParam& l, recorder& record) {
         testing::spawn([&] {
             record.perform(l, 1, key_operation::put);
             record.perform(l, 1, key_operation::get);
@@ -242,11 +258,11 @@ TEST(fraser_skip_list, insertions_and_erasures_of_one_key) {
     });
 }
 
-// An inserter that is held up before it links level 1, until its node has been erased and is gone
+// For Fraser's: an inserter that is held up before it links level 1, until its node has been erased and is gone
 // from level 0; and held up again behind that. A search that descended from the node would miss
 // what was inserted since. A new node with the key comes to stand in front of it, where it has to
 // be unlinked all the same. All schedules with two preemptions.
-TEST(fraser_skip_list, a_node_that_is_linked_late) {
+TYPED_TEST(skip_list, a_node_that_is_linked_late) {
     testing::exploration e;
     e.seeds = seeds(400'000);
     e.strategy = testing::strategy::bounded_exhaustive;
@@ -254,7 +270,7 @@ TEST(fraser_skip_list, a_node_that_is_linked_late) {
     e.memory = testing::memory_model::sequential;
     for (const auto last : {key_operation::get, key_operation::put}) {
         e.name = last == key_operation::get ? "late, read" : "late, again";
-        explore(e, [&](list& l, recorder& record) {
+        explore<TypeParam>(e, [&](TypeParam& l, recorder& record) {
             world::here->heights = {0, 2, 1, 2};
             testing::spawn([&] { record.perform(l, 1, key_operation::put); });
             testing::spawn([&] {
@@ -268,7 +284,7 @@ TEST(fraser_skip_list, a_node_that_is_linked_late) {
 
 // One erasure, one insertion and one operation of each kind on a key that is there, all schedules
 // with two preemptions.
-TEST(fraser_skip_list, three_operations_on_one_key) {
+TYPED_TEST(skip_list, three_operations_on_one_key) {
     using kind = key_operation::kind;
     for (const kind third : {kind::get, kind::put, kind::update, kind::modify, kind::erase}) {
         testing::exploration e;
@@ -277,7 +293,7 @@ TEST(fraser_skip_list, three_operations_on_one_key) {
         e.preemptions = 2;
         e.memory = testing::memory_model::sequential;
         e.name = "three, " + std::to_string(third);
-        explore(e, [&](list& l, recorder& record) {
+        explore<TypeParam>(e, [&](TypeParam& l, recorder& record) {
             world::here->heights = {2, 2, 2, 2};
             record.perform(l, 1, kind::put);
             testing::spawn([&] { record.perform(l, 1, kind::erase); });
@@ -289,8 +305,8 @@ TEST(fraser_skip_list, three_operations_on_one_key) {
 
 // A key that is erased and inserted again, with neighbours on both sides that are erased too, and a
 // reader: what it stands on may be long out of the lower levels.
-TEST(fraser_skip_list, a_reader_among_erasures) {
-    explore("reader", seeds(10'000), [](list& l, recorder& record) {
+TYPED_TEST(skip_list, a_reader_among_erasures) {
+    explore<TypeParam>("reader", seeds(10'000), [](TypeParam& l, recorder& record) {
         for (const unsigned key : {0u, 1u, 2u}) record.perform(l, key, key_operation::put);
         testing::spawn([&] {
             record.perform(l, 0, key_operation::erase);
@@ -310,8 +326,8 @@ TEST(fraser_skip_list, a_reader_among_erasures) {
 }
 
 // Everything at once, chosen by the scheduler.
-TEST(fraser_skip_list, any_operations) {
-    explore("any", seeds(20'000), [](list& l, recorder& record) {
+TYPED_TEST(skip_list, any_operations) {
+    explore<TypeParam>("any", seeds(20'000), [](TypeParam& l, recorder& record) {
         if (testing::choose(2) != 0) record.perform(l, 1, key_operation::put);
         for (int t = 0; t < 3; ++t) {
             testing::spawn([&] {
@@ -324,8 +340,8 @@ TEST(fraser_skip_list, any_operations) {
 }
 
 // The scan sees what is there all the time, once and in order, whatever comes and goes around it.
-TEST(fraser_skip_list, scans_among_erasures) {
-    explore("scan", seeds(5'000), [](list& l, recorder& record) {
+TYPED_TEST(skip_list, scans_among_erasures) {
+    explore<TypeParam>("scan", seeds(5'000), [](TypeParam& l, recorder& record) {
         for (const unsigned key : {0u, 1u, 2u}) record.perform(l, key, key_operation::put);
         testing::spawn([&] {
             std::string last;
