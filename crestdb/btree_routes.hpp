@@ -69,6 +69,13 @@ struct joined_text {
     }
 };
 
+inline std::size_t common_bytes(const joined_text& a, const joined_text& b) noexcept {
+    const std::size_t limit = std::min(a.size(), b.size());
+    std::size_t n = 0;
+    while (n < limit && a[n] == b[n]) ++n;
+    return n;
+}
+
 template <class Node>
 class btree_routes {
   public:
@@ -100,15 +107,9 @@ class btree_routes {
     static pointer make(const draft<Fanout>& d, bool to_leaves) {
         assert(d.children != 0);
         const unsigned n = d.children - 1;
-        std::size_t common = n == 0 ? 0 : d.separator[0].size();
+        const std::size_t common = n == 0 ? 0 : common_bytes(d.separator[0], d.separator[n - 1]);
         std::size_t text = 0;
         for (unsigned i = 0; i < n; ++i) text += d.separator[i].size();
-        if (n > 1) {
-            const joined_text &first = d.separator[0], &last = d.separator[n - 1];
-            common = 0;
-            const std::size_t limit = std::min(first.size(), last.size());
-            while (common < limit && first[common] == last[common]) ++common;
-        }
         if (n != 0) text -= (n - 1) * common;
         const std::size_t bytes = sizeof(btree_routes) + n * (8 + 8 + 4) + sizeof(Node*) + text;
         if (text > UINT32_MAX) throw std::bad_alloc();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "crestdb/store.hpp"
 
+#include "crestdb/coarse_btree.hpp"
 #include "crestdb/coarse_skip_list.hpp"
 #include "crestdb/fraser_skip_list.hpp"
 #include "crestdb/herlihy_skip_list.hpp"
@@ -93,6 +94,7 @@ constexpr std::array<entry, 3> table[] = {
     entries_of<coarse_skip_list>(),
     entries_of<fraser_skip_list>(),
     entries_of<herlihy_skip_list>(),
+    entries_of<coarse_btree>(),
     entries_of<occ_btree>(),
 };
 
