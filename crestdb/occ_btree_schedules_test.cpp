@@ -6,19 +6,11 @@
 #include "crestdb/occ_btree.hpp"
 
 #include "testing/deterministic.hpp"
-#include "testing/linearizability.hpp"
-#include "testing/tier.hpp"
-
-#include <obase/word/arming.hpp>
+#include "testing/ordered_index_schedules.hpp"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
-#include <functional>
-#include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -26,151 +18,11 @@ namespace obase {
 namespace {
 
 using platform = testing::deterministic_platform;
-
-// Arming with everything around it reduced to what can be seen: scopes are numbers in a set, freed
-// objects are filled with garbage and kept until the execution ends. Nodes are freed at the end
-// (that a node is retired at all is what the tests on threads are for).
-struct scheduled {
-    using slot = platform::atomic<word::bits>;
-    using layout = word::arming;
-    [[maybe_unused]] static constexpr const char* name = "scheduled";
-    [[maybe_unused]] static constexpr bool moves_objects = true;
-
-    struct world {
-        std::uint64_t next = 1; // scopes that open get ascending numbers
-        std::multiset<std::uint64_t> open;
-        std::uint64_t window = 1;
-        struct retired {
-            void* object;
-            void (*destroy)(void*) noexcept;
-            std::uint64_t when;
-        };
-        std::vector<retired> objects, nodes;
-        std::set<slot*> slots;
-        std::map<void*, std::size_t> sizes; // of objects that live
-        std::vector<std::pair<char*, std::size_t>> freed;
-    };
-    static world*& here() {
-        static world* current = nullptr;
-        return current;
-    }
-
-    struct scope {
-        scope() : mine(here()->next++) { here()->open.insert(mine); }
-        ~scope() {
-            world& w = *here();
-            w.open.erase(w.open.find(mine));
-            reclaim();
-        }
-        std::uint64_t mine;
-    };
-    static bool in_scope() { return !here()->open.empty(); }
-
-    static void* dereference(slot& s) noexcept {
-        return reinterpret_cast<void*>(word::touch(s).address);
-    }
-    static const void* peek(const slot& s) noexcept { return address(s.load_acquire()); }
-    static word::bits newborn(void* object) noexcept {
-        return layout::make_born(reinterpret_cast<word::bits>(object));
-    }
-    static void* address(word::bits w) noexcept {
-        return reinterpret_cast<void*>(layout::address(w));
-    }
-    static void construct(slot& s, word::bits w) noexcept {
-        s.store_release(w);
-        here()->slots.insert(&s);
-    }
-    static void* destroy(slot& s) noexcept {
-        here()->slots.erase(&s);
-        return address(s.load_acquire());
-    }
-    static word::bits exchange(slot& s, word::bits w) noexcept { return word::replace(s, w); }
-    static bool compare_exchange(slot& s, void*& expected, word::bits w) noexcept {
-        auto seen = reinterpret_cast<word::bits>(expected);
-        const bool done = word::compare_replace(s, seen, w);
-        expected = reinterpret_cast<void*>(seen);
-        return done;
-    }
-    static void* allocate(std::size_t bytes, const allocation&) noexcept {
-        void* object = std::malloc(bytes);
-        here()->sizes[object] = bytes;
-        return object;
-    }
-    static void deallocate(void* object) noexcept {
-        world& w = *here();
-        const auto at = w.sizes.find(object);
-        testing::require(at != w.sizes.end(), "an object is freed twice");
-        std::memset(object, 0xee, at->second);
-        w.freed.emplace_back(static_cast<char*>(object), at->second);
-        w.sizes.erase(at);
-    }
-    static std::size_t usable_size(const void*) noexcept { return 0; }
-    static void retire(void* object, void (*end)(void*) noexcept, std::size_t) noexcept {
-        world& w = *here();
-        auto& list = end == &owner<bytes, scheduled>::destroy ? w.objects : w.nodes;
-        list.push_back({object, end, w.next});
-    }
-    static void reclaim() {
-        world& w = *here();
-        const std::uint64_t oldest = w.open.empty() ? w.next : *w.open.begin();
-        std::erase_if(w.objects, [&](const world::retired& r) {
-            if (r.when > oldest) return false;
-            r.destroy(r.object);
-            return true;
-        });
-    }
-
-    // One round of the collector: arm, wait, copy, publish, free.
-    static void move_everything() {
-        world& w = *here();
-        const std::vector<slot*> slots(w.slots.begin(), w.slots.end());
-        std::vector<std::pair<slot*, word::bits>> armed;
-        ++w.window;
-        for (slot* s : slots) {
-            word::bits seen = s->load_acquire();
-            if (layout::is_null(seen)) continue;
-            if (word::arm(*s, seen, w.window))
-                armed.emplace_back(s, layout::make_armed(layout::address(seen), w.window));
-        }
-        platform::membarrier();
-        const std::uint64_t since = w.next;
-        while (!w.open.empty() && *w.open.begin() < since) platform::pause();
-        for (const auto& [s, seen] : armed) {
-            void* source = address(seen);
-            const auto at = w.sizes.find(source);
-            if (at == w.sizes.end()) continue; // freed since
-            const std::size_t size = at->second;
-            void* target = allocate(size, {});
-            std::memcpy(target, source, size);
-            const bool done = word::publish(
-                *s, seen, layout::make_armed(reinterpret_cast<word::bits>(target), w.window));
-            deallocate(done ? source : target);
-        }
-    }
-};
-
-// One world per execution.
-class execution {
-  public:
-    execution() {
-        // An execution that failed was abandoned, its world with it.
-        scheduled::here() = &world_;
-    }
-    ~execution() {
-        for (const auto& n : world_.nodes) n.destroy(n.object);
-        testing::require(world_.objects.empty(), "retired objects were not freed");
-        testing::require(world_.sizes.empty(), "an object is left");
-        testing::require(world_.slots.empty(), "a slot is left");
-        for (const auto& [memory, size] : world_.freed) {
-            for (std::size_t i = 0; i < size; ++i)
-                testing::require(memory[i] == '\xee', "a freed object was written");
-            std::free(memory);
-        }
-    }
-
-  private:
-    scheduled::world world_;
-};
+using testing::explore_all_ways;
+using testing::key_operation;
+using testing::number_in;
+using testing::scenario;
+using execution = testing::scheduled_execution;
 
 struct smallest_shape {
     static constexpr unsigned leaf_entries = 2;
@@ -179,123 +31,9 @@ struct smallest_shape {
     using atomic = platform::atomic<T>;
     static void wait(unsigned) noexcept { platform::pause(); }
 };
-using tree_type = crestdb::basic_occ_btree<scheduled, smallest_shape>;
+using tree_type = crestdb::basic_occ_btree<testing::scheduled, smallest_shape>;
 
-using testing::key_operation;
-using event = std::pair<std::string, testing::timed<key_operation>>; // key, what happened
-using contents = std::map<std::string, std::uint64_t>;
-
-// Others may run before the bytes are looked at.
-std::uint64_t number_in(std::string_view value) {
-    const platform::atomic<int> somebody;
-    somebody.load_relaxed();
-    std::uint64_t number = 0;
-    for (const char c : value) {
-        testing::require(c >= '0' && c <= '9', "a value that was written, and not freed");
-        number = 10 * number + static_cast<std::uint64_t>(c - '0');
-    }
-    return number;
-}
-
-event perform(tree_type& tree, key_operation::kind what, const std::string& key,
-              std::uint64_t stored) {
-    testing::timed<key_operation> t;
-    key_operation& o = t.what;
-    o.what = what;
-    o.stored = stored;
-    const std::string value = std::to_string(stored);
-    const auto saw = [&](std::string_view v) { o.seen = number_in(v); };
-    t.call = testing::now();
-    switch (what) {
-    case key_operation::get:
-        o.result = tree.get(key, saw);
-        break;
-    case key_operation::put:
-        o.result = tree.put(key, value);
-        break;
-    case key_operation::update:
-        o.result = tree.update(key, value);
-        break;
-    case key_operation::modify:
-        o.result = tree.modify(key, [&](std::string_view old) -> std::string_view {
-            saw(old);
-            return value;
-        });
-        break;
-    case key_operation::erase:
-        o.result = tree.erase(key);
-        break;
-    }
-    t.returned = testing::now();
-    return {key, t};
-}
-
-contents everything(const tree_type& tree) {
-    contents all;
-    std::string last;
-    tree.scan("", SIZE_MAX, [&](std::string_view k, std::string_view v) {
-        testing::require(all.empty() || last < k, "scan ascends");
-        last = k;
-        all.emplace(k, number_in(v));
-    });
-    testing::require(all.size() == tree.size(), "size() is the number of keys");
-    for (const auto& [k, v] : all) {
-        std::string copy;
-        testing::require(tree.get(k, [&](std::string_view value) { copy = value; }) &&
-                             copy == std::to_string(v),
-                         "get() and scan() agree");
-        testing::require(tree.contains(k), "get() and contains() agree");
-    }
-    return all;
-}
-
-struct scenario {
-    std::vector<std::string> before; // keys there at the start
-    std::vector<std::vector<std::pair<key_operation::kind, std::string>>> threads;
-    bool mover = true;
-};
-
-void run_scenario(const scenario& s) {
-    const execution world;
-    tree_type tree;
-    for (const std::string& key : s.before) tree.put(key, "0");
-    std::vector<std::vector<event>> events(s.threads.size());
-    for (std::size_t t = 0; t < s.threads.size(); ++t) {
-        testing::spawn([&, t] {
-            for (const auto& [what, key] : s.threads[t])
-                events[t].push_back(perform(tree, what, key, 10 * (t + 1) + events[t].size()));
-        });
-    }
-    if (s.mover) testing::spawn("mover", [] { scheduled::move_everything(); });
-    testing::run();
-    const contents last = everything(tree);
-    std::map<std::string, std::vector<testing::timed<key_operation>>> histories;
-    for (const std::string& key : s.before) histories[key];
-    for (const auto& list : events)
-        for (const auto& [key, operation] : list) histories[key].push_back(operation);
-    std::size_t there = 0;
-    for (const auto& [key, history] : histories) {
-        testing::key_state first, end;
-        if (std::find(s.before.begin(), s.before.end(), key) != s.before.end()) first = 0;
-        if (const auto at = last.find(key); at != last.end()) end = at->second, ++there;
-        testing::linearizability_search<testing::key_state, key_operation> search(history);
-        testing::require(search.final_states(first).count(end) != 0,
-                         "the history of each key is linearizable");
-    }
-    testing::require(there == last.size(), "no key from nowhere");
-}
-
-void explore_all_ways(const char* name, const std::function<void()>& body) {
-    for (const auto how : {testing::strategy::random, testing::strategy::pct}) {
-        const auto r = testing::explore(
-            {.seeds = testing::scaled(3'000, 100'000, 5'000'000),
-             .strategy = how,
-             .name = std::string(name) + (how == testing::strategy::pct ? " pct" : ""),
-             .max_steps = 200'000},
-            body);
-        ASSERT_TRUE(r.ok) << r.report;
-    }
-}
+void run_scenario(const scenario& s) { testing::run_scenario<tree_type>(s); }
 
 // The third key of a leaf splits it, and the third leaf the root.
 TEST(btree_schedules, a_leaf_is_split_under_a_reader_and_a_writer) {
@@ -416,7 +154,7 @@ TEST(btree_schedules, scan_neither_misses_nor_repeats) {
                 testing::require(std::binary_search(seen.begin(), seen.end(), key),
                                  "a key that stays is not missed");
         });
-        testing::spawn("mover", [] { scheduled::move_everything(); });
+        testing::spawn("mover", [] { testing::scheduled::move_everything(); });
         testing::run();
         testing::require(everything(tree).size() == 7, "all changes are there"); // a aa b dd e ff g
     });
