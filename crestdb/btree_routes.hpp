@@ -34,13 +34,6 @@
 
 namespace crestdb {
 
-// Bytes in which both begin alike.
-inline std::size_t common_bytes(std::string_view a, std::string_view b) noexcept {
-    const std::size_t limit = std::min(a.size(), b.size());
-    return static_cast<std::size_t>(std::mismatch(a.begin(), a.begin() + limit, b.begin()).first -
-                                    a.begin());
-}
-
 // A string in two pieces.
 struct joined_text {
     std::string_view front, back;

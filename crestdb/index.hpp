@@ -33,12 +33,16 @@
 //                             during the whole scan is not missed, unless the limit was reached
 //                             before it. Returns how many.
 //   visit_path(key, visit)    visit(const void* object, std::size_t bytes) for every managed object
-//                             that get(key) would dereference now (bytes = sizeof(obase::bytes) +
-//                             size; an object may be visited more than once). Dereferences them
-//                             itself: it is the same search.
+//                             that get(key) would dereference now: keys, values (bytes =
+//                             sizeof(obase::bytes) + size) and, where nodes are managed objects,
+//                             nodes (what was asked for). An object may be visited more than once.
+//                             Dereferences them itself: it is the same search.
 //   size()                    Keys. Exact when nobody writes.
 //   index_bytes()             Memory of nodes, buckets, locks: all but key and value objects (and
-//                             what malloc adds). Exact when nobody writes.
+//                             what malloc adds). Exact when nobody writes. Nodes count whether or
+//                             not they are managed objects.
+//   managed_nodes()           Only where nodes are managed objects: how many there are. Exact when
+//                             nobody writes.
 //
 // use, make, edit and visit run inside the operation's scope: they should be short, and must not
 // keep addresses. They may call the index. use and visit run under no lock of the index.

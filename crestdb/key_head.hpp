@@ -21,6 +21,7 @@
 // comparison is one of key objects.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <compare>
 #include <cstddef>
@@ -43,6 +44,13 @@ inline std::uint64_t head_word(std::string_view key, std::size_t at) noexcept {
     return __builtin_bswap64(word);
 }
 } // namespace detail
+
+// Bytes in which both begin alike.
+inline std::size_t common_bytes(std::string_view a, std::string_view b) noexcept {
+    const std::size_t limit = std::min(a.size(), b.size());
+    return static_cast<std::size_t>(std::mismatch(a.begin(), a.begin() + limit, b.begin()).first -
+                                    a.begin());
+}
 
 struct key_head {
     std::uint64_t high = 0;

@@ -106,7 +106,7 @@ class store {
     virtual std::size_t scan(std::string_view from, std::size_t limit,
                              callback<void(std::string_view, std::string_view)> use) const = 0;
     // For measuring: calls visit(object, bytes) for every managed object that a get(key)
-    // dereferences. An access, as get() is.
+    // dereferences, nodes included where they are managed. An access, as get() is.
     virtual void visit_path(std::string_view key,
                             callback<void(const void*, std::size_t)> visit) const = 0;
 

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: MIT
+//
+// The adaptive radix tree whose nodes and leaves are managed objects, as keys and values are:
+// "art-movable". See adaptive_radix_tree.hpp, and docs/indexes/art.md for what that is good for.
+#pragma once
+
+#include "crestdb/adaptive_radix_tree.hpp"
+#include "crestdb/node_links.hpp"
+
+namespace crestdb {
+
+template <class Protocol = obase::arming>
+using movable_adaptive_radix_tree = adaptive_radix_tree<Protocol, movable_links>;
+
+} // namespace crestdb
