@@ -362,9 +362,12 @@ bench_result bench_index(const index_bench_settings& settings) {
                     settings.threads.begin());
                 if (group["rates"].empty()) continue;
                 for (std::size_t p = 0; p < protocols.size(); ++p) {
-                    std::vector<double> rates, cpu_rates, to_none;
-                    for (const json& pair : group["cpu_rates"])
+                    std::vector<double> rates, cpu_rates, to_none, cpu_to_none;
+                    for (const json& pair : group["cpu_rates"]) {
                         cpu_rates.push_back(pair[p].get<double>() * 1e-6);
+                        if (with_plain && p != none)
+                            cpu_to_none.push_back(pair[p].get<double>() / pair[none].get<double>());
+                    }
                     for (const json& pair : group["rates"]) {
                         rates.push_back(pair[p].get<double>() * 1e-6);
                         if (with_plain && p != none)
@@ -403,6 +406,7 @@ bench_result bench_index(const index_bench_settings& settings) {
                         const spread s = spread_of(to_none);
                         cell["ratio"] = s.median;
                         cell["ratio_ci95"] = {s.low, s.high};
+                        cell["ratio_cpu"] = spread_of(cpu_to_none).median;
                         to_plain[p][which_threads].push_back(std::move(to_none));
                     }
                     result.json["cells"].push_back(std::move(cell));

@@ -262,14 +262,17 @@ bench_result bench_compare(const compare_settings& settings) {
     std::vector<std::vector<std::vector<double>>> converged(protocols.size()),
         moving(protocols.size());
     std::vector<std::vector<double>> instruction_ratios(protocols.size());
+    std::size_t case_number = 0;
     for (const std::string& index : indexes)
         for (const std::string& workload : workloads) {
             if (interrupted()) break;
+            ++case_number;
             if (workload == "E" && !crestdb::store::ordered(index)) continue;
             ycsb_settings load = settings.load;
             load.index = index;
             load.workload = workload;
-            tell(fmt::format("{} {}", index, workload));
+            tell(fmt::format("{} of {}: {} {}", case_number, indexes.size() * workloads.size(),
+                             index, workload));
             const json cell = in_child_process(fmt::format("{} {}", index, workload), [&] {
                 return measure_cell(settings, load, protocols);
             });
