@@ -9,6 +9,7 @@
 #include <memory>
 #include <random>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -378,9 +379,6 @@ TEST(space, free_memory_goes_back_to_the_system) {
     EXPECT_TRUE(s->validate(nullptr));
 }
 
-// N objects of 64 bytes, densely filled: resident memory over N x 72 bytes, the 8 being the word
-// that points at each. The target of the whole runtime is 6 %; the heap's part must leave room for
-// SODA.
 // What runs that go back knew of their blocks goes with them, and nothing that other runs know.
 TEST(space, sizes_survive_the_return_of_runs_beside_them) {
     const owned_space s = make_space();
@@ -411,6 +409,49 @@ TEST(space, sizes_survive_the_return_of_runs_beside_them) {
     }
 }
 
+// Few free places wait in full runs: three blocks of each, freed by another thread, are enough for
+// the next allocations.
+TEST(space, places_that_another_thread_freed_are_filled_again) {
+    constexpr std::size_t size = 1032; // 60 to a run
+    const owned_space s = make_space();
+    std::vector<void*> objects;
+    for (int i = 0; i < 60 * 200; ++i) objects.push_back(s->allocate(size, {}));
+    std::sort(objects.begin(), objects.end());
+    const std::uint64_t extent = s->counters(new_class).extent_bytes;
+    std::size_t freed = 0;
+    std::thread([&] {
+        for (std::size_t i = 0; i < objects.size(); i += 20, ++freed)
+            s->free(std::exchange(objects[i], nullptr));
+    }).join();
+    for (; freed > 0; --freed) ASSERT_NE(s->allocate(size, {}), nullptr);
+    EXPECT_EQ(s->counters(new_class).extent_bytes, extent);
+}
+
+// Objects are replaced at random, and the old ones freed a thousand at a time, as retire() does. What
+// the runs then hold for nothing decides the page utilization of NEW under updates.
+TEST(space, replacement_at_random_leaves_few_places_free) {
+    for (const std::size_t size : {64U, 1032U, 2048U}) {
+        const owned_space s = make_space();
+        std::vector<void*> objects(32 * mib / size), retired;
+        for (void*& object : objects) object = s->allocate(size, {});
+        std::minstd_rand random(1);
+        for (std::size_t i = 0; i < 4 * objects.size(); ++i) {
+            retired.push_back(
+                std::exchange(objects[random() % objects.size()], s->allocate(size, {})));
+            if (retired.size() < 1024) continue;
+            for (void* object : retired) s->free(object);
+            retired.clear();
+        }
+        const auto counted = s->counters(new_class);
+        const double full =
+            static_cast<double>(counted.live_bytes) / static_cast<double>(counted.extent_bytes);
+        EXPECT_GT(full, 0.9) << size; // of blocks; with a threshold of a quarter .83 to .87
+    }
+}
+
+// N objects of 64 bytes, densely filled: resident memory over N x 72 bytes, the 8 being the word
+// that points at each. The target of the whole runtime is 6 %; the heap's part must leave room for
+// SODA.
 TEST(space, overhead_of_small_dense_objects) {
     const std::size_t count = testing::scaled(1'000'000, 10'000'000, 10'000'000);
     const owned_space s = make_space({.range_bytes = 1024 * mib});

@@ -30,7 +30,8 @@ TEST(churn, promotes_until_it_has_seen_deaths) {
 TEST(churn, lets_a_sample_through_while_it_holds) {
     churn policy;
     policy.begin_window(100 * mib, 100 * mib);
-    EXPECT_EQ(held_of(policy, 1600), 1500u);
+    constexpr unsigned rounds = 25;
+    EXPECT_EQ(held_of(policy, rounds * churn::probe_one_in), rounds * (churn::probe_one_in - 1));
 }
 
 TEST(churn, releases_when_the_sample_lives) {
@@ -52,6 +53,17 @@ TEST(churn, keeps_its_mind_between_the_thresholds) {
     EXPECT_TRUE(policy.holding());
     for (int i = 0; i < 20; ++i) policy.begin_window(100 * mib, 20 * mib);
     EXPECT_TRUE(policy.holding());
+}
+
+// In a small heap a sample of one window is too small, and nothing but the sample is promoted.
+TEST(churn, releases_a_small_heap_too) {
+    churn policy;
+    policy.begin_window(100 * mib, 100 * mib);
+    unsigned windows = 0;
+    for (; policy.holding() && windows < 100; ++windows)
+        policy.begin_window(churn::least_promoted / 8, 0);
+    EXPECT_GT(windows, 8u);
+    EXPECT_LT(windows, 48u);
 }
 
 TEST(churn, a_few_bytes_tell_nothing) {
