@@ -7,7 +7,6 @@
 #include "heap/space.hpp"
 
 #include <dirent.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -31,7 +30,7 @@
 #include <gtest/gtest.h>
 
 #include "heap/sanitized.hpp"
-#include "os/memory.hpp"
+#include "testing/failing_calls.hpp"
 #include "testing/tier.hpp"
 
 namespace obase::heap {
@@ -39,49 +38,7 @@ namespace {
 
 constexpr std::size_t mib = 1U << 20;
 
-// System calls that fail on demand; each counter is how many still succeed, -1: all.
-struct faults {
-    int remaps_left = -1;
-    int maps_left = -1;
-    int opens_left = -1;
-    int fallocate = 0; // errno
-    bool madvise = false;
-    int remaps = 0;
-};
-faults fault;
-
-bool runs_out(int& left, int error) {
-    if (left == 0) errno = error;
-    return left == 0 || (left > 0 && left-- == 0);
-}
-void* faulty_remap(void* at, std::size_t bytes, int protection, int flags, int fd, off_t offset) {
-    ++fault.remaps;
-    if (runs_out(fault.remaps_left, ENOMEM)) return MAP_FAILED;
-    return os::real_memory_calls().mmap_in_place(at, bytes, protection, flags, fd, offset);
-}
-void* faulty_mmap(void* at, std::size_t bytes, int protection, int flags, int fd, off_t offset) {
-    if (fd >= 0 && runs_out(fault.maps_left, ENOMEM)) return MAP_FAILED;
-    return os::real_memory_calls().mmap(at, bytes, protection, flags, fd, offset);
-}
-int faulty_open(const char* path, int flags, mode_t mode) {
-    if (runs_out(fault.opens_left, EMFILE)) return -1;
-    return os::real_memory_calls().open(path, flags, mode);
-}
-int faulty_fallocate(int fd, int mode, off_t offset, off_t bytes) {
-    const bool punching = (mode & 0x02) != 0;
-    if (!punching && fault.fallocate != 0) {
-        errno = fault.fallocate;
-        return -1;
-    }
-    return os::real_memory_calls().fallocate(fd, mode, offset, bytes);
-}
-int faulty_madvise(void* at, std::size_t bytes, int advice) {
-    if (fault.madvise) {
-        errno = EINVAL;
-        return -1;
-    }
-    return os::real_memory_calls().madvise(at, bytes, advice);
-}
+using testing::fault;
 
 // An object of the tests: its number, a version, and both again in every word behind.
 struct object {
@@ -107,14 +64,6 @@ class dense_fork : public ::testing::Test {
         char name[] = "/tmp/obase-fork-XXXXXX";
         ASSERT_NE(mkdtemp(name), nullptr);
         directory = name;
-        fault = {};
-        calls_ = os::real_memory_calls();
-        calls_.mmap_in_place = faulty_remap;
-        calls_.mmap = faulty_mmap;
-        calls_.open = faulty_open;
-        calls_.fallocate = faulty_fallocate;
-        calls_.madvise = faulty_madvise;
-        os::use_memory_calls(&calls_);
         std::string why;
         space_ = space::create({.range_bytes = 512 * mib, .cold_directory = directory}, &why);
         ASSERT_NE(space_, nullptr) << why;
@@ -122,7 +71,6 @@ class dense_fork : public ::testing::Test {
     void TearDown() override {
         fault = {};
         if (space_ != nullptr) space::destroy(space_);
-        os::use_memory_calls(nullptr);
         EXPECT_TRUE(std::filesystem::is_empty(directory));
         std::filesystem::remove_all(directory);
     }
@@ -264,7 +212,7 @@ class dense_fork : public ::testing::Test {
     space* space_ = nullptr;
 
   private:
-    os::memory_calls calls_{};
+    testing::failing_calls calls_;
     std::uint64_t next_number_ = 1;
 };
 
@@ -556,9 +504,9 @@ TEST_F(dense_fork, no_new_file_means_no_move) {
     };
     EXPECT_EQ(without([] { fault.opens_left = 0; }), 0);
     EXPECT_EQ(without([] { fault.fallocate = ENOSPC; }), 0);
-    EXPECT_EQ(without([] { fault.maps_left = 0; }), 0);
+    EXPECT_EQ(without([] { fault.file_mmaps_left = 0; }), 0);
     EXPECT_EQ(without([] {
-                  fault.maps_left = 0;
+                  fault.file_mmaps_left = 0;
                   fault.madvise = true;
               }),
               0);

@@ -4,8 +4,6 @@
 // nullptr, a count, and a space that goes on working. Calls that fail are injected beneath src/os.
 #include "heap/space.hpp"
 
-#include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -19,8 +17,8 @@
 #include <gtest/gtest.h>
 
 #include "heap/sanitized.hpp"
-#include "os/memory.hpp"
 #include "os/process.hpp"
+#include "testing/failing_calls.hpp"
 
 namespace obase::heap {
 namespace {
@@ -39,71 +37,10 @@ owned_space make_space(const space_options& options) {
 
 constexpr std::size_t mib = 1U << 20;
 
-// System calls that fail on demand.
-struct faults {
-    bool mprotect = false;
-    int fallocate = 0; // errno
-    bool punch = false;
-    bool madvise = false;
-    bool open = false;
-    int mmap_left = -1; // so many succeed; -1: all
-};
-faults fault;
-
-int faulty_mprotect(void* at, std::size_t bytes, int protection) {
-    if (fault.mprotect) {
-        errno = ENOMEM;
-        return -1;
-    }
-    return os::real_memory_calls().mprotect(at, bytes, protection);
-}
-int faulty_fallocate(int fd, int mode, off_t offset, off_t bytes) {
-    const bool punching = (mode & 0x02) != 0;
-    if (punching ? fault.punch : fault.fallocate != 0) {
-        errno = punching ? EIO : fault.fallocate;
-        return -1;
-    }
-    return os::real_memory_calls().fallocate(fd, mode, offset, bytes);
-}
-int faulty_madvise(void* at, std::size_t bytes, int advice) {
-    if (fault.madvise) {
-        errno = EINVAL;
-        return -1;
-    }
-    return os::real_memory_calls().madvise(at, bytes, advice);
-}
-int faulty_open(const char* path, int flags, mode_t mode) {
-    if (fault.open) {
-        errno = EOPNOTSUPP;
-        return -1;
-    }
-    return os::real_memory_calls().open(path, flags, mode);
-}
-void* faulty_mmap(void* at, std::size_t bytes, int protection, int flags, int fd, off_t offset) {
-    if (fault.mmap_left == 0) {
-        errno = ENOMEM;
-        return MAP_FAILED;
-    }
-    if (fault.mmap_left > 0) --fault.mmap_left;
-    return os::real_memory_calls().mmap(at, bytes, protection, flags, fd, offset);
-}
+using testing::fault;
 
 class space_limits : public ::testing::Test {
-  protected:
-    void SetUp() override {
-        fault = {};
-        calls_ = os::real_memory_calls();
-        calls_.mprotect = faulty_mprotect;
-        calls_.fallocate = faulty_fallocate;
-        calls_.madvise = faulty_madvise;
-        calls_.open = faulty_open;
-        calls_.mmap = faulty_mmap;
-        os::use_memory_calls(&calls_);
-    }
-    void TearDown() override { os::use_memory_calls(nullptr); }
-
-  private:
-    os::memory_calls calls_{};
+    testing::failing_calls calls_;
 };
 
 // LARGE numbers its pages in 32 bits; ranges of 16 TiB have one page too many for that.
@@ -184,10 +121,10 @@ TEST_F(space_limits, no_memory_to_commit) {
 TEST_F(space_limits, creation_without_address_space) {
     int maps = 0;
     for (; maps < 200; ++maps) {
-        fault.mmap_left = maps;
+        fault.mmaps_left = maps;
         std::string why;
         space* const s = space::create({.range_bytes = 16 * mib}, &why);
-        fault.mmap_left = -1;
+        fault.mmaps_left = -1;
         if (s != nullptr) {
             space::destroy(s);
             break;
@@ -335,12 +272,13 @@ TEST_F(space_limits, memory_that_cannot_be_returned_is_kept) {
 }
 
 TEST_F(space_limits, a_file_system_without_unnamed_files_is_named) {
-    fault.open = true;
+    fault.opens_left = 0;
+    fault.open_error = EOPNOTSUPP;
     std::string why;
     EXPECT_EQ(space::create({.range_bytes = 16 * mib, .cold_directory = "/tmp"}, &why), nullptr);
     EXPECT_NE(why.find("/tmp"), std::string::npos) << why;
     EXPECT_NE(why.find("not supported"), std::string::npos) << why;
-    fault.open = false;
+    fault.opens_left = -1;
     fault.fallocate = EOPNOTSUPP;
     EXPECT_EQ(space::create({.range_bytes = 16 * mib, .cold_directory = "/tmp"}, &why), nullptr);
     EXPECT_NE(why.find("file space"), std::string::npos) << why;
