@@ -95,7 +95,8 @@ struct backing { // anon | file:DIR
         "in mode hint: MADV_COLD on what was newly put into COLD")                                 \
     ROW(flag, hint_pageout, true, "", 0, 0,                                                        \
         "in mode hint: page COLD out after two windows below the target, suspended above it")      \
-    ROW(flag, hint_hugepage, false, "", 0, 0, "in mode hint: MADV_HUGEPAGE on HOT")                \
+    ROW(flag, hint_hugepage, false, "", 0, 0,                                                      \
+        "in mode hint: huge pages for HOT, by MADV_HUGEPAGE and MADV_COLLAPSE")                    \
     ROW(backing, cold_backing, "anon", "", 0, 0,                                                   \
         "where COLD lies: anon, or file:DIR for an unnamed file in that directory")                \
     ROW(bytes, heap_reserve, 0, "bytes", 0, 70368744177664.0,                                      \

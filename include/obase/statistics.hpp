@@ -80,6 +80,7 @@ namespace obase {
     ROW(counter, whole, hint_cold_bytes, "bytes", "memory advised with MADV_COLD")                 \
     ROW(counter, whole, hint_pageout_bytes, "bytes", "memory advised with MADV_PAGEOUT")           \
     ROW(counter, whole, hint_hugepage_bytes, "bytes", "memory advised with MADV_HUGEPAGE")         \
+    ROW(counter, whole, hint_collapsed_bytes, "bytes", "memory made huge with MADV_COLLAPSE")      \
     ROW(counter, whole, hint_written_bytes, "bytes",                                               \
         "bytes of the COLD file written back before "                                              \
         "their pages were dropped")                                                                \

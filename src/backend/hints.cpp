@@ -81,6 +81,23 @@ intervals hints::advise(kind which, const intervals& todo, const asker& go_on) {
     return done;
 }
 
+// One call per huge page: between two the collector may pause, and one that fails says nothing of the
+// others.
+void hints::collapse(const intervals& todo, const asker& go_on) {
+    for (const interval& item : todo.items()) {
+        for (std::uintptr_t at = item.begin; at < item.end; at += huge_bytes) {
+            if (!may_go_on(go_on)) return;
+            const int error = os::advise(pointer(at), huge_bytes, os::advice::collapse);
+            // No free huge page, or none that the control group may have: the others fare no better.
+            if (error == ENOMEM || error == EBUSY) return;
+            if (error == EAGAIN) continue; // a page was in use by the kernel
+            // EINVAL: this kernel cannot, or never for this memory.
+            if (error == 0) totals_.collapsed_bytes += huge_bytes;
+            collapsed_.add(at, at + huge_bytes);
+        }
+    }
+}
+
 // File-backed pages: written, then unmapped, then dropped; see the header for the order.
 intervals hints::page_out_file(const heap_view& view, const intervals& todo, const asker& go_on) {
     intervals done;
@@ -194,7 +211,7 @@ void hints::hint_large(const hint_switches& switches, bool page_out_allowed, con
 // Out of memory for the bookkeeping: what is remembered only spares repeated calls, so forget it.
 void hints::forget() noexcept {
     ++totals_.failures;
-    for (intervals* set : {&filled_, &advised_, &paged_out_, &huge_}) set->clear();
+    for (intervals* set : {&filled_, &advised_, &paged_out_, &huge_, &collapsed_}) set->clear();
     large_.clear();
 }
 
@@ -207,6 +224,8 @@ void hints::after_window(const heap_view& hot, const heap_view& cold, const hint
         huge_ = huge_.common(hot_extents);
         if (switches.huge) {
             huge_ = huge_.united(advise(kind_huge, hot_extents.without(huge_), go_on));
+            collapsed_ = collapsed_.common(hot_extents);
+            collapse(huge_.without(collapsed_), go_on);
         }
     } else {
         large_.clear();

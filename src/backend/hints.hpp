@@ -6,7 +6,10 @@
 //   COLD   MADV_COLD on what is new there, was filled or was touched since it was last advised;
 //          MADV_PAGEOUT, when the policy allows it, on what has not been paged out yet and was not
 //          touched in this window.
-//   HOT    MADV_HUGEPAGE, by option, on new extents, whole 2 MiB units.
+//   HOT    MADV_HUGEPAGE, by option, on new extents, whole 2 MiB units; then MADV_COLLAPSE, because
+//          the mover has filled them with small pages by then, and the kernel's own thread
+//          (khugepaged) makes only some 16 MiB of them huge in ten seconds. The units have no holes,
+//          so no memory is added.
 //   LARGE  objects that are never copied: the collector reports each one it visits with
 //          note_large(), and a cold one is advised like COLD.
 // Every hint has its own switch. A hint never changes what memory holds.
@@ -25,7 +28,9 @@
 //
 // Failures: EIO or ENOSPC ends all hints for good with one message; a refusal that will repeat
 // (EINVAL, EPERM, ENOSYS) ends that kind of hint with one message; anything else is counted and
-// tried again in a later window. The program always goes on.
+// tried again in a later window. The program always goes on. MADV_COLLAPSE is an extra: that a
+// kernel does not have it is worth no message, and that a unit cannot be made huge is no failure. Where
+// that may pass (no free huge page, a page in use) it is tried again after the next window.
 //
 // Pauses: work is cut into pieces of `piece_bytes`; between two pieces the caller's `go_on` is
 // asked, so that the collector can keep its share of the processor and obey a stop. What is left is
@@ -63,6 +68,7 @@ struct hint_totals { // since creation; the collector copies them into its stati
     std::uint64_t cold_bytes = 0;
     std::uint64_t page_out_bytes = 0;
     std::uint64_t huge_bytes = 0;
+    std::uint64_t collapsed_bytes = 0;
     std::uint64_t written_bytes = 0;
     std::uint64_t failures = 0;
     bool stopped = false;
@@ -147,6 +153,7 @@ class hints {
     intervals page_out_file(const heap_view& view, const intervals& todo, const asker& go_on);
     void hint_cold_heap(const heap_view& view, const hint_switches& switches, bool page_out_allowed,
                         const asker& go_on);
+    void collapse(const intervals& todo, const asker& go_on);
     void hint_large(const hint_switches& switches, bool page_out_allowed, const asker& go_on);
 
     messenger say_;
@@ -156,6 +163,7 @@ class hints {
     intervals advised_;   // COLD memory that MADV_COLD has seen in its present state
     intervals paged_out_; // COLD memory that MADV_PAGEOUT has seen in its present state
     intervals huge_;      // HOT memory that MADV_HUGEPAGE has seen
+    intervals collapsed_; // HOT memory for which MADV_COLLAPSE has done what it can
     std::unordered_map<std::uintptr_t, large_state> large_;
     std::uint64_t window_ = 0;
 };

@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <new>
@@ -22,7 +23,7 @@ using namespace obase::backend;
 
 namespace {
 
-constexpr std::size_t page = 4096;
+constexpr std::size_t page = 4096, huge = hints::huge_bytes;
 constexpr std::uintptr_t cold_base = std::uintptr_t{1} << 40, hot_base = std::uintptr_t{1} << 41;
 
 struct call {
@@ -60,6 +61,7 @@ int fake_madvise(void* at, std::size_t bytes, int what) {
     const char* name = what == MADV_COLD       ? "cold"
                        : what == MADV_PAGEOUT  ? "pageout"
                        : what == MADV_HUGEPAGE ? "hugepage"
+                       : what == 25            ? "collapse" // MADV_COLLAPSE
                                                : "other";
     return by_errno(kernel->answer(name, reinterpret_cast<std::uintptr_t>(at), bytes));
 }
@@ -160,10 +162,12 @@ TEST_F(hints_test, each_hint_can_be_switched_off) {
 TEST_F(hints_test, hot_gets_whole_huge_pages_once) {
     switches = {true, true, true};
     hot.extents.add(hot_base + page, hot_base + 3 * hints::huge_bytes + page);
-    EXPECT_EQ(window(),
-              (log_of{{"hugepage", hot_base + hints::huge_bytes, 2 * hints::huge_bytes}}));
+    EXPECT_EQ(window(), (log_of{{"hugepage", hot_base + huge, 2 * huge},
+                                {"collapse", hot_base + huge, huge},
+                                {"collapse", hot_base + 2 * huge, huge}}));
     EXPECT_EQ(window(), log_of{});
-    EXPECT_EQ(under_test.totals().huge_bytes, 2 * hints::huge_bytes);
+    EXPECT_EQ(under_test.totals().huge_bytes, 2 * huge);
+    EXPECT_EQ(under_test.totals().collapsed_bytes, 2 * huge);
 }
 
 TEST_F(hints_test, long_work_is_cut_into_pieces_and_continues_after_the_next_window) {
@@ -295,6 +299,52 @@ TEST_F(hints_test, large_objects_are_hinted_one_by_one_and_once) {
     EXPECT_EQ(window(true), log_of{}); // not visited by this scan: perhaps gone
 }
 
+// A unit that became huge left HOT and came back: it has small pages again.
+TEST_F(hints_test, memory_that_left_hot_and_came_back_is_collapsed_again) {
+    switches.huge = true;
+    hot.extents.add(hot_base, hot_base + 2 * huge);
+    window();
+    hot.extents.clear();
+    hot.extents.add(hot_base + page, hot_base + 2 * huge);
+    EXPECT_EQ(window(), log_of{});
+    hot.extents.clear();
+    hot.extents.add(hot_base, hot_base + 2 * huge);
+    EXPECT_EQ(window(), (log_of{{"hugepage", hot_base, huge}, {"collapse", hot_base, huge}}));
+}
+
+// What a kernel before 6.1 answers, what one without a free huge page, and what one that is using a
+// page just now: nobody hears of it, and the first alone is not asked again.
+TEST_F(hints_test, units_that_cannot_be_collapsed_are_no_failure) {
+    for (const int error : {EINVAL, ENOMEM, EBUSY, EAGAIN}) {
+        hints fresh([](const std::string& line) { ADD_FAILURE() << line; });
+        const auto collapses = [&](int failing_with) {
+            fake = {{}, failing_with == 0 ? "" : "collapse", failing_with};
+            heap_view three;
+            three.extents.add(hot_base, hot_base + 3 * huge);
+            fresh.after_window(three, {}, {.huge = true}, false);
+            return std::count_if(fake.log.begin(), fake.log.end(),
+                                 [](const call& c) { return c.name == "collapse"; });
+        };
+        const bool for_all = error == ENOMEM || error == EBUSY;
+        EXPECT_EQ(collapses(error), for_all ? 1 : 3) << error;
+        EXPECT_EQ(collapses(0), error == EINVAL ? 0 : 3) << error;
+        EXPECT_EQ(fresh.totals().collapsed_bytes, error == EINVAL ? 0 : 3 * huge) << error;
+        EXPECT_EQ(fresh.totals().failures, 0u) << error;
+        EXPECT_EQ(fresh.totals().huge_bytes, 3 * huge);
+    }
+}
+
+TEST_F(hints_test, collapsing_pauses_between_huge_pages) {
+    switches.huge = true;
+    hot.extents.add(hot_base, hot_base + 3 * huge);
+    int asked = 0;
+    go_on = [&] { return ++asked <= 2; }; // the advice is one piece, then one huge page
+    EXPECT_EQ(window(), (log_of{{"hugepage", hot_base, 3 * huge}, {"collapse", hot_base, huge}}));
+    go_on = {};
+    EXPECT_EQ(window(), (log_of{{"collapse", hot_base + huge, huge},
+                                {"collapse", hot_base + 2 * huge, huge}}));
+}
+
 // The template that reads a heap::space, with a space that has one extent.
 struct small_space {
     char* at(std::uintptr_t address) const { return reinterpret_cast<char*>(address); }
@@ -325,6 +375,25 @@ TEST_F(hints_test, reads_what_a_space_reports) {
                                 {"pageout", cold_base + 18 * page, 2 * page},
                                 {"drop", 18 * page, 2 * page},
                                 {"cold", cold_base + 17 * page, page}}));
+}
+
+// The real kernel makes the units huge, or leaves them, and keeps their contents.
+TEST(hints_on_the_kernel, collapsing_changes_no_byte) {
+    constexpr std::size_t bytes = 2 * huge;
+    char* const memory = static_cast<char*>(os::reserve(bytes, huge));
+    ASSERT_NE(memory, nullptr);
+    ASSERT_EQ(os::commit(memory, bytes), 0);
+    for (std::size_t i = 0; i < bytes; ++i) memory[i] = static_cast<char>(i * 7 + i / 4096);
+    heap_view view;
+    const auto begin = reinterpret_cast<std::uintptr_t>(memory);
+    view.extents.add(begin, begin + bytes);
+    hints real([](const std::string&) {}); // a kernel without huge pages says so
+    real.after_window(view, heap_view(), {.huge = true}, false);
+    std::size_t wrong = 0;
+    for (std::size_t i = 0; i < bytes; ++i)
+        wrong += memory[i] != static_cast<char>(i * 7 + i / 4096);
+    EXPECT_EQ(wrong, 0u);
+    os::release(memory, bytes);
 }
 
 // The real kernel keeps contents: private and file-backed memory reads the same after every hint.

@@ -59,6 +59,8 @@ int result_of(Call&& call) noexcept {
     }
 }
 
+constexpr int madv_collapse = 25; // MADV_COLLAPSE, which C libraries before 2.37 do not name
+
 int to_madvise(advice what) noexcept {
     switch (what) {
     case advice::cold:
@@ -67,6 +69,8 @@ int to_madvise(advice what) noexcept {
         return MADV_PAGEOUT;
     case advice::hugepage:
         return MADV_HUGEPAGE;
+    case advice::collapse:
+        return madv_collapse;
     case advice::nohugepage:
         return MADV_NOHUGEPAGE;
     case advice::dontneed:

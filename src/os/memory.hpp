@@ -53,6 +53,7 @@ enum class advice : std::uint8_t {
     cold,
     pageout,
     hugepage,
+    collapse, // into huge pages at once, whole 2 MiB units; Linux 6.1
     nohugepage,
     dontneed,
     willneed,

@@ -144,6 +144,7 @@ void engine<Binding>::finish_window(const object_collector&) noexcept {
     live.hint_cold_bytes.set(hinted.cold_bytes);
     live.hint_pageout_bytes.set(hinted.page_out_bytes);
     live.hint_hugepage_bytes.set(hinted.huge_bytes);
+    live.hint_collapsed_bytes.set(hinted.collapsed_bytes);
     live.hint_written_bytes.set(hinted.written_bytes);
     live.hint_failures.set(hinted.failures);
     live.hints_stopped.set(hinted.stopped);
