@@ -131,6 +131,20 @@ TYPED_TEST(radix_tree_schedules, any_operations) {
         this->seeds);
 }
 
+template <class Tree>
+void scan_sees(const Tree& tree, const std::vector<std::string>& stay) {
+    std::vector<std::string> seen;
+    tree.scan("a", SIZE_MAX, [&](std::string_view k, std::string_view v) {
+        testing::require(number_in(v) <= 1, "a value that was written");
+        seen.emplace_back(k);
+    });
+    for (std::size_t i = 1; i < seen.size(); ++i)
+        testing::require(seen[i - 1] < seen[i], "ascending, none twice");
+    for (const std::string& key : stay)
+        testing::require(std::binary_search(seen.begin(), seen.end(), key),
+                         "a key that stays is not missed");
+}
+
 // Keys that stay are reported once each and in order, whatever grows, shrinks, parts and joins
 // beside them.
 TYPED_TEST(radix_tree_schedules, scan_neither_misses_nor_repeats) {
@@ -154,21 +168,32 @@ TYPED_TEST(radix_tree_schedules, scan_neither_misses_nor_repeats) {
                 tree.put("ab", "1");
                 tree.erase("aax");
             });
-            testing::spawn([&] {
-                std::vector<std::string> seen;
-                tree.scan("a", SIZE_MAX, [&](std::string_view k, std::string_view v) {
-                    testing::require(number_in(v) <= 1, "a value that was written");
-                    seen.emplace_back(k);
-                });
-                for (std::size_t i = 1; i < seen.size(); ++i)
-                    testing::require(seen[i - 1] < seen[i], "ascending, none twice");
-                for (const std::string& key : stay)
-                    testing::require(std::binary_search(seen.begin(), seen.end(), key),
-                                     "a key that stays is not missed");
-            });
+            testing::spawn([&] { scan_sees(tree, stay); });
             testing::spawn("mover", [] { testing::scheduled::move_everything(); });
             testing::run();
             testing::require(testing::everything(tree).size() == 9, "all changes are there");
+        },
+        this->seeds);
+}
+
+// The uppermost node goes, and what was below it is not missed.
+TYPED_TEST(radix_tree_schedules, scan_of_a_tree_whose_top_changes) {
+    explore_all_ways(
+        this->name("top").c_str(),
+        [] {
+            const execution world;
+            typename TestFixture::tree_type tree;
+            const std::vector<std::string> stay{"ab1", "ab2"};
+            for (const std::string& key : stay) tree.put(key, "0");
+            tree.put("c", "0");
+            testing::spawn([&] {
+                tree.erase("c");
+                tree.put("a", "1");
+            });
+            testing::spawn([&] { scan_sees(tree, stay); });
+            testing::spawn("mover", [] { testing::scheduled::move_everything(); });
+            testing::run();
+            testing::require(testing::everything(tree).size() == 3, "all changes are there");
         },
         this->seeds);
 }
