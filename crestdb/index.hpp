@@ -9,6 +9,7 @@
 //   protocol, scope    obase::plain, obase::arming or obase::atc, and its scope
 //   name               "pugh", "fraser", "occ-btree"
 //   ordered            whether there is scan()
+//   nodes_spell_keys   Only where a key need not be an object: nodes have its bytes.
 //
 // Operations (any thread, any time; each opens its own scope; a caller's scope may be around it)
 //   X(expected_keys)          The number of keys the caller thinks there will be. No limit.
