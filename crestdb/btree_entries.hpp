@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 //
-// btree_entries: the words of which a B+tree's leaf makes its sorted list: seven bytes of a key, its
-// head, and the number of the slot where the leaf has the guides to key and value.
+// btree_entries: the words of which a B+tree's leaf makes its sorted list: seven bytes of a key,
+// its head, and the number of the slot where the leaf has the guides to key and value.
 //
 //    63 ...................... 8  7 ... 0
 //   +---------------------------+--------+
 //   |  head (bytes of the key)  |  slot  |
 //   +---------------------------+--------+
 //
-// What it is: words in the order of the heads; equal heads stand in the order of their keys. All keys
-// of a leaf begin alike, and heads are the bytes behind that (`skip` of them), so a search looks at
-// few keys. Guides stay in their slots while words are moved up and down the list, because storing a
-// guide is dear and storing a word is not.
+// What it is: words in the order of the heads; equal heads stand in the order of their keys. All
+// keys of a leaf begin alike, and heads are the bytes behind that (`skip` of them), so a search
+// looks at few keys. Guides stay in their slots while words are moved up and down the list, because
+// storing a guide is dear and storing a word is not.
 //
 // When not to use it: leaves of more than 64 entries.
 //
@@ -49,9 +49,9 @@ struct btree_entries {
         const entry different = head_of(a ^ b);
         return different == 0 ? head_bytes : static_cast<unsigned>(std::countl_zero(different)) / 8;
     }
-    // The shortest bytes behind `common`, which both keys begin with, that are above the one key and
-    // not above the other: where heads first differ the greater one is a byte of its key and not
-    // padding. The heads are not equal.
+    // The shortest bytes behind `common`, which both keys begin with, that are above the one key
+    // and not above the other: where heads first differ the greater one is a byte of its key and
+    // not padding. The heads are not equal.
     static std::string separator(std::string_view common, entry below, entry above) {
         std::string text(common);
         for (unsigned i = 0; i <= equal_bytes(below, above); ++i)

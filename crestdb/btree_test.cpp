@@ -192,8 +192,9 @@ TYPED_TEST(btree, takes_keys_in_any_order_and_gives_the_memory_back) {
     }
 }
 
-// Blocks of neighbouring keys come and go, so that nodes of all levels are split and removed all the
-// time; keys with other beginnings come between them, so that prefixes change. Every 25th key stays.
+// Blocks of neighbouring keys come and go, so that nodes of all levels are split and removed all
+// the time; keys with other beginnings come between them, so that prefixes change. Every 25th key
+// stays.
 TYPED_TEST(btree, nodes_come_and_go_under_readers_and_a_collector_that_never_rests) {
     constexpr std::uint64_t keys = 3000, stays = 25, block = 250;
     const std::uint64_t rounds = obase::testing::scaled(150, 60'000, 1'000'000);

@@ -5,10 +5,10 @@
 // shared by the threads through a reader-writer lock (coarse_index.hpp; OBASE Table 2, "B+Tree
 // Coarse").
 //
-// What it is: all keys are in leaves, which are linked in order; inner nodes lead to them. All leaves
-// are equally deep. A node that is full is split; one that has become too empty borrows from a
-// neighbour or is merged with it, so that every node but the root is at least 3/8 full and memory is
-// given back as keys go.
+// What it is: all keys are in leaves, which are linked in order; inner nodes lead to them. All
+// leaves are equally deep. A node that is full is split; one that has become too empty borrows from
+// a neighbour or is merged with it, so that every node but the root is at least 3/8 full and memory
+// is given back as keys go.
 //
 //     crestdb::coarse_btree<> tree(1 << 20);
 //     tree.put("key", "value");
@@ -17,20 +17,20 @@
 // The interface is that of crestdb/index.hpp.
 //
 // Leaves have a sorted list of words, each with seven bytes of a key, in front of the guides
-// (btree_entries.hpp). The bytes are those behind what all keys of the leaf begin with. A leaf knows
-// only how many those are: they are what its lower and its upper separator have in common, so they
-// need not be compared, and no insertion can make them fewer (G. Graefe, Modern B-Tree Techniques,
-// 2011, calls the separators fences). Inner nodes are blocks of ordinary memory (btree_routes.hpp),
-// each change makes a new one. So a search dereferences the key it finds and, unless heads are equal,
-// no other.
+// (btree_entries.hpp). The bytes are those behind what all keys of the leaf begin with. A leaf
+// knows only how many those are: they are what its lower and its upper separator have in common, so
+// they need not be compared, and no insertion can make them fewer (G. Graefe, Modern B-Tree
+// Techniques, 2011, calls the separators fences). Inner nodes are blocks of ordinary memory
+// (btree_routes.hpp), each change makes a new one. So a search dereferences the key it finds and,
+// unless heads are equal, no other.
 //
-// When not to use it: threads are many (occ_btree.hpp: readers that lock nothing); no order is needed;
-// keys that agree in more than seven bytes behind the separators of their leaf, or that are in the
-// first or the last leaf, which have only one separator, and agree in their first seven: such
-// searches are binary searches over key objects.
+// When not to use it: threads are many (occ_btree.hpp: readers that lock nothing); no order is
+// needed; keys that agree in more than seven bytes behind the separators of their leaf, or that are
+// in the first or the last leaf, which have only one separator, and agree in their first seven:
+// such searches are binary searches over key objects.
 //
-// Progress, linearization, scan, threads: coarse_index.hpp. Reclamation: keys and values are retired;
-// nodes are freed at once, because nobody stands on one without the lock.
+// Progress, linearization, scan, threads: coarse_index.hpp. Reclamation: keys and values are
+// retired; nodes are freed at once, because nobody stands on one without the lock.
 //
 // Where it differs from the source: nodes may be 3/8 full instead of half, so that a split is not
 // undone by the next erasure, and neighbours are merged if 1/8 is free afterwards; they share their
@@ -38,8 +38,8 @@
 // them (Bayer, Unterauer, TODS 1977). A full inner node is split before its child is, and the
 // insertion starts again, so that whatever fails for want of memory leaves a tree.
 //
-// Cost: a get among a million keys waits for four cache lines in turn: the leaf (its list is fetched
-// with it), the slot, the key, and, fetched while the key is compared, the value.
+// Cost: a get among a million keys waits for four cache lines in turn: the leaf (its list is
+// fetched with it), the slot, the key, and, fetched while the key is compared, the value.
 #pragma once
 
 #include "crestdb/btree_entries.hpp"
@@ -348,9 +348,9 @@ class basic_sequential_btree : private btree_entries<Shape::leaf_entries> {
         return std::string(high.substr(0, common_bytes(low, high) + 1));
     }
 
-    // Heads that agree in their first bytes decide little: begins them behind what the separators have
-    // in common, if that is more. This dereferences all keys; as it gains two bytes or more each
-    // time, it is rare.
+    // Heads that agree in their first bytes decide little: begins them behind what the separators
+    // have in common, if that is more. This dereferences all keys; as it gains two bytes or more
+    // each time, it is rare.
     static void sharpen(leaf& l, const fences& f) noexcept {
         if (l.count < 2 || words::equal_bytes(l.entries[0], l.entries[l.count - 1]) < 2) return;
         const std::size_t common = f.common();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The B+tree under one lock, without the lock: whether splits, borrowing and merging leave what they
-// should, with memory and without. What it shares with the other trees is in btree_test.cpp.
+// The B+tree under one lock, without the lock: whether splits, borrowing and merging leave what
+// they should, with memory and without. What it shares with the other trees is in btree_test.cpp.
 #include "crestdb/coarse_btree.hpp"
 
 #include "crestdb/odd_keys.hpp"
@@ -118,8 +118,8 @@ TYPED_TEST(sequential_btree, in_ascending_order_leaves_are_fuller_than_half) {
     }
 }
 
-// Whatever cannot be had, an insertion is all or nothing and an erasure works; later ones repair what
-// was left.
+// Whatever cannot be had, an insertion is all or nothing and an erasure works; later ones repair
+// what was left.
 TYPED_TEST(sequential_btree, without_memory_it_is_still_a_tree) {
     if (!obase::testing::heap_shortage::possible) GTEST_SKIP() << "the sanitizer's operator new";
     std::map<std::string, std::string> model;

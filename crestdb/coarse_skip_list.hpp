@@ -5,8 +5,8 @@
 // (coarse_index.hpp; OBASE Table 2, "SkipList Coarse").
 //
 // What it is: a sorted list of all nodes, and above it, level by level, lists of half as many. A
-// search goes along each level as far as it may and then down one. A new node gets as many levels as
-// a coin shows heads in a row; nothing is ever balanced.
+// search goes along each level as far as it may and then down one. A new node gets as many levels
+// as a coin shows heads in a row; nothing is ever balanced.
 //
 //     crestdb::coarse_skip_list<> list(1 << 20);
 //     list.put("key", "value");
@@ -14,16 +14,16 @@
 //
 // The interface is that of crestdb/index.hpp.
 //
-// When not to use it: threads are many (fraser_skip_list.hpp and herlihy_skip_list.hpp have no common
-// lock); keys are many (coarse_btree.hpp has far fewer cache misses); no order is needed.
+// When not to use it: threads are many (fraser_skip_list.hpp and herlihy_skip_list.hpp have no
+// common lock); keys are many (coarse_btree.hpp has far fewer cache misses); no order is needed.
 //
-// Progress, linearization, scan, threads: coarse_index.hpp. Reclamation: nodes, which hold the keys,
-// and values are retired: no search stands on a node that is removed, but a scan's user may be
-// looking at its key.
+// Progress, linearization, scan, threads: coarse_index.hpp. Reclamation: nodes, which hold the
+// keys, and values are retired: no search stands on a node that is removed, but a scan's user may
+// be looking at its key.
 //
 // Where it differs from the source: the coin is fair (the paper recommends one in four, for memory;
-// the other lists here have 1 in 2, and are to be compared); levels grow with the list, and the head
-// has all of them.
+// the other lists here have 1 in 2, and are to be compared); levels grow with the list, and the
+// head has all of them.
 #pragma once
 
 #include "crestdb/coarse_index.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// concurrent_skip_list: the operations that lists share whose searches take no lock: all but put and
-// erase.
+// concurrent_skip_list: the operations that lists share whose searches take no lock: all but put
+// and erase.
 //
 // What it is: a base class for lists in which a node's value guide is null from its erasure on, for
 // good. So an erasure and a replacement of the value meet in one word, and the order in which they

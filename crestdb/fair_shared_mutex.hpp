@@ -7,14 +7,16 @@
 //     { std::unique_lock writing(mutex); ... }
 //
 // What it is: writers queue at a gate, a mutex that the one whose turn it is keeps until it has
-// finished. A reader that sees a writer wait goes through the gate, too, before it reads; the others
-// pay one load. glibc's lock alone lets readers in as long as there are readers: with six threads
-// that read all the time, on two cores, a seventh that wrote got nowhere at all (docs/indexes.md).
+// finished. A reader that sees a writer wait goes through the gate, too, before it reads; the
+// others pay one load. glibc's lock alone lets readers in as long as there are readers: with six
+// threads that read all the time, on two cores, a seventh that wrote got nowhere at all
+// (docs/indexes/coarse.md).
 //
 // When not to use it: where a thread may lock it shared twice (it would wait for the writer that
 // waits for it); for sections of some instructions (spin_lock.hpp).
 //
-// Threads: as std::shared_mutex. Fair as far as std::mutex is: nobody is shut out, no order is kept.
+// Threads: as std::shared_mutex. Fair as far as std::mutex is: nobody is shut out, no order is
+// kept.
 #pragma once
 
 #include <obase/word/atomic.hpp>

@@ -45,15 +45,15 @@ TEST(fair_shared_mutex, readers_let_writers_in) {
         readers.emplace_back([&] {
             while (!stop) {
                 const std::shared_lock shared(mutex);
-                // Until another one is in, so that the lock is hardly ever without one, as long as no
-                // writer wants it.
+                // Until another one is in, so that the lock is hardly ever without one, as long as
+                // no writer wants it.
                 ++inside;
-                for (int i = 0; i < 2000 && inside < 2; ++i) std::this_thread::yield();
+                for (int i = 0; i < 50 && inside < 2; ++i) std::this_thread::yield();
                 --inside;
             }
         });
     }
-    for (int i = 0; i < 300; ++i) {
+    for (int i = 0; i < 100; ++i) {
         const std::unique_lock alone(mutex);
         EXPECT_EQ(inside, 0u);
     }

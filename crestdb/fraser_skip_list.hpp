@@ -78,15 +78,15 @@ struct fraser_node : skip_list_node<Protocol> {
 inline constexpr obase::word::bits fraser_mark = 1;
 } // namespace detail
 
-// find(): why what it says was true at some moment of the search. Call a node in the list at level i
-// while it can be reached there. A node with an unmarked link at level i that has been linked there
-// is in the list at level i. Nodes are linked from level 0 up and marked from the top down, so one
-// that is seen at level i with an unmarked link is in the list at level 0 as well. The search
-// descends only from such nodes. Let it stand on a node that was in the list at level 0 at moment t
-// of the search, and follow its link there. If the link is unmarked, the successor is in the list
-// now. If it was marked after t, the successor was in the list at that moment, because the link has
-// not changed since; if before t, at t. So at some moment of the search the last node before the key
-// and the first one not before it were in the list and neighbours.
+// find(): why what it says was true at some moment of the search. Call a node in the list at level
+// i while it can be reached there. A node with an unmarked link at level i that has been linked
+// there is in the list at level i. Nodes are linked from level 0 up and marked from the top down,
+// so one that is seen at level i with an unmarked link is in the list at level 0 as well. The
+// search descends only from such nodes. Let it stand on a node that was in the list at level 0 at
+// moment t of the search, and follow its link there. If the link is unmarked, the successor is in
+// the list now. If it was marked after t, the successor was in the list at that moment, because the
+// link has not changed since; if before t, at t. So at some moment of the search the last node
+// before the key and the first one not before it were in the list and neighbours.
 template <class Protocol = obase::arming, class Surroundings = skip_list_surroundings>
 class fraser_skip_list
     : public concurrent_skip_list<fraser_skip_list<Protocol, Surroundings>, Protocol, Surroundings,

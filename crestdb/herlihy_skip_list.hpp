@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 //
-// The lazy skip list: an ordered index with a lock per node and searches that take none (M. Herlihy,
-// Y. Lev, V. Luchangco, N. Shavit, A Simple Optimistic Skiplist Algorithm, SIROCCO 2007; OBASE Table
-// 2, "SkipList Herlihy").
+// The lazy skip list: an ordered index with a lock per node and searches that take none (M.
+// Herlihy, Y. Lev, V. Luchangco, N. Shavit, A Simple Optimistic Skiplist Algorithm, SIROCCO 2007;
+// OBASE Table 2, "SkipList Herlihy").
 //
 // What it is: a sorted list of all nodes, and above it, level by level, lists of half as many. An
-// insertion searches without locking, locks the predecessors of all its levels, sees whether they are
-// still that (nobody has erased them, nothing has come between) or else starts again, links the node
-// from the bottom up and then says that it is fully linked: now it is there. An erasure first marks
-// the node, from when on it is not there; then it locks the predecessors in the same way and unlinks
-// the node from the top down.
+// insertion searches without locking, locks the predecessors of all its levels, sees whether they
+// are still that (nobody has erased them, nothing has come between) or else starts again, links the
+// node from the bottom up and then says that it is fully linked: now it is there. An erasure first
+// marks the node, from when on it is not there; then it locks the predecessors in the same way and
+// unlinks the node from the top down.
 //
 //     crestdb::herlihy_skip_list<> list(1 << 20);
 //     list.put("key", "value");
@@ -27,12 +27,12 @@
 // modify of an existing key are compare-exchanges of the value and take no lock.
 //
 // Why there is no deadlock: every thread locks in the order of strictly descending keys. An erasure
-// begins with its node, whose predecessors have smaller keys. Predecessors are locked from level 0 up;
-// the path that a search leaves behind goes strictly to larger keys from the top down, so the
+// begins with its node, whose predecessors have smaller keys. Predecessors are locked from level 0
+// up; the path that a search leaves behind goes strictly to larger keys from the top down, so the
 // predecessor at a higher level is the same node (and not locked twice) or has a smaller key. The
 // head, which comes before all keys, is last. So in a circle of threads that wait for each other's
-// locks keys would descend all the way round. A put that waits for somebody's insertion or erasure of
-// the same key to end holds no lock.
+// locks keys would descend all the way round. A put that waits for somebody's insertion or erasure
+// of the same key to end holds no lock.
 //
 // Why an erased node is unreachable when it is retired: while the predecessors are locked, unmarked
 // and lead to it, they are the only nodes of their levels' lists that do. Afterwards none does, and
@@ -42,21 +42,21 @@
 //
 // Why what a search says was true at some moment of the search (find() in skip_list_towers.hpp): a
 // node that is linked at any level is linked at level 0, since nodes are linked from the bottom up
-// and unlinked from the top down; and the links of a node that is unlinked do not change, since they
-// change only under its lock and with its mark not set, or to be unlinked. Let a search stand on a
-// node that was in the list at some moment of the search, and follow its link. If the node is in the
-// list now, so is the successor. If not, it left during the search, and the link is what it was then,
-// so the successor was in the list at that moment. Thus every node the search meets was in the list
-// at some moment of the search; and where it ends, the two nodes with the key between them were
-// neighbours at level 0 at one.
-//   A node with the key that is marked, or not yet fully linked: the key was not there at some moment
+// and unlinked from the top down; and the links of a node that is unlinked do not change, since
+// they change only under its lock and with its mark not set, or to be unlinked. Let a search stand
+// on a node that was in the list at some moment of the search, and follow its link. If the node is
+// in the list now, so is the successor. If not, it left during the search, and the link is what it
+// was then, so the successor was in the list at that moment. Thus every node the search meets was
+// in the list at some moment of the search; and where it ends, the two nodes with the key between
+// them were neighbours at level 0 at one.
+// If a node with the key is marked, or not yet fully linked, the key was not there at some moment
 // of the search, too, because as long as that node is in the list there is no other one.
 //
 // Progress: get, contains, edit_in_place, scan and visit_path wait for nobody and never start again
-// (as long as keys are finitely many, they are wait-free); modify and update neither, but that their
-// compare-exchange of the value may fail, which is another's success. put blocks when it inserts or
-// meets a node with the key that is coming or going; erase blocks. Locks are held for the linking,
-// never for an allocation or a callback.
+// (as long as keys are finitely many, they are wait-free); modify and update neither, but that
+// their compare-exchange of the value may fail, which is another's success. put blocks when it
+// inserts or meets a node with the key that is coming or going; erase blocks. Locks are held for
+// the linking, never for an allocation or a callback.
 // Reclamation: nodes, keys and values are retired; they are freed when no scope can see them.
 // Linearization: put of a new key when its node is declared fully linked; put, update and modify of
 // an existing key at the compare-exchange of the value; erase at the exchange of the value. get at
@@ -64,12 +64,12 @@
 // snapshot: see crestdb/index.hpp and concurrent_skip_list.hpp.
 // Threads: all operations by any thread; construction and destruction by one.
 //
-// Where it differs from the source: the mark; put also replaces; an insertion does not ask whether its
-// successors are marked (they may become so as soon as one has asked, and it would not matter: the
-// erasure finds the new node in front of its own when it looks for predecessors); erase does not ask
-// at which level the node was found, and repeats its search instead. So
-// fully_linked makes the moment of an insertion one store, and no more than that: an erasure waits for
-// the inserter's locks anyway.
+// Where it differs from the source: the mark; put also replaces; an insertion does not ask whether
+// its successors are marked (they may become so as soon as one has asked, and it would not matter:
+// the erasure finds the new node in front of its own when it looks for predecessors); erase does
+// not ask at which level the node was found, and repeats its search instead. So fully_linked makes
+// the moment of an insertion one store, and no more than that: an erasure waits for the inserter's
+// locks anyway.
 #pragma once
 
 #include "crestdb/concurrent_skip_list.hpp"
@@ -199,7 +199,8 @@ class herlihy_skip_list
         return true;
     }
 
-    // From the bottom up: who is linked at some level is linked below. False: the path is out of date.
+    // From the bottom up: who is linked at some level is linked below. False: the path is out of
+    // date.
     bool link(node& added, const path& way) noexcept {
         const unsigned height = added.height();
         for (unsigned level = 0; level < height; ++level)

@@ -10,8 +10,8 @@
 //     class my_index : public index_operations<my_index<Protocol>, Protocol> {
 //         friend index_operations<my_index, Protocol>;
 //         ...
-//         // Where the key's value is: anything with a member `value`, an obase::bytes*, null if the
-//         // key is not there. Looks at each key and value object through read(const guide&), which
+//         // Where the key's value is: anything with a member `value`, an obase::bytes*, null if
+//         // the key is not there. Looks at each key and value object through read(const guide&), which
 //         // returns an obase::bytes*. In a scope.
 //         template <class Read> found look_up(std::string_view key, const Read& read) const;
 //         // As look_up(), without a look at the value.
@@ -25,8 +25,8 @@
 //
 // erase(), scan(), size() and index_bytes() are the index's own.
 //
-// When not to use it: for an operation that an index does in another way; its own function hides the
-// one from here.
+// When not to use it: for an operation that an index does in another way; its own function hides
+// the one from here.
 //
 // Threads, progress: those of the index.
 #pragma once

@@ -76,14 +76,15 @@
 // leaf per key after insertions in random order, 25 in ascending order; inner nodes below 1.
 #pragma once
 
+#include "crestdb/btree_entries.hpp"
 #include "crestdb/btree_routes.hpp"
-#include "crestdb/key_head.hpp"
+#include "crestdb/index_operations.hpp"
+#include "crestdb/spin_lock.hpp"
 #include "crestdb/version_lock.hpp"
 
 #include <obase/bytes.hpp>
 #include <obase/guide.hpp>
 #include <obase/retire.hpp>
-#include <obase/scope.hpp>
 #include <obase/word/atomic.hpp>
 
 #include <algorithm>
@@ -94,35 +95,34 @@
 #include <cstdint>
 #include <memory>
 #include <new>
-#include <span>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <utility>
 
 namespace crestdb {
 
 // Sizes, and what the deterministic scheduler replaces.
-struct occ_btree_shape {
+struct occ_btree_shape : spinning {
     static constexpr unsigned leaf_entries = 64;
     static constexpr unsigned fanout = 256;
-
-    template <class T>
-    using atomic = obase::word::native_atomic<T>;
-    // A holder needs some instructions, unless it is not running.
-    static void wait(unsigned attempt) noexcept {
-        if (attempt < 64)
-            __builtin_ia32_pause();
-        else
-            std::this_thread::yield();
-    }
 };
 
 template <class Protocol, class Shape>
-class basic_occ_btree {
+class basic_occ_btree : public index_operations<basic_occ_btree<Protocol, Shape>, Protocol>,
+                        private btree_entries<Shape::leaf_entries> {
+    using base = index_operations<basic_occ_btree, Protocol>;
+    friend base;
+    using words = btree_entries<Shape::leaf_entries>;
+    using typename words::entry;
+    using words::equal_bytes;
+    using words::head_bytes;
+    using words::head_of;
+    using words::leaf_entries;
+    using words::slot_bits;
+    using words::slot_of;
+
   public:
-    using protocol = Protocol;
-    using scope = obase::basic_scope<Protocol>;
+    using typename base::scope;
     static constexpr const char* name = "occ-btree";
     static constexpr bool ordered = true;
 
@@ -144,68 +144,13 @@ class basic_occ_btree {
     basic_occ_btree(const basic_occ_btree&) = delete;
     basic_occ_btree& operator=(const basic_occ_btree&) = delete;
 
-    // Calls use(std::string_view value) and returns true if the key is there. The view is good
-    // during the call.
-    template <class Use>
-    bool get(std::string_view key, Use&& use) const {
-        const scope one_operation;
-        const obase::bytes* value = find_value(key, dereference{});
-        if (value == nullptr) return false;
-        use(value->view());
-        return true;
-    }
-    // Does not touch the value.
-    bool contains(std::string_view key) const {
-        const scope one_operation;
-        for (unsigned attempt = 0;; start_again(attempt)) {
-            spot at;
-            place p;
-            if (descend(key, at) && search(*at.node, key, dereference{}, p) && at.unchanged())
-                return p.there;
-        }
-    }
-
-    // Inserts or replaces. The value is a new object; the old one is retired. True: the key is new.
-    // Throws std::bad_alloc and then changes nothing.
-    bool put(std::string_view key, std::string_view value) {
-        return write(key, value, true) == outcome::inserted;
-    }
-    // Replaces if the key is there, as put() does. True: it was.
-    bool update(std::string_view key, std::string_view value) {
-        return write(key, value, false) == outcome::replaced;
-    }
-
-    // Replaces the value by make(std::string_view old), atomically. make() is called again if
-    // somebody else was faster; its result may lie in `old`. True: the key was there.
-    template <class Make>
-    bool modify(std::string_view key, Make&& make) {
-        const scope one_operation;
-        for (unsigned attempt = 0;; start_again(attempt)) {
-            found_value found;
-            if (!find_value_once(key, dereference{}, found)) continue;
-            if (found.value == nullptr) return false;
-            owner fresh = obase::make_bytes<Protocol>(make(found.value->view()));
-            if (replace(found, fresh)) return true;
-        }
-    }
-
-    // edit(std::span<char> value) on the value object itself; see index.hpp.
-    template <class Edit>
-    bool edit_in_place(std::string_view key, Edit&& edit) {
-        const scope one_operation;
-        obase::bytes* value = find_value(key, dereference{});
-        if (value == nullptr) return false;
-        edit(std::span<char>(value->data(), value->size()));
-        return true;
-    }
-
     // True: the key was there.
     bool erase(std::string_view key) {
         const scope one_operation;
         for (unsigned attempt = 0;; start_again(attempt)) {
             spot at;
             place p;
-            if (!descend(key, at) || !search(*at.node, key, dereference{}, p)) continue;
+            if (!descend(key, at) || !search(*at.node, key, plain_access{}, p)) continue;
             if (!p.there) {
                 if (at.unchanged()) return false;
                 continue;
@@ -248,37 +193,20 @@ class basic_occ_btree {
         return done;
     }
 
-    // visit(const void* object, std::size_t bytes) for each key and value that get(key)
-    // dereferences.
-    template <class Visit>
-    void visit_path(std::string_view key, Visit&& visit) const {
-        const scope one_operation;
-        find_value(key, [&](const guide& g) {
-            obase::bytes* object = g.get();
-            if (object != nullptr)
-                visit(static_cast<const void*>(object), sizeof(obase::bytes) + object->size());
-            return object;
-        });
-    }
-
     // Exact when nobody writes.
     std::size_t size() const noexcept { return size_.load_relaxed(); }
     // Leaves, inner nodes, separators and prefixes: all but keys and values.
     std::size_t index_bytes() const noexcept { return sizeof(root_) + bytes_.load_relaxed(); }
 
   private:
-    using guide = obase::guide<obase::bytes, Protocol>;
-    using owner = obase::owner<obase::bytes, Protocol>;
+    using typename base::guide;
+    using typename base::owner;
     template <class T>
     using atomic = typename Shape::template atomic<T>;
     using lock_word = version_lock<atomic<std::uint64_t>, Shape>;
     using version = typename lock_word::version;
     struct node;
     using routes = btree_routes<node>;
-
-    struct dereference {
-        obase::bytes* operator()(const guide& g) const noexcept { return g.get(); }
-    };
 
     struct node {
         lock_word lock;
@@ -312,26 +240,7 @@ class basic_occ_btree {
     }
     static std::size_t bytes_of(const text* t) noexcept { return t == nullptr ? 0 : t->bytes(); }
 
-    // An entry of a leaf: seven bytes of the key, then the number of the slot. Ordered as the heads
-    // are; equal heads stand in the order of their keys.
-    using entry = std::uint64_t;
-    static constexpr unsigned slot_bits = 8;
-    static constexpr unsigned head_bytes = 7;
-    static constexpr unsigned leaf_entries = Shape::leaf_entries;
-    static_assert(leaf_entries >= 2 && leaf_entries <= 64 && std::has_single_bit(leaf_entries));
     static_assert(Shape::fanout >= 3);
-
-    // The head of `key` behind `skip` bytes, where it is in an entry.
-    static entry head_of(std::string_view key, std::size_t skip) noexcept {
-        return detail::head_word(key, skip) >> slot_bits << slot_bits;
-    }
-    static entry head_of(entry e) noexcept { return e >> slot_bits << slot_bits; }
-    static unsigned slot_of(entry e) noexcept { return e & (leaf_entries - 1); }
-    // Bytes in which the heads agree.
-    static unsigned equal_bytes(entry a, entry b) noexcept {
-        const entry different = head_of(a ^ b);
-        return different == 0 ? head_bytes : static_cast<unsigned>(std::countl_zero(different)) / 8;
-    }
 
     struct place {
         unsigned index; // in the list; if not there: where it would be among equal heads
@@ -384,11 +293,9 @@ class basic_occ_btree {
                 const std::string_view gone =
                     prefix.load_relaxed()->view().substr(size, std::min<std::size_t>(more, 8));
                 const entry front = head_of(gone, 0);
-                for (unsigned i = 0; i < n; ++i) {
-                    const entry old = entries[i].load_relaxed();
-                    const entry back = more < head_bytes ? head_of(old) >> (8 * more) : 0;
-                    entries[i].store_release(head_of(front | back) | slot_of(old));
-                }
+                for (unsigned i = 0; i < n; ++i)
+                    entries[i].store_release(
+                        words::begin_earlier(entries[i].load_relaxed(), front, more));
             }
             prefix_size.store_release(size);
         }
@@ -526,10 +433,19 @@ class basic_occ_btree {
         return at.unchanged();
     }
     template <class Read>
-    obase::bytes* find_value(std::string_view key, Read&& read) const {
+    found_value look_up(std::string_view key, const Read& read) const {
         for (unsigned attempt = 0;; start_again(attempt)) {
             found_value found;
-            if (find_value_once(key, read, found)) return found.value;
+            if (find_value_once(key, read, found)) return found;
+        }
+    }
+    // Does not touch the value.
+    bool has(std::string_view key) const {
+        for (unsigned attempt = 0;; start_again(attempt)) {
+            spot at;
+            place p;
+            if (descend(key, at) && search(*at.node, key, plain_access{}, p) && at.unchanged())
+                return p.there;
         }
     }
 
@@ -543,7 +459,7 @@ class basic_occ_btree {
                         std::size_t limit, found_pairs& pairs) {
         const leaf& l = *at.node;
         place p;
-        if (!search(l, from, dereference{}, p)) return false;
+        if (!search(l, from, plain_access{}, p)) return false;
         const unsigned n = l.count.load_acquire();
         if (const std::size_t skip = l.prefix_size.load_acquire(); skip != 0) {
             const text* prefix = l.prefix.load_acquire();
@@ -569,29 +485,30 @@ class basic_occ_btree {
         return true;
     }
 
-    // In the scope in which found.value was dereferenced. False: it is not the value any more.
-    bool replace(found_value& found, owner& fresh) noexcept {
-        if (!found.node->pairs[found.slot].value.compare_exchange(found.value, fresh)) return false;
-        obase::retire(std::move(fresh)); // it has the old one now
-        return true;
+    // In the scope in which found.value was accessed. False: it is not the value any more; the slot
+    // may even be another key's.
+    static bool replace(found_value& found, owner& fresh) noexcept {
+        return found.node->pairs[found.slot].value.compare_exchange(found.value, fresh);
+    }
+    bool replace(std::string_view key, found_value& found, owner& fresh) const {
+        if (replace(found, fresh)) return true;
+        found = look_up(key, plain_access{});
+        return false;
     }
 
-    enum class outcome { inserted, replaced, absent };
-
-    outcome write(std::string_view key, std::string_view value, bool insert) {
-        const scope one_operation;
-        owner fresh = obase::make_bytes<Protocol>(value);
+    outcome write(std::string_view key, owner& fresh, bool insert) {
         owner fresh_key;
         trail path;
         for (unsigned attempt = 0;; start_again(attempt)) {
             spot at;
             place p;
-            if (!descend(key, at, path) || !search(*at.node, key, dereference{}, p)) continue;
+            if (!descend(key, at, path) || !search(*at.node, key, plain_access{}, p)) continue;
             if (p.there) {
                 found_value found{at.node, p.slot, at.node->pairs[p.slot].value.get()};
                 if (found.value == nullptr || !at.unchanged()) continue;
-                if (replace(found, fresh)) return outcome::replaced;
-                continue;
+                if (!replace(found, fresh)) continue;
+                obase::retire(std::move(fresh));
+                return outcome::replaced;
             }
             if (!insert) {
                 if (at.unchanged()) return outcome::absent;
@@ -828,15 +745,12 @@ class basic_occ_btree {
         return equal_bytes(image.entries[cut - 1], image.entries[cut]);
     }
     // The shortest string above entry cut - 1 and not above entry `cut`. Heads that differ say it
-    // without a look at the keys: where they first differ the greater one is a byte of its key and
-    // not padding. False: torn.
+    // without a look at the keys. False: torn.
     static bool choose_separator(const leaf& l, const leaf_image& image, unsigned cut,
                                  std::string& separator) {
-        const unsigned equal = separator_bytes(image, cut);
-        if (equal < head_bytes) {
-            separator = image.common();
-            for (unsigned i = 0; i <= equal; ++i)
-                separator.push_back(static_cast<char>(image.entries[cut] >> (56 - 8 * i)));
+        if (separator_bytes(image, cut) < head_bytes) {
+            separator =
+                words::separator(image.common(), image.entries[cut - 1], image.entries[cut]);
             return true;
         }
         const obase::bytes* below = l.pairs[slot_of(image.entries[cut - 1])].key.get();

@@ -30,13 +30,11 @@
 // operations by any thread; construction and destruction by one.
 #pragma once
 
-#include "crestdb/index.hpp"
+#include "crestdb/index_operations.hpp"
 #include "crestdb/spin_lock.hpp"
 
 #include <obase/bytes.hpp>
-#include <obase/guide.hpp>
 #include <obase/retire.hpp>
-#include <obase/scope.hpp>
 #include <obase/word/atomic.hpp>
 
 #include <algorithm>
@@ -46,17 +44,18 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <span>
 #include <string_view>
 #include <utility>
 
 namespace crestdb {
 
 template <class Protocol = obase::arming>
-class pugh_hash_table {
+class pugh_hash_table : public index_operations<pugh_hash_table<Protocol>, Protocol> {
+    using base = index_operations<pugh_hash_table, Protocol>;
+    friend base;
+
   public:
-    using protocol = Protocol;
-    using scope = obase::basic_scope<Protocol>;
+    using typename base::scope;
     static constexpr const char* name = "pugh";
     static constexpr bool ordered = false;
 
@@ -74,62 +73,12 @@ class pugh_hash_table {
     pugh_hash_table(const pugh_hash_table&) = delete;
     pugh_hash_table& operator=(const pugh_hash_table&) = delete;
 
-    template <class Use>
-    bool get(std::string_view key, Use&& use) const {
-        const scope one_operation;
-        const node* n = find(hash_of(key), key, quiet{});
-        if (n == nullptr) return false;
-        use(n->value->view());
-        return true;
-    }
-    bool contains(std::string_view key) const {
-        const scope one_operation;
-        return find(hash_of(key), key, quiet{}) != nullptr;
-    }
-
-    bool put(std::string_view key, std::string_view value) {
-        return write(key, value, true) == outcome::inserted;
-    }
-    bool update(std::string_view key, std::string_view value) {
-        return write(key, value, false) == outcome::replaced;
-    }
-
-    template <class Make>
-    bool modify(std::string_view key, Make&& make) {
-        const scope one_operation;
-        const std::uint64_t hash = hash_of(key);
-        const node* n = find(hash, key, quiet{});
-        if (n == nullptr) return false;
-        // What the lock-free look found may be gone or replaced by now; the address tells, because
-        // a value that this scope has seen is not freed. No lock is held while make() runs.
-        for (obase::bytes* seen = n->value.get();;) {
-            auto fresh = obase::make_bytes<Protocol>(make(seen->view()));
-            const std::unique_lock before = lock_before(hash, key);
-            link* at = before.mutex()->next.load_relaxed();
-            if (!matches(at, hash, key, quiet{})) return false;
-            if (as_node(at)->value.compare_exchange(seen, fresh)) {
-                obase::retire(std::move(fresh));
-                return true;
-            }
-        }
-    }
-
-    template <class Edit>
-    bool edit_in_place(std::string_view key, Edit&& edit) {
-        const scope one_operation;
-        const node* n = find(hash_of(key), key, quiet{});
-        if (n == nullptr) return false;
-        obase::bytes& value = *n->value;
-        edit(std::span<char>(value.data(), value.size()));
-        return true;
-    }
-
     bool erase(std::string_view key) {
         const scope one_operation;
         const std::uint64_t hash = hash_of(key);
         const std::unique_lock before = lock_before(hash, key);
         link* victim = before.mutex()->next.load_relaxed();
-        if (!matches(victim, hash, key, quiet{})) return false;
+        if (!matches(victim, hash, key, plain_access{})) return false;
         {
             const std::lock_guard own(*victim); // nobody inserts behind it any more
             before.mutex()->next.store_release(victim->next.load_relaxed());
@@ -140,17 +89,6 @@ class pugh_hash_table {
         return true;
     }
 
-    template <class Visit>
-    void visit_path(std::string_view key, Visit&& visit) const {
-        const scope one_operation;
-        const auto report = [&](const guide& g) -> const obase::bytes& {
-            const obase::bytes& object = *g;
-            visit(static_cast<const void*>(&object), sizeof(obase::bytes) + object.size());
-            return object;
-        };
-        if (const node* n = find(hash_of(key), key, report); n != nullptr) report(n->value);
-    }
-
     std::size_t size() const noexcept { return size_.load_relaxed(); }
     std::size_t buckets() const noexcept { return mask_ + 1; }
     std::size_t index_bytes() const noexcept {
@@ -158,7 +96,8 @@ class pugh_hash_table {
     }
 
   private:
-    using guide = obase::guide<obase::bytes, Protocol>;
+    using typename base::guide;
+    using typename base::owner;
 
     // A bucket's head, or the base of a node. The lock guards `next`.
     struct link : spin_lock {
@@ -167,8 +106,7 @@ class pugh_hash_table {
         const bool is_head;
     };
     struct node : link {
-        node(std::uint64_t h, obase::owner<obase::bytes, Protocol> k,
-             obase::owner<obase::bytes, Protocol> v) noexcept
+        node(std::uint64_t h, owner k, owner v) noexcept
             : link(false), hash(h), key(std::move(k)), value(std::move(v)) {}
         const std::uint64_t hash;
         const guide key;
@@ -182,11 +120,6 @@ class pugh_hash_table {
         return std::hash<std::string_view>{}(key);
     }
 
-    // How a search looks at key objects; visit_path() puts one that reports in its place.
-    struct quiet {
-        const obase::bytes& operator()(const guide& g) const { return *g; }
-    };
-
     // Whether the link comes before (hash, key) in its list. The key is looked at only for equal
     // hashes.
     template <class Read>
@@ -195,45 +128,64 @@ class pugh_hash_table {
         if (l == nullptr) return false;
         if (l->is_head) return true; // behind a deleted first node
         const node* n = as_node(l);
-        return n->hash != hash ? n->hash < hash : read(n->key).view() < key;
+        return n->hash != hash ? n->hash < hash : read(n->key)->view() < key;
     }
     template <class Read>
     static bool matches(const link* l, std::uint64_t hash, std::string_view key, const Read& read) {
         return l != nullptr && !l->is_head && as_node(l)->hash == hash &&
-               read(as_node(l)->key).view() == key;
+               read(as_node(l)->key)->view() == key;
     }
 
     // The key's node, or null. Takes no lock. In a scope.
     template <class Read>
-    const node* find(std::uint64_t hash, std::string_view key, const Read& read) const {
+    const node* find(std::string_view key, const Read& read) const {
+        const std::uint64_t hash = hash_of(key);
         const link* at = heads_[hash & mask_].next.load_acquire();
         while (precedes(at, hash, key, read)) at = at->next.load_acquire();
         return matches(at, hash, key, read) ? as_node(at) : nullptr;
     }
 
+    struct found {
+        obase::bytes* value;
+    };
+    template <class Read>
+    found look_up(std::string_view key, const Read& read) const {
+        const node* n = find(key, read);
+        return {n != nullptr ? read(n->value) : nullptr};
+    }
+    bool has(std::string_view key) const { return find(key, plain_access{}) != nullptr; }
+
     // Pugh's getLock: locks the last link before (hash, key). What it returns is in the list: a
     // deleted link's next precedes the key, and then the loop goes on from there.
     std::unique_lock<link> lock_before(std::uint64_t hash, std::string_view key) {
         link* at = &heads_[hash & mask_];
-        for (link* next; precedes(next = at->next.load_acquire(), hash, key, quiet{});) at = next;
+        for (link* next; precedes(next = at->next.load_acquire(), hash, key, plain_access{});)
+            at = next;
         std::unique_lock locked(*at);
         for (link* next;
-             precedes(next = locked.mutex()->next.load_acquire(), hash, key, quiet{});) {
+             precedes(next = locked.mutex()->next.load_acquire(), hash, key, plain_access{});) {
             locked.unlock();
             locked = std::unique_lock(*next);
         }
         return locked;
     }
 
-    enum class outcome { inserted, replaced, absent };
-
-    outcome write(std::string_view key, std::string_view value, bool insert) {
-        const scope one_operation;
+    // What the look without a lock found may be gone or replaced by now.
+    bool replace(std::string_view key, found& seen, owner& fresh) {
         const std::uint64_t hash = hash_of(key);
-        auto fresh = obase::make_bytes<Protocol>(value);
         const std::unique_lock before = lock_before(hash, key);
         link* at = before.mutex()->next.load_relaxed();
-        if (matches(at, hash, key, quiet{})) {
+        if (matches(at, hash, key, plain_access{}))
+            return as_node(at)->value.compare_exchange(seen.value, fresh);
+        seen.value = nullptr;
+        return false;
+    }
+
+    outcome write(std::string_view key, owner& fresh, bool insert) {
+        const std::uint64_t hash = hash_of(key);
+        const std::unique_lock before = lock_before(hash, key);
+        link* at = before.mutex()->next.load_relaxed();
+        if (matches(at, hash, key, plain_access{})) {
             // The predecessor's lock keeps the node from being deleted.
             obase::retire(as_node(at)->value.exchange(std::move(fresh)));
             return outcome::replaced;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // Skip lists whose searches take no lock, under the deterministic scheduler: small scenes of
-// insertions, erasures and searches that meet in all ways, in memory that is reused at once and whose
-// every use after its end is a failure. What all indexes have in common is tested by index_test.cpp.
+// insertions, erasures and searches that meet in all ways, in memory that is reused at once and
+// whose every use after its end is a failure. What all indexes have in common is tested by
+// index_test.cpp.
 #include "crestdb/fraser_skip_list.hpp"
 #include "crestdb/herlihy_skip_list.hpp"
 
@@ -258,10 +259,10 @@ TYPED_TEST(skip_list, insertions_and_erasures_of_one_key) {
     });
 }
 
-// For Fraser's: an inserter that is held up before it links level 1, until its node has been erased and is gone
-// from level 0; and held up again behind that. A search that descended from the node would miss
-// what was inserted since. A new node with the key comes to stand in front of it, where it has to
-// be unlinked all the same. All schedules with two preemptions.
+// For Fraser's: an inserter that is held up before it links level 1, until its node has been erased
+// and is gone from level 0; and held up again behind that. A search that descended from the node
+// would miss what was inserted since. A new node with the key comes to stand in front of it, where
+// it has to be unlinked all the same. All schedules with two preemptions.
 TYPED_TEST(skip_list, a_node_that_is_linked_late) {
     testing::exploration e;
     e.seeds = seeds(400'000);

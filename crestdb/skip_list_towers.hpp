@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// skip_list_towers: what CrestDB's skip lists have in common: how nodes lie in memory, how high they
-// are, and how a key is searched (W. Pugh, Skip Lists: A Probabilistic Alternative to Balanced
+// skip_list_towers: what CrestDB's skip lists have in common: how nodes lie in memory, how high
+// they are, and how a key is searched (W. Pugh, Skip Lists: A Probabilistic Alternative to Balanced
 // Trees, CACM 1990).
 //
 // What it is: a sorted list of all nodes at level 0, and above it, level by level, lists of half as
@@ -12,9 +12,9 @@
 // so that a visit at a low level touches one cache line or two neighbours. A node has the first 24
 // bytes of its key inline, so a search looks at key objects only where those are equal.
 //
-// A list is made of a `Tower` (this base, and what all towers of that list need, such as a lock) and
-// a `Node` (a skip_list_node with that tower). If a list marks the nodes it deletes in their links,
-// `Mark` is the bit.
+// A list is made of a `Tower` (this base, and what all towers of that list need, such as a lock)
+// and a `Node` (a skip_list_node with that tower). If a list marks the nodes it deletes in their
+// links, `Mark` is the bit.
 //
 // When not to use it: a list that is not searched as below.
 //

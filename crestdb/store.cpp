@@ -93,14 +93,18 @@ constexpr std::array<entry, 3> entries_of() {
 }
 
 constexpr std::array<entry, 3> table[] = {
+    // Hash tables
     entries_of<pugh_hash_table>(),
+    // Skip lists
     entries_of<coarse_skip_list>(),
     entries_of<fraser_skip_list>(),
     entries_of<herlihy_skip_list>(),
+    // Trees
     entries_of<coarse_btree>(),
     entries_of<occ_btree>(),
     entries_of<masstree>(),
     entries_of<adaptive_radix_tree>(),
+    // Trees whose nodes move
     entries_of<movable_adaptive_radix_tree>(),
 };
 
