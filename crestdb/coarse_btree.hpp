@@ -516,7 +516,9 @@ class basic_sequential_btree : private btree_entries<Shape::leaf_entries> {
         leaf &left = as_leaf(above.child(at)), &right = as_leaf(above.child(at + 1));
         const unsigned total = left.count + right.count;
         const fences f = fences_of(path, level, at, at + 1);
-        const std::size_t skip = std::min({left.skip, right.skip, f.common()});
+        // What the outer separators have in common is the least of what either has in common with
+        // the one between them.
+        const std::size_t skip = std::min(left.skip, right.skip);
         // A leaf that has to begin its heads earlier has two separators.
         if (left.skip != skip) left.shorten_skip(skip, *f.lower);
         if (right.skip != skip) right.shorten_skip(skip, above.separator(at));

@@ -42,6 +42,8 @@ class fair_shared_mutex {
         if (writer_waits_.load_relaxed()) const std::lock_guard behind_the_writer(gate_);
         mutex_.lock_shared();
     }
+    // False also if a writer waits.
+    bool try_lock_shared() { return !writer_waits_.load_relaxed() && mutex_.try_lock_shared(); }
     void unlock_shared() { mutex_.unlock_shared(); }
 
   private:

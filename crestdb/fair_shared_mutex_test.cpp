@@ -35,30 +35,34 @@ TEST(fair_shared_mutex, writers_are_alone) {
     EXPECT_EQ(a, 4 * 5'000);
 }
 
-// Readers that never leave the lock to itself. A writer that starves never ends this.
-TEST(fair_shared_mutex, readers_let_writers_in) {
-    crestdb::fair_shared_mutex mutex;
-    std::atomic<bool> stop{false};
-    std::atomic<unsigned> inside{0};
-    std::vector<std::thread> readers;
-    for (int t = 0; t < 6; ++t) {
-        readers.emplace_back([&] {
-            while (!stop) {
-                const std::shared_lock shared(mutex);
-                // Until another one is in, so that the lock is hardly ever without one, as long as
-                // no writer wants it.
-                ++inside;
-                for (int i = 0; i < 50 && inside < 2; ++i) std::this_thread::yield();
-                --inside;
-            }
+TEST(fair_shared_mutex, who_comes_to_read_behind_a_waiting_writer_waits_for_it) {
+    for (int round = 0; round < 20; ++round) {
+        crestdb::fair_shared_mutex mutex;
+        std::atomic<bool> written{false}, coming{false}, read{false};
+        mutex.lock_shared();
+        std::thread writer([&] {
+            const std::unique_lock alone(mutex);
+            EXPECT_FALSE(read);
+            written = true;
         });
+        while (mutex.try_lock_shared()) { // until the writer waits
+            mutex.unlock_shared();
+            std::this_thread::yield();
+        }
+        EXPECT_FALSE(written);
+        std::thread reader([&] {
+            coming = true;
+            const std::shared_lock shared(mutex);
+            EXPECT_TRUE(written);
+            read = true;
+        });
+        while (!coming) std::this_thread::yield();
+        for (int i = 0; i < 100; ++i) std::this_thread::yield(); // it has time to do wrong
+        mutex.unlock_shared();
+        writer.join();
+        reader.join();
+        EXPECT_TRUE(read);
     }
-    for (int i = 0; i < 100; ++i) {
-        const std::unique_lock alone(mutex);
-        EXPECT_EQ(inside, 0u);
-    }
-    stop = true;
-    for (auto& r : readers) r.join();
 }
 
 } // namespace
