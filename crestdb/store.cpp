@@ -5,6 +5,7 @@
 #include "crestdb/coarse_btree.hpp"
 #include "crestdb/coarse_skip_list.hpp"
 #include "crestdb/fraser_skip_list.hpp"
+#include "crestdb/harris_hash_table.hpp"
 #include "crestdb/herlihy_skip_list.hpp"
 #include "crestdb/masstree.hpp"
 #include "crestdb/movable_adaptive_radix_tree.hpp"
@@ -93,19 +94,11 @@ constexpr std::array<entry, 3> entries_of() {
 }
 
 constexpr std::array<entry, 3> table[] = {
-    // Hash tables
-    entries_of<pugh_hash_table>(),
-    // Skip lists
-    entries_of<coarse_skip_list>(),
-    entries_of<fraser_skip_list>(),
-    entries_of<herlihy_skip_list>(),
-    // Trees
-    entries_of<coarse_btree>(),
-    entries_of<occ_btree>(),
-    entries_of<masstree>(),
-    entries_of<adaptive_radix_tree>(),
-    // Trees whose nodes move
-    entries_of<movable_adaptive_radix_tree>(),
+    entries_of<harris_hash_table>(),   entries_of<pugh_hash_table>(),
+    entries_of<coarse_skip_list>(),    entries_of<fraser_skip_list>(),
+    entries_of<herlihy_skip_list>(),   entries_of<coarse_btree>(),
+    entries_of<occ_btree>(),           entries_of<masstree>(),
+    entries_of<adaptive_radix_tree>(), entries_of<movable_adaptive_radix_tree>(),
 };
 
 std::string unknown(const char* what, std::string_view name,
