@@ -9,8 +9,10 @@
 #include "crestdb/herlihy_skip_list.hpp"
 #include "crestdb/masstree.hpp"
 #include "crestdb/movable_adaptive_radix_tree.hpp"
+#include "crestdb/movable_segmented_hash_table.hpp"
 #include "crestdb/occ_btree.hpp"
 #include "crestdb/pugh_hash_table.hpp"
+#include "crestdb/segmented_hash_table.hpp"
 
 #include <obase/atc.hpp>
 #include <obase/plain.hpp>
@@ -94,11 +96,18 @@ constexpr std::array<entry, 3> entries_of() {
 }
 
 constexpr std::array<entry, 3> table[] = {
-    entries_of<harris_hash_table>(),   entries_of<pugh_hash_table>(),
-    entries_of<coarse_skip_list>(),    entries_of<fraser_skip_list>(),
-    entries_of<herlihy_skip_list>(),   entries_of<coarse_btree>(),
-    entries_of<occ_btree>(),           entries_of<masstree>(),
-    entries_of<adaptive_radix_tree>(), entries_of<movable_adaptive_radix_tree>(),
+    entries_of<harris_hash_table>(),
+    entries_of<pugh_hash_table>(),
+    entries_of<segmented_hash_table>(),
+    entries_of<movable_segmented_hash_table>(),
+    entries_of<coarse_skip_list>(),
+    entries_of<fraser_skip_list>(),
+    entries_of<herlihy_skip_list>(),
+    entries_of<coarse_btree>(),
+    entries_of<occ_btree>(),
+    entries_of<masstree>(),
+    entries_of<adaptive_radix_tree>(),
+    entries_of<movable_adaptive_radix_tree>(),
 };
 
 std::string unknown(const char* what, std::string_view name,
