@@ -101,6 +101,8 @@ constexpr std::array<entry, 3> table[] = {
     entries_of<pugh_hash_table>(),
     entries_of<segmented_hash_table>(),
     entries_of<movable_segmented_hash_table>(),
+    entries_of<segmented_hash_table>(),
+    entries_of<movable_segmented_hash_table>(),
     entries_of<coarse_skip_list>(),
     entries_of<fraser_skip_list>(),
     entries_of<herlihy_skip_list>(),
