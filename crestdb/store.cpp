@@ -97,10 +97,7 @@ constexpr std::array<entry, 3> entries_of() {
 
 constexpr std::array<entry, 3> table[] = {
     entries_of<harris_hash_table>(),
-    entries_of<harris_hash_table>(),
     entries_of<pugh_hash_table>(),
-    entries_of<segmented_hash_table>(),
-    entries_of<movable_segmented_hash_table>(),
     entries_of<segmented_hash_table>(),
     entries_of<movable_segmented_hash_table>(),
     entries_of<coarse_skip_list>(),
