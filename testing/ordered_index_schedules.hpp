@@ -125,11 +125,12 @@ struct scheduled {
         world& w = *here();
         const std::uint64_t oldest = w.open.empty() ? w.next : *w.open.begin();
         // Out of the list first: destructors are steps, and others retire meanwhile.
-        const auto keep =
-            std::stable_partition(w.objects.begin(), w.objects.end(),
-                                  [&](const world::retired& r) { return r.when > oldest; });
-        const std::vector<world::retired> ready(keep, w.objects.end());
-        w.objects.erase(keep, w.objects.end());
+        std::vector<world::retired> ready;
+        std::erase_if(w.objects, [&](const world::retired& r) {
+            if (r.when > oldest) return false;
+            ready.push_back(r);
+            return true;
+        });
         for (const world::retired& r : ready) r.destroy(r.object);
     }
 
