@@ -61,31 +61,16 @@ class segmented_schedules : public ::testing::Test {
     using protocol = typename Variant::protocol;
 
     template <class Scene>
-    void explore(const testing::exploration& e, Scene&& scene) {
+    void explore_at_random(const std::string& name, std::uint64_t seeds, Scene&& scene) {
         const testing::result r =
-            testing::explore_index<typename Variant::table>(e, 1, keys(), scene);
+            testing::explore_index_at_random<typename Variant::table>(name, seeds, keys(), scene);
         EXPECT_TRUE(r.ok) << r.report;
     }
     template <class Scene>
-    void explore_at_random(const std::string& name, std::uint64_t seeds, Scene&& scene) {
-        for (const auto strategy : {testing::strategy::random, testing::strategy::pct}) {
-            testing::exploration e;
-            e.seeds = testing::scaled(seeds, 100 * seeds, 10'000 * seeds);
-            e.strategy = strategy;
-            e.name = name;
-            e.depth = 4;
-            explore(e, scene);
-        }
-    }
-    template <class Scene>
     void explore_all(const std::string& name, Scene&& scene) {
-        testing::exploration e;
-        e.seeds = testing::scaled(15'000, 3'000'000, 300'000'000);
-        e.strategy = testing::strategy::bounded_exhaustive;
-        e.preemptions = 2;
-        e.memory = testing::memory_model::sequential;
-        e.name = name;
-        explore(e, scene);
+        const testing::result r = testing::explore_index_fully<typename Variant::table>(
+            name, testing::scaled(15'000, 3'000'000, 300'000'000), keys(), scene);
+        EXPECT_TRUE(r.ok) << r.report;
     }
 };
 

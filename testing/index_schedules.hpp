@@ -23,6 +23,7 @@
 
 #include "testing/deterministic.hpp"
 #include "testing/linearizability.hpp"
+#include "testing/tier.hpp"
 #include "testing/tracked_heap.hpp"
 
 #include <obase/allocation.hpp>
@@ -339,6 +340,36 @@ template <class Index, class Scene>
         require(w.heap.live_blocks() == 0, "no memory is left");
         require(w.slots.empty(), "no slot is left");
     });
+}
+
+// The same with seeded schedules, of both strategies. The first result that is not right.
+template <class Index, class Scene>
+[[nodiscard]] result explore_index_at_random(const std::string& name, std::uint64_t seeds,
+                                             const std::vector<std::string>& keys, Scene&& scene) {
+    result r;
+    for (const auto how : {strategy::random, strategy::pct}) {
+        exploration e;
+        e.seeds = scaled(seeds, 100 * seeds, 10'000 * seeds);
+        e.strategy = how;
+        e.name = name;
+        e.depth = 4;
+        r = explore_index<Index>(e, 1, keys, scene);
+        if (!r.ok) break;
+    }
+    return r;
+}
+
+// The same with all schedules of two preemptions, at most `schedules` of them.
+template <class Index, class Scene>
+[[nodiscard]] result explore_index_fully(const std::string& name, std::uint64_t schedules,
+                                         const std::vector<std::string>& keys, Scene&& scene) {
+    exploration e;
+    e.seeds = schedules;
+    e.strategy = strategy::bounded_exhaustive;
+    e.preemptions = 2;
+    e.memory = memory_model::sequential;
+    e.name = name;
+    return explore_index<Index>(e, 1, keys, scene);
 }
 
 } // namespace obase::testing
