@@ -69,8 +69,8 @@
 // removals of nodes up to three, never waiting for one while holding another. Linearization: get at the load of
 // the value's word; contains at the look at it; either, when the key is not found, where the last
 // version was found unchanged (or where the value was null); put, update and modify of an existing
-// key at the compare-exchange of the value; put of a new key at the unlock of the node that refers to
-// the leaf; erase at the exchange of the value's word. Reclamation: leaves (with their keys), values,
+// key at the compare-exchange of the value; put of a new key at the unlock of the node whose link
+// leads to the leaf, or to what was put between them; erase at the exchange of the value's word. Reclamation: leaves (with their keys), values,
 // nodes and prefixes are retired.
 //
 // scan: walks the tree with the nodes above on a stack, their versions noted; each pair is one that
@@ -88,9 +88,10 @@
 // were replaced need no mark, see version_lock.hpp.
 #pragma once
 
-#include "crestdb/index.hpp"
+#include "crestdb/index_operations.hpp"
 #include "crestdb/node_links.hpp"
 #include "crestdb/radix_node.hpp"
+#include "crestdb/spin_lock.hpp"
 
 #include <obase/bytes.hpp>
 #include <obase/guide.hpp>
@@ -104,35 +105,22 @@
 #include <cstdint>
 #include <cstring>
 #include <new>
-#include <span>
 #include <string>
 #include <string_view>
-#include <thread>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace crestdb {
 
-// What the deterministic scheduler replaces.
-struct radix_tree_shape {
-    template <class T>
-    using atomic = obase::word::native_atomic<T>;
-    // A holder needs some instructions, unless it is not running.
-    static void wait(unsigned attempt) noexcept {
-        if (attempt < 64)
-            __builtin_ia32_pause();
-        else
-            std::this_thread::yield();
-    }
-};
+template <class Protocol = obase::arming, class Links = immobile_links, class Shape = spinning>
+class adaptive_radix_tree
+    : public index_operations<adaptive_radix_tree<Protocol, Links, Shape>, Protocol> {
+    using operations = index_operations<adaptive_radix_tree, Protocol>;
+    friend operations;
 
-template <class Protocol = obase::arming, class Links = immobile_links,
-          class Shape = radix_tree_shape>
-class adaptive_radix_tree {
   public:
-    using protocol = Protocol;
-    using scope = obase::basic_scope<Protocol>;
+    using typename operations::scope;
     static constexpr const char* name = Links::movable ? "art-movable" : "art";
     static constexpr bool ordered = true;
 
@@ -142,66 +130,12 @@ class adaptive_radix_tree {
     adaptive_radix_tree(const adaptive_radix_tree&) = delete;
     adaptive_radix_tree& operator=(const adaptive_radix_tree&) = delete;
 
-    // Calls use(std::string_view value) and returns true if the key is there. The view is good
-    // during the call.
-    template <class Use>
-    bool get(std::string_view key, Use&& use) const {
-        const scope one_operation;
-        const obase::bytes* value = find_value(key, dereference{});
-        if (value == nullptr) return false;
-        use(value->view());
-        return true;
-    }
-    // Does not touch the value.
-    bool contains(std::string_view key) const {
-        const scope one_operation;
-        const node* leaf = find(key, dereference{});
-        return leaf != nullptr && leaf->leaf().value != nullptr;
-    }
-
-    // Inserts or replaces. The value is a new object; the old one is retired. True: the key is new.
-    // Throws std::bad_alloc and then changes nothing.
-    bool put(std::string_view key, std::string_view value) {
-        return write(key, value, true) == written::inserted;
-    }
-    // Replaces if the key is there, as put() does. True: it was.
-    bool update(std::string_view key, std::string_view value) {
-        return write(key, value, false) == written::replaced;
-    }
-
-    // Replaces the value by make(std::string_view old), atomically. make() is called again if
-    // somebody else was faster; its result may lie in `old`. True: the key was there.
-    template <class Make>
-    bool modify(std::string_view key, Make&& make) {
-        const scope one_operation;
-        node* const leaf = find(key, dereference{});
-        if (leaf == nullptr) return false;
-        guide& value = leaf->leaf().value;
-        for (obase::bytes* seen = value.get(); seen != nullptr;) {
-            value_owner fresh = obase::make_bytes<Protocol>(make(seen->view()));
-            if (!value.compare_exchange(seen, fresh)) continue;
-            obase::retire(std::move(fresh)); // it has the old one now
-            return true;
-        }
-        return false; // erased: the leaf does not come back
-    }
-
-    // edit(std::span<char> value) on the value object itself; see index.hpp.
-    template <class Edit>
-    bool edit_in_place(std::string_view key, Edit&& edit) {
-        const scope one_operation;
-        obase::bytes* value = find_value(key, dereference{});
-        if (value == nullptr) return false;
-        edit(std::span<char>(value->data(), value->size()));
-        return true;
-    }
-
     // True: the key was there.
     bool erase(std::string_view key) {
         const scope one_operation;
         for (unsigned attempt = 0;; start_again(attempt)) {
             place p;
-            const end found = search(key, dereference{}, p);
+            const end found = search(key, plain_access{}, p);
             if (found == end::torn) continue;
             if (found != end::sought) return false;
             if (!p.at.lock->lock_if(p.at.seen)) continue;
@@ -245,14 +179,6 @@ class adaptive_radix_tree {
         return done;
     }
 
-    // visit(const void* object, std::size_t bytes) for each object that get(key) dereferences: keys
-    // and values, and nodes if they are managed.
-    template <class Visit>
-    void visit_path(std::string_view key, Visit&& visit) const {
-        const scope one_operation;
-        find_value(key, visiting<Visit>{visit});
-    }
-
     // Exact when nobody writes.
     std::size_t size() const noexcept { return size_.load_relaxed(); }
     // Nodes, leaves and prefixes: all but keys and values.
@@ -271,32 +197,10 @@ class adaptive_radix_tree {
     using link = typename node::link;
     using lock_word = typename node::lock_word;
     using version = typename node::version;
-    using guide = typename node::guide;
-    using value_owner = obase::owner<obase::bytes, Protocol>;
+    using typename operations::guide;
+    using value_owner = typename operations::owner;
     template <class T>
     using atomic = typename Shape::template atomic<T>;
-
-    // How a search looks at links and guides.
-    struct dereference {
-        node* operator()(const link& l) const noexcept { return l.get(); }
-        obase::bytes* operator()(const guide& g) const noexcept { return g.get(); }
-    };
-    template <class Visit>
-    struct visiting {
-        Visit& visit;
-
-        node* operator()(const link& l) const {
-            node* n = l.get();
-            if (Links::movable && n != nullptr) visit(static_cast<const void*>(n), n->bytes());
-            return n;
-        }
-        obase::bytes* operator()(const guide& g) const {
-            obase::bytes* object = g.get();
-            if (object != nullptr)
-                visit(static_cast<const void*>(object), sizeof(obase::bytes) + object->size());
-            return object;
-        }
-    };
 
     struct no_counter {};
     // The link to the uppermost node.
@@ -343,9 +247,10 @@ class adaptive_radix_tree {
         p.at = {nullptr, &first.lock, first.lock.read(), 0, &first.first};
         p.depth = 0;
         for (;;) {
-            node* const n = p.at.at != nullptr ? read(*p.at.at) : nullptr;
+            node* const n = p.at.at != nullptr ? p.at.at->get() : nullptr;
             p.child = n;
             if (n == nullptr) return p.at.unchanged() ? end::nothing : end::torn;
+            if constexpr (Links::movable) read.pass(n, n->bytes());
             prefetch(*n);
             if (n->is_leaf()) return p.at.unchanged() ? end::leaf : end::torn;
             const version seen = n->inner().lock.read();
@@ -389,43 +294,35 @@ class adaptive_radix_tree {
                key.substr(depth, rest - depth);
     }
 
-    // Null: the key is not there. A leaf that is returned is the key's, whatever has changed since.
+    // What the leaf has; null: the key is not there. A leaf that is returned is the key's, whatever has
+    // changed since.
     template <class Read>
-    node* find(std::string_view key, const Read& read) const {
+    typename node::leaf_part* find(std::string_view key, const Read& read) const {
         for (unsigned attempt = 0;; start_again(attempt)) {
             place p;
             const end found = search(key, read, p);
-            if (found != end::torn) return found == end::sought ? p.child : nullptr;
+            if (found != end::torn) return found == end::sought ? &p.child->leaf() : nullptr;
         }
     }
-    template <class Read>
-    obase::bytes* find_value(std::string_view key, const Read& read) const {
-        const node* leaf = find(key, read);
-        return leaf != nullptr ? read(leaf->leaf().value) : nullptr;
-    }
 
-    enum class written { inserted, replaced, absent };
-
-    written write(std::string_view key, std::string_view value, bool insert) {
-        const scope one_operation;
-        value_owner fresh = obase::make_bytes<Protocol>(value);
+    outcome write(std::string_view key, value_owner& fresh, bool insert) {
         node_owner leaf;
         for (unsigned attempt = 0;; start_again(attempt)) {
             place p;
-            const end found = search(key, dereference{}, p);
+            const end found = search(key, plain_access{}, p);
             if (found == end::torn) continue;
             if (found == end::sought) {
                 guide& current = p.child->leaf().value;
                 for (obase::bytes* seen = current.get(); seen != nullptr;) {
                     if (!current.compare_exchange(seen, fresh)) continue;
                     obase::retire(std::move(fresh)); // it has the old one now
-                    return written::replaced;
+                    return outcome::replaced;
                 }
                 if (insert) continue; // whoever erases it is about to take the leaf out
             }
-            if (!insert) return written::absent;
+            if (!insert) return outcome::absent;
             if (!leaf) leaf = node::make_leaf(key);
-            if (try_insert(found, p, key, leaf, fresh)) return written::inserted;
+            if (try_insert(found, p, key, leaf, fresh)) return outcome::inserted;
         }
     }
 
@@ -498,7 +395,7 @@ class adaptive_radix_tree {
         count_node(*larger);
         p.at.holder->move_to(*larger);
         larger->add(p.at.symbol, complete(leaf, fresh));
-        node_owner old = replace(*p.above.at, std::move(larger));
+        node_owner old = exchange(*p.above.at, std::move(larger));
         held.commit();
         retire_node(std::move(old));
         return true;
@@ -558,7 +455,7 @@ class adaptive_radix_tree {
     }
 
     // Under the lock of what holds the link.
-    static node_owner replace(link& l, node_owner with) noexcept {
+    static node_owner exchange(link& l, node_owner with) noexcept {
         node_owner old = l.release();
         l = std::move(with);
         return old;
@@ -573,7 +470,7 @@ class adaptive_radix_tree {
         try {
             for (unsigned attempt = 0;; start_again(attempt)) {
                 place p;
-                if (descend(key, dereference{}, p) == end::torn) continue;
+                if (descend(key, plain_access{}, p) == end::torn) continue;
                 node* const n = p.at.holder;
                 if (n == nullptr) return;
                 if (!n->sparse()) {
@@ -611,7 +508,7 @@ class adaptive_radix_tree {
         if (!held.add(p.above) || !held.add(p.at)) return false;
         count_node(*smaller);
         n.move_to(*smaller);
-        node_owner old = replace(*p.above.at, std::move(smaller));
+        node_owner old = exchange(*p.above.at, std::move(smaller));
         held.commit();
         retire_node(std::move(old));
         return true;
@@ -620,7 +517,7 @@ class adaptive_radix_tree {
     bool put_in_place(place& p, radix_symbol symbol) noexcept {
         lock_set held;
         if (!held.add(p.above) || !held.add(p.at)) return false;
-        node_owner old = replace(*p.above.at, p.at.holder->remove(symbol));
+        node_owner old = exchange(*p.above.at, p.at.holder->remove(symbol));
         held.commit();
         retire_node(std::move(old));
         return true;
@@ -639,7 +536,7 @@ class adaptive_radix_tree {
             return false;
         count_bytes(joined.bytes());
         radix_prefix old_prefix = below.set_prefix(std::move(joined));
-        node_owner old = replace(*p.above.at, p.at.holder->remove(symbol));
+        node_owner old = exchange(*p.above.at, p.at.holder->remove(symbol));
         held.commit();
         retire_prefix(std::move(old_prefix));
         retire_node(std::move(old));

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 //
-// The adaptive radix tree under the deterministic scheduler, with nodes that stay and nodes that
-// move: nodes that grow, shrink, part and join under readers and writers, and a mover that follows
-// the arming protocol between any two of their steps (testing/ordered_index_schedules.hpp says what is checked).
+// The adaptive radix tree under the deterministic scheduler: a few operations at a time, on nodes that
+// grow, shrink, part and join under readers and writers, and a mover that follows the arming protocol
+// between any two of their steps.
 #include "crestdb/adaptive_radix_tree.hpp"
 
-#include "testing/deterministic.hpp"
-#include "testing/ordered_index_schedules.hpp"
+#include "testing/index_schedules.hpp"
 
 #include <gtest/gtest.h>
 
@@ -14,36 +13,45 @@
 #include <string>
 #include <vector>
 
-namespace obase {
 namespace {
 
-using platform = testing::deterministic_platform;
-using testing::explore_all_ways;
+namespace testing = obase::testing;
 using testing::key_operation;
-using testing::number_in;
 using testing::scenario;
-using execution = testing::scheduled_execution;
-
-struct scheduled_shape {
-    template <class T>
-    using atomic = platform::atomic<T>;
-    static void wait(unsigned) noexcept { platform::pause(); }
-};
 
 template <class Links>
 class radix_tree_schedules : public ::testing::Test {
   public:
-    using tree_type = crestdb::adaptive_radix_tree<testing::scheduled, Links, scheduled_shape>;
+    using protocol = testing::scheduled_protocol<testing::word_kind::arming>;
+    using tree_type =
+        crestdb::adaptive_radix_tree<protocol, Links, testing::scheduled_surroundings>;
+    using recorder = testing::index_recorder<tree_type>;
+
+    template <class Scene>
+    static void explore(const std::string& name, const std::vector<std::string>& keys,
+                        Scene&& scene) {
+        const testing::result r = testing::explore_index_at_random<tree_type>(
+            name + (Links::movable ? " movable" : ""), 1'500, keys, scene);
+        EXPECT_TRUE(r.ok) << r.report;
+    }
     static void explore(const char* what, const scenario& s) {
-        explore_all_ways(name(what).c_str(), [&] { testing::run_scenario<tree_type>(s); }, seeds);
+        explore(what, s.keys(),
+                [&](tree_type& tree, recorder& record) { testing::play(s, tree, record); });
     }
-    static std::string name(const char* what) {
-        return std::string(what) + (Links::movable ? " movable" : "");
+    // Somebody scans meanwhile, and must not miss these.
+    static void explore_scan(const char* what, const scenario& s,
+                             const std::vector<std::string>& stay) {
+        explore(what, s.keys(), [&](tree_type& tree, recorder& record) {
+            testing::play(s, tree, record);
+            testing::spawn([&] {
+                const std::vector<std::string> seen = testing::scanned(tree);
+                for (const std::string& key : stay)
+                    testing::require(std::binary_search(seen.begin(), seen.end(), key),
+                                     "a key that stays is not missed");
+            });
+        });
     }
-    static const std::uint64_t seeds;
 };
-template <class Links>
-const std::uint64_t radix_tree_schedules<Links>::seeds = testing::scaled(1'500, 60'000, 3'000'000);
 
 using both = ::testing::Types<crestdb::immobile_links, crestdb::movable_links>;
 TYPED_TEST_SUITE(radix_tree_schedules, both);
@@ -111,92 +119,27 @@ TYPED_TEST(radix_tree_schedules, everything_disappears) {
 
 // Which operations on which keys is the scheduler's choice, too.
 TYPED_TEST(radix_tree_schedules, any_operations) {
-    explore_all_ways(
-        this->name("any operations").c_str(),
-        [] {
-            static const char* const keys[] = {"", "a", "ab", "abcdefghijkl", "abcdefghijkm", "b"};
-            scenario s;
-            for (const char* key : keys)
-                if (testing::choose(2) != 0) s.before.emplace_back(key);
-            for (unsigned t = 0; t < 3; ++t) {
-                s.threads.emplace_back();
-                for (unsigned i = 0; i < 2; ++i)
-                    s.threads.back().emplace_back(
-                        static_cast<key_operation::kind>(testing::choose(5)),
-                        keys[testing::choose(6)]);
-            }
-            s.mover = testing::choose(2) != 0;
-            testing::run_scenario<typename TestFixture::tree_type>(s);
-        },
-        this->seeds);
-}
-
-template <class Tree>
-void scan_sees(const Tree& tree, const std::vector<std::string>& stay) {
-    std::vector<std::string> seen;
-    tree.scan("", SIZE_MAX, [&](std::string_view k, std::string_view v) {
-        testing::require(number_in(v) <= 1, "a value that was written");
-        seen.emplace_back(k);
+    const std::vector<std::string> keys = {"", "a", "ab", "abcdefghijkl", "abcdefghijkm", "b"};
+    this->explore("any operations", keys, [&](auto& tree, auto& record) {
+        testing::play(testing::any_scenario(keys), tree, record);
     });
-    for (std::size_t i = 1; i < seen.size(); ++i)
-        testing::require(seen[i - 1] < seen[i], "ascending, none twice");
-    for (const std::string& key : stay)
-        testing::require(std::binary_search(seen.begin(), seen.end(), key),
-                         "a key that stays is not missed");
 }
 
 // Keys that stay are reported once each and in order, whatever grows, shrinks, parts and joins
 // beside them.
 TYPED_TEST(radix_tree_schedules, scan_neither_misses_nor_repeats) {
-    explore_all_ways(
-        this->name("scan").c_str(),
-        [] {
-            const execution world;
-            typename TestFixture::tree_type tree;
-            const std::vector<std::string> stay{"a", "aab", "aac", "b", "d"};
-            for (const std::string& key : stay) tree.put(key, "0");
-            for (const char* key : {"aad", "c"}) tree.put(key, "0");
-            testing::spawn([&] {
-                tree.erase("c");
-                tree.put("e", "1");
-                tree.put("f", "1");
-                tree.put("g", "1");
-            });
-            testing::spawn([&] {
-                tree.put("aax", "1");
-                tree.erase("aad");
-                tree.put("ab", "1");
-                tree.erase("aax");
-            });
-            testing::spawn([&] { scan_sees(tree, stay); });
-            testing::spawn("mover", [] { testing::scheduled::move_everything(); });
-            testing::run();
-            testing::require(testing::everything(tree).size() == 9, "all changes are there");
-        },
-        this->seeds);
+    this->explore_scan("scan",
+                       {.before = {"a", "aab", "aac", "b", "d", "aad", "c"},
+                        .threads = {{{erase, "c"}, {put, "e"}, {put, "f"}, {put, "g"}},
+                                    {{put, "aax"}, {erase, "aad"}, {put, "ab"}, {erase, "aax"}}}},
+                       {"a", "aab", "aac", "b", "d"});
 }
 
 // The uppermost node goes, and what was below it is not missed.
 TYPED_TEST(radix_tree_schedules, scan_of_a_tree_whose_top_changes) {
-    explore_all_ways(
-        this->name("top").c_str(),
-        [] {
-            const execution world;
-            typename TestFixture::tree_type tree;
-            const std::vector<std::string> stay{"ab1", "ab2"};
-            for (const std::string& key : stay) tree.put(key, "0");
-            tree.put("c", "0");
-            testing::spawn([&] {
-                tree.erase("c");
-                tree.put("a", "1");
-            });
-            testing::spawn([&] { scan_sees(tree, stay); });
-            testing::spawn("mover", [] { testing::scheduled::move_everything(); });
-            testing::run();
-            testing::require(testing::everything(tree).size() == 3, "all changes are there");
-        },
-        this->seeds);
+    this->explore_scan("top",
+                       {.before = {"ab1", "ab2", "c"}, .threads = {{{erase, "c"}, {put, "a"}}}},
+                       {"ab1", "ab2"});
 }
 
 } // namespace
-} // namespace obase

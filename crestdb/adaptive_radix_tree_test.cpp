@@ -7,7 +7,7 @@
 #include "crestdb/movable_adaptive_radix_tree.hpp"
 
 #include "crestdb/index.hpp"
-#include "testing/quiet_runtime.hpp"
+#include "crestdb/tree_test.hpp"
 #include "testing/tier.hpp"
 
 #include <obase/obase.hpp>
@@ -25,6 +25,7 @@
 
 namespace {
 
+using namespace crestdb::testing;
 using namespace std::string_literals;
 using crestdb::radix_kind;
 
@@ -39,17 +40,9 @@ struct node_of<crestdb::adaptive_radix_tree<Protocol, Links, Shape>> {
 };
 
 template <class Tree>
-class radix_tree : public ::testing::Test {
+class radix_tree : public crestdb::testing::tree_test<Tree> {
   public:
-    using protocol = typename Tree::protocol;
-    radix_tree()
-        : runtime(obase::testing::quiet_runtime<
-                  std::conditional_t<protocol::moves_objects, protocol, obase::arming>>()) {}
-    void collect() {
-        if (protocol::moves_objects) runtime.collect_now();
-    }
     static std::size_t bytes_of(radix_kind kind) { return node_of<Tree>::type::bytes_of(kind); }
-    obase::runtime& runtime;
 };
 
 using trees = ::testing::Types<
@@ -59,35 +52,9 @@ using trees = ::testing::Types<
     crestdb::movable_adaptive_radix_tree<obase::atc>>;
 TYPED_TEST_SUITE(radix_tree, trees);
 
-template <class Tree>
-std::string read(const Tree& tree, std::string_view key) {
-    std::string copy = "(absent)";
-    tree.get(key, [&](std::string_view value) { copy = value; });
-    return copy;
-}
-
-using pairs = std::vector<std::pair<std::string, std::string>>;
-
-template <class Tree>
-pairs scanned(const Tree& tree, std::string_view from, std::size_t limit) {
-    pairs result;
-    const std::size_t n = tree.scan(
-        from, limit, [&](std::string_view k, std::string_view v) { result.emplace_back(k, v); });
-    EXPECT_EQ(n, result.size());
-    return result;
-}
-
-pairs expected(const std::map<std::string, std::string>& model, const std::string& from,
-               std::size_t limit) {
-    pairs result;
-    for (auto at = model.lower_bound(from); at != model.end() && result.size() < limit; ++at)
-        result.emplace_back(*at);
-    return result;
-}
-
 // Of many children here and few there; prefixes of each other; common bytes around the eight that a
 // node holds itself; 64 KiB.
-std::string odd_key(std::mt19937_64& random) {
+std::string key_of_bytes(std::mt19937_64& random) {
     static const std::string beginnings[] = {"",
                                              "\0"s,
                                              "1234567",
@@ -110,56 +77,13 @@ TYPED_TEST(radix_tree, agrees_with_a_map_on_odd_keys) {
     for (const unsigned seed : {1u, 2u}) {
         TypeParam tree(0);
         const std::size_t empty = tree.index_bytes();
-        std::map<std::string, std::string> model;
-        std::mt19937_64 random(seed);
-        const int steps = static_cast<int>(obase::testing::scaled(8000, 200'000, 2'000'000));
-        for (int step = 0; step < steps; ++step) {
-            const std::string key = odd_key(random);
-            const std::string value = std::to_string(random() % 1000);
-            // Growing and shrinking in turns.
-            const bool grow = step / 2000 % 2 == 0;
-            switch (random() % 8) {
-            case 0:
-            case 1:
-            case 2:
-                if (!grow) {
-                    ASSERT_EQ(tree.erase(key), model.erase(key) == 1);
-                    break;
-                }
-                [[fallthrough]];
-            case 3:
-                ASSERT_EQ(tree.put(key, value), model.insert_or_assign(key, value).second);
-                break;
-            case 4:
-                ASSERT_EQ(tree.erase(key), model.erase(key) == 1);
-                break;
-            case 5: {
-                const auto at = model.find(key);
-                ASSERT_EQ(tree.modify(key,
-                                      [&](std::string_view old) {
-                                          EXPECT_EQ(old, at->second);
-                                          return old.substr(0, 1);
-                                      }),
-                          at != model.end());
-                if (at != model.end()) at->second = at->second.substr(0, 1);
-                break;
-            }
-            case 6: {
-                const std::size_t limit = random() % 100;
-                ASSERT_EQ(scanned(tree, key, limit), expected(model, key, limit));
-                break;
-            }
-            default:
-                ASSERT_EQ(read(tree, key), model.count(key) != 0 ? model[key] : "(absent)");
-                ASSERT_EQ(tree.contains(key), model.count(key) != 0);
-            }
-            ASSERT_EQ(tree.size(), model.size());
-            if (step % 1000 == 0) {
-                this->collect();
-                ASSERT_EQ(scanned(tree, "", SIZE_MAX), expected(model, "", SIZE_MAX));
-            }
-        }
-        for (const auto& [key, value] : model) ASSERT_EQ(read(tree, key), value);
+        contents model;
+        steps_agree_with_a_map(tree, model,
+                               {.key = key_of_bytes,
+                                .steps = obase::testing::scaled(8000, 200'000, 2'000'000),
+                                .turn = 2000,
+                                .seed = seed},
+                               [this] { this->collect(); });
         for (const auto& [key, value] : model) ASSERT_TRUE(tree.erase(key));
         ASSERT_EQ(tree.size(), 0u);
         ASSERT_EQ(tree.index_bytes(), empty);
@@ -378,75 +302,15 @@ TYPED_TEST(radix_tree, reports_managed_nodes) {
 // Blocks of neighbouring keys come and go, so that nodes of all kinds grow, shrink, part and join all
 // the time. Every 25th key stays.
 TYPED_TEST(radix_tree, nodes_come_and_go_under_readers_and_a_collector_that_never_rests) {
-    constexpr std::uint64_t keys = 3000, stays = 25, block = 250;
-    const std::uint64_t rounds = obase::testing::scaled(150, 60'000, 1'000'000);
-    TypeParam tree(keys);
+    TypeParam tree;
     // Nodes of up to 256 children, long prefixes, and keys that are prefixes of others.
     const auto name = [](std::uint64_t i) {
         if (i % 3 == 0) return "long common prefix" + integer(i) + std::string(12, 'x');
         if (i % 3 == 1) return integer(i / 256 * 256 + i % 256 * 7 % 256);
         return "p" + std::string(i % 200, 'p') + integer(i).substr(6);
     };
-    std::map<std::string, std::uint64_t> names;
-    for (std::uint64_t i = 0; i < keys; ++i) ASSERT_TRUE(names.emplace(name(i), i).second);
-    std::set<std::string, std::less<>> staying;
-    for (std::uint64_t i = 0; i < keys; i += stays) {
-        tree.put(name(i), name(i));
-        staying.insert(name(i));
-    }
-    std::atomic<bool> stop{false};
-    std::atomic<std::uint64_t> wrong{0};
-    std::vector<std::thread> writers, others;
-    for (unsigned t = 0; t < 2; ++t) {
-        writers.emplace_back([&, t] {
-            std::mt19937_64 random(t);
-            std::vector<bool> there(keys);
-            for (std::uint64_t round = 0; round < rounds; ++round) {
-                const std::uint64_t from = random() % keys;
-                const bool insert = random() % 2 != 0, backwards = random() % 2 != 0;
-                for (std::uint64_t n = 0; n < block; ++n) {
-                    const std::uint64_t i = (from + (backwards ? block - n : n)) % keys;
-                    if (i % 2 != t) continue;
-                    if (i % stays == 0) {
-                        wrong += tree.put(name(i), name(i) + std::string(random() % 50, '.'));
-                    } else if (insert) {
-                        wrong += tree.put(name(i), name(i)) == there[i];
-                        there[i] = true;
-                    } else {
-                        wrong += tree.erase(name(i)) != there[i];
-                        there[i] = false;
-                    }
-                }
-            }
-        });
-        others.emplace_back([&, t] {
-            std::mt19937_64 random(100 + t);
-            while (!stop) {
-                const std::string key = name(random() % (keys / stays) * stays);
-                wrong += !tree.get(key, [&](std::string_view v) { wrong += !v.starts_with(key); });
-                std::size_t stayed = 0;
-                std::string last;
-                bool first = true;
-                tree.scan("", SIZE_MAX, [&](std::string_view k, std::string_view v) {
-                    wrong += !(first || last < k) || !v.starts_with(k);
-                    first = false;
-                    last = k;
-                    stayed += staying.count(k);
-                });
-                wrong += stayed != staying.size();
-            }
-        });
-    }
-    others.emplace_back([&] {
-        while (!stop) this->collect();
-    });
-    for (auto& w : writers) w.join();
-    stop = true;
-    for (auto& o : others) o.join();
-    EXPECT_EQ(wrong, 0u);
-    const pairs left = scanned(tree, "", SIZE_MAX);
-    EXPECT_EQ(left.size(), tree.size());
-    for (const auto& [key, value] : left) ASSERT_TRUE(tree.erase(key));
+    blocks_come_and_go(tree, obase::testing::scaled(150, 60'000, 1'000'000), name,
+                       [this] { this->collect(); });
     EXPECT_EQ(tree.index_bytes(), sizeof(tree));
 }
 

@@ -4,7 +4,7 @@
 // they should, with memory and without. What it shares with the other trees is in btree_test.cpp.
 #include "crestdb/coarse_btree.hpp"
 
-#include "crestdb/odd_keys.hpp"
+#include "crestdb/tree_test.hpp"
 #include "testing/heap_shortage.hpp"
 #include "testing/quiet_runtime.hpp"
 #include "testing/tier.hpp"

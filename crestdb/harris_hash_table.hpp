@@ -78,8 +78,7 @@ class harris_hash_table
     // A bucket per expected key, rounded up to a power of two. Fewer keys waste 8 bytes each, more
     // make lists longer.
     explicit harris_hash_table(std::size_t expected_keys)
-        : mask_(std::bit_ceil(std::max<std::size_t>(expected_keys, 1)) - 1),
-          heads_(std::make_unique<link[]>(mask_ + 1)) {}
+        : mask_(bucket_per_key(expected_keys) - 1), heads_(std::make_unique<link[]>(mask_ + 1)) {}
 
     ~harris_hash_table() {
         for (std::size_t i = 0; i <= mask_; ++i)
@@ -135,7 +134,7 @@ class harris_hash_table
     };
 
     struct sought {
-        explicit sought(std::string_view key) noexcept
+        sought(std::string_view key) noexcept
             : text(key), hash(std::hash<std::string_view>{}(key)) {}
         std::string_view text;
         std::uint64_t hash;
@@ -206,23 +205,6 @@ class harris_hash_table
     // Freezes the node's link, which it returns. Repeated by those who help.
     static bits mark(node& victim) noexcept {
         return victim.next.fetch_or_acq_rel(marked) & ~marked;
-    }
-
-    struct found {
-        node* at;
-        obase::bytes* value;
-    };
-    template <class Read>
-    found look_up(std::string_view key, const Read& read) const {
-        node* n = find(sought(key), read);
-        return {n, n != nullptr ? read(n->value) : nullptr};
-    }
-    bool has(std::string_view key) const {
-        const node* n = find(sought(key), plain_access{});
-        return n != nullptr && n->value != nullptr;
-    }
-    static bool replace(std::string_view, found& there, owner& fresh) noexcept {
-        return there.at->value.compare_exchange(there.value, fresh);
     }
 
     outcome write(std::string_view key, owner& fresh, bool insert) {

@@ -138,11 +138,11 @@ class herlihy_skip_list
         const unsigned recorded = base::levels();
         node* victim = base::template find<true>(wanted, way, plain_access{});
         if (victim == nullptr || !victim->inserted() || victim->value == nullptr) return false;
+        owner value;
         {
             const std::lock_guard own(victim->lock);
-            owner value = victim->value.exchange(owner());
+            value = victim->value.exchange(owner());
             if (!value) return false; // somebody else's erase
-            obase::retire(std::move(value));
             base::record_empty(way, recorded, victim->height());
             for (unsigned attempt = 0; !unlink(*victim, way);) {
                 Surroundings::wait(attempt++);
@@ -150,6 +150,7 @@ class herlihy_skip_list
             }
         }
         base::count(*victim, -1);
+        obase::retire(std::move(value));
         base::retire_node(victim);
         return true;
     }

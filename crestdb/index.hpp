@@ -12,7 +12,8 @@
 //   nodes_spell_keys   Only where a key need not be an object: nodes have its bytes.
 //
 // Operations (any thread, any time; each opens its own scope; a caller's scope may be around it)
-//   X(expected_keys)          The number of keys the caller thinks there will be. No limit.
+//   X(expected_keys)          The number of keys the caller thinks there will be. No limit: there may
+//                             be more. std::bad_alloc where a table of that size does not fit.
 //   get(key, use)             use(std::string_view value) if the key is there. The view is good
 //                             during the call. True: it was there.
 //   contains(key)             get() without a look at the value.
@@ -47,6 +48,12 @@
 //
 // use, make, edit and visit run inside the operation's scope: they should be short, and must not
 // keep addresses. They may call the index. use and visit run under no lock of the index.
+//
+// What an operation replaces or erases is retired, which takes 32 bytes of malloc. If there are none
+// the operation is done all the same, and what it took out is never freed (obase/retire.hpp).
+//
+// fork: a child may use an index if nobody wrote to it at the moment of the fork. Otherwise it may
+// meet locks whose holders it does not have, and wait for ever.
 //
 // get, put, update, modify, erase and contains are linearizable; each header names its points, its
 // progress guarantee and how it reclaims memory. Construction and destruction by one thread.

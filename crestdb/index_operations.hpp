@@ -12,7 +12,8 @@
 //         ...
 //         // Where the key's value is: anything with a member `value`, an obase::bytes*, null if
 //         // the key is not there. Looks at each key and value object through read(const guide&), which
-//         // returns an obase::bytes*. In a scope.
+//         // returns an obase::bytes*, and tells read.pass(object, bytes) which nodes it looks at
+//         // that are managed objects. In a scope.
 //         template <class Read> found look_up(std::string_view key, const Read& read) const;
 //         // As look_up(), without a look at the value.
 //         bool has(std::string_view key) const;
@@ -22,6 +23,12 @@
 //         // put() and update().
 //         outcome write(std::string_view key, owner& fresh, bool insert);
 //     };
+//
+// The first three are here for an index that has
+//
+//         // The key's node, or null. It has a member `value`, the guide, which is null from the
+//         // erasure of the key on, for good. In a scope.
+//         template <class Read> node* find(std::string_view key, const Read& read) const;
 //
 // erase(), scan(), size() and index_bytes() are the index's own.
 //
@@ -37,6 +44,8 @@
 #include <obase/retire.hpp>
 #include <obase/scope.hpp>
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <span>
 #include <string_view>
@@ -47,12 +56,32 @@ namespace crestdb {
 // What became of a write.
 enum class outcome { inserted, replaced, absent };
 
-// How a search looks at key and value objects when nobody wants to know which.
+// A bucket per key, rounded up to a power of two. More than memory can hold for absurd expectations.
+inline std::size_t bucket_per_key(std::size_t expected_keys) noexcept {
+    return std::bit_ceil(std::clamp<std::size_t>(expected_keys, 1, std::size_t{1} << 60));
+}
+
+// How a search looks at objects when nobody wants to know which.
 struct plain_access {
     template <class Guide>
     obase::bytes* operator()(const Guide& g) const noexcept {
         return g.get();
     }
+    void pass(const void*, std::size_t) const noexcept {}
+};
+
+// How it looks at them for visit_path().
+template <class Visit>
+struct reported_access {
+    Visit& visit;
+
+    template <class Guide>
+    obase::bytes* operator()(const Guide& g) const {
+        obase::bytes* object = g.get();
+        if (object != nullptr) pass(object, sizeof(obase::bytes) + object->size());
+        return object;
+    }
+    void pass(const void* object, std::size_t bytes) const { visit(object, bytes); }
 };
 
 template <class Index, class Protocol>
@@ -112,22 +141,38 @@ class index_operations {
     template <class Visit>
     void visit_path(std::string_view key, Visit&& visit) const {
         const scope one_operation;
-        static_cast<void>(self().look_up(key, [&](const guide& g) {
-            obase::bytes* object = g.get();
-            if (object != nullptr)
-                visit(static_cast<const void*>(object), sizeof(obase::bytes) + object->size());
-            return object;
-        }));
+        static_cast<void>(self().look_up(key, reported_access<Visit>{visit}));
     }
 
   protected:
     using guide = obase::guide<obase::bytes, Protocol>;
     using owner = obase::owner<obase::bytes, Protocol>;
 
+    // A node's address, and the value that was in it.
+    template <class Node>
+    struct in_node {
+        Node at;
+        obase::bytes* value;
+    };
+
     index_operations() noexcept = default;
     ~index_operations() = default;
     index_operations(const index_operations&) = delete;
     index_operations& operator=(const index_operations&) = delete;
+
+    template <class Read>
+    auto look_up(std::string_view key, const Read& read) const {
+        auto* n = self().find(key, read);
+        return in_node<decltype(n)>{n, n != nullptr ? read(n->value) : nullptr};
+    }
+    bool has(std::string_view key) const {
+        const auto* n = self().find(key, plain_access{});
+        return n != nullptr && n->value != nullptr;
+    }
+    template <class Node>
+    bool replace(std::string_view, in_node<Node>& found, owner& fresh) const noexcept {
+        return found.at->value.compare_exchange(found.value, fresh);
+    }
 
   private:
     const Index& self() const noexcept { return static_cast<const Index&>(*this); }

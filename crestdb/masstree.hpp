@@ -51,8 +51,9 @@
 // Linearization: get at the load of the value's word; contains, and a get that finds nothing, at the
 // load of the permutation; put, update and modify of an existing key at the compare-exchange of the
 // value; put of a new key and erase at the store of the permutation, or, of a key that made a node be
-// split or a layer be made, at the unlock of its border node. (Between taking out the value and that
-// store, erase makes others look again.)
+// split, at the unlock of its border node, of a key that made a layer be made, at the store of the
+// slot's kind. (Between taking out the value and the store of the permutation, erase makes others look
+// again.)
 // Reclamation: keys, values and nodes are retired.
 //
 // scan: node by node, by the border nodes' successors and by layers, in scopes that end when they
@@ -80,6 +81,7 @@
 // Threads: all operations by any thread; construction and destruction by one.
 #pragma once
 
+#include "crestdb/index_operations.hpp"
 #include "crestdb/masstree_layer.hpp"
 
 #include <obase/bytes.hpp>
@@ -94,7 +96,6 @@
 #include <cstdint>
 #include <memory>
 #include <new>
-#include <span>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -129,10 +130,12 @@ struct masstree_shape {
 };
 
 template <class Protocol, class Shape>
-class basic_masstree {
+class basic_masstree : public index_operations<basic_masstree<Protocol, Shape>, Protocol> {
+    using operations = index_operations<basic_masstree, Protocol>;
+    friend operations;
+
   public:
-    using protocol = Protocol;
-    using scope = obase::basic_scope<Protocol>;
+    using typename operations::scope;
     static constexpr const char* name = "masstree";
     static constexpr bool ordered = true;
     static constexpr bool nodes_spell_keys = true;
@@ -149,64 +152,12 @@ class basic_masstree {
     basic_masstree(const basic_masstree&) = delete;
     basic_masstree& operator=(const basic_masstree&) = delete;
 
-    // Calls use(std::string_view value) and returns true if the key is there. The view is good
-    // during the call.
-    template <class Use>
-    bool get(std::string_view key, Use&& use) const {
-        const scope one_operation;
-        const obase::bytes* value = find_value(key, dereference{});
-        if (value == nullptr) return false;
-        use(value->view());
-        return true;
-    }
-    // Does not touch the value.
-    bool contains(std::string_view key) const {
-        const scope one_operation;
-        entry found;
-        find<false>(key, dereference{}, found);
-        return found.state == entry::there;
-    }
-
-    // Inserts or replaces. The value is a new object; the old one is retired. True: the key is new.
-    // Throws std::bad_alloc and then changes nothing.
-    bool put(std::string_view key, std::string_view value) {
-        return write(key, value, true) == outcome::inserted;
-    }
-    // Replaces if the key is there, as put() does. True: it was.
-    bool update(std::string_view key, std::string_view value) {
-        return write(key, value, false) == outcome::replaced;
-    }
-
-    // Replaces the value by make(std::string_view old), atomically. make() is called again if
-    // somebody else was faster; its result may lie in `old`. True: the key was there.
-    template <class Make>
-    bool modify(std::string_view key, Make&& make) {
-        const scope one_operation;
-        for (unsigned attempt = 0;; Shape::wait(attempt++)) {
-            entry found;
-            find<true>(key, dereference{}, found);
-            if (found.state != entry::there) return false;
-            owner fresh = obase::make_bytes<Protocol>(make(found.value->view()));
-            if (replace(found, fresh)) return true;
-        }
-    }
-
-    // edit(std::span<char> value) on the value object itself; see index.hpp.
-    template <class Edit>
-    bool edit_in_place(std::string_view key, Edit&& edit) {
-        const scope one_operation;
-        obase::bytes* value = find_value(key, dereference{});
-        if (value == nullptr) return false;
-        edit(std::span<char>(value->data(), value->size()));
-        return true;
-    }
-
     // True: the key was there.
     bool erase(std::string_view key) {
         const scope one_operation;
         for (unsigned attempt = 0;; Shape::wait(attempt++)) {
             entry found;
-            find<false>(key, dereference{}, found);
+            find<false>(key, plain_access{}, found);
             if (found.state != entry::there) return false;
             border* at;
             if (!layer::lock_responsible(found.where, found.sought.at, at)) continue;
@@ -260,19 +211,6 @@ class basic_masstree {
         return done;
     }
 
-    // visit(const void* object, std::size_t bytes) for each key and value that get(key)
-    // dereferences.
-    template <class Visit>
-    void visit_path(std::string_view key, Visit&& visit) const {
-        const scope one_operation;
-        find_value(key, [&](const guide& g) {
-            obase::bytes* object = g.get();
-            if (object != nullptr)
-                visit(static_cast<const void*>(object), sizeof(obase::bytes) + object->size());
-            return object;
-        });
-    }
-
     // Exact when nobody writes.
     std::size_t size() const noexcept { return size_.load_relaxed(); }
     // Nodes, with what they know of the keys: all but values and those key objects that there are.
@@ -299,10 +237,6 @@ class basic_masstree {
     using atomic = typename nodes::template atomic<T>;
     static constexpr std::size_t slice_bytes = nodes::slice_bytes;
     static constexpr unsigned width = nodes::width;
-
-    struct dereference {
-        obase::bytes* operator()(const guide& g) const noexcept { return g.get(); }
-    };
 
     // What a search found. The node was unchanged afterwards.
     struct entry {
@@ -377,35 +311,43 @@ class basic_masstree {
         return true;
     }
     template <class Read>
-    obase::bytes* find_value(std::string_view key, Read&& read) const {
+    entry look_up(std::string_view key, const Read& read) const {
         entry found;
         find<true>(key, read, found);
-        return found.state == entry::there ? found.value : nullptr;
+        if (found.state != entry::there) found.value = nullptr;
+        return found;
+    }
+    bool has(std::string_view key) const {
+        entry found;
+        find<false>(key, plain_access{}, found);
+        return found.state == entry::there;
     }
 
     // In the scope in which found.value was dereferenced. False: it is not the value any more.
-    static bool replace(entry& found, owner& fresh) noexcept {
-        if (!found.where.at->values[found.slot].compare_exchange(found.value, fresh)) return false;
-        obase::retire(std::move(fresh)); // it has the old one now
-        return true;
+    static bool replace(const entry& found, owner& fresh) noexcept {
+        obase::bytes* seen = found.value;
+        return found.where.at->values[found.slot].compare_exchange(seen, fresh);
+    }
+    // The value may have another place by now: below, in a new layer.
+    bool replace(std::string_view key, entry& found, owner& fresh) const {
+        if (replace(found, fresh)) return true;
+        found = look_up(key, plain_access{});
+        return false;
     }
 
-    enum class outcome { inserted, replaced, absent };
-
-    outcome write(std::string_view key, std::string_view value, bool insert) {
-        const scope one_operation;
-        owner fresh = obase::make_bytes<Protocol>(value);
+    outcome write(std::string_view key, owner& fresh, bool insert) {
         for (unsigned attempt = 0;; Shape::wait(attempt++)) {
             entry found;
-            find<true>(key, dereference{}, found);
+            find<true>(key, plain_access{}, found);
             if (found.state == entry::there) {
-                if (replace(found, fresh)) return outcome::replaced;
-            } else if (!insert) {
-                return outcome::absent;
-            } else if (found.state == entry::in_the_way ? add_layer(key, found, fresh)
-                                                        : add_entry(key, found, fresh)) {
-                return outcome::inserted;
+                if (!replace(found, fresh)) continue;
+                obase::retire(std::move(fresh)); // it has the old one now
+                return outcome::replaced;
             }
+            if (!insert) return outcome::absent;
+            if (found.state == entry::in_the_way ? add_layer(key, found, fresh)
+                                                 : add_entry(key, found, fresh))
+                return outcome::inserted;
         }
     }
 
@@ -627,11 +569,14 @@ class basic_masstree {
         place here;
         if (!layer::find_border(from, position::of(key, depth * slice_bytes).at, here))
             return tidied::look_again;
-        if (!here.at->entries().empty())
-            return here.unchanged() ? tidied::done : tidied::look_again;
-        if (here.at->low != 0 && !layer::remove_border(from, here.at->low, account_))
+        if (here.at->entries().empty()) {
+            if (here.at->low != 0 && !layer::remove_border(from, here.at->low, account_))
+                return tidied::look_again;
+        } else if (!here.unchanged()) {
             return tidied::look_again;
-        // Is something to be done about the root?
+        }
+        // Is something to be done about the root? Also where the border node has keys: who took out
+        // the one before may have looked at a root that was no longer one.
         snapshot seen;
         node* root = layer::climb(from, seen);
         if (root == nullptr) return tidied::look_again;

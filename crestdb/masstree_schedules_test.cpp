@@ -6,7 +6,6 @@
 #include "crestdb/masstree.hpp"
 
 #include "testing/index_schedules.hpp"
-#include "testing/tier.hpp"
 
 #include <gtest/gtest.h>
 
@@ -33,49 +32,23 @@ class masstree_schedules : public ::testing::Test {
     static constexpr std::size_t tails_size =
         sizeof(typename crestdb::masstree_nodes<Protocol, smallest_shape>::tails);
 
-    // The scene spawns threads. At the end scan() must agree with get(), and when all keys have been
-    // erased the tree must be as small as an empty one, whatever happened before.
+    // The scene spawns threads. When all keys have been erased the tree must be as small as an empty
+    // one, whatever happened before.
     template <class Scene>
     static void explore(const std::string& name, const std::vector<std::string>& keys,
                         Scene&& scene, std::uint64_t seeds = 1'500) {
-        for (const auto how : {testing::strategy::random, testing::strategy::pct}) {
-            testing::exploration e;
-            e.seeds = testing::scaled(seeds, 60 * seeds, 3'000 * seeds);
-            e.strategy = how;
-            e.name = name + (how == testing::strategy::pct ? " pct" : "");
-            e.depth = 4;
-            e.max_steps = 400'000;
-            const testing::result r =
-                testing::explore_index<tree>(e, 1, keys, [&](tree& t, recorder& record) {
-                    const std::size_t empty = t.index_bytes();
-                    scene(t, record);
-                    testing::run();
-                    agree(t, keys);
-                    for (std::size_t k = 0; k < keys.size(); ++k) record.perform(t, k, kind::erase);
-                    // The last node may have kept its block of tails.
-                    testing::require(t.index_bytes() <= empty + tails_size,
-                                     "nodes are left without keys");
-                });
-            ASSERT_TRUE(r.ok) << r.report;
-        }
-    }
-    static std::vector<std::string> scanned(const tree& t, std::string_view from) {
-        std::vector<std::string> found;
-        t.scan(from, SIZE_MAX, [&](std::string_view key, std::string_view value) {
-            testing::require(value.size() == 1, "a value that was written");
-            testing::access(value.data(), 1, false);
-            testing::require(found.empty() || found.back() < key, "ascending, none twice");
-            found.emplace_back(key);
-        });
-        return found;
-    }
-    static void agree(const tree& t, const std::vector<std::string>& keys) {
-        std::vector<std::string> there;
-        for (const std::string& key : keys)
-            if (t.contains(key)) there.push_back(key);
-        std::sort(there.begin(), there.end());
-        testing::require(scanned(t, "") == there, "scan() and contains() agree");
-        testing::require(t.size() == there.size(), "the size is right");
+        const testing::result r = testing::explore_index_at_random<tree>(
+            name, seeds, keys, [&](tree& t, recorder& record) {
+                const std::size_t empty = t.index_bytes();
+                scene(t, record);
+                testing::run();
+                record.check(t);
+                for (std::size_t k = 0; k < keys.size(); ++k) record.perform(t, k, kind::erase);
+                // The last node may have kept its block of tails.
+                testing::require(t.index_bytes() <= empty + tails_size,
+                                 "nodes are left without keys");
+            });
+        ASSERT_TRUE(r.ok) << r.report;
     }
 };
 
@@ -192,6 +165,29 @@ TYPED_TEST(masstree_schedules, a_range_goes_to_another_parent) {
                 record.perform(t, 12, kind::put);
                 record.perform(t, 12, kind::get);
             });
+        },
+        4'000);
+}
+
+// Two erasures, of the last keys but one of two nodes anywhere in the tree: what is left is one border
+// node, whoever of the two took out what.
+TYPED_TEST(masstree_schedules, no_root_is_left_with_one_child) {
+    std::vector<std::string> keys;
+    for (char c = 'a'; c <= 'l'; ++c) keys.emplace_back(1, c);
+    this->explore(
+        "one child", keys,
+        [](auto& t, auto& record) {
+            const std::size_t empty = t.index_bytes();
+            for (std::size_t k = 0; k < 12; ++k) record.perform(t, k, kind::put);
+            const std::size_t first = 1 + testing::choose(10);
+            const std::size_t second =
+                first + 1 + testing::choose(static_cast<unsigned>(11 - first));
+            for (std::size_t k = 1; k < 12; ++k)
+                if (k != first && k != second) record.perform(t, k, kind::erase);
+            testing::spawn([&record, &t, first] { record.perform(t, first, kind::erase); });
+            testing::spawn([&record, &t, second] { record.perform(t, second, kind::erase); });
+            testing::run();
+            testing::require(t.index_bytes() == empty, "interior nodes are left with one child");
         },
         4'000);
 }
@@ -348,7 +344,7 @@ TYPED_TEST(masstree_schedules, scan_neither_misses_nor_repeats) {
                 record.perform(t, 7, kind::put);
             });
             testing::spawn([&] {
-                const std::vector<std::string> seen = this->scanned(t, "");
+                const std::vector<std::string> seen = testing::scanned(t);
                 for (const std::string& key : stay)
                     testing::require(std::binary_search(seen.begin(), seen.end(), key),
                                      "a key that stays is not missed");
@@ -363,35 +359,34 @@ TYPED_TEST(masstree_schedules, scan_neither_misses_nor_repeats) {
 TYPED_TEST(masstree_schedules, scan_of_a_node_whose_range_grows) {
     this->explore(
         "range grows", {"a", "b", "f", "fa", "fb", "g"},
-        [this](auto& t, auto& record) {
+        [](auto& t, auto& record) {
             for (const std::size_t k : {0u, 1u, 2u, 5u, 3u}) record.perform(t, k, kind::put);
             record.perform(t, 2, kind::erase);
             testing::spawn([&] {
                 record.perform(t, 3, kind::erase);
                 record.perform(t, 4, kind::put);
             });
-            testing::spawn([&] { this->scanned(t, ""); });
+            testing::spawn([&] { testing::scanned(t); });
         },
         4'000);
 }
 
 // A layer goes and another one, or a long key, comes in its place, while a scan is in it.
 TYPED_TEST(masstree_schedules, scan_of_a_layer_that_goes) {
-    this->explore("layer goes", {same, same + "a", same + "b", same + "c", "2"},
-                  [this](auto& t, auto& record) {
-                      for (const std::size_t k : {0u, 1u, 2u, 4u}) record.perform(t, k, kind::put);
-                      testing::spawn([&] {
-                          for (const std::size_t k : {1u, 2u}) record.perform(t, k, kind::erase);
-                          record.perform(t, 3, kind::put);
-                          record.perform(t, 1, kind::put);
-                      });
-                      testing::spawn([&] {
-                          const std::vector<std::string> seen = this->scanned(t, "");
-                          testing::require(seen.size() >= 2 && seen.front() == same &&
-                                               seen.back() == "2",
-                                           "a key that stays is not missed");
-                      });
-                  });
+    this->explore(
+        "layer goes", {same, same + "a", same + "b", same + "c", "2"}, [](auto& t, auto& record) {
+            for (const std::size_t k : {0u, 1u, 2u, 4u}) record.perform(t, k, kind::put);
+            testing::spawn([&] {
+                for (const std::size_t k : {1u, 2u}) record.perform(t, k, kind::erase);
+                record.perform(t, 3, kind::put);
+                record.perform(t, 1, kind::put);
+            });
+            testing::spawn([&] {
+                const std::vector<std::string> seen = testing::scanned(t);
+                testing::require(seen.size() >= 2 && seen.front() == same && seen.back() == "2",
+                                 "a key that stays is not missed");
+            });
+        });
 }
 
 } // namespace

@@ -6,8 +6,8 @@
 #include "crestdb/masstree.hpp"
 
 #include "crestdb/index.hpp"
+#include "crestdb/tree_test.hpp"
 #include "testing/heap_shortage.hpp"
-#include "testing/quiet_runtime.hpp"
 #include "testing/tier.hpp"
 
 #include <obase/obase.hpp>
@@ -25,6 +25,7 @@
 
 namespace {
 
+using namespace crestdb::testing;
 using namespace std::string_literals;
 
 // After any sequence of changes the permutation names each slot once, and its entries are those of a
@@ -82,57 +83,12 @@ static_assert(crestdb::index<crestdb::masstree<obase::arming>>);
 static_assert(crestdb::index<narrow_masstree<obase::plain>>);
 
 template <class Tree>
-class masstrees : public ::testing::Test {
-  public:
-    using protocol = typename Tree::protocol;
-    masstrees()
-        : runtime(obase::testing::quiet_runtime<
-                  std::conditional_t<protocol::moves_objects, protocol, obase::arming>>()) {}
-    void collect() {
-        if (protocol::moves_objects) runtime.collect_now();
-    }
-    obase::runtime& runtime;
-};
+class masstrees : public crestdb::testing::tree_test<Tree> {};
 
 using trees = ::testing::Types<crestdb::masstree<obase::plain>, crestdb::masstree<obase::arming>,
                                crestdb::masstree<obase::atc>, narrow_masstree<obase::plain>,
                                narrow_masstree<obase::arming>>;
 TYPED_TEST_SUITE(masstrees, trees);
-
-template <class Tree>
-std::string read(const Tree& tree, std::string_view key) {
-    std::string copy = "(absent)";
-    const bool there = tree.get(key, [&](std::string_view value) { copy = value; });
-    EXPECT_EQ(there, tree.contains(key));
-    return copy;
-}
-
-using pairs = std::vector<std::pair<std::string, std::string>>;
-
-template <class Tree>
-pairs scanned(const Tree& tree, std::string_view from, std::size_t limit) {
-    pairs result;
-    const std::size_t n = tree.scan(
-        from, limit, [&](std::string_view k, std::string_view v) { result.emplace_back(k, v); });
-    EXPECT_EQ(n, result.size());
-    return result;
-}
-
-using contents = std::map<std::string, std::string>;
-
-pairs expected(const contents& model, const std::string& from, std::size_t limit) {
-    pairs result;
-    for (auto at = model.lower_bound(from); at != model.end() && result.size() < limit; ++at)
-        result.emplace_back(*at);
-    return result;
-}
-
-template <class Tree>
-void agree(const Tree& tree, const contents& model) {
-    ASSERT_EQ(tree.size(), model.size());
-    for (const auto& [key, value] : model) ASSERT_EQ(read(tree, key), value);
-    ASSERT_EQ(scanned(tree, "", SIZE_MAX), expected(model, "", SIZE_MAX));
-}
 
 // What a tree may have besides when it is empty again: the first node's block of tails.
 template <class Tree>
@@ -168,47 +124,13 @@ TYPED_TEST(masstrees, agree_with_a_map_on_keys_that_share_slices) {
         TypeParam tree(0);
         const std::size_t empty = tree.index_bytes();
         contents model;
+        steps_agree_with_a_map(tree, model,
+                               {.key = key_of_slices,
+                                .steps = obase::testing::scaled(6000, 300'000, 3'000'000),
+                                .turn = 1500,
+                                .seed = seed},
+                               [this] { this->collect(); });
         std::mt19937_64 random(seed);
-        const int steps = static_cast<int>(obase::testing::scaled(6000, 300'000, 3'000'000));
-        for (int step = 0; step < steps; ++step) {
-            const std::string key = key_of_slices(random);
-            const std::string value = std::to_string(random() % 1000);
-            const bool grow = step / 1500 % 2 == 0; // and shrink, in turns
-            switch (random() % 8) {
-            case 0:
-            case 1:
-            case 2:
-                if (!grow) {
-                    ASSERT_EQ(tree.erase(key), model.erase(key) == 1);
-                    break;
-                }
-                [[fallthrough]];
-            case 3:
-                ASSERT_EQ(tree.put(key, value), model.insert_or_assign(key, value).second);
-                break;
-            case 4:
-                ASSERT_EQ(tree.erase(key), model.erase(key) == 1);
-                break;
-            case 5: {
-                const auto at = model.find(key);
-                if (at != model.end()) at->second = value;
-                ASSERT_EQ(tree.update(key, value), at != model.end());
-                break;
-            }
-            case 6: {
-                const std::size_t limit = random() % 20;
-                ASSERT_EQ(scanned(tree, key, limit), expected(model, key, limit));
-                break;
-            }
-            default:
-                ASSERT_EQ(read(tree, key), model.count(key) != 0 ? model[key] : "(absent)");
-            }
-            if (step % 1500 == 0) {
-                this->collect();
-                agree(tree, model);
-            }
-        }
-        agree(tree, model);
         while (!model.empty()) {
             auto at = model.lower_bound(key_of_slices(random));
             if (at == model.end()) at = model.begin();
@@ -374,9 +296,8 @@ TYPED_TEST(masstrees, dereference_nothing_but_what_is_sought) {
 
 // Blocks of neighbouring keys come and go, so that nodes and layers do; every 25th key stays.
 TYPED_TEST(masstrees, change_under_readers_and_a_collector_that_never_rests) {
-    constexpr std::uint64_t keys = 3000, stays = 25, block = 250;
-    const std::uint64_t rounds = obase::testing::scaled(150, 60'000, 1'000'000);
-    TypeParam tree(keys);
+    TypeParam tree;
+    const std::size_t empty = tree.index_bytes();
     // Tens share a slice, hundreds another; some go on, some end with the slice or before.
     const auto name = [](std::uint64_t i) {
         std::string key = "of" + std::to_string(100'000 + i / 100 * 100) +
@@ -385,63 +306,8 @@ TYPED_TEST(masstrees, change_under_readers_and_a_collector_that_never_rests) {
         if (i % 7 == 0) key = "at" + std::to_string(100'000 + i);
         return key;
     };
-    std::set<std::string, std::less<>> staying;
-    for (std::uint64_t i = 0; i < keys; i += stays) {
-        tree.put(name(i), name(i));
-        staying.insert(name(i));
-    }
-    std::atomic<bool> stop{false};
-    std::atomic<std::uint64_t> wrong{0};
-    std::vector<std::thread> writers, others;
-    for (unsigned t = 0; t < 2; ++t) {
-        writers.emplace_back([&, t] {
-            std::mt19937_64 random(t);
-            std::vector<bool> there(keys);
-            for (std::uint64_t round = 0; round < rounds; ++round) {
-                const std::uint64_t from = random() % keys;
-                const bool insert = random() % 2 != 0, backwards = random() % 2 != 0;
-                for (std::uint64_t n = 0; n < block; ++n) {
-                    const std::uint64_t i = (from + (backwards ? block - n : n)) % keys;
-                    if (i % 2 != t) continue;
-                    if (i % stays == 0) {
-                        wrong += tree.put(name(i), name(i) + std::string(random() % 50, '.'));
-                    } else if (insert) {
-                        wrong += tree.put(name(i), name(i)) == there[i];
-                        there[i] = true;
-                    } else {
-                        wrong += tree.erase(name(i)) != there[i];
-                        there[i] = false;
-                    }
-                }
-            }
-        });
-        others.emplace_back([&, t] {
-            std::mt19937_64 random(100 + t);
-            while (!stop) {
-                const std::string key = name(random() % (keys / stays) * stays);
-                wrong += !tree.get(key, [&](std::string_view v) { wrong += !v.starts_with(key); });
-                std::size_t stayed = 0;
-                std::string last;
-                tree.scan("", SIZE_MAX, [&](std::string_view k, std::string_view v) {
-                    wrong += !(last < k) || !v.starts_with(k);
-                    last = k;
-                    stayed += staying.count(k);
-                });
-                wrong += stayed != staying.size();
-            }
-        });
-    }
-    others.emplace_back([&] {
-        while (!stop) this->collect();
-    });
-    for (auto& w : writers) w.join();
-    stop = true;
-    for (auto& o : others) o.join();
-    EXPECT_EQ(wrong, 0u);
-    const std::size_t empty = TypeParam().index_bytes();
-    const pairs left = scanned(tree, "", SIZE_MAX);
-    EXPECT_EQ(left.size(), tree.size());
-    for (const auto& [key, value] : left) ASSERT_TRUE(tree.erase(key));
+    blocks_come_and_go(tree, obase::testing::scaled(150, 60'000, 1'000'000), name,
+                       [this] { this->collect(); });
     EXPECT_LE(tree.index_bytes(), empty + left_behind<TypeParam>);
 }
 

@@ -62,8 +62,7 @@ class pugh_hash_table : public index_operations<pugh_hash_table<Protocol>, Proto
     // A bucket per expected key, rounded up to a power of two. Fewer keys waste 16 bytes each, more
     // make lists longer.
     explicit pugh_hash_table(std::size_t expected_keys)
-        : mask_(std::bit_ceil(std::max<std::size_t>(expected_keys, 1)) - 1),
-          heads_(std::make_unique<link[]>(mask_ + 1)) {}
+        : mask_(bucket_per_key(expected_keys) - 1), heads_(std::make_unique<link[]>(mask_ + 1)) {}
 
     ~pugh_hash_table() {
         for (std::size_t i = 0; i <= mask_; ++i)
@@ -76,7 +75,7 @@ class pugh_hash_table : public index_operations<pugh_hash_table<Protocol>, Proto
     bool erase(std::string_view key) {
         const scope one_operation;
         const std::uint64_t hash = hash_of(key);
-        const std::unique_lock before = lock_before(hash, key);
+        std::unique_lock before = lock_before(hash, key);
         link* victim = before.mutex()->next.load_relaxed();
         if (!matches(victim, hash, key, plain_access{})) return false;
         {
@@ -84,6 +83,7 @@ class pugh_hash_table : public index_operations<pugh_hash_table<Protocol>, Proto
             before.mutex()->next.store_release(victim->next.load_relaxed());
             victim->next.store_release(before.mutex());
         }
+        before.unlock();
         size_.fetch_sub_relaxed(1);
         Protocol::retire(as_node(victim), &destroy_node, sizeof(node));
         return true;
@@ -183,11 +183,13 @@ class pugh_hash_table : public index_operations<pugh_hash_table<Protocol>, Proto
 
     outcome write(std::string_view key, owner& fresh, bool insert) {
         const std::uint64_t hash = hash_of(key);
-        const std::unique_lock before = lock_before(hash, key);
+        std::unique_lock before = lock_before(hash, key);
         link* at = before.mutex()->next.load_relaxed();
         if (matches(at, hash, key, plain_access{})) {
             // The predecessor's lock keeps the node from being deleted.
-            obase::retire(as_node(at)->value.exchange(std::move(fresh)));
+            fresh = as_node(at)->value.exchange(std::move(fresh));
+            before.unlock();
+            obase::retire(std::move(fresh));
             return outcome::replaced;
         }
         if (!insert) return outcome::absent;

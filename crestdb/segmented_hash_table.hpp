@@ -28,8 +28,9 @@
 // an object is allocated (a table is) or while modify's `make` runs. Replacing a value (put,
 // update, modify) is lock-free once the key has been found. Searches take no locks. One that finds
 // its key is done; one that does not waits and looks again if its bucket is being moved at this
-// moment (a few nodes, not the table) or, with movable nodes, if it stands on a node that is being
-// unlinked at this moment (between two exchanges).
+// moment (a few nodes, not the table) or, with movable nodes, if the last node it met is being
+// unlinked at this moment (from the exchange of its value to that of the link to it). What is retired
+// under the lock costs an allocation of 32 bytes (obase/retire.hpp).
 // Reclamation: nodes, keys, values and tables are retired; they are freed when no scope can see
 // them. Each node is retired once, by its eraser, under the lock.
 // Linearization: put at the link, or at the compare-exchange of the value, as update and modify;
@@ -102,7 +103,7 @@ class segmented_hash_table
     static constexpr const char* name = Nodes::movable ? "chm-movable" : "chm";
     static constexpr bool ordered = false;
 
-    // Room for this many keys before anything has to grow: 8 bytes each, up to twice that.
+    // Room for about this many keys before tables have to grow: 8 bytes each, up to twice that.
     explicit segmented_hash_table(std::size_t expected_keys)
         : segment_mask_(
               std::bit_ceil(std::clamp(expected_keys / keys_per_segment,
@@ -127,19 +128,14 @@ class segmented_hash_table
         const std::lock_guard mine(s.lock);
         const place at = locate(*s.current.load_relaxed(), wanted);
         if (at.found == nullptr) return false;
-        obase::retire(at.found->value.exchange(owner()));
-        nodes::unlink(*at.link_to_it);
+        owner value = at.found->value.exchange(owner());
+        nodes::unlink(*at.link_to_it); // at once: searches may be waiting, see lost()
+        obase::retire(std::move(value));
         const std::size_t keys = s.keys.load_relaxed() - 1;
         s.keys.store_relaxed(keys);
         if (s.buckets() > least_buckets_ && Surroundings::sparse * keys < s.buckets())
             resize(s, std::max(least_buckets_, std::min(s.buckets() / 2, std::bit_ceil(2 * keys))));
         return true;
-    }
-
-    template <class Visit>
-    void visit_path(std::string_view key, Visit&& visit) const {
-        const scope one_operation;
-        static_cast<void>(look_up(key, reporter<Visit>{visit}));
     }
 
     std::size_t size() const noexcept {
@@ -234,28 +230,11 @@ class segmented_hash_table
     };
 
     struct sought {
-        explicit sought(std::string_view key) noexcept
+        sought(std::string_view key) noexcept
             : text(key), hash(std::hash<std::string_view>{}(key)) {}
         std::string_view text;
         std::uint64_t hash;
     };
-
-    // How visit_path() looks at objects.
-    template <class Visit>
-    struct reporter {
-        obase::bytes* operator()(const guide& g) const {
-            obase::bytes* object = g.get();
-            if (object != nullptr)
-                visit(static_cast<const void*>(object), sizeof(obase::bytes) + object->size());
-            return object;
-        }
-        Visit& visit;
-    };
-    static void pass(const node&, const plain_access&) noexcept {}
-    template <class Visit>
-    static void pass(const node& n, const reporter<Visit>& report) {
-        if constexpr (Nodes::movable) report.visit(static_cast<const void*>(&n), sizeof n);
-    }
 
     // The hash does not give every segment the same number of keys: a little more than its share.
     static std::size_t buckets_for(std::size_t keys) noexcept {
@@ -298,7 +277,7 @@ class segmented_hash_table
             const std::size_t bucket = t->place_of(key.hash);
             const node* last = nullptr;
             for (link* at = &t->bucket(bucket); node* n = at->follow(); at = &n->next) {
-                pass(*n, read);
+                if constexpr (Nodes::movable) read.pass(n, sizeof *n);
                 if (has_key(*n, key, read)) return n;
                 last = n;
             }
@@ -326,27 +305,10 @@ class segmented_hash_table
         return {at, nullptr};
     }
 
-    struct found {
-        node* at;
-        obase::bytes* value;
-    };
-    template <class Read>
-    found look_up(std::string_view key, const Read& read) const {
-        node* n = find(sought(key), read);
-        return {n, n != nullptr ? read(n->value) : nullptr};
-    }
-    bool has(std::string_view key) const {
-        const node* n = find(sought(key), plain_access{});
-        return n != nullptr && n->value != nullptr;
-    }
-    // Null is for good, so no lock is needed.
-    static bool replace(std::string_view, found& there, owner& fresh) noexcept {
-        return there.at->value.compare_exchange(there.value, fresh);
-    }
-
     outcome write(std::string_view key, owner& fresh, bool insert) {
-        for (found there = look_up(key, plain_access{}); there.value != nullptr;) {
-            if (replace(key, there, fresh)) {
+        for (auto there = this->look_up(key, plain_access{}); there.value != nullptr;) {
+            // Null is for good, so no lock is needed.
+            if (this->replace(key, there, fresh)) {
                 obase::retire(std::move(fresh));
                 return outcome::replaced;
             }

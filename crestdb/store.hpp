@@ -16,7 +16,8 @@
 // outlive the process: nothing is written to disk, except as memory (option cold_backing).
 //
 // Threads: all operations by any thread; opening and destruction by one. Costs: those of the index
-// (docs of each), and a virtual call. Functions that are called back must not use the store.
+// (docs of each), and a virtual call. Functions that are called back may use the store, and should be
+// short (crestdb/index.hpp).
 //
 // Failures: std::bad_alloc when there is no memory; the store is then what it was.
 #pragma once
@@ -48,6 +49,10 @@ class callback<Result(Arguments...)> {
     callback(Function&& f) noexcept
         : context_(const_cast<void*>(static_cast<const void*>(&f))),
           call_([](void* context, Arguments... arguments) -> Result {
+              static_assert(
+                  !std::is_same_v<Result, std::string_view> ||
+                      !std::is_same_v<std::invoke_result_t<Function&, Arguments...>, std::string>,
+                  "a view of a string that ends before it is looked at: return a view");
               return (*static_cast<std::remove_reference_t<Function>*>(context))(
                   std::forward<Arguments>(arguments)...);
           }) {}
@@ -87,6 +92,8 @@ class store {
 
     // Calls use(value) and returns true if the key is there. The view is good during the call.
     virtual bool get(std::string_view key, callback<void(std::string_view)> use) const = 0;
+    // get() without a look at the value.
+    virtual bool contains(std::string_view key) const = 0;
     // Inserts, or replaces the value by a new object. True: the key is new.
     virtual bool put(std::string_view key, std::string_view value) = 0;
     // Replaces the value by a new object if the key is there. True: it was.
@@ -114,6 +121,8 @@ class store {
     virtual std::size_t size() const noexcept = 0;
     // Bytes of the index itself: everything but the key and value objects.
     virtual std::size_t index_bytes() const noexcept = 0;
+    // Nodes that are managed objects and move as keys and values do; 0 where nodes do not move.
+    virtual std::size_t managed_nodes() const noexcept = 0;
     // The runtime that moves this store's objects; null for the protocol `none`.
     virtual obase::runtime* runtime() const noexcept = 0;
 

@@ -55,10 +55,11 @@ class version_lock {
             Wait::wait(attempt++);
         return seen;
     }
-    // Nobody has held the lock since read() returned `seen`. Order: see above.
+    // Nobody holds the lock, and nobody has stored anything under it since read() returned `seen`
+    // (unlock_unchanged() leaves the version as it was). Order: see above.
     bool unchanged(version seen) const noexcept { return word_.load_acquire() == seen; }
 
-    // unlocked, `seen` -> locked: holds the lock if nobody has held it since. Never waits, so locks
+    // unlocked, `seen` -> locked: holds the lock if unchanged(seen). Never waits, so locks
     // may be taken in any order.
     bool lock_if(version seen) noexcept { return word_.cas_acq_rel(seen, seen | locked); }
     // locked -> unlocked, next version. Order: release, pairs with read() and lock_if().

@@ -17,6 +17,9 @@
 //         testing::spawn_mover<protocol>();
 //     });
 //
+// Nodes that an index takes from elsewhere than its surroundings, and retires, end with the execution:
+// their use after that is not noticed, that of what they own is.
+//
 // When not to use it: to test the protocols. Scopes begin and end at once here, and the mover is
 // one that keeps its rules; src/mobility has tests of those.
 #pragma once
@@ -30,6 +33,7 @@
 #include <obase/bytes.hpp>
 #include <obase/word/arming.hpp>
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -67,14 +71,25 @@ struct scheduled_world {
             }
             const retired done = waiting[i];
             waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(i));
+            if (!heap.live(done.object)) {
+                elsewhere.push_back(done);
+                continue;
+            }
             done.destroy(done.object); // other threads run meanwhile
             i = 0;
         }
     }
+    // At the end, one thread left.
+    void end_elsewhere() {
+        for (const retired& r : elsewhere) r.destroy(r.object);
+        elsewhere.clear();
+    }
     void retire(void* object, void (*destroy)(void*) noexcept) {
         // What unlinked it is visible before: retire() pushes by a compare-exchange.
         fence.exchange_seq_cst(0);
-        for (const retired& r : waiting) require(r.object != object, "an object was retired twice");
+        for (const auto* list : {&waiting, &elsewhere})
+            for (const retired& r : *list)
+                require(r.object != object, "an object was retired twice");
         std::uint32_t scopes = 0;
         for (unsigned t = 0; t < depth.size(); ++t) scopes |= (depth[t] != 0 ? 1u : 0u) << t;
         waiting.push_back({object, destroy, scopes});
@@ -123,6 +138,7 @@ struct scheduled_world {
         std::uint32_t scopes; // bit t: the scope of thread t that was open then
     };
     std::vector<retired> waiting;
+    std::vector<retired> elsewhere; // not in the heap
     std::array<unsigned, max_threads> depth{};
     std::array<std::uint64_t, max_threads> begun{}; // outermost scopes
     deterministic_atomic<std::uint64_t> fence;
@@ -256,6 +272,20 @@ void spawn_mover() {
     if (Protocol::arms) spawn("mover", [] { scheduled_world::here->move_everything(); });
 }
 
+// All keys of an ordered index. One that shows a key twice, or out of order, fails.
+template <class Index>
+std::vector<std::string> scanned(const Index& index) {
+    std::vector<std::string> found;
+    index.scan("", SIZE_MAX, [&](std::string_view key, std::string_view value) {
+        if constexpr (!requires { Index::nodes_spell_keys; }) access(key.data(), key.size(), false);
+        require(value.size() == 1, "a value that was written");
+        access(value.data(), 1, false);
+        require(found.empty() || found.back() < key, "ascending, none twice");
+        found.emplace_back(key);
+    });
+    return found;
+}
+
 // Performs operations on a few keys and remembers them.
 template <class Index>
 class index_recorder {
@@ -301,18 +331,29 @@ class index_recorder {
         histories_[key].push_back(o);
     }
 
+    // Which of the keys it is.
+    std::size_t number_of(std::string_view key) const {
+        const auto at = std::find(keys_.begin(), keys_.end(), key);
+        require(at != keys_.end(), "a key of the scene");
+        return static_cast<std::size_t>(at - keys_.begin());
+    }
+
     // At the end, one thread left.
     void check(Index& index) {
-        std::size_t present = 0;
+        std::vector<std::string> present;
         for (std::size_t key = 0; key < keys_.size(); ++key) {
             perform(index, key, key_operation::get);
-            present += histories_[key].back().what.result;
-            require(index.contains(keys_[key]) == histories_[key].back().what.result,
-                    "get() and contains() agree");
+            const bool there = histories_[key].back().what.result;
+            if (there) present.push_back(keys_[key]);
+            require(index.contains(keys_[key]) == there, "get() and contains() agree");
             if (!linearizable(key_state{}, histories_[key]))
                 fail("not linearizable: key " + keys_[key] + "\n" + to_text(histories_[key]));
         }
-        require(index.size() == present, "the size is right");
+        require(index.size() == present.size(), "the size is right");
+        if constexpr (Index::ordered) {
+            std::sort(present.begin(), present.end());
+            require(scanned(index) == present, "scan() and get() agree");
+        }
     }
 
   private:
@@ -337,6 +378,7 @@ template <class Index, class Scene>
             record.check(index);
         }
         require(w.waiting.empty(), "what was retired was freed");
+        w.end_elsewhere();
         require(w.heap.live_blocks() == 0, "no memory is left");
         require(w.slots.empty(), "no slot is left");
     });
@@ -351,8 +393,9 @@ template <class Index, class Scene>
         exploration e;
         e.seeds = scaled(seeds, 100 * seeds, 10'000 * seeds);
         e.strategy = how;
-        e.name = name;
+        e.name = name + (how == strategy::pct ? " pct" : "");
         e.depth = 4;
+        e.max_steps = 400'000;
         r = explore_index<Index>(e, 1, keys, scene);
         if (!r.ok) break;
     }
@@ -370,6 +413,49 @@ template <class Index, class Scene>
     e.memory = memory_model::sequential;
     e.name = name;
     return explore_index<Index>(e, 1, keys, scene);
+}
+
+// A scene that is a list of operations.
+struct scenario {
+    std::vector<std::string> before; // keys there at the start
+    std::vector<std::vector<std::pair<key_operation::kind, std::string>>> threads;
+    bool mover = true;
+
+    std::vector<std::string> keys() const {
+        std::set<std::string> all(before.begin(), before.end());
+        for (const auto& operations : threads)
+            for (const auto& [what, key] : operations) all.insert(key);
+        return {all.begin(), all.end()};
+    }
+};
+
+template <class Index>
+void play(const scenario& s, Index& index, index_recorder<Index>& record) {
+    for (const std::string& key : s.before)
+        record.perform(index, record.number_of(key), key_operation::put);
+    for (const auto& operations : s.threads)
+        spawn([&index, &record, operations] {
+            for (const auto& [what, key] : operations)
+                record.perform(index, record.number_of(key), what);
+        });
+    if (s.mover) spawn_mover<typename Index::protocol>();
+}
+
+// Three threads with two operations each; what they do, on which of the keys, and which of these are
+// there before, is chosen by the scheduler. In a scene.
+inline scenario any_scenario(const std::vector<std::string>& keys) {
+    const auto count = static_cast<unsigned>(keys.size());
+    scenario s;
+    for (const std::string& key : keys)
+        if (choose(2) != 0) s.before.push_back(key);
+    for (unsigned t = 0; t < 3; ++t) {
+        s.threads.emplace_back();
+        for (unsigned i = 0; i < 2; ++i)
+            s.threads.back().emplace_back(static_cast<key_operation::kind>(choose(5)),
+                                          keys[choose(count)]);
+    }
+    s.mover = choose(2) != 0;
+    return s;
 }
 
 } // namespace obase::testing

@@ -16,7 +16,8 @@
 // alive.
 //
 // Cost: an allocation of 32 bytes and a compare-exchange; one epoch advance per thousand objects or
-// 4 MiB.
+// 4 MiB. Without memory for these 32 bytes, outside of scopes what can be freed is freed first;
+// otherwise the object is never destroyed, and one message says so.
 #pragma once
 
 #include <obase/guide.hpp>

@@ -19,8 +19,6 @@
 namespace obase::tools {
 namespace {
 
-// An index that is in the store's table and not in the list of those with a conformance suite would
-// be measured by nobody, and tested by nobody.
 TEST(KeySets, ThereIsOneForEveryIndexOfTheStore) {
     std::set<std::string> of_store, of_bench;
     for (const std::string& index : crestdb::store::indexes()) of_store.insert(index);
