@@ -98,8 +98,12 @@ class collector {
     static constexpr std::uintptr_t step_bytes = std::uintptr_t{1} << 17; // of slots, per step
     static constexpr std::size_t large_per_step = 4096;
     static constexpr std::size_t retry_batch = 512;
+    static constexpr std::size_t least_retry_batch = 8;
     static constexpr unsigned retry_rounds = 3;
-    static constexpr std::size_t retry_worth = 4; // one of so many must move for another batch
+    static constexpr std::size_t retry_worth = 4;  // one of so many must move for another batch
+    static constexpr unsigned retry_patience = 32; // least batches in a row that were not worth it
+    static constexpr unsigned asks_before_nap = 100;
+    static constexpr std::uint64_t nap_ns = 20'000;
     static constexpr std::size_t retry_limit = std::size_t{1} << 15; // beyond: the next window
     static constexpr std::size_t evacuation_bytes = std::size_t{256} << 20; // per class and window
     static constexpr std::size_t moves_per_checkpoint = 64;
@@ -438,9 +442,13 @@ bool collector<Mover>::settle(control& control) {
     auto& live = recorder_.live;
     const double begin = seconds_now();
     control.wait_begins();
+    unsigned asked = 0;
     const auto result = mover_.settle(self_, [&](const record& waiting) {
         control.checkpoint();
-        os::native_platform::yield();
+        // A scope lasts microseconds, unless the kernel has put its thread aside, perhaps for this
+        // one. Then that thread needs the processor, but not a whole turn of milliseconds, in which
+        // all the others touch what has been armed: so a nap, and no yield.
+        if (++asked > asks_before_nap) os::sleep_ns(nap_ns);
         return control.stop_requested() ||
                control.give_up(waiting.thread_id.load_relaxed(), waiting.epoch.load_relaxed());
     });
@@ -540,15 +548,17 @@ void collector<Mover>::count(const candidate& c, mobility::move_result result,
 }
 
 // A small batch is exposed for hardly more than its wait, so an object that is touched often has a
-// better chance. When most of a batch is vetoed again, what is left is touched more often than a
-// wait takes: it stays where it is, and the waits are saved.
+// better chance, and the smaller, the better. Where even the least batches are vetoed one after the
+// other, what is left is touched more often than a wait takes: it stays where it is.
 template <class Mover>
 void collector<Mover>::retry(control& control) {
+    std::size_t batch = retry_batch;
+    unsigned poor = 0;
     for (unsigned round = 0; round < retry_rounds && !vetoed_.empty(); ++round) {
         std::vector<slot_atomic*> again;
         again.swap(vetoed_);
-        for (std::size_t at = 0; at < again.size(); at += retry_batch) {
-            const std::size_t end = std::min(at + retry_batch, again.size());
+        for (std::size_t at = 0; at < again.size();) {
+            const std::size_t end = std::min(at + batch, again.size());
             for (std::size_t i = at; i < end; ++i) {
                 if (!slots_.begin_visit(again[i])) continue;
                 const mobility::observation seen = mover_.visit(*again[i], window_);
@@ -557,7 +567,13 @@ void collector<Mover>::retry(control& control) {
             }
             const std::uint64_t before = moved_;
             if (!flush(control, true) || control.stop_requested()) return;
-            if ((moved_ - before) * retry_worth < end - at) return;
+            if ((moved_ - before) * retry_worth >= end - at)
+                poor = 0;
+            else if (batch > least_retry_batch)
+                batch /= 8;
+            else if (++poor == retry_patience)
+                return;
+            at = end;
             control.throttle();
         }
     }

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -154,6 +155,42 @@ TEST(os_platform, the_barrier_works_or_says_that_it_does_not) {
 TEST(os_platform, a_broken_invariant_ends_the_process_with_its_name) {
     native_platform::check(true, "unused");
     EXPECT_DEATH(native_platform::check(false, "the sky fell"), "the sky fell");
+}
+
+TEST(os_thread, sleeps_at_least_as_long_as_told) {
+    const std::uint64_t begin = monotonic_ns(), cpu = thread_cpu_ns();
+    sleep_ns(2'000'000);
+    EXPECT_GE(monotonic_ns() - begin, 2'000'000U);
+    EXPECT_LT(thread_cpu_ns() - cpu, 2'000'000U);
+}
+
+// Of the scheduler's parameters only the length of a turn changes, and only in the thread that asks.
+TEST(os_thread, short_turns_change_nothing_else) {
+    struct parameters {
+        std::uint32_t size, policy;
+        std::uint64_t flags;
+        std::int32_t nice;
+        std::uint32_t priority;
+        std::uint64_t runtime, deadline, period;
+    };
+    const auto current = [] {
+        parameters p{};
+        EXPECT_EQ(syscall(SYS_sched_getattr, 0, &p, sizeof p, 0), 0);
+        return p;
+    };
+    const parameters before = current();
+    std::thread([&] {
+        prefer_short_turns();
+        const parameters now = current();
+        EXPECT_EQ(now.policy, before.policy);
+        EXPECT_EQ(now.nice, before.nice);
+        EXPECT_EQ(now.priority, before.priority);
+        // Before 6.12 the kernel has no such thing, and says 0.
+        if (before.runtime != 0) {
+            EXPECT_EQ(now.runtime, 100'000U);
+        }
+    }).join();
+    EXPECT_EQ(current().runtime, before.runtime);
 }
 
 TEST(os_thread, signals_are_blocked_in_one_thread_only) {

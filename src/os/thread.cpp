@@ -3,6 +3,7 @@
 
 #include <limits.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -42,6 +43,17 @@ std::uint64_t clock_ns(clockid_t clock) noexcept {
            static_cast<std::uint64_t>(now.tv_nsec);
 }
 
+// The kernel's struct sched_attr, first version: the C library of Debian 12 has none.
+struct scheduling {
+    std::uint32_t size;
+    std::uint32_t policy;
+    std::uint64_t flags;
+    std::int32_t nice;
+    std::uint32_t priority;
+    std::uint64_t runtime, deadline, period;
+};
+static_assert(sizeof(scheduling) == 48);
+
 } // namespace
 
 std::uint32_t thread_id() noexcept { return static_cast<std::uint32_t>(syscall(SYS_gettid)); }
@@ -49,6 +61,24 @@ std::uint32_t thread_id() noexcept { return static_cast<std::uint32_t>(syscall(S
 std::uint64_t thread_cpu_ns() noexcept { return clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 
 std::uint64_t monotonic_ns() noexcept { return clock_ns(CLOCK_MONOTONIC); }
+
+void sleep_ns(std::uint64_t duration) noexcept {
+    const timespec request{static_cast<time_t>(duration / 1'000'000'000U),
+                           static_cast<long>(duration % 1'000'000'000U)};
+    clock_nanosleep(CLOCK_MONOTONIC, 0, &request, nullptr);
+}
+
+void prefer_short_turns() noexcept {
+    prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
+    constexpr std::uint64_t shortest_turn = 100'000; // ns: what the kernel allows
+    scheduling now{};
+    if (syscall(SYS_sched_getattr, 0, &now, sizeof now, 0) != 0) return;
+    if (now.policy != SCHED_OTHER && now.policy != SCHED_BATCH) return; // somebody knows better
+    now.size = sizeof now;
+    now.flags = 0;
+    now.runtime = shortest_turn;
+    syscall(SYS_sched_setattr, 0, &now, 0);
+}
 
 void block_all_signals() noexcept {
     sigset_t all;

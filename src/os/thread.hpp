@@ -15,6 +15,12 @@ std::uint32_t thread_id() noexcept; // the kernel's id: what top and gdb show
 std::uint64_t thread_cpu_ns() noexcept;
 // Monotonic clock, in nanoseconds.
 std::uint64_t monotonic_ns() noexcept;
+// Lets other threads have the processor for about so long. The kernel may round up by its timer slack.
+void sleep_ns(std::uint64_t duration) noexcept;
+// Asks the scheduler for short turns of the calling thread: its share of the processor stays the same,
+// but when it wakes it need not wait until somebody else's turn of milliseconds is over; and for
+// sleeps that end on time. Linux 6.12 for the former. Where it is refused, nothing changes.
+void prefer_short_turns() noexcept;
 // Blocks every signal that can be blocked (rule R13: a handler must not run on the mover). Call it
 // first thing in the thread.
 void block_all_signals() noexcept;

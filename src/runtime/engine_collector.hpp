@@ -11,6 +11,7 @@ template <class Binding>
 void engine<Binding>::run() noexcept {
     os::block_all_signals(); // R13
     os::name_thread(Binding::thread_name);
+    os::prefer_short_turns(); // while it waits for a scope, everybody else goes on touching
     collector_thread_.store_release(os::thread_id());
     self_ = Binding::this_record();
     last_window_end_ = now_seconds();
