@@ -331,6 +331,13 @@ bench_result bench_compare(const compare_settings& settings) {
         }
         return geometric_spread_of(means);
     };
+    // While the first load moves each cell has windows of its own, as many as it needs, so the spread
+    // is that over the cells.
+    const auto mean_of_phases = [](const std::vector<std::vector<double>>& cells) {
+        std::vector<double> means;
+        for (const auto& cell : cells) means.push_back(geometric_mean(cell));
+        return geometric_spread_of(means);
+    };
     for (std::size_t p = 1; p < protocols.size(); ++p) {
         if (converged[p].empty()) continue;
         const bool ours = protocols[p] == "arming";
@@ -345,7 +352,7 @@ bench_result bench_compare(const compare_settings& settings) {
         if (!moving[p].empty()) {
             f.name = fmt::format("throughput {} / none, moving the first load, geometric mean",
                                  protocols[p]);
-            f.value = mean_of_cells(moving[p]);
+            f.value = mean_of_phases(moving[p]);
             if (ours) f.target = 0.90;
             result.json["geomean_moving"][protocols[p]] = f.value.median;
             result.figures.push_back(f);
