@@ -78,7 +78,7 @@ class tracer {
   public:
     tracer(const slots& fields, const marks& said) : fields_(fields), said_(said) {}
 
-    llvm::SetVector<llvm::CallBase*> trace() {
+    allocations trace() {
         for (llvm::Instruction* access : fields_.accesses) {
             if (auto* store = llvm::dyn_cast<llvm::StoreInst>(access))
                 add(store->getValueOperand());
@@ -106,13 +106,15 @@ class tracer {
             });
         } else if (auto* call = llvm::dyn_cast<llvm::CallBase>(&v)) {
             if (is_allocation(*call)) {
-                found_.insert(call);
+                found_.found.insert(call);
                 return;
             }
             llvm::Function* callee = callee_of(*call);
-            if (callee == nullptr || callee->isDeclaration() ||
-                !is_called_inside_only(*callee, said_))
+            if (callee == nullptr || callee->isDeclaration()) return;
+            if (!is_called_inside_only(*callee, said_)) {
+                hides(*call, *callee);
                 return;
+            }
             for (llvm::Instruction& i : llvm::instructions(*callee))
                 if (auto* result = llvm::dyn_cast<llvm::ReturnInst>(&i))
                     if (result->getReturnValue() != nullptr) add(result->getReturnValue());
@@ -127,6 +129,12 @@ class tracer {
     // A variable that could not become a value, because its address is taken.
     void from_variable(llvm::LoadInst& load) {
         llvm::Value* variable = llvm::getUnderlyingObject(load.getPointerOperand(), 0);
+        if (auto* call = llvm::dyn_cast<llvm::CallBase>(variable)) {
+            // Returns where in a variable it is, as a smart pointer does.
+            llvm::Function* callee = callee_of(*call);
+            if (callee != nullptr && !callee->isDeclaration()) hides(*call, *callee);
+            return;
+        }
         if (!llvm::isa<llvm::AllocaInst>(variable)) return;
         llvm::SmallVector<llvm::Value*, 8> addresses{variable};
         llvm::DenseSet<llvm::Value*> known{variable};
@@ -137,15 +145,23 @@ class tracer {
                 } else if (auto* store = llvm::dyn_cast<llvm::StoreInst>(user);
                            store != nullptr && store->getPointerOperand() == addresses[i]) {
                     add(store->getValueOperand());
+                } else if (auto* call = llvm::dyn_cast<llvm::CallBase>(user)) {
+                    llvm::Function* callee = callee_of(*call);
+                    if (callee != nullptr && !callee->isDeclaration()) hides(*call, *callee);
                 }
             }
+    }
+
+    void hides(llvm::CallBase& call, const llvm::Function& callee) {
+        if (said_.of(callee) == role::unknown && callee.isDiscardableIfUnused())
+            found_.hiding.insert(&call);
     }
 
     const slots& fields_;
     const marks& said_;
     llvm::SmallVector<llvm::Value*, 32> work_;
     llvm::DenseSet<llvm::Value*> seen_;
-    llvm::SetVector<llvm::CallBase*> found_;
+    allocations found_;
 };
 
 } // namespace
@@ -176,7 +192,7 @@ bool is_free(const llvm::CallBase& call) {
     }
 }
 
-llvm::SetVector<llvm::CallBase*> find_allocations(const slots& fields, const marks& said) {
+allocations find_allocations(const slots& fields, const marks& said) {
     return tracer(fields, said).trace();
 }
 

@@ -106,8 +106,13 @@ slots find_slots(llvm::Module& module, llvm::FunctionAnalysisManager& analyses, 
 bool is_allocation(const llvm::CallBase& call);
 bool is_free(const llvm::CallBase& call);
 
-// The allocations of the module whose results are stored into slots.
-llvm::SetVector<llvm::CallBase*> find_allocations(const slots& fields, const marks& said);
+struct allocations {
+    // Whose results are stored into slots.
+    llvm::SetVector<llvm::CallBase*> found;
+    // Calls of functions that are no part of operations, and seem to make what is stored.
+    llvm::SetVector<llvm::CallBase*> hiding;
+};
+allocations find_allocations(const slots& fields, const marks& said);
 
 // Whether every call of the function is in a scope: it needs none of its own, may hand borrowed
 // addresses around, and what it allocates for a slot may be managed.

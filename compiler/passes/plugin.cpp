@@ -30,13 +30,13 @@ class instrument : public llvm::PassInfoMixin<instrument> {
         problems errors(module);
         marks said = read_marks(module);
         slots fields = find_slots(module, of_functions, said, errors);
-        const auto allocations = find_allocations(fields, said);
+        const auto allocated = find_allocations(fields, said).found;
         const scope_plan plan = plan_scopes(module, fields, said, errors);
-        check_escapes(fields, allocations, plan, errors);
+        check_escapes(fields, allocated, plan, errors);
         // With an error there will be no object file, so the module may stay as it is.
         if (!errors.any()) {
             convert_accesses(module, fields);
-            convert_allocations(module, allocations);
+            convert_allocations(module, allocated);
             insert_scopes(module, fields, plan, errors);
         }
         return llvm::PreservedAnalyses::none();

@@ -52,7 +52,10 @@ class finder {
         for (llvm::Function& f : module_)
             if (!f.isDeclaration()) simplify(f);
         look();
-        for (unsigned round = 0; round < most_rounds && inline_what_is_needed(); ++round) look();
+        for (unsigned round = 0; round < most_rounds; ++round) {
+            if (!inline_what_is_needed() && !inline_what_allocates()) break;
+            look();
+        }
         report();
         return std::move(found_);
     }
@@ -272,13 +275,15 @@ class finder {
 
     // Queues the call for inlining. False if that cannot be.
     bool want(llvm::CallBase& call) {
-        llvm::Function* callee = callee_of(call);
-        if (callee == nullptr || callee->isDeclaration() || callee->isInterposable() ||
-            callee == call.getFunction() || calls_itself(*callee) || callee->isVarArg() ||
-            llvm::isa<llvm::CallBrInst>(call))
-            return false;
+        if (!can_inline(call)) return false;
         wanted_.insert(&call);
         return true;
+    }
+    bool can_inline(llvm::CallBase& call) {
+        llvm::Function* callee = callee_of(call);
+        return callee != nullptr && !callee->isDeclaration() && !callee->isInterposable() &&
+               callee != call.getFunction() && !calls_itself(*callee) && !callee->isVarArg() &&
+               !llvm::isa<llvm::CallBrInst>(call);
     }
 
     // Directly or through others.
@@ -301,32 +306,54 @@ class finder {
     }
 
     bool inline_what_is_needed() {
-        llvm::SetVector<llvm::Function*> changed;
-        llvm::SetVector<llvm::Function*> inlined;
+        changed_.clear();
+        llvm::SetVector<llvm::Function*> unneeded;
+        wanted_ = inline_all(wanted_, unneeded);
+        for (const auto& [call, numbers] : for_twins_) {
+            llvm::Function* callee = callee_of(*call);
+            changed_.insert(call->getFunction());
+            unneeded.insert(callee);
+            call->setCalledOperand(twin_of(*callee, numbers));
+        }
+        return clean_up(unneeded);
+    }
+
+    // Functions of libraries that allocate what a slot gets (std::make_unique): what they allocate is
+    // to be managed here, and not for their other callers.
+    bool inline_what_allocates() {
+        changed_.clear();
+        llvm::SetVector<llvm::CallBase*> calls;
+        for (llvm::CallBase* call : find_allocations(found_, said_).hiding)
+            if (can_inline(*call)) calls.insert(call);
+        llvm::SetVector<llvm::Function*> unneeded;
+        inline_all(calls, unneeded);
+        return clean_up(unneeded);
+    }
+
+    // Returns the calls that could not be inlined.
+    llvm::SetVector<llvm::CallBase*> inline_all(const llvm::SetVector<llvm::CallBase*>& calls,
+                                                llvm::SetVector<llvm::Function*>& inlined) {
         llvm::SetVector<llvm::CallBase*> refused;
-        for (llvm::CallBase* call : wanted_) {
+        for (llvm::CallBase* call : calls) {
             llvm::Function* caller = call->getFunction();
             llvm::Function* callee = callee_of(*call);
             if (callee != call->getCalledOperand()) call->setCalledOperand(callee); // an alias
             llvm::InlineFunctionInfo how;
             if (llvm::InlineFunction(*call, how).isSuccess()) {
-                changed.insert(caller);
+                changed_.insert(caller);
                 inlined.insert(callee);
             } else {
                 refused.insert(call);
             }
         }
-        wanted_ = std::move(refused);
-        for (const auto& [call, numbers] : for_twins_) {
-            llvm::Function* callee = callee_of(*call);
-            changed.insert(call->getFunction());
-            inlined.insert(callee);
-            call->setCalledOperand(twin_of(*callee, numbers));
-        }
-        for (llvm::Function* f : inlined) drop_if_unused(*f);
-        for (llvm::Function* f : changed)
+        return refused;
+    }
+
+    bool clean_up(const llvm::SetVector<llvm::Function*>& unneeded) {
+        for (llvm::Function* f : unneeded) drop_if_unused(*f);
+        for (llvm::Function* f : changed_)
             if (!f->isDeclaration()) simplify(*f);
-        return !changed.empty();
+        return !changed_.empty();
     }
 
     // A copy of the function that takes addresses of slots where `numbers` says.
@@ -399,6 +426,7 @@ class finder {
     llvm::SmallVector<llvm::Value*, 64> work_;
     llvm::SetVector<llvm::CallBase*> wanted_;
     llvm::SetVector<llvm::Function*> returning_;
+    llvm::SetVector<llvm::Function*> changed_;
     llvm::MapVector<llvm::CallBase*, parameter_numbers> for_twins_;
     llvm::MapVector<llvm::Function*, parameter_numbers> twins_;
     llvm::DenseMap<llvm::Function*, llvm::Function*> originals_;
