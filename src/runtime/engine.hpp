@@ -124,6 +124,8 @@ class engine final : public obase::runtime, private collector::control {
     void detach_thread(record& self) noexcept;
 
     void* allocate(std::size_t bytes, const allocation& how) noexcept;
+    // The same from the heaps only: null, once with a message, when they have no room.
+    void* allocate_managed(std::size_t bytes, const allocation& how) noexcept;
     void deallocate(void* object) noexcept;
     std::size_t usable_size(const void* object) noexcept;
 

@@ -38,20 +38,26 @@ void engine<Binding>::detach_thread(record& self) noexcept {
 }
 
 template <class Binding>
+void* engine<Binding>::allocate_managed(std::size_t bytes, const allocation& how) noexcept {
+    if (!std::has_single_bit(how.alignment) || how.alignment > 4096) return nullptr;
+    heap::space* heaps = space();
+    if (heaps == nullptr) return nullptr;
+    heap::attributes attributes;
+    attributes.log2_alignment =
+        static_cast<std::uint8_t>(std::max(3, std::countr_zero(how.alignment)));
+    attributes.never_cold = how.never_cold;
+    void* object = heaps->allocate(bytes, attributes);
+    if (object == nullptr && bytes <= PTRDIFF_MAX) // else nobody has room, and nothing is short
+        say_once(said_foreign_,
+                 "no room in the heaps for a new object (OBASE_HEAP_RESERVE, or a limit on "
+                 "memory): such objects come from malloc and never move; statistics count them");
+    return object;
+}
+
+template <class Binding>
 void* engine<Binding>::allocate(std::size_t bytes, const allocation& how) noexcept {
     if (!std::has_single_bit(how.alignment) || how.alignment > 4096) return nullptr;
-    if (heap::space* heaps = space(); heaps != nullptr) {
-        heap::attributes attributes;
-        attributes.log2_alignment =
-            static_cast<std::uint8_t>(std::max(3, std::countr_zero(how.alignment)));
-        attributes.never_cold = how.never_cold;
-        if (void* object = heaps->allocate(bytes, attributes); object != nullptr) return object;
-        if (bytes <= PTRDIFF_MAX) // else nobody has room, and nothing is short
-            say_once(
-                said_foreign_,
-                "no room in the heaps for a new object (OBASE_HEAP_RESERVE, or a limit on "
-                "memory): such objects come from malloc and never move; statistics count them");
-    }
+    if (void* object = allocate_managed(bytes, how); object != nullptr) return object;
     // R17: a foreign object is never armed and never moves; all else works.
     if (bytes > PTRDIFF_MAX) return nullptr; // rounded up it might be small
     if (how.alignment <= alignof(std::max_align_t)) return std::malloc(bytes);

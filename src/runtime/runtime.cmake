@@ -11,4 +11,6 @@ obase_add_test(cold_fork_test SOURCES cold_fork_test.cpp LABELS ci long soak san
     ENV TSAN_OPTIONS=die_after_fork=0)
 obase_add_test(stress_test SOURCES stress_test.cpp LABELS ci long soak sanitize REARM
     ENV OBASE_POISON_FREED=1)
+obase_add_test(marked_test SOURCES marked_test.cpp LABELS ci sanitize REARM
+    ENV OBASE_POISON_FREED=1 TSAN_OPTIONS=die_after_fork=0)
 obase_add_test(slots_visited_test SOURCES slots_visited_test.cpp LABELS ci sanitize)

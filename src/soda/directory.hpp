@@ -7,8 +7,8 @@
 // (4 KiB of bitmap for 256 KiB of memory), and a 64-bit summary with one bit for each bitmap page.
 // Leaves are made when the first slot of their 16 MiB appears and unmapped when the last is gone.
 //
-// Threads: set, clear and clear_range by any thread, inside a scope. Everything else by the one
-// collector thread.
+// Threads: set, clear, clear_range, any_in and test by any thread, inside a scope. Everything else by
+// the one collector thread.
 //
 // The visit handshake (R8, R10), both halves:
 //   collector, begin_visit()   publishes the bitmap word it is about to visit in `hazard_`
@@ -124,6 +124,14 @@ class directory {
                               bits.fetch_and_seq_cst(~mask);
                               wait_for_visit_of(base);
                           });
+    }
+
+    // Whether any slot in [begin, end) is registered. In a scope. Cost: as clear_range().
+    bool any_in(const void* begin, const void* end) noexcept {
+        bool any = false;
+        for_each_nonempty(address_of(begin), address_of(end),
+                          [&any](atomic<word>&, std::uintptr_t, word) { any = true; });
+        return any;
     }
 
     bool test(const void* slot) const noexcept {

@@ -120,6 +120,10 @@ struct operations {
         d.clear_range(at(begin), at(end));
         m.erase(m.lower_bound(begin), m.lower_bound(end));
     }
+    void any_in() {
+        const auto [begin, end] = range();
+        RC_ASSERT(d.any_in(at(begin), at(end)) == !within(m, begin, end).empty());
+    }
     void scan() {
         const auto [begin, end] = range();
         RC_ASSERT(scanned(d, begin, end) == within(m, begin, end));
@@ -174,7 +178,7 @@ TEST(directory, behaves_like_a_set_of_addresses) {
         operations o{d, m};
         const int steps = *rc::gen::inRange(1, 60);
         for (int i = 0; i < steps; ++i) {
-            switch (*rc::gen::inRange(0, 12)) {
+            switch (*rc::gen::inRange(0, 13)) {
             case 0:
                 o.clear();
                 break;
@@ -192,6 +196,9 @@ TEST(directory, behaves_like_a_set_of_addresses) {
                 break;
             case 5:
                 o.retire_leaves();
+                break;
+            case 6:
+                o.any_in();
                 break;
             default:
                 o.set();

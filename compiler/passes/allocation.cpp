@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: MIT
+//
+// Memory: which allocations end in marked fields and so have to be managed, and every call that
+// frees, because it may be given such memory, or memory with slots in it.
+//
+// An address is followed backwards from the stores into slots: through phis, arguments of functions
+// that are called in operations only, and results of such. It is not followed out of an operation:
+// what a caller hands to one may be kept by the caller, who has no scope, so it stays where it is.
+#include "instrumentation.hpp"
+
+#include <llvm/ADT/StringSwitch.h>
+#include <llvm/Analysis/ValueTracking.h>
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/InstIterator.h>
+
+namespace obase::passes {
+
+namespace {
+
+enum class memory_call {
+    none,
+    malloc_like,  // (bytes)
+    calloc_like,  // (count, bytes)
+    aligned_like, // (alignment, bytes)
+    new_like,     // (bytes)
+    new_nothrow,  // (bytes, tag)
+    new_aligned,  // (bytes, alignment)
+    new_array,    // (bytes)
+    reallocates,  // (address, bytes)
+    asks_size,    // (address)
+    frees,        // (address)
+    deletes,      // (address), (address, bytes), each with an alignment or a tag
+    deletes_array,
+};
+
+// Itanium names, with the size_t of x86-64.
+memory_call kind_of(const llvm::CallBase& call) {
+    const llvm::Function* callee = callee_of(call);
+    if (callee == nullptr || callee->isIntrinsic() || callee->hasLocalLinkage())
+        return memory_call::none;
+    return llvm::StringSwitch<memory_call>(callee->getName())
+        .Case("malloc", memory_call::malloc_like)
+        .Case("calloc", memory_call::calloc_like)
+        .Case("aligned_alloc", memory_call::aligned_like)
+        .Case("realloc", memory_call::reallocates)
+        .Case("malloc_usable_size", memory_call::asks_size)
+        .Cases("free", "cfree", memory_call::frees)
+        .Case("_Znwm", memory_call::new_like)
+        .Case("_ZnwmRKSt9nothrow_t", memory_call::new_nothrow)
+        .Case("_ZnwmSt11align_val_t", memory_call::new_aligned)
+        .Case("_Znam", memory_call::new_array)
+        .Cases("_ZdlPv", "_ZdlPvm", "_ZdlPvRKSt9nothrow_t", memory_call::deletes)
+        .Cases("_ZdlPvSt11align_val_t", "_ZdlPvmSt11align_val_t", memory_call::deletes)
+        .Cases("_ZdaPv", "_ZdaPvm", "_ZdaPvRKSt9nothrow_t", memory_call::deletes_array)
+        .Cases("_ZdaPvSt11align_val_t", "_ZdaPvmSt11align_val_t", memory_call::deletes_array)
+        .Default(memory_call::none);
+}
+
+// Puts another call in the place of one, with the same exits.
+void replace_call(llvm::CallBase& call, llvm::FunctionCallee by,
+                  llvm::ArrayRef<llvm::Value*> arguments) {
+    llvm::CallBase* fresh = nullptr;
+    if (auto* invoke = llvm::dyn_cast<llvm::InvokeInst>(&call))
+        fresh = llvm::InvokeInst::Create(by, invoke->getNormalDest(), invoke->getUnwindDest(),
+                                         arguments, "", invoke->getIterator());
+    else
+        fresh = llvm::CallInst::Create(by, arguments, "", call.getIterator());
+    fresh->setDebugLoc(call.getDebugLoc());
+    if (!call.getType()->isVoidTy()) {
+        fresh->takeName(&call);
+        call.replaceAllUsesWith(fresh);
+    }
+    call.eraseFromParent();
+}
+
+class tracer {
+  public:
+    tracer(const slots& fields, const marks& said) : fields_(fields), said_(said) {}
+
+    allocations trace() {
+        for (llvm::Instruction* access : fields_.accesses) {
+            if (auto* store = llvm::dyn_cast<llvm::StoreInst>(access))
+                add(store->getValueOperand());
+            else if (auto* rmw = llvm::dyn_cast<llvm::AtomicRMWInst>(access))
+                add(rmw->getValOperand());
+            else if (auto* exchange = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(access))
+                add(exchange->getNewValOperand());
+        }
+        while (!work_.empty()) step(*work_.pop_back_val());
+        return std::move(found_);
+    }
+
+  private:
+    void add(llvm::Value* v) {
+        if (!llvm::isa<llvm::Constant>(v) && seen_.insert(v).second) work_.push_back(v);
+    }
+
+    void step(llvm::Value& v) {
+        if (auto* parameter = llvm::dyn_cast<llvm::Argument>(&v)) {
+            llvm::Function& f = *parameter->getParent();
+            if (!is_called_inside_only(f, said_)) return;
+            for_each_call(f, [&](llvm::CallBase& call) {
+                if (parameter->getArgNo() < call.arg_size())
+                    add(call.getArgOperand(parameter->getArgNo()));
+            });
+        } else if (auto* call = llvm::dyn_cast<llvm::CallBase>(&v)) {
+            if (is_allocation(*call)) {
+                found_.found.insert(call);
+                return;
+            }
+            llvm::Function* callee = callee_of(*call);
+            if (callee == nullptr || callee->isDeclaration()) return;
+            if (!is_called_inside_only(*callee, said_)) {
+                hides(*call, *callee);
+                return;
+            }
+            for (llvm::Instruction& i : llvm::instructions(*callee))
+                if (auto* result = llvm::dyn_cast<llvm::ReturnInst>(&i))
+                    if (result->getReturnValue() != nullptr) add(result->getReturnValue());
+        } else if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&v)) {
+            from_variable(*load);
+        } else if (llvm::isa<llvm::PHINode, llvm::SelectInst, llvm::FreezeInst, llvm::CastInst,
+                             llvm::ExtractValueInst, llvm::InsertValueInst>(&v)) {
+            for (llvm::Value* operand : llvm::cast<llvm::Instruction>(v).operands()) add(operand);
+        }
+    }
+
+    // A variable that could not become a value, because its address is taken.
+    void from_variable(llvm::LoadInst& load) {
+        llvm::Value* variable = llvm::getUnderlyingObject(load.getPointerOperand(), 0);
+        if (auto* call = llvm::dyn_cast<llvm::CallBase>(variable)) {
+            // Returns where in a variable it is, as a smart pointer does.
+            llvm::Function* callee = callee_of(*call);
+            if (callee != nullptr && !callee->isDeclaration()) hides(*call, *callee);
+            return;
+        }
+        if (!llvm::isa<llvm::AllocaInst>(variable)) return;
+        llvm::SmallVector<llvm::Value*, 8> addresses{variable};
+        llvm::DenseSet<llvm::Value*> known{variable};
+        for (std::size_t i = 0; i < addresses.size(); ++i)
+            for (llvm::User* user : addresses[i]->users()) {
+                if (llvm::isa<llvm::GetElementPtrInst, llvm::BitCastInst>(user)) {
+                    if (known.insert(user).second) addresses.push_back(user);
+                } else if (auto* store = llvm::dyn_cast<llvm::StoreInst>(user);
+                           store != nullptr && store->getPointerOperand() == addresses[i]) {
+                    add(store->getValueOperand());
+                } else if (auto* call = llvm::dyn_cast<llvm::CallBase>(user)) {
+                    llvm::Function* callee = callee_of(*call);
+                    if (callee != nullptr && !callee->isDeclaration()) hides(*call, *callee);
+                }
+            }
+    }
+
+    void hides(llvm::CallBase& call, const llvm::Function& callee) {
+        if (said_.of(callee) == role::unknown && callee.isDiscardableIfUnused())
+            found_.hiding.insert(&call);
+    }
+
+    const slots& fields_;
+    const marks& said_;
+    llvm::SmallVector<llvm::Value*, 32> work_;
+    llvm::DenseSet<llvm::Value*> seen_;
+    allocations found_;
+};
+
+} // namespace
+
+bool is_allocation(const llvm::CallBase& call) {
+    switch (kind_of(call)) {
+    case memory_call::malloc_like:
+    case memory_call::calloc_like:
+    case memory_call::aligned_like:
+    case memory_call::new_like:
+    case memory_call::new_nothrow:
+    case memory_call::new_aligned:
+    case memory_call::new_array:
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool is_free(const llvm::CallBase& call) {
+    switch (kind_of(call)) {
+    case memory_call::frees:
+    case memory_call::deletes:
+    case memory_call::deletes_array:
+        return true;
+    default:
+        return false;
+    }
+}
+
+allocations find_allocations(const slots& fields, const marks& said) {
+    return tracer(fields, said).trace();
+}
+
+void convert_allocations(llvm::Module& module,
+                         const llvm::SetVector<llvm::CallBase*>& allocations) {
+    llvm::Type* pointer = llvm::PointerType::getUnqual(module.getContext());
+    llvm::Type* size = llvm::Type::getInt64Ty(module.getContext());
+    llvm::Type* nothing = llvm::Type::getVoidTy(module.getContext());
+    const auto function = [&](llvm::StringRef name, llvm::Type* result,
+                              llvm::ArrayRef<llvm::Type*> parameters) {
+        llvm::FunctionCallee f =
+            module.getOrInsertFunction(name, llvm::FunctionType::get(result, parameters, false));
+        auto* declared = llvm::cast<llvm::Function>(f.getCallee());
+        const bool may_throw = name.starts_with("obase_marked_new") && !name.ends_with("nothrow");
+        if (!may_throw) declared->setDoesNotThrow();
+        return f;
+    };
+    for (llvm::CallBase* call : allocations) {
+        llvm::Value* first = call->getArgOperand(0);
+        llvm::Value* second = call->arg_size() > 1 ? call->getArgOperand(1) : nullptr;
+        switch (kind_of(*call)) {
+        case memory_call::malloc_like:
+            replace_call(*call, function("obase_marked_malloc", pointer, {size}), {first});
+            break;
+        case memory_call::calloc_like:
+            replace_call(*call, function("obase_marked_calloc", pointer, {size, size}),
+                         {first, second});
+            break;
+        case memory_call::aligned_like:
+            replace_call(*call, function("obase_marked_aligned_alloc", pointer, {size, size}),
+                         {first, second});
+            break;
+        case memory_call::new_like:
+            replace_call(*call, function("obase_marked_new", pointer, {size}), {first});
+            break;
+        case memory_call::new_nothrow:
+            replace_call(*call, function("obase_marked_new_nothrow", pointer, {size}), {first});
+            break;
+        case memory_call::new_aligned:
+            replace_call(*call, function("obase_marked_new_aligned", pointer, {size, size}),
+                         {first, second});
+            break;
+        case memory_call::new_array:
+            replace_call(*call, function("obase_marked_new_array", pointer, {size}), {first});
+            break;
+        default:
+            break;
+        }
+    }
+
+    llvm::SmallVector<llvm::CallBase*, 32> others;
+    for (llvm::Function& f : module)
+        for (llvm::Instruction& i : llvm::instructions(f))
+            if (auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
+                call != nullptr && kind_of(*call) != memory_call::none && !is_allocation(*call))
+                others.push_back(call);
+    for (llvm::CallBase* call : others) {
+        llvm::Value* address = call->getArgOperand(0);
+        llvm::Value* zero = llvm::ConstantInt::get(size, 0);
+        llvm::Value* bytes = zero;
+        llvm::Value* alignment = zero;
+        // What follows the address: a size is i64 and comes first, unless the name says that it is
+        // an alignment; a nothrow tag is a pointer.
+        const bool aligned = callee_of(*call)->getName().ends_with("St11align_val_t");
+        const unsigned count = call->arg_size();
+        if (aligned) alignment = call->getArgOperand(count - 1);
+        if (count > (aligned ? 2u : 1u) && call->getArgOperand(1)->getType() == size)
+            bytes = call->getArgOperand(1);
+        switch (kind_of(*call)) {
+        case memory_call::reallocates:
+            replace_call(*call, function("obase_marked_realloc", pointer, {pointer, size}),
+                         {address, call->getArgOperand(1)});
+            break;
+        case memory_call::asks_size:
+            replace_call(*call, function("obase_marked_usable_size", size, {pointer}), {address});
+            break;
+        case memory_call::frees:
+            replace_call(*call, function("obase_marked_free", nothing, {pointer}), {address});
+            break;
+        case memory_call::deletes:
+            replace_call(*call, function("obase_marked_delete", nothing, {pointer, size, size}),
+                         {address, bytes, alignment});
+            break;
+        case memory_call::deletes_array:
+            replace_call(*call,
+                         function("obase_marked_delete_array", nothing, {pointer, size, size}),
+                         {address, bytes, alignment});
+            break;
+        default:
+            break;
+        }
+    }
+}
+
+} // namespace obase::passes

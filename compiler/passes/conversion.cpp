@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: MIT
+//
+// Accesses of slots become operations on guides.
+//
+//   %p = load ptr, ptr %slot          %w = load atomic ptr, ptr %slot monotonic
+//                                     br (%w < 0), slow, done         ; the sign: obase/word/arming.hpp
+//                               slow: %s = call ptr @obase_marked_load(ptr %slot)
+//                               done: %p = phi ptr [ %w ], [ %s ]
+//   the same, compared with null:     %w = load atomic ptr; the tag bits masked; no access
+//   store ptr null, ptr %slot         store atomic ptr null, ptr %slot release
+//   store ptr %p, ptr %slot           call void @obase_marked_store(ptr %slot, ptr %p)
+//   store atomic seq_cst, xchg        call ptr @obase_marked_exchange(ptr %slot, ptr %p)
+//   cmpxchg                           call i32 @obase_marked_compare_exchange(ptr %slot, ptr, ptr)
+//
+// The load is monotonic, not acquire: what is read through the address depends on it, and on x86-64
+// the two are one instruction. An order that the program asks for is kept.
+#include "instrumentation.hpp"
+
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/MDBuilder.h>
+#include <llvm/Transforms/Utils/BasicBlockUtils.h>
+
+namespace obase::passes {
+
+namespace {
+
+constexpr std::uint64_t address_mask = (std::uint64_t{1} << 48) - 1; // obase/word/arming.hpp
+
+class converter {
+  public:
+    explicit converter(llvm::Module& module)
+        : pointer_(llvm::PointerType::getUnqual(module.getContext())),
+          word_(llvm::Type::getInt64Ty(module.getContext())),
+          boolean_(llvm::Type::getInt32Ty(module.getContext())) {
+        load_ = module.getOrInsertFunction("obase_marked_load", pointer_, pointer_);
+        store_ = module.getOrInsertFunction(
+            "obase_marked_store", llvm::Type::getVoidTy(module.getContext()), pointer_, pointer_);
+        exchange_ =
+            module.getOrInsertFunction("obase_marked_exchange", pointer_, pointer_, pointer_);
+        compare_exchange_ = module.getOrInsertFunction("obase_marked_compare_exchange", boolean_,
+                                                       pointer_, pointer_, pointer_);
+        for (llvm::FunctionCallee f : {load_, store_, exchange_, compare_exchange_})
+            llvm::cast<llvm::Function>(f.getCallee())->setDoesNotThrow();
+    }
+
+    void convert(llvm::Instruction& access) {
+        if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&access))
+            convert_load(*load);
+        else if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&access))
+            convert_store(*store);
+        else if (auto* rmw = llvm::dyn_cast<llvm::AtomicRMWInst>(&access))
+            convert_exchange(*rmw);
+        else
+            convert_compare_exchange(llvm::cast<llvm::AtomicCmpXchgInst>(access));
+    }
+
+  private:
+    // clang's atomics work on integers of the pointer's size.
+    llvm::Value* as_pointer(llvm::IRBuilder<>& here, llvm::Value* v) {
+        if (v->getType()->isPointerTy()) return v;
+        if (auto* cast = llvm::dyn_cast<llvm::PtrToIntInst>(v)) return cast->getPointerOperand();
+        if (auto* number = llvm::dyn_cast<llvm::Constant>(v); number && number->isNullValue())
+            return llvm::ConstantPointerNull::get(pointer_);
+        return here.CreateIntToPtr(v, pointer_);
+    }
+    llvm::Value* as(llvm::IRBuilder<>& here, llvm::Value* pointer, llvm::Type* type) {
+        return type->isPointerTy() ? pointer : here.CreatePtrToInt(pointer, type);
+    }
+
+    void convert_load(llvm::LoadInst& load) {
+        llvm::IRBuilder<> here(&load);
+        auto* word = here.CreateAlignedLoad(pointer_, load.getPointerOperand(), llvm::Align(8));
+        word->setVolatile(load.isVolatile());
+        word->setAtomic(load.isAtomic() && load.getOrdering() != llvm::AtomicOrdering::Unordered
+                            ? load.getOrdering()
+                            : llvm::AtomicOrdering::Monotonic);
+        llvm::Value* bits = here.CreatePtrToInt(word, word_);
+        if (only_compared_with_null(load)) {
+            llvm::Value* address = here.CreateAnd(bits, address_mask);
+            llvm::Value* is_null = here.CreateICmpEQ(address, llvm::ConstantInt::get(word_, 0));
+            while (!load.use_empty()) {
+                auto* comparison = llvm::cast<llvm::ICmpInst>(*load.user_begin());
+                llvm::IRBuilder<> there(comparison);
+                llvm::Value* result = comparison->getPredicate() == llvm::ICmpInst::ICMP_EQ
+                                          ? is_null
+                                          : there.CreateNot(is_null);
+                comparison->replaceAllUsesWith(result);
+                comparison->eraseFromParent();
+            }
+            load.eraseFromParent();
+            return;
+        }
+        llvm::Value* negative = here.CreateICmpSLT(bits, llvm::ConstantInt::get(word_, 0));
+        llvm::BasicBlock* before = load.getParent();
+        llvm::Instruction* end = llvm::SplitBlockAndInsertIfThen(
+            negative, load.getIterator(), false,
+            llvm::MDBuilder(load.getContext()).createBranchWeights(1, 2000));
+        llvm::IRBuilder<> slow(end);
+        slow.SetCurrentDebugLocation(load.getDebugLoc());
+        llvm::Value* touched = slow.CreateCall(load_, {load.getPointerOperand()});
+        llvm::IRBuilder<> after(&load);
+        llvm::PHINode* address = after.CreatePHI(pointer_, 2);
+        address->addIncoming(word, before);
+        address->addIncoming(touched, end->getParent());
+        replace(after, load, address);
+    }
+
+    // Uses of an integer that go back to a pointer are those of the pointer.
+    void replace(llvm::IRBuilder<>& here, llvm::Instruction& old, llvm::Value* pointer) {
+        if (old.getType()->isPointerTy()) {
+            old.replaceAllUsesWith(pointer);
+        } else {
+            for (llvm::User* user : llvm::make_early_inc_range(old.users()))
+                if (auto* cast = llvm::dyn_cast<llvm::IntToPtrInst>(user)) {
+                    cast->replaceAllUsesWith(pointer);
+                    cast->eraseFromParent();
+                }
+            if (!old.use_empty()) old.replaceAllUsesWith(as(here, pointer, old.getType()));
+        }
+        old.eraseFromParent();
+    }
+
+    static bool only_compared_with_null(const llvm::LoadInst& load) {
+        for (const llvm::User* user : load.users()) {
+            const auto* comparison = llvm::dyn_cast<llvm::ICmpInst>(user);
+            if (comparison == nullptr || !comparison->isEquality()) return false;
+            const llvm::Value* other = comparison->getOperand(0) == &load
+                                           ? comparison->getOperand(1)
+                                           : comparison->getOperand(0);
+            const auto* constant = llvm::dyn_cast<llvm::Constant>(other);
+            if (constant == nullptr || !constant->isNullValue()) return false;
+        }
+        return true;
+    }
+
+    void convert_store(llvm::StoreInst& store) {
+        llvm::IRBuilder<> here(&store);
+        llvm::Value* value = as_pointer(here, store.getValueOperand());
+        const bool in_order = store.getOrdering() == llvm::AtomicOrdering::SequentiallyConsistent;
+        if (llvm::isa<llvm::ConstantPointerNull>(value)) {
+            auto* fresh = here.CreateAlignedStore(value, store.getPointerOperand(), llvm::Align(8));
+            fresh->setVolatile(store.isVolatile());
+            fresh->setAtomic(in_order ? store.getOrdering() : llvm::AtomicOrdering::Release);
+        } else {
+            here.CreateCall(in_order ? exchange_ : store_, {store.getPointerOperand(), value});
+        }
+        store.eraseFromParent();
+    }
+
+    void convert_exchange(llvm::AtomicRMWInst& rmw) {
+        llvm::IRBuilder<> here(&rmw);
+        llvm::Value* value = as_pointer(here, rmw.getValOperand());
+        llvm::Value* old = here.CreateCall(exchange_, {rmw.getPointerOperand(), value});
+        replace(here, rmw, old);
+    }
+
+    void convert_compare_exchange(llvm::AtomicCmpXchgInst& exchange) {
+        llvm::IRBuilder<> here(&exchange);
+        llvm::BasicBlock& entry = exchange.getFunction()->getEntryBlock();
+        llvm::IRBuilder<> top(&entry, entry.begin());
+        llvm::AllocaInst* expected = top.CreateAlloca(pointer_);
+        here.CreateStore(as_pointer(here, exchange.getCompareOperand()), expected);
+        llvm::Value* desired = as_pointer(here, exchange.getNewValOperand());
+        llvm::Value* done = here.CreateICmpNE(
+            here.CreateCall(compare_exchange_, {exchange.getPointerOperand(), expected, desired}),
+            llvm::ConstantInt::get(boolean_, 0));
+        llvm::Value* seen = here.CreateLoad(pointer_, expected);
+        for (llvm::User* user : llvm::make_early_inc_range(exchange.users()))
+            if (auto* part = llvm::dyn_cast<llvm::ExtractValueInst>(user)) {
+                if (part->getIndices()[0] == 1) {
+                    part->replaceAllUsesWith(done);
+                    part->eraseFromParent();
+                } else {
+                    llvm::IRBuilder<> there(part);
+                    replace(there, *part, seen);
+                }
+            }
+        if (!exchange.use_empty()) {
+            llvm::Value* pair = llvm::PoisonValue::get(exchange.getType());
+            pair = here.CreateInsertValue(
+                pair, as(here, seen, exchange.getCompareOperand()->getType()), 0);
+            exchange.replaceAllUsesWith(here.CreateInsertValue(pair, done, 1));
+        }
+        exchange.eraseFromParent();
+    }
+
+    llvm::PointerType* pointer_;
+    llvm::Type* word_;
+    llvm::Type* boolean_;
+    llvm::FunctionCallee load_, store_, exchange_, compare_exchange_;
+};
+
+} // namespace
+
+void convert_accesses(llvm::Module& module, slots& fields) {
+    if (fields.annotations.empty()) return;
+    converter all(module);
+    for (llvm::Instruction* access : fields.accesses) all.convert(*access);
+    for (llvm::CallInst* annotation : fields.annotations) {
+        annotation->replaceAllUsesWith(annotation->getArgOperand(0));
+        annotation->eraseFromParent();
+    }
+    // They named instructions that are gone.
+    fields.accesses.clear();
+    fields.addresses.clear();
+    fields.annotations.clear();
+}
+
+} // namespace obase::passes

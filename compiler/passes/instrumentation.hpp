@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+//
+// The pass that turns marked pointers into guides: what its steps know of each other.
+//
+// The steps, in the order in which plugin.cpp takes them:
+//   marks.cpp           what the front end said: OBASE_GUIDED fields, entry and internal functions
+//   slot_addresses.cpp  every value that is the address of a marked field, and every access there
+//   allocation.cpp      which allocations end in marked fields
+//   scopes.cpp          which functions are operations
+//   escapes.cpp         whether an address from a marked field can outlive its operation
+//   problems.cpp        errors, with locations in the source and what to do
+// and if there are no errors
+//   conversion.cpp      accesses become calls of the runtime (obase/marked.h)
+//   allocation.cpp      so do allocations that end in marked fields, and all frees
+//   scopes.cpp          operations are entered and left, slots in frames forgotten
+//
+// Everything that is not understood is an error. An access that stays what it was would read the
+// word of an armed guide as an address.
+#pragma once
+
+#include <llvm/ADT/DenseMap.h>
+#include <llvm/ADT/DenseSet.h>
+#include <llvm/ADT/STLFunctionalExtras.h>
+#include <llvm/ADT/SetVector.h>
+#include <llvm/ADT/SmallVector.h>
+#include <llvm/ADT/StringRef.h>
+#include <llvm/ADT/Twine.h>
+#include <llvm/IR/InstrTypes.h>
+#include <llvm/IR/Instructions.h>
+#include <llvm/IR/Module.h>
+#include <llvm/IR/PassManager.h>
+
+#include <set>
+#include <string>
+
+namespace obase::passes {
+
+// Errors of the module that is being compiled.
+class problems {
+  public:
+    explicit problems(llvm::Module& module) : module_(module) {}
+
+    // An error at the instruction. `what` says what is wrong and what to do.
+    void refuse(const llvm::Instruction& where, const llvm::Twine& what);
+    void refuse(const llvm::Function& where, const llvm::Twine& what);
+    // The same for what has no place in a function.
+    void refuse(const llvm::Twine& what);
+
+    bool any() const { return !told_.empty(); }
+
+  private:
+    llvm::Module& module_;
+    std::set<std::string> told_; // once each: a template is compiled many times
+};
+
+// Of a function, as the front end or the source says it.
+enum class role {
+    unknown,
+    entry,    // an operation: has a scope of its own
+    internal, // a part of operations: is called in a scope, may hand borrowed addresses around
+};
+
+struct marks {
+    llvm::DenseMap<const llvm::Function*, role> roles;
+
+    role of(const llvm::Function& f) const {
+        const auto found = roles.find(&f);
+        return found != roles.end() ? found->second : role::unknown;
+    }
+};
+
+// Reads the annotations of functions and takes them out of the module.
+marks read_marks(llvm::Module& module);
+// Whether the instruction says that its operand is the address of a marked field.
+bool is_field_annotation(const llvm::Value& v);
+// The variable of which the instruction says that it holds marked fields, else null.
+llvm::AllocaInst* annotated_variable(llvm::Instruction& i);
+
+struct slots {
+    llvm::SetVector<llvm::CallInst*> annotations; // of fields
+    llvm::DenseSet<const llvm::Value*> addresses; // of slots
+    // Loads, stores, exchanges and compare-exchanges of slots.
+    llvm::SetVector<llvm::Instruction*> accesses;
+    // Struct types that have a marked field among their own.
+    llvm::DenseSet<const llvm::StructType*> types;
+    // Variables in frames that have one.
+    llvm::SetVector<llvm::AllocaInst*> variables;
+    // Functions that access a marked field of their first parameter, which may be `this`.
+    llvm::DenseSet<const llvm::Function*> members;
+
+    bool has(const llvm::Value* address) const { return addresses.contains(address); }
+    bool is_access(const llvm::Instruction* i) const {
+        return accesses.contains(const_cast<llvm::Instruction*>(i));
+    }
+    // Whether a variable of the type has slots in it.
+    bool in_type(llvm::Type* type) const;
+};
+
+// Simplifies the module until every access to a marked field can be seen: variables become values,
+// functions that take or return the address of a field are inlined.
+// Copies of functions get the marks of the originals.
+slots find_slots(llvm::Module& module, llvm::FunctionAnalysisManager& analyses, marks& said,
+                 problems& errors);
+
+// The calls of malloc, operator new and the like.
+bool is_allocation(const llvm::CallBase& call);
+bool is_free(const llvm::CallBase& call);
+
+struct allocations {
+    // Whose results are stored into slots.
+    llvm::SetVector<llvm::CallBase*> found;
+    // Calls of functions that are no part of operations, and seem to make what is stored.
+    llvm::SetVector<llvm::CallBase*> hiding;
+};
+allocations find_allocations(const slots& fields, const marks& said);
+
+// Whether every call of the function is in a scope: it needs none of its own, may hand borrowed
+// addresses around, and what it allocates for a slot may be managed.
+bool is_called_inside_only(const llvm::Function& f, const marks& said);
+
+struct scope_plan {
+    // Functions that enter and leave.
+    llvm::SetVector<llvm::Function*> operations;
+};
+scope_plan plan_scopes(llvm::Module& module, const slots& fields, const marks& said,
+                       problems& errors);
+
+void check_escapes(const slots& fields, const llvm::SetVector<llvm::CallBase*>& allocations,
+                   const scope_plan& plan, problems& errors);
+
+void convert_accesses(llvm::Module& module, slots& fields);
+void convert_allocations(llvm::Module& module, const llvm::SetVector<llvm::CallBase*>& allocations);
+void insert_scopes(llvm::Module& module, const slots& fields, const scope_plan& plan,
+                   problems& errors);
+
+// The function that is called, through aliases; null if it cannot be known.
+llvm::Function* callee_of(const llvm::CallBase& call);
+// Calls use(call) for every call of the function by its name. False if it is used otherwise, too, so
+// that there may be calls that nobody sees.
+bool for_each_call(const llvm::Function& f, llvm::function_ref<void(llvm::CallBase&)> use);
+
+} // namespace obase::passes

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+//
+// What the front end leaves in the module: llvm.ptr.annotation for fields, llvm.global.annotations
+// for functions, llvm.var.annotation for variables.
+#include "instrumentation.hpp"
+
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/GlobalAlias.h>
+#include <llvm/IR/IntrinsicInst.h>
+
+namespace obase::passes {
+
+namespace {
+
+// The text of an annotation: a constant string.
+llvm::StringRef text_of(const llvm::Value* v) {
+    const auto* variable = llvm::dyn_cast<llvm::GlobalVariable>(v->stripPointerCasts());
+    if (variable == nullptr || !variable->hasInitializer()) return {};
+    const auto* text = llvm::dyn_cast<llvm::ConstantDataSequential>(variable->getInitializer());
+    return text != nullptr && text->isCString() ? text->getAsCString() : llvm::StringRef();
+}
+
+void read_function_marks(llvm::Module& module, marks& found) {
+    llvm::GlobalVariable* all = module.getGlobalVariable("llvm.global.annotations");
+    if (all == nullptr || !all->hasInitializer()) return;
+    const auto* list = llvm::dyn_cast<llvm::ConstantArray>(all->getInitializer());
+    if (list == nullptr) return;
+    llvm::SmallVector<llvm::Constant*, 32> others;
+    for (const llvm::Use& entry : list->operands()) {
+        auto* row = llvm::cast<llvm::Constant>(entry.get());
+        const llvm::StringRef text = text_of(row->getOperand(1));
+        auto* f = llvm::dyn_cast<llvm::Function>(row->getOperand(0)->stripPointerCasts());
+        if (f == nullptr || !text.starts_with("obase::")) {
+            others.push_back(row);
+        } else if (text == "obase::entry") {
+            found.roles[f] = role::entry; // the stronger one: it may be called from anywhere
+        } else if (text == "obase::internal") {
+            found.roles.try_emplace(f, role::internal);
+        }
+    }
+    if (others.size() == list->getNumOperands()) return;
+    // The others' list anew: the old one would keep functions alive that have been inlined away.
+    const std::string name = all->getName().str();
+    const std::string section = all->getSection().str();
+    all->eraseFromParent();
+    if (others.empty()) return;
+    auto* rest = llvm::ConstantArray::get(
+        llvm::ArrayType::get(others.front()->getType(), others.size()), others);
+    auto* fresh = new llvm::GlobalVariable(module, rest->getType(), false,
+                                           llvm::GlobalValue::AppendingLinkage, rest, name);
+    fresh->setSection(section);
+}
+
+} // namespace
+
+marks read_marks(llvm::Module& module) {
+    marks found;
+    read_function_marks(module, found);
+    return found;
+}
+
+bool is_field_annotation(const llvm::Value& v) {
+    const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&v);
+    return call != nullptr && call->getIntrinsicID() == llvm::Intrinsic::ptr_annotation &&
+           text_of(call->getArgOperand(1)) == "obase::guided";
+}
+
+llvm::AllocaInst* annotated_variable(llvm::Instruction& i) {
+    auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&i);
+    if (call == nullptr || call->getIntrinsicID() != llvm::Intrinsic::var_annotation ||
+        text_of(call->getArgOperand(1)) != "obase::slots")
+        return nullptr;
+    return llvm::dyn_cast<llvm::AllocaInst>(call->getArgOperand(0)->stripPointerCasts());
+}
+
+llvm::Function* callee_of(const llvm::CallBase& call) {
+    llvm::Value* called = call.getCalledOperand()->stripPointerCasts();
+    if (auto* alias = llvm::dyn_cast<llvm::GlobalAlias>(called)) called = alias->getAliaseeObject();
+    return llvm::dyn_cast<llvm::Function>(called);
+}
+
+bool for_each_call(const llvm::Function& f, llvm::function_ref<void(llvm::CallBase&)> use) {
+    bool all_seen = true;
+    llvm::SmallVector<const llvm::Value*, 4> names{&f};
+    for (std::size_t i = 0; i < names.size(); ++i)
+        for (const llvm::Use& u : names[i]->uses()) {
+            auto* call = llvm::dyn_cast<llvm::CallBase>(u.getUser());
+            if (call != nullptr && call->isCallee(&u))
+                use(*call);
+            else if (auto* alias = llvm::dyn_cast<llvm::GlobalAlias>(u.getUser())) {
+                names.push_back(alias);
+                all_seen = all_seen && alias->hasLocalLinkage();
+            } else
+                all_seen = false;
+        }
+    return all_seen;
+}
+
+} // namespace obase::passes

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+//
+// The plugin: one module pass at the start of the pipeline, at every optimization level.
+//
+//     clang++ -fpass-plugin=obase_passes.so ...
+//     opt -load-pass-plugin=obase_passes.so -passes=obase ...
+//
+// It works on its own, but then only knows what the source says (OBASE_GUIDED, OBASE_ENTRY,
+// OBASE_INTERNAL); the front end's plugin says it for all functions, and refuses what the IR does not
+// show, such as a struct copied as bytes.
+#include "instrumentation.hpp"
+
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/Metadata.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Passes/PassPlugin.h>
+
+namespace {
+
+class instrument : public llvm::PassInfoMixin<instrument> {
+  public:
+    llvm::PreservedAnalyses run(llvm::Module& module, llvm::ModuleAnalysisManager& analyses) {
+        using namespace obase::passes;
+        // Once: `opt` with a pass and a pipeline runs it twice, and so does LTO.
+        if (module.getNamedMetadata(done) != nullptr) return llvm::PreservedAnalyses::all();
+        module.getOrInsertNamedMetadata(done);
+
+        auto& of_functions =
+            analyses.getResult<llvm::FunctionAnalysisManagerModuleProxy>(module).getManager();
+        problems errors(module);
+        marks said = read_marks(module);
+        slots fields = find_slots(module, of_functions, said, errors);
+        const auto allocated = find_allocations(fields, said).found;
+        const scope_plan plan = plan_scopes(module, fields, said, errors);
+        check_escapes(fields, allocated, plan, errors);
+        // With an error there will be no object file, so the module may stay as it is.
+        if (!errors.any()) {
+            convert_accesses(module, fields);
+            convert_allocations(module, allocated);
+            insert_scopes(module, fields, plan, errors);
+        }
+        return llvm::PreservedAnalyses::none();
+    }
+    // Also for functions with optnone.
+    static bool isRequired() { return true; }
+
+  private:
+    static constexpr const char* done = "obase.instrumented";
+};
+
+void add_to(llvm::PassBuilder& builder) {
+    builder.registerPipelineStartEPCallback(
+        [](llvm::ModulePassManager& passes, llvm::OptimizationLevel) {
+            passes.addPass(instrument());
+        });
+    builder.registerPipelineParsingCallback([](llvm::StringRef name,
+                                               llvm::ModulePassManager& passes,
+                                               llvm::ArrayRef<llvm::PassBuilder::PipelineElement>) {
+        if (name != "obase") return false;
+        passes.addPass(instrument());
+        return true;
+    });
+}
+
+} // namespace
+
+extern "C" __attribute__((visibility("default"))) llvm::PassPluginLibraryInfo
+llvmGetPassPluginInfo() {
+    return {LLVM_PLUGIN_API_VERSION, "obase", "0.1", &add_to};
+}

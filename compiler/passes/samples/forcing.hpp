@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+//
+// What the samples call of obase: nothing but these, which do nothing in a plain program.
+#pragma once
+
+// From here on the collector runs one window after another.
+void begin_forcing();
+// Waits for two windows: what was used before is moved, whatever the threads' luck. Outside of
+// operations.
+void wait_for_windows();
+// No more windows; says on stderr how many objects were moved.
+void end_forcing();

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+//
+// Operations: which functions enter and leave a scope, and the slots that end with a frame.
+//
+// An address from a marked field is good until the outermost scope ends, so whoever loads one must be
+// in a scope that outlasts its use. A function that is called by operations only needs none of its
+// own; any other function that loads from, or stores into, marked fields becomes an operation, even if
+// nobody said so. Nested scopes cost a few nanoseconds; a missing one would be a use after free.
+//
+// This is done before inlining: afterwards the function that has to leave is part of another.
+#include "instrumentation.hpp"
+
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/Transforms/Utils/EscapeEnumerator.h>
+
+namespace obase::passes {
+
+namespace {
+
+// Stores of null need no scope: nobody's address is used, and the slot has nothing to be known for.
+bool needs_scope(const llvm::Instruction& access) {
+    if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&access)) {
+        const auto* value = llvm::dyn_cast<llvm::Constant>(store->getValueOperand());
+        return value == nullptr || !value->isNullValue();
+    }
+    return true;
+}
+
+bool calls_elsewhere(llvm::Function& f) {
+    for (llvm::Instruction& i : llvm::instructions(f))
+        if (const auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
+            call != nullptr && !llvm::isa<llvm::IntrinsicInst>(call) && !call->isInlineAsm() &&
+            !is_free(*call) && !is_allocation(*call)) {
+            const llvm::Function* callee = callee_of(*call);
+            if (callee == nullptr || callee->isDeclaration()) return true;
+        }
+    return false;
+}
+
+// C++ destructors, complete (D1) and base (D2), by their Itanium names.
+bool is_destructor(const llvm::Function& f) {
+    const llvm::StringRef name = f.getName();
+    return name.starts_with("_ZN") && (name.ends_with("D1Ev") || name.ends_with("D2Ev"));
+}
+
+struct ending { // memory that ends with a function
+    llvm::Value* begin;
+    std::uint64_t bytes;
+};
+
+class inserter {
+  public:
+    inserter(llvm::Module& module, const slots& fields, const scope_plan& plan, problems& errors)
+        : module_(module), fields_(fields), plan_(plan), errors_(errors),
+          pointer_(llvm::PointerType::getUnqual(module.getContext())),
+          word_(llvm::Type::getInt64Ty(module.getContext())) {}
+
+    void insert(llvm::Function& f) {
+        const bool operation = plan_.operations.contains(&f);
+        const llvm::SmallVector<ending, 4> ends = endings(f);
+        if (!operation && ends.empty()) return;
+        for (llvm::Instruction& i : llvm::instructions(f))
+            if (const auto* call = llvm::dyn_cast<llvm::CallInst>(&i);
+                call != nullptr && call->isMustTailCall()) {
+                errors_.refuse(i, "a call that must be a tail call leaves an operation before it "
+                                  "has ended; call without musttail");
+                return;
+            }
+        llvm::FunctionCallee enter = runtime("obase_marked_enter", word_, {});
+        llvm::FunctionCallee leave =
+            runtime("obase_marked_leave", llvm::Type::getVoidTy(module_.getContext()), {word_});
+        llvm::FunctionCallee forget = runtime(
+            "obase_marked_forget", llvm::Type::getVoidTy(module_.getContext()), {pointer_, word_});
+        llvm::Value* outer = nullptr;
+        if (operation) {
+            llvm::BasicBlock& entry = f.getEntryBlock();
+            llvm::IRBuilder<> top(&entry, entry.getFirstNonPHIOrDbgOrAlloca());
+            outer = top.CreateCall(enter);
+        }
+        // Else exceptions would find C's personality, which C++ does not inline.
+        if (!f.hasPersonalityFn() && !f.doesNotThrow() && f.getName().starts_with("_Z"))
+            f.setPersonalityFn(llvm::cast<llvm::Constant>(
+                module_
+                    .getOrInsertFunction(
+                        "__gxx_personality_v0",
+                        llvm::FunctionType::get(llvm::Type::getInt32Ty(module_.getContext()), true))
+                    .getCallee()));
+        llvm::EscapeEnumerator exits(f, "obase.leave");
+        while (llvm::IRBuilder<>* here = exits.Next()) {
+            for (const ending& end : ends)
+                here->CreateCall(forget, {end.begin, llvm::ConstantInt::get(word_, end.bytes)});
+            if (operation) here->CreateCall(leave, {outer});
+        }
+    }
+
+  private:
+    llvm::FunctionCallee runtime(llvm::StringRef name, llvm::Type* result,
+                                 llvm::ArrayRef<llvm::Type*> parameters) {
+        llvm::FunctionCallee f =
+            module_.getOrInsertFunction(name, llvm::FunctionType::get(result, parameters, false));
+        llvm::cast<llvm::Function>(f.getCallee())->setDoesNotThrow();
+        return f;
+    }
+
+    llvm::SmallVector<ending, 4> endings(llvm::Function& f) {
+        llvm::SetVector<llvm::AllocaInst*> variables;
+        for (llvm::Instruction& i : llvm::instructions(f)) {
+            if (auto* variable = llvm::dyn_cast<llvm::AllocaInst>(&i);
+                variable != nullptr && (fields_.variables.contains(variable) ||
+                                        fields_.in_type(variable->getAllocatedType())))
+                variables.insert(variable);
+            if (llvm::AllocaInst* variable = annotated_variable(i)) variables.insert(variable);
+        }
+        llvm::SmallVector<ending, 4> ends;
+        for (llvm::AllocaInst* variable : variables) {
+            const auto bytes = variable->getAllocationSize(module_.getDataLayout());
+            if (!variable->isStaticAlloca() || !bytes || bytes->isScalable()) {
+                errors_.refuse(*variable, "an array of variable length has marked fields; take "
+                                          "one of fixed length, or malloc");
+                continue;
+            }
+            never_shared(*variable);
+            ends.push_back({variable, bytes->getFixedValue()});
+        }
+        // The slots of an object end with its destructor, in which they may be left as they are
+        // after what they held is gone.
+        if (is_destructor(f) && fields_.members.contains(&f))
+            if (const std::uint64_t bytes = f.getParamDereferenceableBytes(0); bytes != 0)
+                ends.push_back({f.getArg(0), bytes});
+        return ends;
+    }
+
+    // Else the frame could have another variable in the same place before the function ends.
+    static void never_shared(llvm::AllocaInst& variable) {
+        llvm::SmallVector<llvm::Instruction*, 8> lifetimes;
+        for (llvm::User* user : variable.users())
+            if (auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(user);
+                call != nullptr && call->isLifetimeStartOrEnd())
+                lifetimes.push_back(call);
+        for (llvm::Instruction* i : lifetimes) i->eraseFromParent();
+    }
+
+    llvm::Module& module_;
+    const slots& fields_;
+    const scope_plan& plan_;
+    problems& errors_;
+    llvm::Type* pointer_;
+    llvm::Type* word_;
+};
+
+} // namespace
+
+bool is_called_inside_only(const llvm::Function& f, const marks& said) {
+    switch (said.of(f)) {
+    case role::entry:
+        return false;
+    case role::internal:
+        return true;
+    case role::unknown:
+        break;
+    }
+    return f.hasLocalLinkage() && for_each_call(f, [](llvm::CallBase&) {});
+}
+
+scope_plan plan_scopes(llvm::Module& module, const slots& fields, const marks& said,
+                       problems& errors) {
+    scope_plan plan;
+    llvm::SetVector<llvm::Function*> needing;
+    for (const llvm::Instruction* access : fields.accesses)
+        if (needs_scope(*access))
+            needing.insert(const_cast<llvm::Function*>(access->getFunction()));
+    for (llvm::Function& f : module)
+        if (!f.isDeclaration() && said.of(f) == role::entry && calls_elsewhere(f))
+            needing.insert(&f);
+    for (std::size_t i = 0; i < needing.size(); ++i) {
+        llvm::Function& f = *needing[i];
+        if (is_called_inside_only(f, said))
+            for_each_call(f, [&](llvm::CallBase& call) { needing.insert(call.getFunction()); });
+        else
+            plan.operations.insert(&f);
+    }
+    for (llvm::Function* f : plan.operations) {
+        if (f->isPresplitCoroutine())
+            errors.refuse(*f,
+                          "an operation on marked fields cannot be a coroutine: a scope ends in "
+                          "the thread and at the depth where it began; load in a function that "
+                          "the coroutine calls");
+        for (llvm::Instruction& i : llvm::instructions(*f))
+            if (const auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
+                call != nullptr && call->hasFnAttr(llvm::Attribute::ReturnsTwice))
+                errors.refuse(i, "setjmp in an operation on marked fields: longjmp would skip the "
+                                 "end of a scope; use it outside of the operation");
+    }
+    return plan;
+}
+
+void insert_scopes(llvm::Module& module, const slots& fields, const scope_plan& plan,
+                   problems& errors) {
+    inserter all(module, fields, plan, errors);
+    for (llvm::Function& f : module)
+        if (!f.isDeclaration()) all.insert(f);
+    for (const llvm::GlobalVariable& variable : module.globals())
+        if (variable.isThreadLocal() && fields.in_type(variable.getValueType()))
+            errors.refuse("the thread-local variable " + variable.getName() +
+                          " has marked fields; they would end with the thread unseen, so allocate "
+                          "it");
+}
+
+} // namespace obase::passes

@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: MIT
+//
+// Every value that is the address of a marked field.
+//
+// The front end annotates each mention of a field. From there the address is followed: into elements
+// of arrays, through phis and selects, and where it is handed to a function (std::atomic's members,
+// unique_ptr's, a helper that takes a reference) or comes back from one, the function is inlined and
+// all is looked at again, until nothing changes. A function that calls itself cannot be inlined away:
+// it gets a twin whose parameter is the address of a slot, for the callers that hand one over.
+#include "instrumentation.hpp"
+
+#include <llvm/ADT/MapVector.h>
+#include <llvm/Analysis/ValueTracking.h>
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/Transforms/Scalar/SROA.h>
+#include <llvm/Transforms/Utils/Cloning.h>
+
+#include <set>
+
+namespace obase::passes {
+
+bool slots::in_type(llvm::Type* type) const {
+    if (auto* array = llvm::dyn_cast<llvm::ArrayType>(type))
+        return in_type(array->getElementType());
+    auto* record = llvm::dyn_cast<llvm::StructType>(type);
+    if (record == nullptr) return false;
+    if (types.contains(record)) return true;
+    for (llvm::Type* element : record->elements())
+        if (in_type(element)) return true;
+    return false;
+}
+
+namespace {
+
+constexpr unsigned most_rounds = 64; // deeper calls of one another than any library has
+
+using parameter_numbers = std::set<unsigned>;
+
+class finder {
+  public:
+    finder(llvm::Module& module, llvm::FunctionAnalysisManager& analyses, marks& said,
+           problems& errors)
+        : module_(module), analyses_(analyses), said_(said), errors_(errors) {}
+
+    slots find() {
+        bool any = false;
+        for (llvm::Function& f : module_)
+            for (llvm::Instruction& i : llvm::instructions(f)) any = any || is_field_annotation(i);
+        if (!any) return {};
+        for (llvm::Function& f : module_)
+            if (!f.isDeclaration()) simplify(f);
+        look();
+        for (unsigned round = 0; round < most_rounds; ++round) {
+            if (!inline_what_is_needed() && !inline_what_allocates()) break;
+            look();
+        }
+        report();
+        return std::move(found_);
+    }
+
+  private:
+    // Variables that are only loaded and stored become values; clang -O0 keeps all in memory.
+    void simplify(llvm::Function& f) {
+        analyses_.invalidate(f, llvm::PreservedAnalyses::none());
+        llvm::SROAPass(llvm::SROAOptions::PreserveCFG).run(f, analyses_);
+        analyses_.invalidate(f, llvm::PreservedAnalyses::none());
+    }
+
+    void look() {
+        found_ = {};
+        wanted_.clear();
+        unknown_.clear();
+        recursion_.clear();
+        for_twins_.clear();
+        returning_.clear();
+        work_.clear();
+        for (llvm::Function& f : module_)
+            for (llvm::Instruction& i : llvm::instructions(f))
+                if (is_field_annotation(i)) {
+                    auto* call = llvm::cast<llvm::CallInst>(&i);
+                    found_.annotations.insert(call);
+                    note_type(*call);
+                    add(call);
+                }
+        for (const auto& [twin, parameters] : twins_)
+            for (const unsigned number : parameters) add(twin->getArg(number));
+        while (!work_.empty()) {
+            llvm::Value* address = work_.pop_back_val();
+            for (const llvm::Use& u : address->uses()) follow(u);
+        }
+        for (llvm::Function* f : returning_) {
+            const bool all_seen = for_each_call(*f, [this](llvm::CallBase& call) {
+                if (!want(call))
+                    unknown(call, "a recursive function returns a reference to a marked field; "
+                                  "return what it holds");
+            });
+            if (!all_seen || !f->isDiscardableIfUnused())
+                unknown_.push_back({&f->getEntryBlock().front(),
+                                    "a function that other translation units can call returns the "
+                                    "address of a marked field; make it static or inline, or "
+                                    "return what the field holds"});
+        }
+    }
+
+    // What the annotated address is part of.
+    void note_type(llvm::CallInst& annotation) {
+        llvm::Value* address = annotation.getArgOperand(0);
+        if (auto* field = llvm::dyn_cast<llvm::GEPOperator>(address))
+            if (auto* record = llvm::dyn_cast<llvm::StructType>(field->getSourceElementType()))
+                found_.types.insert(record);
+        llvm::Value* object = llvm::getUnderlyingObject(address, 0);
+        if (auto* variable = llvm::dyn_cast<llvm::AllocaInst>(object))
+            found_.variables.insert(variable);
+        else if (auto* parameter = llvm::dyn_cast<llvm::Argument>(object);
+                 parameter != nullptr && parameter->getArgNo() == 0)
+            found_.members.insert(parameter->getParent());
+    }
+
+    void add(llvm::Value* address) {
+        if (found_.addresses.insert(address).second) work_.push_back(address);
+    }
+
+    void unknown(llvm::Instruction& where, llvm::StringRef what) {
+        unknown_.push_back({&where, what.str()});
+    }
+
+    void follow(const llvm::Use& u) {
+        auto* user = llvm::dyn_cast<llvm::Instruction>(u.getUser());
+        if (user == nullptr) return; // annotations of instructions only: no constants
+        switch (user->getOpcode()) {
+        case llvm::Instruction::Load:
+            access(*user, user->getType(), llvm::cast<llvm::LoadInst>(user)->getAlign());
+            return;
+        case llvm::Instruction::Store: {
+            auto* store = llvm::cast<llvm::StoreInst>(user);
+            if (u.getOperandNo() == llvm::StoreInst::getPointerOperandIndex())
+                access(*user, store->getValueOperand()->getType(), store->getAlign());
+            else
+                kept(*store);
+            return;
+        }
+        case llvm::Instruction::AtomicRMW: {
+            auto* rmw = llvm::cast<llvm::AtomicRMWInst>(user);
+            if (u.getOperandNo() != llvm::AtomicRMWInst::getPointerOperandIndex())
+                unknown(*user, keeps_address);
+            else if (rmw->getOperation() != llvm::AtomicRMWInst::Xchg)
+                unknown(*user, "arithmetic on a marked field; only load, store, exchange and "
+                               "compare-exchange work on it");
+            else
+                access(*user, rmw->getType(), rmw->getAlign());
+            return;
+        }
+        case llvm::Instruction::AtomicCmpXchg: {
+            auto* exchange = llvm::cast<llvm::AtomicCmpXchgInst>(user);
+            if (u.getOperandNo() != llvm::AtomicCmpXchgInst::getPointerOperandIndex())
+                unknown(*user, keeps_address);
+            else
+                access(*user, exchange->getNewValOperand()->getType(), exchange->getAlign());
+            return;
+        }
+        case llvm::Instruction::GetElementPtr:
+        case llvm::Instruction::PHI:
+        case llvm::Instruction::Select:
+        case llvm::Instruction::Freeze:
+        case llvm::Instruction::BitCast:
+            add(user);
+            return;
+        case llvm::Instruction::ICmp:
+            return;
+        case llvm::Instruction::Ret:
+            returning_.insert(user->getFunction());
+            return;
+        case llvm::Instruction::Call:
+        case llvm::Instruction::Invoke:
+            passed(llvm::cast<llvm::CallBase>(*user), u);
+            return;
+        default:
+            unknown(*user, "this use of a marked field's address is not understood; access the "
+                           "field by its name");
+        }
+    }
+
+    void access(llvm::Instruction& i, llvm::Type* type, llvm::Align alignment) {
+        const llvm::DataLayout& layout = module_.getDataLayout();
+        if (!(type->isPointerTy() || type->isIntegerTy(64)) || layout.getTypeStoreSize(type) != 8) {
+            unknown(i, "a marked field is accessed as something else than a pointer; mark "
+                       "fields that are pointers");
+        } else if (alignment < llvm::Align(8)) {
+            unknown(i, "a marked field is not aligned; do not pack structs with marked fields");
+        } else {
+            found_.accesses.insert(&i);
+        }
+    }
+
+    // The address of a field is stored. In a variable that only functions see which can be inlined,
+    // it comes out again when they are.
+    void kept(llvm::StoreInst& store) {
+        const llvm::Value* object = llvm::getUnderlyingObject(store.getPointerOperand(), 0);
+        const auto* variable = llvm::dyn_cast<llvm::AllocaInst>(object);
+        if (variable == nullptr || !want_users(*variable)) unknown(store, keeps_address);
+    }
+
+    bool want_users(const llvm::Value& variable) {
+        bool any = false;
+        llvm::SmallVector<const llvm::Value*, 8> addresses{&variable};
+        llvm::DenseSet<const llvm::Value*> seen{&variable};
+        for (std::size_t i = 0; i < addresses.size(); ++i)
+            for (const llvm::User* user : addresses[i]->users()) {
+                if (llvm::isa<llvm::GetElementPtrInst, llvm::BitCastInst, llvm::PHINode,
+                              llvm::SelectInst>(user)) {
+                    if (seen.insert(user).second) addresses.push_back(user);
+                } else if (auto* call = llvm::dyn_cast<llvm::CallBase>(user)) {
+                    if (llvm::isa<llvm::IntrinsicInst>(call)) continue;
+                    any = want(const_cast<llvm::CallBase&>(*call)) || any;
+                } else if (auto* store = llvm::dyn_cast<llvm::StoreInst>(user);
+                           store != nullptr && store->getValueOperand() == addresses[i]) {
+                    // By reference to a reference: of the next variable the same.
+                    const llvm::Value* next =
+                        llvm::getUnderlyingObject(store->getPointerOperand(), 0);
+                    if (llvm::isa<llvm::AllocaInst>(next) && seen.insert(next).second)
+                        addresses.push_back(next);
+                }
+            }
+        return any;
+    }
+
+    void passed(llvm::CallBase& call, const llvm::Use& u) {
+        if (auto* intrinsic = llvm::dyn_cast<llvm::IntrinsicInst>(&call)) {
+            passed_to_intrinsic(*intrinsic);
+            return;
+        }
+        if (want(call)) return;
+        llvm::Function* callee = callee_of(call);
+        if (callee != nullptr && !callee->isDeclaration() && call.isArgOperand(&u) &&
+            call.getArgOperandNo(&u) < callee->arg_size()) {
+            const unsigned number = call.getArgOperandNo(&u);
+            const auto twin = twins_.find(callee);
+            if (twin != twins_.end() && twin->second.contains(number)) return;
+            if (calls_itself(*callee) && !callee->isInterposable()) {
+                for_twins_[&call].insert(number);
+                return;
+            }
+        }
+        unknown(call, "the address of a marked field is passed to code that is not compiled here; "
+                      "pass what the field holds");
+    }
+
+    void passed_to_intrinsic(llvm::IntrinsicInst& call) {
+        switch (call.getIntrinsicID()) {
+        case llvm::Intrinsic::lifetime_start:
+        case llvm::Intrinsic::lifetime_end:
+        case llvm::Intrinsic::assume:
+        case llvm::Intrinsic::objectsize:
+        case llvm::Intrinsic::invariant_start:
+        case llvm::Intrinsic::prefetch:
+            return;
+        case llvm::Intrinsic::ptr_annotation:
+        case llvm::Intrinsic::launder_invariant_group:
+        case llvm::Intrinsic::strip_invariant_group:
+            add(&call);
+            return;
+        case llvm::Intrinsic::memset: {
+            // Null pointers: as good as stores of null.
+            const auto* value = llvm::dyn_cast<llvm::Constant>(call.getArgOperand(1));
+            if (value != nullptr && value->isNullValue()) return;
+            break;
+        }
+        default:
+            break;
+        }
+        unknown(call, "marked fields are copied or filled as bytes; assign them one by one");
+    }
+
+    // Queues the call for inlining. False if that cannot be.
+    bool want(llvm::CallBase& call) {
+        if (!can_inline(call)) return false;
+        wanted_.insert(&call);
+        return true;
+    }
+    bool can_inline(llvm::CallBase& call) {
+        llvm::Function* callee = callee_of(call);
+        return callee != nullptr && !callee->isDeclaration() && !callee->isInterposable() &&
+               callee != call.getFunction() && !calls_itself(*callee) && !callee->isVarArg() &&
+               !llvm::isa<llvm::CallBrInst>(call);
+    }
+
+    // Directly or through others.
+    bool calls_itself(llvm::Function& f) {
+        const auto [known, fresh] = recursion_.try_emplace(&f, false);
+        if (fresh) known->second = finds_itself(f);
+        return known->second;
+    }
+    static bool finds_itself(llvm::Function& f) {
+        llvm::SmallVector<llvm::Function*, 16> reached{&f};
+        llvm::DenseSet<llvm::Function*> seen;
+        while (!reached.empty())
+            for (llvm::Instruction& i : llvm::instructions(*reached.pop_back_val())) {
+                const auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
+                llvm::Function* next = call != nullptr ? callee_of(*call) : nullptr;
+                if (next == &f) return true;
+                if (next != nullptr && seen.insert(next).second) reached.push_back(next);
+            }
+        return false;
+    }
+
+    bool inline_what_is_needed() {
+        changed_.clear();
+        llvm::SetVector<llvm::Function*> unneeded;
+        wanted_ = inline_all(wanted_, unneeded);
+        for (const auto& [call, numbers] : for_twins_) {
+            llvm::Function* callee = callee_of(*call);
+            changed_.insert(call->getFunction());
+            unneeded.insert(callee);
+            call->setCalledOperand(twin_of(*callee, numbers));
+        }
+        return clean_up(unneeded);
+    }
+
+    // Functions of libraries that allocate what a slot gets (std::make_unique): what they allocate is
+    // to be managed here, and not for their other callers.
+    bool inline_what_allocates() {
+        changed_.clear();
+        llvm::SetVector<llvm::CallBase*> calls;
+        for (llvm::CallBase* call : find_allocations(found_, said_).hiding)
+            if (can_inline(*call)) calls.insert(call);
+        llvm::SetVector<llvm::Function*> unneeded;
+        inline_all(calls, unneeded);
+        return clean_up(unneeded);
+    }
+
+    // Returns the calls that could not be inlined.
+    llvm::SetVector<llvm::CallBase*> inline_all(const llvm::SetVector<llvm::CallBase*>& calls,
+                                                llvm::SetVector<llvm::Function*>& inlined) {
+        llvm::SetVector<llvm::CallBase*> refused;
+        for (llvm::CallBase* call : calls) {
+            llvm::Function* caller = call->getFunction();
+            llvm::Function* callee = callee_of(*call);
+            if (callee != call->getCalledOperand()) call->setCalledOperand(callee); // an alias
+            llvm::InlineFunctionInfo how;
+            if (llvm::InlineFunction(*call, how).isSuccess()) {
+                changed_.insert(caller);
+                inlined.insert(callee);
+            } else {
+                refused.insert(call);
+            }
+        }
+        return refused;
+    }
+
+    bool clean_up(const llvm::SetVector<llvm::Function*>& unneeded) {
+        for (llvm::Function* f : unneeded) drop_if_unused(*f);
+        for (llvm::Function* f : changed_)
+            if (!f->isDeclaration()) simplify(*f);
+        return !changed_.empty();
+    }
+
+    // A copy of the function that takes addresses of slots where `numbers` says.
+    llvm::Function* twin_of(llvm::Function& f, parameter_numbers numbers) {
+        llvm::Function* original = &f;
+        if (const auto known = twins_.find(&f); known != twins_.end()) {
+            original = originals_.lookup(&f);
+            numbers.insert(known->second.begin(), known->second.end());
+        }
+        for (const auto& [twin, parameters] : twins_)
+            if (originals_.lookup(twin) == original && parameters == numbers) return twin;
+        llvm::ValueToValueMapTy values;
+        llvm::Function* twin = llvm::CloneFunction(original, values);
+        twin->setName(original->getName() + ".slots");
+        twin->setComdat(nullptr);
+        twin->setVisibility(llvm::GlobalValue::DefaultVisibility);
+        twin->setLinkage(llvm::GlobalValue::InternalLinkage);
+        originals_[twin] = original;
+        twins_.insert({twin, numbers});
+        said_.roles[twin] = said_.of(*original);
+        return twin;
+    }
+
+    // A copy in another translation unit is that unit's own. What is left here would have to be
+    // converted without its callers.
+    static void drop_if_unused(llvm::Function& f) {
+        f.removeDeadConstantUsers();
+        if (!f.isDiscardableIfUnused() || !f.use_empty()) return;
+        f.deleteBody();
+        f.setComdat(nullptr);
+    }
+
+    // What could not be resolved.
+    void report() {
+        for (const auto& [where, what] : unknown_) errors_.refuse(*where, what);
+        for (const llvm::CallBase* call : wanted_)
+            errors_.refuse(*call, "the function that gets the address of a marked field cannot be "
+                                  "inlined here; pass what the field holds");
+        for (const llvm::Value* address : found_.addresses)
+            if (const auto* either = llvm::dyn_cast<llvm::PHINode>(address)) {
+                for (const llvm::Value* one : either->incoming_values())
+                    if (!is_slot_or_nothing(one)) errors_.refuse(*either, mixed);
+            } else if (const auto* choice = llvm::dyn_cast<llvm::SelectInst>(address)) {
+                if (!is_slot_or_nothing(choice->getTrueValue()) ||
+                    !is_slot_or_nothing(choice->getFalseValue()))
+                    errors_.refuse(*choice, mixed);
+            }
+    }
+    bool is_slot_or_nothing(const llvm::Value* v) const {
+        return found_.has(v) || llvm::isa<llvm::ConstantPointerNull, llvm::UndefValue>(v);
+    }
+
+    static constexpr llvm::StringLiteral keeps_address =
+        "the address of a marked field is kept; keep a pointer to the object that holds it, within "
+        "the operation";
+    static constexpr llvm::StringLiteral mixed =
+        "this may be the address of a marked field or of something else; mark both, or use two "
+        "variables";
+
+    struct question {
+        llvm::Instruction* where;
+        std::string what;
+    };
+
+    llvm::Module& module_;
+    llvm::FunctionAnalysisManager& analyses_;
+    marks& said_;
+    problems& errors_;
+    slots found_;
+    llvm::SmallVector<llvm::Value*, 64> work_;
+    llvm::SetVector<llvm::CallBase*> wanted_;
+    llvm::SetVector<llvm::Function*> returning_;
+    llvm::SetVector<llvm::Function*> changed_;
+    llvm::MapVector<llvm::CallBase*, parameter_numbers> for_twins_;
+    llvm::MapVector<llvm::Function*, parameter_numbers> twins_;
+    llvm::DenseMap<llvm::Function*, llvm::Function*> originals_;
+    llvm::DenseMap<llvm::Function*, bool> recursion_;
+    llvm::SmallVector<question, 8> unknown_;
+};
+
+} // namespace
+
+slots find_slots(llvm::Module& module, llvm::FunctionAnalysisManager& analyses, marks& said,
+                 problems& errors) {
+    return finder(module, analyses, said, errors).find();
+}
+
+} // namespace obase::passes

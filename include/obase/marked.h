@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Marked pointers: fields that the compiler passes turn into guides, and the functions which the
+ * passes put in the place of their loads and stores.
+ *
+ *     struct node {
+ *         node* next OBASE_GUIDED;
+ *         int key;
+ *     };
+ *
+ * What a mark means: the field is a slot. It holds null, or the word of a managed object
+ * (obase/word/arming.hpp), or the address of something that obase does not manage, a sentinel or
+ * memory of malloc, which stays as it is. A field becomes known to the collector when a managed
+ * address is stored into it, and is forgotten when its memory ends (obase_marked_forget).
+ *
+ * The rules for the program:
+ *   1. When an operation (an outermost scope) ends, each managed object is in at most one marked
+ *      field, and no marked field holds an object that was freed. Within an operation an address
+ *      may be in several for a while: unlink, relink, rotate.
+ *   2. Where other threads read without a lock, a field that they can reach may take over an address
+ *      from another field, but it may not show an address for a while and give it up again, with the
+ *      first field keeping it.
+ *   3. An address from a marked field is good inside the scope in which it was loaded.
+ * Why this is safe, and why 2 is needed: docs/compiler.md.
+ *
+ * When not to use it: where the source may say obase::guide, which needs no compiler plugin and in
+ * which a program cannot break rule 1.
+ *
+ * Protocol: arming only.
+ *
+ * Threads: every function by any thread, as std::atomic<void*>, but for obase_marked_forget and the
+ * functions that free, after which nobody may use the memory any more. Not for signal handlers.
+ * Errors: none of the functions fails because of obase; where it has no memory, objects come from
+ * malloc or operator new and stay where they are.
+ * Cost: given at each function; a call is included.
+ */
+#ifndef OBASE_MARKED_H
+#define OBASE_MARKED_H
+
+#include <obase/export.hpp>
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* OBASE_GUIDED marks a field. OBASE_ENTRY and OBASE_INTERNAL say of a function, where the front end
+ * does not know better, that it is an operation, with a scope of its own, or a part of operations,
+ * which is called in a scope. Other compilers than clang see plain pointers. */
+#if defined(__clang__)
+#define OBASE_GUIDED __attribute__((annotate("obase::guided")))
+#define OBASE_ENTRY __attribute__((annotate("obase::entry")))
+#define OBASE_INTERNAL __attribute__((annotate("obase::internal")))
+#else
+#define OBASE_GUIDED
+#define OBASE_ENTRY
+#define OBASE_INTERNAL
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* An operation; nests. Returns what leave must be given. At the end of the outermost one the slots
+ * that it stored into are touched if the collector has armed them meanwhile (rule 1).
+ * Cost: a few nanoseconds; with stores, some more for each. */
+OBASE_EXPORT uint64_t obase_marked_enter(void);
+OBASE_EXPORT void obase_marked_leave(uint64_t outer);
+
+/* The address in *slot, usable in the scope: an access. The passes test the word's sign first and
+ * call this only if it is negative. Cost: a compare-exchange on the first access in a window. */
+OBASE_EXPORT void* obase_marked_load(void** slot);
+
+/* *slot = address, release. No access. *slot may be memory that was never written before. A managed
+ * address must be that of an object's first byte. Cost: a store; three dependent loads and an entry
+ * in the scope's list if the address is managed; two atomic read-modify-writes once per slot. */
+OBASE_EXPORT void obase_marked_store(void** slot, void* address);
+
+/* The same in one atomic step, seq_cst; returns the address that was there. */
+OBASE_EXPORT void* obase_marked_exchange(void** slot, void* address);
+
+/* Nonzero: *slot held *expected and holds `desired` now. Zero: *expected is the address in *slot, an
+ * access. What the collector notes in the word takes no part. Strong, seq_cst. In a scope. */
+OBASE_EXPORT int obase_marked_compare_exchange(void** slot, void** expected, void* desired);
+
+/* Memory for an object that marked fields will hold: malloc, calloc, aligned_alloc, operator new,
+ * with their alignments, results and errors (new calls the new handler and throws std::bad_alloc,
+ * where it is not the nothrow form). Managed, but from the function named where the heaps have no
+ * room. Cost: as obase_alloc. */
+OBASE_EXPORT void* obase_marked_malloc(size_t bytes);
+OBASE_EXPORT void* obase_marked_calloc(size_t count, size_t bytes);
+OBASE_EXPORT void* obase_marked_aligned_alloc(size_t alignment, size_t bytes);
+OBASE_EXPORT void* obase_marked_new(size_t bytes);
+OBASE_EXPORT void* obase_marked_new_nothrow(size_t bytes);
+OBASE_EXPORT void* obase_marked_new_aligned(size_t bytes, size_t alignment);
+OBASE_EXPORT void* obase_marked_new_array(size_t bytes);
+
+/* free, operator delete and operator delete[] for memory of any origin. The slots inside end. A
+ * managed object, and other memory with slots in it, is freed when no scope that is open now can
+ * hold its address; the rest at once. `bytes` and `alignment` are 0 where the program did not say.
+ * Cost: of unmanaged memory without slots, a few nanoseconds more than the function named. */
+OBASE_EXPORT void obase_marked_free(void* address);
+OBASE_EXPORT void obase_marked_delete(void* address, size_t bytes, size_t alignment);
+OBASE_EXPORT void obase_marked_delete_array(void* address, size_t bytes, size_t alignment);
+
+/* realloc for memory of any origin: slots inside go along, and a managed object stays managed. No
+ * other thread uses the memory. */
+OBASE_EXPORT void* obase_marked_realloc(void* address, size_t bytes);
+/* malloc_usable_size for memory of any origin. */
+OBASE_EXPORT size_t obase_marked_usable_size(const void* address);
+
+/* The slots in [begin, begin + bytes) end, what they hold is not freed: for a frame that is left, an
+ * object that was destroyed, a mapping that goes. Afterwards the collector does not touch the memory.
+ * Cost: a few dependent loads where there are no slots, else one atomic read-modify-write per 512
+ * bytes; waits out a visit of the collector that is under way. */
+OBASE_EXPORT void obase_marked_forget(void* begin, size_t bytes);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
