@@ -2,6 +2,7 @@
 //
 // What an operation may not do with the address of a managed object: each line has the error that it
 // must get, and no other line may get one (clang's -verify).
+// clang-format off: an expectation belongs to the line it stands on.
 #include <obase/marked.h>
 
 #include <cstdint>
