@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+//
+// The names by which the front end and the passes speak to each other: strings of clang's annotate
+// attribute. On a field clang turns one into llvm.ptr.annotation at each access, on a function into
+// an element of llvm.global.annotations.
+#pragma once
+
+#include "clang/AST/Attr.h"
+#include "clang/AST/Decl.h"
+#include "llvm/ADT/STLExtras.h"
+
+namespace obase::frontend {
+
+// On a field: its word is a slot.
+inline constexpr char guided_text[] = "obase::guided";
+// On a function: it opens a scope of its own.
+inline constexpr char entry_text[] = "obase::entry";
+// On a function: it runs in its caller's scope.
+inline constexpr char internal_text[] = "obase::internal";
+// On a function, by the programmer only: neither; it is no part of any operation.
+inline constexpr char outside_text[] = "obase::outside";
+
+inline bool annotated(const clang::Decl* declaration, llvm::StringRef text) {
+    for (const auto* attribute : declaration->specific_attrs<clang::AnnotateAttr>())
+        if (attribute->getAnnotation() == text) return true;
+    return false;
+}
+
+inline void annotate(clang::Decl* declaration, llvm::StringRef text) {
+    if (annotated(declaration, text)) return;
+    declaration->addAttr(
+        clang::AnnotateAttr::CreateImplicit(declaration->getASTContext(), text, nullptr, 0));
+}
+
+inline void remove_annotation(clang::Decl* declaration, llvm::StringRef text) {
+    if (!annotated(declaration, text)) return;
+    auto& attributes = declaration->getAttrs();
+    llvm::erase_if(attributes, [&](const clang::Attr* attribute) {
+        const auto* found = llvm::dyn_cast<clang::AnnotateAttr>(attribute);
+        return found != nullptr && found->getAnnotation() == text;
+    });
+    if (attributes.empty()) declaration->dropAttrs();
+}
+
+} // namespace obase::frontend

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: MIT
+//
+// Slots seen as bytes: functions of the C library that copy, compare or write memory, and casts that
+// make another view of it.
+#include "checks.hpp"
+
+#include "clang/AST/Decl.h"
+#include "clang/AST/Expr.h"
+#include "clang/Basic/Builtins.h"
+#include "llvm/ADT/StringSwitch.h"
+
+#include <vector>
+
+namespace obase::frontend {
+
+namespace {
+
+struct byte_function {
+    std::vector<unsigned> memory; // which arguments are addresses of it
+    const char* does = nullptr;
+    const char* instead = nullptr;
+};
+
+constexpr char field_by_field[] = "do it field by field; the passes see each marked field then";
+constexpr char keep_it_out[] =
+    "write the fields that belong outside one by one; an address means nothing there";
+
+// Debian's headers turn some into builtins, and these into checked forms.
+llvm::StringRef base_name(llvm::StringRef name) {
+    name.consume_front("__builtin_");
+    if (name.starts_with("__") && name.ends_with("_chk")) {
+        name.consume_front("__");
+        name.consume_back("_chk");
+    }
+    name.consume_front("__sync_");
+    return name;
+}
+
+byte_function look_up(llvm::StringRef name) {
+    const byte_function copy{{0, 1}, "copies the bytes of", field_by_field};
+    const byte_function compare{{0, 1},
+                                "compares the bytes of",
+                                "compare field by field; the words of two slots differ although "
+                                "they hold the same address"};
+    const byte_function sort{{0},
+                             "moves the elements as bytes of",
+                             "sort an array of indexes, or link the elements in a new order"};
+    const byte_function first{{0}, "reads or writes the bytes of", keep_it_out};
+    const byte_function second{{1}, "reads or writes the bytes of", keep_it_out};
+    return llvm::StringSwitch<byte_function>(name)
+        .Cases("memcpy", "memmove", "mempcpy", "memccpy", "bcopy", copy)
+        .Cases("memcmp", "bcmp", compare)
+        .Cases("qsort", "qsort_r", sort)
+        .Cases("fwrite", "fread", "fwrite_unlocked", "fread_unlocked", first)
+        .Cases("write", "read", "pwrite", "pread", "pwrite64", "pread64", second)
+        .Cases("send", "recv", "sendto", "recvfrom", second)
+        .Default({});
+}
+
+// The marked field in the memory that this argument is the address of.
+const clang::FieldDecl* mark_at(unit& in, const clang::Expr* argument) {
+    if (const auto* slot = slot_address(argument, in.types)) return slot;
+    const clang::Expr* plain = argument->IgnoreParenCasts();
+    const clang::QualType type = plain->getType();
+    if (type->isArrayType()) return in.types.held_mark(type);
+    // A reference, or an element taken apart: &array[0], &*p.
+    const clang::QualType to = type->getPointeeType();
+    return to.isNull() ? nullptr : in.types.held_mark(to);
+}
+
+bool is_zero(unit& in, const clang::Expr* value) {
+    clang::Expr::EvalResult result;
+    return !value->isValueDependent() && value->EvaluateAsInt(result, in.ast) &&
+           result.Val.getInt().isZero();
+}
+
+} // namespace
+
+void check_byte_function(unit& in, const clang::CallExpr* call) {
+    const auto* callee = call->getDirectCallee();
+    if (callee == nullptr || callee->getIdentifier() == nullptr) return;
+    // A function of the program may have the same name.
+    if (callee->getBuiltinID() == 0 && !callee->isExternC() && !callee->isInStdNamespace()) return;
+
+    const llvm::StringRef name = base_name(callee->getName());
+    byte_function what = look_up(name);
+    if (name == "memset" && call->getNumArgs() >= 2 && !is_zero(in, call->getArg(1)))
+        what = {{0}, "writes something other than zeros over", "set the fields one by one"};
+    for (const unsigned index : what.memory) {
+        if (index >= call->getNumArgs()) return;
+        const auto* mark = mark_at(in, call->getArg(index));
+        if (mark == nullptr) continue;
+        in.refuse_for(mark, call->getExprLoc(), "bytes",
+                      "'" + name.str() + "' " + what.does + " the marked field " + quoted(mark),
+                      what.instead);
+        return;
+    }
+}
+
+void check_cast(unit& in, const clang::ExplicitCastExpr* cast) {
+    const clang::Expr* from = cast->getSubExpr()->IgnoreParenCasts();
+    const clang::QualType to = cast->getType();
+    if (to->isDependentType() || from->getType()->isDependentType()) return;
+
+    if (cast->getCastKind() == clang::CK_LValueBitCast) {
+        const auto* mark = slot_named(from, in.types);
+        if (mark == nullptr) mark = in.types.held_mark(from->getType());
+        if (mark != nullptr)
+            in.refuse_for(mark, cast->getExprLoc(), "cast",
+                          "the marked field " + quoted(mark) + " is looked at as a " +
+                              quoted(to, in.ast),
+                          "use the field itself; its word is not always the address");
+        return;
+    }
+    if (const auto* mark = slot_address(from, in.types)) {
+        // Another pointer to a pointer sees the same kind of word, and the passes follow it.
+        const bool same = to->isVoidPointerType() ||
+                          (to->isPointerType() && to->getPointeeType()->isAnyPointerType());
+        if (!same && (to->isPointerType() || to->isIntegerType()))
+            in.refuse_for(mark, cast->getExprLoc(), "cast",
+                          "the address of the slot " + quoted(mark) + " becomes a " +
+                              quoted(to, in.ast),
+                          "use the field itself; its word is not always the address");
+        return;
+    }
+    if (!from->getType()->isPointerType() && !from->getType()->isArrayType()) return;
+    if (!to->isPointerType() || !to->getPointeeType()->isArithmeticType()) return;
+    const auto* mark = mark_at(in, from);
+    if (mark != nullptr)
+        in.refuse_for(mark, cast->getExprLoc(), "cast",
+                      "a struct with the marked field " + quoted(mark) + " is looked at as " +
+                          quoted(to->getPointeeType(), in.ast),
+                      "name the fields; for data behind the struct, declare an array as its last "
+                      "member");
+}
+
+void check_bit_cast(unit& in, const clang::BuiltinBitCastExpr* cast) {
+    const auto* mark = in.types.held_mark(cast->getType());
+    if (mark == nullptr) mark = in.types.held_mark(cast->getSubExpr()->getType());
+    if (mark == nullptr) mark = slot_named(cast->getSubExpr()->IgnoreImpCasts(), in.types);
+    if (mark == nullptr) return;
+    in.refuse_for(mark, cast->getExprLoc(), "cast",
+                  "a bit cast reads or makes the bytes of the marked field " + quoted(mark),
+                  "build the other object from the fields");
+}
+
+} // namespace obase::frontend

@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: MIT
+#include "visibility.hpp"
+
+#include "annotations.hpp"
+#include "body_facts.hpp"
+
+#include "clang/AST/DeclFriend.h"
+#include "clang/AST/DeclTemplate.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SmallVector.h"
+
+namespace obase::frontend {
+
+namespace {
+
+// The records that a type is about: through pointers, references, arrays and template arguments.
+void mentioned_records(clang::QualType type, llvm::SmallVectorImpl<const clang::RecordDecl*>& found,
+                       unsigned depth = 0) {
+    if (type.isNull() || depth > 8) return;
+    type = type.getCanonicalType();
+    for (;;) {
+        if (type->isPointerType() || type->isReferenceType())
+            type = type->getPointeeType();
+        else if (const auto* array = llvm::dyn_cast<clang::ArrayType>(type.getTypePtr()))
+            type = array->getElementType();
+        else if (const auto* atomic = type->getAs<clang::AtomicType>())
+            type = atomic->getValueType();
+        else
+            break;
+    }
+    const auto* is_record = type->getAs<clang::RecordType>();
+    if (is_record == nullptr) return;
+    const clang::RecordDecl* record = is_record->getDecl();
+    found.push_back(record);
+    if (const auto* special = llvm::dyn_cast<clang::ClassTemplateSpecializationDecl>(record))
+        for (const auto& argument : special->getTemplateArgs().asArray())
+            if (argument.getKind() == clang::TemplateArgument::Type)
+                mentioned_records(argument.getAsType(), found, depth + 1);
+}
+
+bool is_friend(const clang::RecordDecl* giver, const clang::RecordDecl* taker,
+               const clang::FunctionDecl* function) {
+    const auto* record = llvm::dyn_cast<clang::CXXRecordDecl>(giver);
+    if (record == nullptr) return false;
+    for (const auto* grant : record->friends()) {
+        if (const auto* type = grant->getFriendType()) {
+            const auto* friend_type = type->getType()->getAsCXXRecordDecl();
+            if (taker != nullptr && friend_type != nullptr &&
+                friend_type->getCanonicalDecl() == taker->getCanonicalDecl())
+                return true;
+        } else if (const auto* named = grant->getFriendDecl()) {
+            if (function != nullptr && named->getCanonicalDecl() == function->getCanonicalDecl())
+                return true;
+            // A friend class template: any of its specializations.
+            const auto* special =
+                llvm::dyn_cast_or_null<clang::ClassTemplateSpecializationDecl>(taker);
+            if (special != nullptr &&
+                named->getCanonicalDecl() == special->getSpecializedTemplate()->getCanonicalDecl())
+                return true;
+            const auto* pattern =
+                function == nullptr ? nullptr : function->getTemplateInstantiationPattern();
+            const auto* friend_template = llvm::dyn_cast<clang::FunctionTemplateDecl>(named);
+            if (pattern != nullptr && friend_template != nullptr &&
+                friend_template->getTemplatedDecl()->getCanonicalDecl() ==
+                    pattern->getCanonicalDecl())
+                return true;
+        }
+    }
+    return false;
+}
+
+// Can code that is no part of the enclosing class name this class?
+bool can_be_named(const clang::CXXRecordDecl* record) {
+    for (const clang::Decl* at = record; at != nullptr;
+         at = llvm::dyn_cast<clang::Decl>(at->getDeclContext())) {
+        if (!llvm::isa<clang::CXXRecordDecl>(at)) break;
+        if (at->getAccess() == clang::AS_private || at->getAccess() == clang::AS_protected)
+            return false;
+    }
+    return record->isLocalClass() == nullptr;
+}
+
+bool returns_address(const clang::FunctionDecl* function) {
+    const clang::QualType type = function->getReturnType();
+    return type->isPointerType() || type->isReferenceType();
+}
+
+const char* annotation(role is) {
+    return is == role::entry ? entry_text : is == role::internal ? internal_text : nullptr;
+}
+
+} // namespace
+
+bool visibility::accessible(const clang::FieldDecl* mark, const clang::RecordDecl* from_class,
+                            const clang::FunctionDecl* from_function) {
+    const clang::RecordDecl* holder = mark->getParent();
+    if (mark->getAccess() == clang::AS_public || mark->getAccess() == clang::AS_none) return true;
+    if (from_class != nullptr && holder->getCanonicalDecl() == from_class->getCanonicalDecl())
+        return true;
+    return is_friend(holder, from_class, from_function);
+}
+
+// A class works on marked fields if it, a base or a class nested in it declares one, or if a field
+// of it is about a type with marked fields that it may name. It does not if it merely has a member
+// that is a data structure with private marked fields: that one has entries of its own, and a whole
+// program may be a class with such members.
+std::string visibility::why_class_works(const clang::CXXRecordDecl* record) {
+    const auto because = [&](const clang::FieldDecl* mark) {
+        return "method of '" + record->getQualifiedNameAsString() +
+               "', which works on the marked field " + quoted(mark);
+    };
+    if (record == nullptr || !record->hasDefinition()) return {};
+    record = record->getDefinition();
+    if (const auto* mark = types_.declared_mark(record)) return because(mark);
+    for (const auto& base : record->bases())
+        if (const auto* type = base.getType()->getAsCXXRecordDecl())
+            if (const auto* mark = types_.declared_mark(type->getDefinition()))
+                if (mark->getAccess() != clang::AS_private || is_friend(type, record, nullptr))
+                    return because(mark);
+    for (const auto* nested : record->decls())
+        if (const auto* inner = llvm::dyn_cast<clang::CXXRecordDecl>(nested))
+            if (inner->isCompleteDefinition() && !inner->isInjectedClassName())
+                if (const auto* mark = types_.declared_mark(inner)) return because(mark);
+    for (const auto* field : record->fields()) {
+        llvm::SmallVector<const clang::RecordDecl*, 4> about;
+        mentioned_records(field->getType(), about);
+        for (const auto* part : about)
+            if (const auto* mark = types_.declared_mark(part->getDefinition()))
+                if (accessible(mark, record, nullptr)) return because(mark);
+    }
+    return {};
+}
+
+const clang::RecordDecl* visibility::worked_on_by_parameters(const clang::FunctionDecl* function,
+                                                             bool& managed) {
+    const clang::RecordDecl* found = nullptr;
+    for (const auto* parameter : function->parameters()) {
+        const clang::QualType type = parameter->getType().getCanonicalType();
+        if (!type->isPointerType() && !type->isReferenceType()) continue;
+        const auto* record = type->getPointeeType()->getAs<clang::RecordType>();
+        if (record == nullptr) continue;
+        if (types_.is_managed(record->getDecl())) {
+            managed = true;
+            return record->getDecl();
+        }
+        const auto* mark = types_.declared_mark(record->getDecl()->getDefinition());
+        if (mark != nullptr && accessible(mark, nullptr, function)) found = record->getDecl();
+    }
+    return found;
+}
+
+visibility::decision visibility::decide(const clang::FunctionDecl* function,
+                                        const body_facts& facts) {
+    decision made;
+    made.uses = facts.uses;
+    made.needs_scope = facts.mark != nullptr || facts.managed_member != nullptr;
+
+    const llvm::StringRef named = outside_.role(function);
+    const auto told = [&](llvm::StringRef what) {
+        return named == what || annotated(function, what);
+    };
+    if (told(outside_text)) return made;
+    if (told(entry_text) || told(internal_text)) {
+        made.is = told(entry_text) ? role::entry : role::internal;
+        made.why = named.empty() ? "the source says so" : "the marks file says so";
+        return made;
+    }
+
+    const auto* method = llvm::dyn_cast<clang::CXXMethodDecl>(function);
+    const auto* of = method == nullptr ? nullptr : method->getParent();
+    bool managed = of != nullptr && types_.is_managed(of);
+    if (facts.mark != nullptr)
+        made.why = "names the marked field " + quoted(facts.mark);
+    else if (of != nullptr)
+        made.why = why_class_works(of);
+    if (made.why.empty() && managed)
+        made.why = "method of " + quoted(of) + ", whose objects are managed";
+    if (const auto* record = worked_on_by_parameters(function, managed); made.why.empty() && record)
+        made.why = "takes a " + quoted(record);
+    if (made.why.empty() && facts.managed_member != nullptr && !function->isMain())
+        made.why = "uses " + quoted(facts.managed_member) + " of a managed object";
+    if (made.why.empty()) return made;
+
+    if (function->isMain()) {
+        made.is = role::entry;
+        says_.warn(function->getLocation(), "main",
+                   "the whole of main() becomes one operation: it " + made.why,
+                   "no object can move while an operation runs; move the code that names the field "
+                   "into a function");
+        return made;
+    }
+    // A virtual method can be called through a base that has nothing to do with marked fields;
+    // constructors and destructors are called by everybody who makes an object, std::make_unique too.
+    if (llvm::isa<clang::CXXConstructorDecl, clang::CXXDestructorDecl>(function) ||
+        (method != nullptr && method->isVirtual())) {
+        made.is = role::entry;
+        return made;
+    }
+    if (method != nullptr && (method->getAccess() == clang::AS_private ||
+                              method->getAccess() == clang::AS_protected || !can_be_named(of))) {
+        made.is = role::internal;
+        made.may_change = of->isLocalClass() != nullptr;
+        return made;
+    }
+    if (managed && returns_address(function)) {
+        // Who calls it has the address of a managed object, so is inside an operation.
+        made.is = role::internal;
+        made.may_change = function->getFormalLinkage() == clang::Linkage::Internal;
+        return made;
+    }
+    if (method == nullptr && function->getFormalLinkage() == clang::Linkage::Internal) {
+        made.is = role::internal;
+        made.may_change = true;
+        return made;
+    }
+    made.is = role::entry;
+    return made;
+}
+
+void visibility::set(clang::FunctionDecl* function, decision what) {
+    const char* text = annotation(what.is);
+    if (text != nullptr)
+        for (auto* declaration : function->redecls()) annotate(declaration, text);
+    decisions_[llvm::cast<clang::FunctionDecl>(function->getCanonicalDecl())] = std::move(what);
+}
+
+void visibility::set_closure(const clang::LambdaExpr* closure, bool stays_here, role enclosing) {
+    auto* function = closure->getCallOperator();
+    if (function == nullptr || function->isDependentContext()) return;
+    const body_facts facts = facts_of(closure->getBody(), types_);
+    decision made;
+    made.needs_scope = facts.mark != nullptr || facts.managed_member != nullptr;
+    if (stays_here) {
+        made.is = enclosing == role::none ? role::none : role::internal;
+        made.why = "closure that is only called where it is written";
+    } else if (made.needs_scope) {
+        made.is = role::entry;
+        made.why = "closure that is stored or passed, and may run in another thread";
+    }
+    if (made.is != role::none) set(function, std::move(made));
+}
+
+void visibility::look_at(clang::FunctionDecl* function) {
+    if (!function->doesThisDeclarationHaveABody() || function->isDependentContext() ||
+        function->isImplicit() || function->isDefaulted() || function->isInvalidDecl() ||
+        decisions_.count(function->getCanonicalDecl()) != 0)
+        return;
+    const auto* method = llvm::dyn_cast<clang::CXXMethodDecl>(function);
+    const bool closure = method != nullptr && method->getParent()->isLambda();
+    // With the function it is written in; only the instances of generic ones come by themselves.
+    if (closure && !function->isTemplateInstantiation()) return;
+
+    const body_facts facts = facts_of(function, types_);
+    decision made = decide(function, facts);
+    if (closure && made.is != role::none) made.is = role::entry;
+    const role is = made.is;
+    set(function, std::move(made));
+    for (const auto& [inner, stays_here] : facts.closures) set_closure(inner, stays_here, is);
+}
+
+void visibility::look_at(clang::VarDecl* variable) {
+    if (!variable->hasInit() || variable->getDeclContext()->isDependentContext()) return;
+    const body_facts facts = facts_of(variable->getInit(), types_);
+    uses_outside_.insert(uses_outside_.end(), facts.uses.begin(), facts.uses.end());
+    for (const auto& [closure, stays_here] : facts.closures)
+        set_closure(closure, false, role::none);
+}
+
+role visibility::role_of(const clang::FunctionDecl* function) const {
+    const auto found =
+        decisions_.find(llvm::cast<clang::FunctionDecl>(function->getCanonicalDecl()));
+    return found == decisions_.end() ? role::none : found->second.is;
+}
+
+// Does the function touch slots or managed objects, itself or in internal functions it calls?
+bool visibility::reaches_slots(const clang::FunctionDecl* function) {
+    llvm::SmallVector<const clang::FunctionDecl*, 16> ahead{function};
+    llvm::DenseSet<const clang::FunctionDecl*> been;
+    while (!ahead.empty()) {
+        const auto* at = llvm::cast<clang::FunctionDecl>(ahead.pop_back_val()->getCanonicalDecl());
+        if (!been.insert(at).second) continue;
+        const auto found = decisions_.find(at);
+        if (found == decisions_.end() ||
+            (at != function->getCanonicalDecl() && found->second.is != role::internal))
+            continue;
+        if (found->second.needs_scope) return true;
+        for (const auto& it : found->second.uses) ahead.push_back(it.of);
+    }
+    return false;
+}
+
+void visibility::promote(const clang::FunctionDecl* function, const std::string& why) {
+    auto& made = decisions_[llvm::cast<clang::FunctionDecl>(function->getCanonicalDecl())];
+    made.is = role::entry;
+    made.why = why;
+    auto* changed = const_cast<clang::FunctionDecl*>(function);
+    for (auto* declaration : changed->redecls()) {
+        remove_annotation(declaration, internal_text);
+        annotate(declaration, entry_text);
+    }
+}
+
+void visibility::finish() {
+    const auto look = [&](const use& it, bool from_operation) {
+        const auto found =
+            decisions_.find(llvm::cast<clang::FunctionDecl>(it.of->getCanonicalDecl()));
+        if (found == decisions_.end() || found->second.is != role::internal) return;
+        if ((from_operation && it.call) || !reaches_slots(it.of)) return;
+        const std::string how =
+            it.call ? "called outside of any operation" : "its address is taken";
+        if (found->second.may_change) {
+            promote(it.of, how);
+            return;
+        }
+        says_.refuse(
+            it.where, "outside-operation",
+            quoted(it.of) + " runs in the scope of its caller, but here " +
+                (it.call ? "it is called outside of any operation" : how),
+            "call it from a function that is an operation (OBASE_ENTRY makes one), or mark " +
+                quoted(it.of) + " OBASE_ENTRY if it can be one itself");
+    };
+    // What promotion makes an entry was internal, so its own uses were and are those of an operation.
+    for (const auto& it : uses_outside_) look(it, false);
+    for (const auto& [function, made] : decisions_)
+        for (const auto& it : made.uses) look(it, made.is != role::none);
+}
+
+} // namespace obase::frontend

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: MIT
+// RUN: %accept++
+#include "marks.h"
+struct node { int key; node* next OBASE_GUIDED; };
+class list {
+  public:
+    int count(int key) const {
+        int found = 0;
+        const auto look = [&](const node* n) { found += n->key == key; };
+        for (node* n = head_; n != nullptr; n = n->next) look(n);
+        return found;
+    }
+  private:
+    node* head_ OBASE_GUIDED = nullptr;
+};
+int use(const list& l) { return l.count(1); }

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: MIT
+// RUN: %accept
+#include "marks.h"
+struct node { int key; struct node* next OBASE_GUIDED; };
+struct list { struct node* head OBASE_GUIDED; };
+int sum_of_two(void) {
+    struct node second = {.key = 2, .next = 0};
+    struct node first = {.key = 1, .next = &second};
+    int total = 0;
+    for (const struct node* n = &first; n; n = n->next) total += n->key;
+    return total;
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// RUN: %accept++
+#include "marks.h"
+#include <stdexcept>
+struct node { int key; node* next OBASE_GUIDED; };
+class list {
+  public:
+    int at(int index) const {
+        node* n = head_;
+        while (n != nullptr && index-- > 0) n = n->next;
+        if (n == nullptr) throw std::out_of_range("list::at");
+        return n->key;
+    }
+  private:
+    node* head_ OBASE_GUIDED = nullptr;
+};
+int use(const list& l) {
+    try {
+        return l.at(3);
+    } catch (const std::out_of_range&) {
+        return -1;
+    }
+}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// RUN: %accept++
+#include "marks.h"
+struct node { int key; node* next OBASE_GUIDED; };
+class chain {
+  protected:
+    node* head_ OBASE_GUIDED = nullptr;
+};
+class list : public chain {
+  public:
+    bool has(int key) const {
+        for (node* n = head_; n != nullptr; n = n->next)
+            if (n->key == key) return true;
+        return false;
+    }
+};
+bool use(const list& l) { return l.has(1); }

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+// RUN: %accept
+#include "marks.h"
+#include <stdlib.h>
+struct node { int key; struct node* next OBASE_GUIDED; };
+struct list { struct node* head OBASE_GUIDED; };
+int list_push(struct list* l, int key) {
+    struct node* n = malloc(sizeof *n);
+    if (!n) return -1;
+    n->key = key;
+    n->next = l->head;
+    l->head = n;
+    return 0;
+}
+int list_has(const struct list* l, int key) {
+    for (const struct node* n = l->head; n; n = n->next)
+        if (n->key == key) return 1;
+    return 0;
+}
+void list_clear(struct list* l) {
+    while (l->head) {
+        struct node* n = l->head;
+        l->head = n->next;
+        free(n);
+    }
+}

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: MIT
+// RUN: %accept++
+// Functions of the program that are called like those of the C library.
+#include "marks.h"
+struct node { int key; node* next OBASE_GUIDED; };
+namespace io {
+int read(int, node* n, int more) { return n->key + more; }
+int write(node* n) { return n->next == nullptr; }
+}
+int use(node* n) { return io::read(0, n, 1) + io::write(n); }

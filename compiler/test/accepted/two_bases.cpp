@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: MIT
+// RUN: %accept++
+#include "marks.h"
+struct value { int number; };
+struct named { int name = 0; };
+struct linked { linked* next OBASE_GUIDED = nullptr; };
+struct item : named, linked { value* v OBASE_GUIDED = nullptr; };
+int number(const item& i) { return i.next == nullptr && i.v != nullptr ? i.v->number : i.name; }

@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: MIT
+// RUN: %refuse++
+#include "marks.h"
+struct node { int key; node* next OBASE_GUIDED; };
+int peek(const node& n) {
+    // CHECK: error: 'node' with the marked field 'node::next' is copied as a whole{{.*}}[obase:struct-copy]
+    node copy = n;
+    // CHECK: note: give the class a move constructor
+    return copy.key;
+}

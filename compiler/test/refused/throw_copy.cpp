@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: MIT
+// RUN: %refuse++
+#include "marks.h"
+struct node { int key; node* next OBASE_GUIDED; };
+// CHECK: error: 'node' with the marked field 'node::next' is copied as a whole{{.*}}[obase:struct-copy]
+void fail(const node& n) { throw n; }
