@@ -30,6 +30,7 @@ class faulty_store final : public crestdb::store {
         use(value);
         return true;
     }
+    bool contains(std::string_view key) const override { return values_.count(key) != 0; }
     bool put(std::string_view key, std::string_view value) override {
         auto& versions = values_[std::string(key)];
         const bool fresh = versions.empty();
@@ -56,6 +57,7 @@ class faulty_store final : public crestdb::store {
                     crestdb::callback<void(const void*, std::size_t)>) const override {}
     std::size_t size() const noexcept override { return values_.size(); }
     std::size_t index_bytes() const noexcept override { return 0; }
+    std::size_t managed_nodes() const noexcept override { return 0; }
     obase::runtime* runtime() const noexcept override { return nullptr; }
 
   private:
