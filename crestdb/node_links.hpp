@@ -25,9 +25,7 @@
 //
 // When not to use movable_links: where values are large; nodes are then a small part of the memory,
 // and each dereference of one is a test, its first in a window a compare-exchange, and each link
-// a slot for the collector to visit. And where threads are often put aside by the kernel while an
-// operation runs: nodes that are touched all the time then hardly ever find a moment to move
-// (docs/indexes/art.md).
+// a slot for the collector to visit.
 //
 // Threads: get(), peek() by any; what changes a link by one at a time, who holds the lock of the
 // node that has the link.
