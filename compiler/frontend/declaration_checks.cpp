@@ -13,19 +13,8 @@ namespace {
 
 // What a marked field must be: a pointer, in one of the forms that the passes know.
 bool is_slot_type(clang::QualType type) {
-    type = type.getCanonicalType();
-    while (const auto* array = llvm::dyn_cast<clang::ArrayType>(type.getTypePtr()))
-        type = array->getElementType();
-    if (const auto* atomic = type->getAs<clang::AtomicType>()) type = atomic->getValueType();
-    if (const auto* record = type->getAs<clang::RecordType>()) {
-        const llvm::StringRef name = standard_name(record->getDecl());
-        const clang::QualType argument = type_argument(record->getDecl(), 0);
-        if (argument.isNull()) return false;
-        if (name == "unique_ptr") return !argument->isFunctionType();
-        if (name != "atomic") return false;
-        type = argument.getCanonicalType();
-    }
-    return type->isPointerType() && !type->isFunctionPointerType();
+    const clang::QualType pointee = marked_types::pointee(type);
+    return !pointee.isNull() && !pointee->isFunctionType();
 }
 
 bool is_const(clang::QualType type) {

@@ -155,7 +155,11 @@ bool marked_types::is_managed(const clang::RecordDecl* record) {
 }
 
 clang::QualType marked_types::pointee(const clang::FieldDecl* field) {
-    clang::QualType type = field->getType().getCanonicalType();
+    return pointee(field->getType());
+}
+
+clang::QualType marked_types::pointee(clang::QualType type) {
+    type = type.getCanonicalType();
     while (const auto* array = llvm::dyn_cast<clang::ArrayType>(type.getTypePtr()))
         type = array->getElementType();
     if (const auto* atomic = type->getAs<clang::AtomicType>()) type = atomic->getValueType();
@@ -167,7 +171,7 @@ clang::QualType marked_types::pointee(const clang::FieldDecl* field) {
         if (name != "atomic") return {};
         type = argument.getCanonicalType();
     }
-    return type->getPointeeType();
+    return type->isPointerType() ? type->getPointeeType() : clang::QualType();
 }
 
 namespace {

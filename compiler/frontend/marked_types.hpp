@@ -45,6 +45,8 @@ class marked_types {
 
     // What a marked field points to; null if it is no pointer.
     static clang::QualType pointee(const clang::FieldDecl* field);
+    // The same of a type: a pointer, std::atomic or _Atomic of one, std::unique_ptr, or arrays of these.
+    static clang::QualType pointee(clang::QualType type);
 
     // Why an object of this type cannot be moved by its bytes; empty if nothing speaks against it.
     std::string why_immovable(clang::QualType type);
