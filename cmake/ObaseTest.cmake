@@ -25,6 +25,9 @@
 #       The sources define main() and understand --smoke: a size that ends within a second or so.
 #       ctest runs that, as <name>.smoke, so that a benchmark does not rot.
 
+# A test's own code is compiled often and measured never; the library it is linked with is -O3.
+set(obase_test_options "$<$<CONFIG:RelWithDebInfo>:-O1>")
+
 if(OBASE_BUILD_TESTS)
     find_package(GTest REQUIRED)
     find_package(rapidcheck REQUIRED)
@@ -33,6 +36,14 @@ if(OBASE_BUILD_TESTS)
     find_package(Python3 REQUIRED COMPONENTS Interpreter)
     # `make test` builds only these with the sanitizers.
     add_custom_target(obase_sanitize_tests)
+    # The headers that every test reads, compiled once. An executable, because what is compiled for
+    # one (-fPIE) cannot use what was compiled for a library.
+    add_executable(obase_test_headers "${CMAKE_CURRENT_LIST_DIR}/test_headers.cpp")
+    target_precompile_headers(obase_test_headers PRIVATE
+        "${CMAKE_CURRENT_LIST_DIR}/test_headers.hpp")
+    target_compile_options(obase_test_headers PRIVATE ${obase_test_options})
+    target_link_libraries(obase_test_headers PRIVATE
+        obase GTest::gtest rapidcheck rapidcheck_gtest)
 endif()
 
 set(obase_tiers ci long soak)
@@ -72,7 +83,11 @@ function(obase_add_test name)
             RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/test")
     else()
         obase_set_test_executable(${name} ${test_LIBS} ${main})
+        if(NOT "${test_SOURCES}" MATCHES "[.]c(;|$)")
+            target_precompile_headers(${name} REUSE_FROM obase_test_headers)
+        endif()
     endif()
+    target_compile_options(${name} PRIVATE ${obase_test_options})
 
     set(marks ${test_LABELS})
     list(REMOVE_ITEM marks ${obase_tiers})
