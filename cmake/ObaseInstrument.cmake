@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
 #
-# obase_instrument(<target> [MARKS <file>...] [VISIBILITY <directory>] [LIBRARY <library target>])
+# obase_instrument(<target> [MARKS <file>...] [VISIBILITY <directory>] [PROTOCOL arming|atc]
+#                  [LIBRARY <library target>])
 #
 #   Compiles the C and C++ sources of the target with the plugins of obase, so that its marked
 #   pointers become slots, and links the runtime. The compiler must be clang 19.
 #     MARKS        marks from outside the source (docs/compiler.md); sources are compiled anew when
 #                  such a file changes
 #     VISIBILITY   a directory; each source's visibility file is written there
+#     PROTOCOL     what the words of marked pointers mean, the same for all of a program (default: arming)
 #     LIBRARY      the runtime to link: obase::obase (default) or obase::obase_shared
 #
 # Part of the installed package, if that was built with the compiler; within this tree also.
@@ -15,10 +17,16 @@
 set(obase_installed_plugins "${CMAKE_CURRENT_LIST_DIR}/../../obase")
 
 function(obase_instrument target)
-    cmake_parse_arguments(PARSE_ARGV 1 instrument "" "VISIBILITY;LIBRARY" "MARKS")
+    cmake_parse_arguments(PARSE_ARGV 1 instrument "" "VISIBILITY;PROTOCOL;LIBRARY" "MARKS")
     if(instrument_UNPARSED_ARGUMENTS)
         message(FATAL_ERROR "obase_instrument(${target}): not understood: "
                             "'${instrument_UNPARSED_ARGUMENTS}'")
+    endif()
+    if(NOT instrument_PROTOCOL)
+        set(instrument_PROTOCOL arming)
+    elseif(NOT instrument_PROTOCOL MATCHES "^(arming|atc)$")
+        message(FATAL_ERROR "obase_instrument(${target}): PROTOCOL '${instrument_PROTOCOL}' is none of "
+                            "arming, atc")
     endif()
     foreach(language IN ITEMS C CXX)
         if(CMAKE_${language}_COMPILER_LOADED
@@ -48,6 +56,15 @@ function(obase_instrument target)
     if(passes)
         list(APPEND options "-fpass-plugin=${folder}/obase_passes.so")
         list(APPEND inputs "${folder}/obase_passes.so")
+    endif()
+    if(NOT instrument_PROTOCOL STREQUAL "arming")
+        if(NOT passes)
+            message(FATAL_ERROR "obase_instrument(${target}): PROTOCOL ${instrument_PROTOCOL}: this obase "
+                                "was built without the passes")
+        endif()
+        # LLVM's options are read before pass plugins are loaded, and after those of the front end.
+        list(APPEND options "-fplugin=${folder}/obase_passes.so"
+                            "SHELL:-Xclang -mllvm -Xclang -obase-protocol=${instrument_PROTOCOL}")
     endif()
     foreach(file IN LISTS instrument_MARKS)
         get_filename_component(file "${file}" ABSOLUTE)

@@ -203,10 +203,10 @@ void convert_allocations(llvm::Module& module,
     llvm::Type* nothing = llvm::Type::getVoidTy(module.getContext());
     const auto function = [&](llvm::StringRef name, llvm::Type* result,
                               llvm::ArrayRef<llvm::Type*> parameters) {
-        llvm::FunctionCallee f =
-            module.getOrInsertFunction(name, llvm::FunctionType::get(result, parameters, false));
+        llvm::FunctionCallee f = module.getOrInsertFunction(
+            runtime_name(module, name), llvm::FunctionType::get(result, parameters, false));
         auto* declared = llvm::cast<llvm::Function>(f.getCallee());
-        const bool may_throw = name.starts_with("obase_marked_new") && !name.ends_with("nothrow");
+        const bool may_throw = name.starts_with("new") && !name.ends_with("nothrow");
         if (!may_throw) declared->setDoesNotThrow();
         return f;
     };
@@ -215,28 +215,25 @@ void convert_allocations(llvm::Module& module,
         llvm::Value* second = call->arg_size() > 1 ? call->getArgOperand(1) : nullptr;
         switch (kind_of(*call)) {
         case memory_call::malloc_like:
-            replace_call(*call, function("obase_marked_malloc", pointer, {size}), {first});
+            replace_call(*call, function("malloc", pointer, {size}), {first});
             break;
         case memory_call::calloc_like:
-            replace_call(*call, function("obase_marked_calloc", pointer, {size, size}),
-                         {first, second});
+            replace_call(*call, function("calloc", pointer, {size, size}), {first, second});
             break;
         case memory_call::aligned_like:
-            replace_call(*call, function("obase_marked_aligned_alloc", pointer, {size, size}),
-                         {first, second});
+            replace_call(*call, function("aligned_alloc", pointer, {size, size}), {first, second});
             break;
         case memory_call::new_like:
-            replace_call(*call, function("obase_marked_new", pointer, {size}), {first});
+            replace_call(*call, function("new", pointer, {size}), {first});
             break;
         case memory_call::new_nothrow:
-            replace_call(*call, function("obase_marked_new_nothrow", pointer, {size}), {first});
+            replace_call(*call, function("new_nothrow", pointer, {size}), {first});
             break;
         case memory_call::new_aligned:
-            replace_call(*call, function("obase_marked_new_aligned", pointer, {size, size}),
-                         {first, second});
+            replace_call(*call, function("new_aligned", pointer, {size, size}), {first, second});
             break;
         case memory_call::new_array:
-            replace_call(*call, function("obase_marked_new_array", pointer, {size}), {first});
+            replace_call(*call, function("new_array", pointer, {size}), {first});
             break;
         default:
             break;
@@ -263,22 +260,21 @@ void convert_allocations(llvm::Module& module,
             bytes = call->getArgOperand(1);
         switch (kind_of(*call)) {
         case memory_call::reallocates:
-            replace_call(*call, function("obase_marked_realloc", pointer, {pointer, size}),
+            replace_call(*call, function("realloc", pointer, {pointer, size}),
                          {address, call->getArgOperand(1)});
             break;
         case memory_call::asks_size:
-            replace_call(*call, function("obase_marked_usable_size", size, {pointer}), {address});
+            replace_call(*call, function("usable_size", size, {pointer}), {address});
             break;
         case memory_call::frees:
-            replace_call(*call, function("obase_marked_free", nothing, {pointer}), {address});
+            replace_call(*call, function("free", nothing, {pointer}), {address});
             break;
         case memory_call::deletes:
-            replace_call(*call, function("obase_marked_delete", nothing, {pointer, size, size}),
+            replace_call(*call, function("delete", nothing, {pointer, size, size}),
                          {address, bytes, alignment});
             break;
         case memory_call::deletes_array:
-            replace_call(*call,
-                         function("obase_marked_delete_array", nothing, {pointer, size, size}),
+            replace_call(*call, function("delete_array", nothing, {pointer, size, size}),
                          {address, bytes, alignment});
             break;
         default:

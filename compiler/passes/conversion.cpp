@@ -12,6 +12,10 @@
 //   store atomic seq_cst, xchg        call ptr @obase_marked_exchange(ptr %slot, ptr %p)
 //   cmpxchg                           call i32 @obase_marked_compare_exchange(ptr %slot, ptr, ptr)
 //
+// That is arming. Under atc every word has tag bits, so all but the comparison with null is a call:
+//   %p = load ptr, ptr %slot          %p = call ptr @obase_marked_atc_load(ptr %slot)
+//   store ptr null, ptr %slot         call void @obase_marked_atc_store(ptr %slot, ptr null)
+//
 // The load is monotonic, not acquire: what is read through the address depends on it, and on x86-64
 // the two are one instruction. An order that the program asks for is kept.
 #include "instrumentation.hpp"
@@ -25,21 +29,24 @@ namespace obase::passes {
 
 namespace {
 
-constexpr std::uint64_t address_mask = (std::uint64_t{1} << 48) - 1; // obase/word/arming.hpp
+// obase/word/arming.hpp, obase/word/atc.hpp
+constexpr std::uint64_t address_mask = (std::uint64_t{1} << 48) - 1;
 
 class converter {
   public:
     explicit converter(llvm::Module& module)
-        : pointer_(llvm::PointerType::getUnqual(module.getContext())),
+        : protocol_(protocol_of(module)),
+          pointer_(llvm::PointerType::getUnqual(module.getContext())),
           word_(llvm::Type::getInt64Ty(module.getContext())),
           boolean_(llvm::Type::getInt32Ty(module.getContext())) {
-        load_ = module.getOrInsertFunction("obase_marked_load", pointer_, pointer_);
-        store_ = module.getOrInsertFunction(
-            "obase_marked_store", llvm::Type::getVoidTy(module.getContext()), pointer_, pointer_);
-        exchange_ =
-            module.getOrInsertFunction("obase_marked_exchange", pointer_, pointer_, pointer_);
-        compare_exchange_ = module.getOrInsertFunction("obase_marked_compare_exchange", boolean_,
-                                                       pointer_, pointer_, pointer_);
+        llvm::Type* nothing = llvm::Type::getVoidTy(module.getContext());
+        load_ = module.getOrInsertFunction(runtime_name(module, "load"), pointer_, pointer_);
+        store_ =
+            module.getOrInsertFunction(runtime_name(module, "store"), nothing, pointer_, pointer_);
+        exchange_ = module.getOrInsertFunction(runtime_name(module, "exchange"), pointer_, pointer_,
+                                               pointer_);
+        compare_exchange_ = module.getOrInsertFunction(runtime_name(module, "compare_exchange"),
+                                                       boolean_, pointer_, pointer_, pointer_);
         for (llvm::FunctionCallee f : {load_, store_, exchange_, compare_exchange_})
             llvm::cast<llvm::Function>(f.getCallee())->setDoesNotThrow();
     }
@@ -70,13 +77,18 @@ class converter {
 
     void convert_load(llvm::LoadInst& load) {
         llvm::IRBuilder<> here(&load);
+        const bool to_null = only_compared_with_null(load);
+        if (protocol_ == protocol::atc && !to_null) {
+            replace(here, load, here.CreateCall(load_, {load.getPointerOperand()}));
+            return;
+        }
         auto* word = here.CreateAlignedLoad(pointer_, load.getPointerOperand(), llvm::Align(8));
         word->setVolatile(load.isVolatile());
         word->setAtomic(load.isAtomic() && load.getOrdering() != llvm::AtomicOrdering::Unordered
                             ? load.getOrdering()
                             : llvm::AtomicOrdering::Monotonic);
         llvm::Value* bits = here.CreatePtrToInt(word, word_);
-        if (only_compared_with_null(load)) {
+        if (to_null) {
             llvm::Value* address = here.CreateAnd(bits, address_mask);
             llvm::Value* is_null = here.CreateICmpEQ(address, llvm::ConstantInt::get(word_, 0));
             while (!load.use_empty()) {
@@ -138,7 +150,8 @@ class converter {
         llvm::IRBuilder<> here(&store);
         llvm::Value* value = as_pointer(here, store.getValueOperand());
         const bool in_order = store.getOrdering() == llvm::AtomicOrdering::SequentiallyConsistent;
-        if (llvm::isa<llvm::ConstantPointerNull>(value)) {
+        // Under atc no store is a plain one: it would take away the counts in the word.
+        if (protocol_ == protocol::arming && llvm::isa<llvm::ConstantPointerNull>(value)) {
             auto* fresh = here.CreateAlignedStore(value, store.getPointerOperand(), llvm::Align(8));
             fresh->setVolatile(store.isVolatile());
             fresh->setAtomic(in_order ? store.getOrdering() : llvm::AtomicOrdering::Release);
@@ -185,6 +198,7 @@ class converter {
         exchange.eraseFromParent();
     }
 
+    protocol protocol_;
     llvm::PointerType* pointer_;
     llvm::Type* word_;
     llvm::Type* boolean_;

@@ -13,6 +13,7 @@
 //   conversion.cpp      accesses become calls of the runtime (obase/marked.h)
 //   allocation.cpp      so do allocations that end in marked fields, and all frees
 //   scopes.cpp          operations are entered and left, slots in frames forgotten
+//   protocol.cpp        which of the runtime's protocols it is; all of a program agree
 //
 // Everything that is not understood is an error. An access that stays what it was would read the
 // word of an armed guide as an address.
@@ -68,6 +69,18 @@ struct marks {
         return found != roles.end() ? found->second : role::unknown;
     }
 };
+
+// What the words in slots mean. A property of the module, and of the whole program.
+enum class protocol { arming, atc };
+// Chosen once, before anything is converted.
+void choose_protocol(llvm::Module& module, protocol chosen);
+protocol protocol_of(const llvm::Module& module);
+// The function `name` of obase/marked.h in the module's protocol: "load" is obase_marked_load, or
+// obase_marked_atc_load.
+std::string runtime_name(const llvm::Module& module, llvm::StringRef name);
+// If the module calls any: has it tell the runtime its protocol when it is loaded, before its own
+// constructors.
+void tell_protocol(llvm::Module& module);
 
 // Reads the annotations of functions and takes them out of the module.
 marks read_marks(llvm::Module& module);

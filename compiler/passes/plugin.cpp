@@ -5,6 +5,11 @@
 //     clang++ -fpass-plugin=obase_passes.so ...
 //     opt -load-pass-plugin=obase_passes.so -passes=obase ...
 //
+// The protocol is atc with -obase-protocol=atc among LLVM's options, which must know the plugin by then:
+//
+//     clang++ -fplugin=obase_passes.so -fpass-plugin=obase_passes.so
+//             -Xclang -mllvm -Xclang -obase-protocol=atc ...
+//
 // It works on its own, but then only knows what the source says (OBASE_GUIDED, OBASE_ENTRY,
 // OBASE_INTERNAL); the front end's plugin says it for all functions, and refuses what the IR does not
 // show, such as a struct copied as bytes.
@@ -14,8 +19,17 @@
 #include <llvm/IR/Metadata.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Passes/PassPlugin.h>
+#include <llvm/Support/CommandLine.h>
 
 namespace {
+
+using obase::passes::protocol;
+
+const llvm::cl::opt<protocol> chosen_protocol(
+    "obase-protocol", llvm::cl::desc("What the words of marked pointers mean"),
+    llvm::cl::values(clEnumValN(protocol::arming, "arming", "armed words (default)"),
+                     clEnumValN(protocol::atc, "atc", "counts of active threads")),
+    llvm::cl::init(protocol::arming));
 
 class instrument : public llvm::PassInfoMixin<instrument> {
   public:
@@ -27,6 +41,7 @@ class instrument : public llvm::PassInfoMixin<instrument> {
 
         auto& of_functions =
             analyses.getResult<llvm::FunctionAnalysisManagerModuleProxy>(module).getManager();
+        choose_protocol(module, chosen_protocol);
         problems errors(module);
         marks said = read_marks(module);
         slots fields = find_slots(module, of_functions, said, errors);
@@ -38,6 +53,7 @@ class instrument : public llvm::PassInfoMixin<instrument> {
             convert_accesses(module, fields);
             convert_allocations(module, allocated);
             insert_scopes(module, fields, plan, errors);
+            tell_protocol(module);
         }
         return llvm::PreservedAnalyses::none();
     }

@@ -69,11 +69,11 @@ class inserter {
                                   "has ended; call without musttail");
                 return;
             }
-        llvm::FunctionCallee enter = runtime("obase_marked_enter", word_, {});
+        llvm::FunctionCallee enter = runtime("enter", word_, {});
         llvm::FunctionCallee leave =
-            runtime("obase_marked_leave", llvm::Type::getVoidTy(module_.getContext()), {word_});
-        llvm::FunctionCallee forget = runtime(
-            "obase_marked_forget", llvm::Type::getVoidTy(module_.getContext()), {pointer_, word_});
+            runtime("leave", llvm::Type::getVoidTy(module_.getContext()), {word_});
+        llvm::FunctionCallee forget =
+            runtime("forget", llvm::Type::getVoidTy(module_.getContext()), {pointer_, word_});
         llvm::Value* outer = nullptr;
         if (operation) {
             llvm::BasicBlock& entry = f.getEntryBlock();
@@ -99,8 +99,8 @@ class inserter {
   private:
     llvm::FunctionCallee runtime(llvm::StringRef name, llvm::Type* result,
                                  llvm::ArrayRef<llvm::Type*> parameters) {
-        llvm::FunctionCallee f =
-            module_.getOrInsertFunction(name, llvm::FunctionType::get(result, parameters, false));
+        llvm::FunctionCallee f = module_.getOrInsertFunction(
+            runtime_name(module_, name), llvm::FunctionType::get(result, parameters, false));
         llvm::cast<llvm::Function>(f.getCallee())->setDoesNotThrow();
         return f;
     }

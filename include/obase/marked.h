@@ -26,7 +26,8 @@
  * When not to use it: where the source may say obase::guide, which needs no compiler plugin and in
  * which a program cannot break rule 1.
  *
- * Protocol: arming only.
+ * Protocol: arming; the functions of the same names with obase_marked_atc_ are those of atc. The rules
+ * are the same for both.
  *
  * Threads: every function by any thread, as std::atomic<void*>, but for obase_marked_forget and the
  * functions that free, after which nobody may use the memory any more. Not for signal handlers.
@@ -112,6 +113,36 @@ OBASE_EXPORT size_t obase_marked_usable_size(const void* address);
  * Cost: a few dependent loads where there are no slots, else one atomic read-modify-write per 512
  * bytes; waits out a visit of the collector that is under way. */
 OBASE_EXPORT void obase_marked_forget(void* begin, size_t bytes);
+
+/* The same on the ATC protocol (obase/atc.hpp), for programs that were compiled with
+ * --obase-protocol=atc. They have a runtime of their own, obase::runtime::of<obase::atc>(), and share
+ * neither objects nor slots with those above. Cost: a load is a call; a store of anything, null
+ * included, is an atomic read-modify-write, and takes no more at the operation's end unless objects are
+ * being moved. */
+OBASE_EXPORT uint64_t obase_marked_atc_enter(void);
+OBASE_EXPORT void obase_marked_atc_leave(uint64_t outer);
+OBASE_EXPORT void* obase_marked_atc_load(void** slot);
+OBASE_EXPORT void obase_marked_atc_store(void** slot, void* address);
+OBASE_EXPORT void* obase_marked_atc_exchange(void** slot, void* address);
+OBASE_EXPORT int obase_marked_atc_compare_exchange(void** slot, void** expected, void* desired);
+OBASE_EXPORT void* obase_marked_atc_malloc(size_t bytes);
+OBASE_EXPORT void* obase_marked_atc_calloc(size_t count, size_t bytes);
+OBASE_EXPORT void* obase_marked_atc_aligned_alloc(size_t alignment, size_t bytes);
+OBASE_EXPORT void* obase_marked_atc_new(size_t bytes);
+OBASE_EXPORT void* obase_marked_atc_new_nothrow(size_t bytes);
+OBASE_EXPORT void* obase_marked_atc_new_aligned(size_t bytes, size_t alignment);
+OBASE_EXPORT void* obase_marked_atc_new_array(size_t bytes);
+OBASE_EXPORT void obase_marked_atc_free(void* address);
+OBASE_EXPORT void obase_marked_atc_delete(void* address, size_t bytes, size_t alignment);
+OBASE_EXPORT void obase_marked_atc_delete_array(void* address, size_t bytes, size_t alignment);
+OBASE_EXPORT void* obase_marked_atc_realloc(void* address, size_t bytes);
+OBASE_EXPORT size_t obase_marked_atc_usable_size(const void* address);
+OBASE_EXPORT void obase_marked_atc_forget(void* begin, size_t bytes);
+
+/* What a translation unit that the passes compiled calls before its own constructors: all of a program
+ * must be of one protocol, since each takes the words of the other for something else. The second
+ * protocol ends the process with a message and status 1. `unit` is named in it. */
+OBASE_EXPORT void obase_marked_unit(const char* protocol, const char* unit);
 
 #ifdef __cplusplus
 }

@@ -4,68 +4,11 @@
 // (mobility/atc_thread.hpp) with the calling thread's context.
 #include <obase/atc.hpp>
 
-#include "mobility/activity_index.hpp"
-#include "mobility/atc_mover.hpp"
-#include "mobility/atc_thread.hpp"
-#include "runtime/engine.hpp"
+#include "runtime/atc_engine.hpp"
 
 namespace obase {
 
 namespace runtime_internal {
-
-struct atc_binding {
-    using mover = mobility::atc_mover<os::native_platform, heap::space>;
-    using registry = mobility::scope_registry<os::native_platform>;
-    using record = mobility::thread_record<os::native_platform>;
-    using context = mobility::atc_context<os::native_platform>;
-    using entry = mobility::atc_entry<os::native_platform>;
-    using index = mobility::activity_index<os::native_platform, entry, 64>;
-    static constexpr const char* name = "atc";
-    static constexpr const char* thread_name = "obase/atc";
-    static constexpr unsigned saturation = word::atc::idle_saturation;
-
-    static void emplace(std::optional<mover>& place, registry& threads,
-                        soda::directory<os::native_platform>& slots, heap::space& space);
-    static record* this_record() noexcept { return static_cast<record*>(atc::this_slot()); }
-    static record* this_record_if_any() noexcept {
-        return static_cast<record*>(atc::this_slot_if_any());
-    }
-    // The debug mode has nothing to do here: a touched word is no address without a mask anyway.
-    static void arm_again(atc::slot&, const heap::space&) noexcept {}
-
-    template <class Pages>
-    static record* claim_record(registry& threads, std::uint32_t id, Pages&& zeroed_pages) noexcept;
-    static void detach(record& self) noexcept;
-    static void forget_other_threads(const record* self) noexcept;
-};
-
-using atc_engine = engine<atc_binding>;
-
-namespace {
-
-// The protocol's own part of the engine. Never destroyed, like the engine.
-struct atc_core {
-    atc_binding::index index;
-    mobility::atc_state<os::native_platform> state;
-    mobility::atc_threads<os::native_platform> threads;
-
-    explicit atc_core(atc_engine& engine) noexcept
-        : threads(engine.threads(), engine.directory(), state) {}
-};
-
-atc_core& core() noexcept {
-    alignas(atc_core) static unsigned char storage[sizeof(atc_core)];
-    static atc_core* const made = ::new (storage) atc_core(atc_engine::instance());
-    return *made;
-}
-
-// Null for the record that threads share when there is no memory for their own.
-atc_binding::context* context_of(atc::record& slot) noexcept {
-    return static_cast<atc_binding::context*>(
-        static_cast<atc_binding::record&>(slot).protocol_data);
-}
-
-} // namespace
 
 void atc_binding::emplace(std::optional<mover>& place, registry& threads,
                           soda::directory<os::native_platform>& slots, heap::space& space) {
@@ -88,6 +31,8 @@ void atc_binding::forget_other_threads(const record* self) noexcept {
     core().threads.forget_other_threads(
         self != nullptr ? static_cast<const context*>(self->protocol_data) : nullptr);
 }
+
+template class engine<atc_binding>;
 
 } // namespace runtime_internal
 

@@ -13,4 +13,6 @@ obase_add_test(stress_test SOURCES stress_test.cpp LABELS ci long soak sanitize 
     ENV OBASE_POISON_FREED=1)
 obase_add_test(marked_test SOURCES marked_test.cpp LABELS ci sanitize REARM
     ENV OBASE_POISON_FREED=1 TSAN_OPTIONS=die_after_fork=0)
+obase_add_test(marked_atc_test SOURCES marked_atc_test.cpp LABELS ci sanitize
+    ENV OBASE_POISON_FREED=1 TSAN_OPTIONS=die_after_fork=0)
 obase_add_test(slots_visited_test SOURCES slots_visited_test.cpp LABELS ci sanitize)

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: MIT
+//
+// What the functions of obase/marked.h do, for any protocol: each is one of the protocol's on the
+// slot, plus what a plain C++ program does not do by itself: telling SODA about the slot, and having
+// an object in two slots for a moment. For that, an operation keeps a list of the slots into which it
+// stored a managed address, and settles them when it ends, still in its scope. What settling is, and
+// why it is enough, is the protocol's: marked.cpp (arming), marked_atc.cpp.
+//
+// `Kind` names the protocol and the four things that differ:
+//   protocol, engine       the policy class and its engine
+//   put(slot, word)        store: a born word (protocol::newborn) or one that is not managed
+//   take(slot, word)       the same in one atomic step, seq_cst; returns the old word
+//   owned(word)            the word of a slot that has ended, as protocol::construct() wants it
+//   settles()              whether settle() has anything to do now
+//   settle(slot)           of a slot that is registered
+//
+// When not to use it: outside of those two files.
+#pragma once
+
+#include <obase/word/atomic.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <malloc.h>
+#include <new>
+#include <utility>
+
+namespace obase::runtime_internal {
+
+// operator delete and operator delete[] for each alignment: what is retired takes no argument.
+using destroyer = void (*)(void*) noexcept;
+// What malloc and operator new promise.
+constexpr std::size_t usual_alignment = __STDCPP_DEFAULT_NEW_ALIGNMENT__;
+constexpr std::size_t alignments = 64;
+
+inline void free_plain(void* address) noexcept { std::free(address); }
+inline void delete_plain(void* address) noexcept { ::operator delete(address); }
+inline void delete_array_plain(void* address) noexcept { ::operator delete[](address); }
+template <std::size_t Log2>
+void delete_aligned(void* address) noexcept {
+    ::operator delete(address, std::align_val_t{std::size_t{1} << Log2});
+}
+template <std::size_t Log2>
+void delete_array_aligned(void* address) noexcept {
+    ::operator delete[](address, std::align_val_t{std::size_t{1} << Log2});
+}
+template <std::size_t... Log2>
+destroyer delete_for(std::size_t alignment, std::index_sequence<Log2...>) noexcept {
+    static constexpr destroyer table[] = {&delete_aligned<Log2>...};
+    return alignment <= usual_alignment ? &delete_plain : table[std::countr_zero(alignment)];
+}
+template <std::size_t... Log2>
+destroyer delete_array_for(std::size_t alignment, std::index_sequence<Log2...>) noexcept {
+    static constexpr destroyer table[] = {&delete_array_aligned<Log2>...};
+    return alignment <= usual_alignment ? &delete_array_plain : table[std::countr_zero(alignment)];
+}
+
+// The slots into which the open operation of this thread has stored an address.
+template <class Kind>
+class stored_slots {
+  public:
+    using slot = typename Kind::protocol::slot;
+
+    bool open = false; // an operation is under way
+
+    void add(slot* s) noexcept {
+        if (count_ != 0 && begin()[count_ - 1] == s) return;
+        if (count_ == capacity_ && !make_room()) {
+            // A slot that is not registered is not moved from. The next store into it tries again.
+            Kind::engine::instance().directory().clear(s);
+            return;
+        }
+        begin()[count_++] = s;
+    }
+
+    // The memory in [from, to) ends.
+    void forget(const char* from, const char* to) noexcept {
+        if (count_ == 0) return;
+        slot** const end = std::remove_if(begin(), begin() + count_, [=](const slot* s) {
+            const auto* at = reinterpret_cast<const char*>(s);
+            return !std::less<>{}(at, from) && std::less<>{}(at, to);
+        });
+        count_ = static_cast<std::uint32_t>(end - begin());
+    }
+
+    // At the operation's end, still in its scope. A slot that another thread has ended meanwhile is
+    // not registered any more, and its memory, if it was freed, is still there: release() retires
+    // it.
+    void settle() noexcept {
+        if (Kind::settles()) {
+            auto& directory = Kind::engine::instance().directory();
+            for (std::uint32_t i = 0; i < count_; ++i)
+                if (directory.test(begin()[i])) Kind::settle(*begin()[i]);
+        }
+        count_ = 0;
+        if (more_ == nullptr) return;
+        std::free(more_);
+        more_ = nullptr;
+        capacity_ = few;
+    }
+    bool empty() const noexcept { return count_ == 0; }
+
+  private:
+    static constexpr std::uint32_t few = 30;
+    static constexpr std::uint32_t most = std::uint32_t{1} << 30;
+
+    slot** begin() noexcept { return more_ != nullptr ? more_ : first_; }
+
+    // An operation that stores into few slots many times needs no more room for it.
+    bool make_room() noexcept {
+        std::sort(begin(), begin() + count_);
+        count_ = static_cast<std::uint32_t>(std::unique(begin(), begin() + count_) - begin());
+        if (count_ <= capacity_ / 2) return true;
+        if (capacity_ >= most) return false;
+        const std::size_t bytes = sizeof(slot*) * 2 * capacity_;
+        auto* fresh = static_cast<slot**>(std::realloc(more_, bytes));
+        if (fresh == nullptr) return count_ < capacity_;
+        if (more_ == nullptr) std::copy(first_, first_ + count_, fresh);
+        more_ = fresh;
+        capacity_ *= 2;
+        return true;
+    }
+
+    std::uint32_t count_ = 0;
+    std::uint32_t capacity_ = few;
+    slot** more_ = nullptr; // while one operation has stored into more than a few slots
+    slot* first_[few] = {};
+};
+
+template <class Kind>
+class marked_pointers {
+    using protocol = typename Kind::protocol;
+    using scope = typename protocol::scope;
+    using slot = typename protocol::slot;
+    using bits = word::bits;
+
+    static_assert(sizeof(slot) == sizeof(void*) && alignof(slot) == alignof(void*));
+
+  public:
+    static std::uint64_t enter() noexcept {
+        const std::uint64_t outer = protocol::enter();
+        if (stored_.open) return outer;
+        stored_.open = true;
+        return outer | outermost;
+    }
+
+    static void leave(std::uint64_t outer) noexcept {
+        if ((outer & outermost) != 0) {
+            if (!stored_.empty()) stored_.settle();
+            stored_.open = false;
+        }
+        protocol::leave(outer & ~outermost);
+    }
+
+    static void* load(void** field) noexcept { return protocol::dereference(slot_of(field)); }
+
+    static void store(void** field, void* address) noexcept {
+        if (!is_managed(address)) {
+            Kind::put(slot_of(field), bits_of(address));
+            return;
+        }
+        const scope until_noted;
+        Kind::put(slot_of(field), protocol::newborn(address));
+        note_stored(slot_of(field));
+    }
+
+    static void* exchange(void** field, void* address) noexcept {
+        if (!is_managed(address))
+            return protocol::address(Kind::take(slot_of(field), bits_of(address)));
+        const scope until_noted;
+        const bits old = Kind::take(slot_of(field), protocol::newborn(address));
+        note_stored(slot_of(field));
+        return protocol::address(old);
+    }
+
+    static int compare_exchange(void** field, void** expected, void* desired) noexcept {
+        const bool managed_object = is_managed(desired);
+        const bits word = managed_object ? protocol::newborn(desired) : bits_of(desired);
+        if (!protocol::compare_exchange(slot_of(field), *expected, word)) return 0;
+        if (managed_object) note_stored(slot_of(field));
+        return 1;
+    }
+
+    // Null where the heaps have no room.
+    static void* managed(std::size_t bytes, std::size_t alignment = usual_alignment) noexcept {
+        allocation how;
+        how.alignment = alignment;
+        return Kind::engine::instance().allocate_managed(bytes, how);
+    }
+
+    static void* allocate(std::size_t bytes) noexcept {
+        void* object = managed(bytes);
+        return object != nullptr ? object : std::malloc(bytes);
+    }
+
+    static void* allocate_zeroed(std::size_t count, std::size_t bytes) noexcept {
+        std::size_t all = 0;
+        void* object = __builtin_mul_overflow(count, bytes, &all) ? nullptr : managed(all);
+        return object != nullptr ? std::memset(object, 0, all) : std::calloc(count, bytes);
+    }
+
+    static void* allocate_aligned(std::size_t alignment, std::size_t bytes) noexcept {
+        void* object = managed(bytes, alignment);
+        return object != nullptr ? object : std::aligned_alloc(alignment, bytes);
+    }
+
+    // Frees memory of any origin; `plain` is how it is freed if it is not managed.
+    static void release(void* address, std::size_t bytes, destroyer plain) noexcept {
+        if (address == nullptr) return;
+        if (is_managed(address)) {
+            bytes = protocol::usable_size(address);
+            forget(address, bytes);
+            protocol::retire(
+                address, [](void* object) noexcept { protocol::deallocate(object); }, bytes);
+            return;
+        }
+        if (bytes == 0) bytes = malloc_usable_size(address);
+        if (!has_slots(address, bytes)) {
+            plain(address);
+            return;
+        }
+        forget(address, bytes);
+        // Retired, because the operation of another thread that stored into one of the slots may
+        // still be open: it looks at them when it ends.
+        protocol::retire(address, plain, bytes);
+    }
+
+    static void release_object(void* address, std::size_t bytes, std::size_t alignment) noexcept {
+        release(address, bytes, delete_for(alignment, std::make_index_sequence<alignments>{}));
+    }
+    static void release_array(void* address, std::size_t bytes, std::size_t alignment) noexcept {
+        release(address, bytes,
+                delete_array_for(alignment, std::make_index_sequence<alignments>{}));
+    }
+
+    static void* reallocate(void* address, std::size_t bytes) noexcept {
+        if (address == nullptr) return std::realloc(nullptr, bytes);
+        const bool was_managed = is_managed(address);
+        const std::size_t before =
+            was_managed ? protocol::usable_size(address) : malloc_usable_size(address);
+        if (!was_managed && !has_slots(address, before)) return std::realloc(address, bytes);
+        if (bytes == 0) { // as glibc
+            release(address, 0, &free_plain);
+            return nullptr;
+        }
+        void* fresh = was_managed ? allocate(bytes) : std::malloc(bytes);
+        if (fresh == nullptr) return nullptr;
+        relocate(fresh, address, std::min(before, bytes));
+        release(address, 0, &free_plain);
+        return fresh;
+    }
+
+    static std::size_t usable_size(const void* address) noexcept {
+        return address == nullptr ? 0 : protocol::usable_size(address);
+    }
+
+    static void forget(void* begin, std::size_t bytes) noexcept {
+        char* const end = static_cast<char*>(begin) + bytes;
+        stored_.forget(static_cast<char*>(begin), end);
+        protocol::forget_range(begin, end);
+    }
+
+  private:
+    // Beside the epoch in what enter returns; epochs count up from 1.
+    static constexpr std::uint64_t outermost = std::uint64_t{1} << 63;
+
+    static slot& slot_of(void** field) noexcept { return *reinterpret_cast<slot*>(field); }
+    static bits bits_of(const void* address) noexcept { return reinterpret_cast<bits>(address); }
+    static bool is_managed(const void* address) noexcept {
+        return address != nullptr && Kind::engine::instance().heap_of(address) >= 0;
+    }
+
+    // In a scope, after a managed address was stored (R10: the word first, then the bit).
+    static void note_stored(slot& s) noexcept {
+        auto& directory = Kind::engine::instance().directory();
+        if (!directory.test(&s)) directory.set(&s);
+        if (stored_.open) stored_.add(&s);
+    }
+
+    static bool has_slots(const void* begin, std::size_t bytes) noexcept {
+        const scope one_operation;
+        return Kind::engine::instance().directory().any_in(begin,
+                                                           static_cast<const char*>(begin) + bytes);
+    }
+
+    // Moves what is in `from` to fresh memory of at least `bytes`. Slots become slots there.
+    static void relocate(void* to, void* from, std::size_t bytes) noexcept {
+        const scope one_operation;
+        auto& directory = Kind::engine::instance().directory();
+        auto* target = static_cast<char*>(to);
+        auto* source = static_cast<char*>(from);
+        if (!directory.any_in(from, source + bytes)) {
+            std::memcpy(to, from, bytes);
+            return;
+        }
+        for (std::size_t left = bytes; left >= sizeof(bits); left -= sizeof(bits)) {
+            auto* old = reinterpret_cast<slot*>(source);
+            if (directory.test(old)) {
+                directory.clear(old); // R10: from here on the word is nobody else's
+                auto* fresh = ::new (static_cast<void*>(target)) slot{};
+                protocol::construct(*fresh, Kind::owned(old->load_acquire()));
+                if (stored_.open) stored_.add(fresh);
+            } else {
+                std::memcpy(target, source, sizeof(bits));
+            }
+            target += sizeof(bits);
+            source += sizeof(bits);
+        }
+        std::memcpy(target, source, bytes % sizeof(bits));
+        forget(from, bytes); // what the protocol does besides, before the memory goes
+    }
+
+    static inline constinit thread_local stored_slots<Kind> stored_{};
+};
+
+} // namespace obase::runtime_internal

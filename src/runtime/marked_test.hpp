@@ -1,0 +1,657 @@
+// SPDX-License-Identifier: MIT
+//
+// Marked pointers as the compiler passes use them, here by hand: objects reached through marked
+// fields move and stay right, an address may be in two fields within an operation, fields end, what
+// is not managed stays, and shortages are survived.
+//
+// One body for all protocols. marked_test.cpp and marked_atc_test.cpp include it, after they have
+// said OBASE_MARKED(name), the function's name, and `kind`:
+//   protocol, engine
+//   waits_at(word)     the collector saw the slot so, and waits for scopes before it moves the object
+//   is_settled(word)   the object is not moved by way of this slot, until it is looked at again
+#pragma once
+
+#include "heap/sanitized.hpp"
+#include "testing/child_process.hpp"
+#include "testing/quiet_runtime.hpp"
+
+#include <obase/marked.h>
+#include <obase/runtime.hpp>
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <new>
+#include <random>
+#include <thread>
+#include <vector>
+
+namespace {
+
+using obase::collect_result;
+using obase::testing::moves_of;
+using obase::testing::quiet_runtime;
+using obase::testing::require;
+using obase::testing::run_in_child;
+using protocol = kind::protocol;
+using layout = protocol::layout;
+
+obase::runtime& runtime() { return obase::runtime::of<protocol>(); }
+
+// Of the tests that run beside the collector.
+constexpr int scale = obase::heap::sanitized ? 200 : 2000;
+
+// A marked field as the passes see it.
+template <class T>
+struct marked {
+    T* get() { return static_cast<T*>(OBASE_MARKED(load)(&field)); }
+    void set(T* to) { OBASE_MARKED(store)(&field, to); }
+    T* exchange(T* to) { return static_cast<T*>(OBASE_MARKED(exchange)(&field, to)); }
+    bool compare_exchange(T*& expected, T* desired) {
+        void* seen = expected;
+        const bool done = OBASE_MARKED(compare_exchange)(&field, &seen, desired) != 0;
+        expected = static_cast<T*>(seen);
+        return done;
+    }
+    bool registered() const {
+        const protocol::scope one_operation;
+        return kind::engine::instance().directory().test(&field);
+    }
+    std::uint64_t word() const {
+        const void* at = &field;
+        return static_cast<const protocol::slot*>(at)->load_acquire();
+    }
+    void* field;
+};
+
+struct operation {
+    std::uint64_t outer = OBASE_MARKED(enter)();
+    operation() = default;
+    ~operation() { OBASE_MARKED(leave)(outer); }
+    operation(const operation&) = delete;
+    operation& operator=(const operation&) = delete;
+};
+
+struct node {
+    std::uint64_t key;
+    std::uint64_t check; // tells the key, so that a wrong byte is seen
+    marked<node> next;
+    bool right() const { return check == key * 0x9E3779B97F4A7C15U; }
+};
+
+node* make_node(std::uint64_t key, node* next = nullptr) {
+    auto* made = static_cast<node*>(OBASE_MARKED(new)(sizeof(node)));
+    made->key = key;
+    made->check = key * 0x9E3779B97F4A7C15U;
+    made->next.set(next);
+    return made;
+}
+
+bool managed(const void* address) { return runtime().heap_of(address) >= 0; }
+
+// A sorted list whose operations are those a C++ programmer writes; the head is a marked field, too.
+class list {
+  public:
+    ~list() {
+        clear();
+        OBASE_MARKED(forget)(this, sizeof *this);
+    }
+    bool insert(std::uint64_t key) {
+        const operation one;
+        marked<node>* link = find(key);
+        node* after = link->get();
+        if (after != nullptr && after->key == key) return false;
+        link->set(make_node(key, after)); // `after` is in two fields until this store
+        return true;
+    }
+    bool erase(std::uint64_t key) {
+        const operation one;
+        marked<node>* link = find(key);
+        node* found = link->get();
+        if (found == nullptr || found->key != key) return false;
+        link->set(found->next.get()); // the successor is in two fields until the node is freed
+        OBASE_MARKED(delete)(found, sizeof *found, 0);
+        return true;
+    }
+    bool contains(std::uint64_t key) {
+        const operation one;
+        const node* found = find(key)->get();
+        require(found == nullptr || found->right(), "a node's bytes");
+        return found != nullptr && found->key == key;
+    }
+    std::size_t count_right() {
+        const operation one;
+        std::size_t count = 0;
+        for (node* at = head_.get(); at != nullptr; at = at->next.get()) {
+            require(at->right(), "a node's bytes");
+            ++count;
+        }
+        return count;
+    }
+    void clear() {
+        const operation one;
+        while (node* first = head_.get()) {
+            head_.set(first->next.get());
+            OBASE_MARKED(delete)(first, sizeof *first, 0);
+        }
+    }
+    marked<node>& head() { return head_; }
+
+  private:
+    marked<node>* find(std::uint64_t key) {
+        marked<node>* link = &head_;
+        for (node* at = link->get(); at != nullptr && at->key < key; at = link->get())
+            link = &at->next;
+        return link;
+    }
+    marked<node> head_{};
+};
+
+void collect(int windows = 1) {
+    for (; windows > 0; --windows) ASSERT_EQ(runtime().collect_now(), collect_result::done);
+}
+
+// Runs windows until told to stop; what the tests with several threads run beside.
+class forced_collector {
+  public:
+    forced_collector()
+        : thread_([this] {
+              while (!stop_) (void)runtime().collect_now();
+          }) {}
+    ~forced_collector() {
+        stop_ = true;
+        thread_.join();
+    }
+
+  private:
+    std::atomic<bool> stop_{false};
+    std::thread thread_;
+};
+
+// The heaps are small and full: objects come from malloc, and the program does not notice. First,
+// because the child has to start its own runtime.
+TEST(marked_without_room, objects_come_from_malloc) {
+    const auto child = run_in_child([] {
+        obase::options settings = obase::options::from_environment();
+        settings.window_seconds = 1e6;
+        settings.heap_reserve = std::size_t{1} << 20;
+        require(runtime().configure(settings).empty(), "configure");
+        constexpr std::uint64_t lists = 64;
+        constexpr std::uint64_t count = lists * 2000;
+        std::vector<marked<node>> heads(lists);
+        std::uint64_t foreign = 0;
+        for (std::uint64_t i = 0; i < count; ++i) {
+            const operation one;
+            marked<node>& head = heads[i % lists];
+            node* fresh = make_node(i, head.get());
+            foreign += !managed(fresh);
+            head.set(fresh);
+        }
+        require(foreign > count / 4, "the heaps were to be full");
+        require(foreign < count, "some objects were to be managed");
+        for (int i = 0; i < 3; ++i)
+            require(runtime().collect_now() == collect_result::done, "a window");
+        for (std::uint64_t i = 0; i < lists; ++i) {
+            const operation one;
+            std::uint64_t expected = count + i;
+            while (node* first = heads[i].get()) {
+                expected -= lists;
+                require(first->right() && first->key == expected, "a node");
+                heads[i].set(first->next.get());
+                OBASE_MARKED(delete)(first, sizeof *first, 0);
+            }
+            require(expected == i, "all nodes");
+        }
+        OBASE_MARKED(forget)(heads.data(), lists * sizeof heads[0]);
+        return 0;
+    });
+    EXPECT_EQ(child.status, 0) << child.err;
+}
+
+TEST(marked, objects_move_and_stay_right) {
+    quiet_runtime<protocol>();
+    const std::uint64_t before = moves_of(runtime().statistics());
+    list keys;
+    constexpr std::uint64_t count = 2000;
+    for (std::uint64_t key = count; key > 0; --key) ASSERT_TRUE(keys.insert(key));
+    std::uint64_t first = 0;
+    {
+        const operation one;
+        first = reinterpret_cast<std::uint64_t>(keys.head().get());
+    }
+    collect(2);
+    EXPECT_EQ(keys.count_right(), count);
+    collect(8); // from HOT to COLD
+    EXPECT_EQ(keys.count_right(), count);
+    EXPECT_GE(moves_of(runtime().statistics()), before + count);
+    const operation one;
+    EXPECT_NE(reinterpret_cast<std::uint64_t>(keys.head().get()), first);
+}
+
+TEST(marked, a_list_is_a_set_whatever_the_collector_does) {
+    quiet_runtime<protocol>();
+    const forced_collector beside;
+    list keys;
+    std::vector<bool> expected(256);
+    std::mt19937_64 random(1);
+    for (int i = 0; i < 100 * scale; ++i) {
+        const std::uint64_t key = random() % expected.size();
+        switch (random() % 3) {
+        case 0:
+            ASSERT_EQ(keys.insert(key), !expected[key]);
+            expected[key] = true;
+            break;
+        case 1:
+            ASSERT_EQ(keys.erase(key), static_cast<bool>(expected[key]));
+            expected[key] = false;
+            break;
+        default:
+            ASSERT_EQ(keys.contains(key), static_cast<bool>(expected[key]));
+        }
+    }
+}
+
+TEST(marked, threads_share_a_list_under_a_lock) {
+    quiet_runtime<protocol>();
+    list keys;
+    std::mutex lock;
+    constexpr std::uint64_t threads = 3;
+    constexpr std::uint64_t each = 64;
+    {
+        const forced_collector beside;
+        std::vector<std::thread> all;
+        for (std::uint64_t t = 0; t < threads; ++t)
+            all.emplace_back([&, t] {
+                std::mt19937_64 random(t);
+                std::vector<bool> expected(each); // this thread's keys are t, t + threads, ...
+                for (int i = 0; i < 20 * scale; ++i) {
+                    const std::uint64_t mine = random() % each;
+                    const std::uint64_t key = mine * threads + t;
+                    const std::lock_guard guard(lock);
+                    if (random() % 2 == 0)
+                        require(keys.insert(key) == !expected[mine], "insert");
+                    else
+                        require(keys.erase(key) == expected[mine], "erase");
+                    expected[mine] = keys.contains(key);
+                }
+            });
+        for (std::thread& t : all) t.join();
+    }
+    EXPECT_LE(keys.count_right(), threads * each);
+}
+
+// A stack as of Treiber, its nodes freed by obase_marked_delete: the compare-exchange sees addresses,
+// not what the collector writes beside them.
+TEST(marked, threads_share_a_stack_without_a_lock) {
+    quiet_runtime<protocol>();
+    marked<node> top{};
+    std::atomic<std::uint64_t> pushed{0};
+    std::atomic<std::uint64_t> popped{0};
+    {
+        const forced_collector beside;
+        std::vector<std::thread> all;
+        for (std::uint64_t t = 0; t < 3; ++t)
+            all.emplace_back([&, t] {
+                std::mt19937_64 random(t);
+                for (std::uint64_t i = 0; i < 45 * scale; ++i) {
+                    const operation one;
+                    if (random() % 2 == 0) {
+                        node* fresh = make_node(t * 100000 + i);
+                        node* first = top.get();
+                        do {
+                            fresh->next.set(first);
+                        } while (!top.compare_exchange(first, fresh));
+                        pushed += t * 100000 + i;
+                    } else {
+                        node* first = top.get();
+                        while (first != nullptr &&
+                               !top.compare_exchange(first, first->next.get())) {
+                        }
+                        if (first == nullptr) continue;
+                        require(first->right(), "a node's bytes");
+                        popped += first->key;
+                        OBASE_MARKED(delete)(first, sizeof *first, 0);
+                    }
+                }
+            });
+        for (std::thread& t : all) t.join();
+    }
+    const operation one;
+    while (node* first = top.get()) {
+        require(first->right(), "a node's bytes");
+        popped += first->key;
+        top.set(first->next.get());
+        OBASE_MARKED(delete)(first, sizeof *first, 0);
+    }
+    OBASE_MARKED(forget)(&top, sizeof top);
+    EXPECT_EQ(pushed, popped);
+}
+
+// Waits until the collector, which another thread has asked for a window, has looked at the slot and
+// waits for the scopes that are open.
+void wait_until_visited(const marked<node>& slot) {
+    while (!kind::waits_at(slot.word())) std::this_thread::yield();
+}
+
+// An operation stores an address into a second field and clears the first. The collector visits both in
+// between and waits for the operation; a reader that enters after that finds the address in the first
+// field. The object must not be moved from under it, although nobody has touched the second field.
+TEST(marked, an_address_taken_over_by_another_field_is_not_moved_from_under_a_reader) {
+    quiet_runtime<protocol>();
+    marked<node> from{};
+    marked<node> to{};
+    from.set(make_node(7));
+    std::thread window;
+    std::atomic<int> step{0};
+    std::thread reader;
+    {
+        const operation one;
+        to.set(from.get());
+        (void)to.get(); // touched in NEW: it is to move to HOT
+        window = std::thread([] { EXPECT_EQ(runtime().collect_now(), collect_result::done); });
+        wait_until_visited(from);
+        wait_until_visited(to);
+        // Long after the advance of the epoch that follows the visits; were it not, the reader would
+        // be waited for, and the test would show nothing.
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        reader = std::thread([&] {
+            const operation another;
+            const node* held = from.get();
+            step = 1;
+            while (step != 2) std::this_thread::yield();
+            EXPECT_TRUE(held != nullptr && held->right() && held->key == 7);
+            const operation inner;
+            EXPECT_EQ(to.get(), held);
+        });
+        while (step != 1) std::this_thread::yield();
+        from.set(nullptr);
+    }
+    // Time to move the object, which must not happen: the field was settled when the operation ended,
+    // and the collector's second attempt waits for the reader, or is not made.
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    step = 2;
+    reader.join();
+    window.join();
+    // Later it moves.
+    collect(2);
+    const operation one;
+    node* found = to.exchange(nullptr);
+    EXPECT_TRUE(found->right());
+    OBASE_MARKED(delete)(found, sizeof *found, 0);
+    OBASE_MARKED(forget)(&from, sizeof from);
+    OBASE_MARKED(forget)(&to, sizeof to);
+}
+
+// Both fields visited, then one is overwritten: the object has one owner and is moved at most once.
+TEST(marked, an_address_in_two_fields_within_an_operation_is_one_object) {
+    quiet_runtime<protocol>();
+    for (const bool keep_first : {false, true}) {
+        marked<node> first{};
+        marked<node> second{};
+        first.set(make_node(1));
+        std::thread window;
+        {
+            const operation one;
+            second.set(first.get());
+            (void)second.get();
+            window = std::thread([] { (void)runtime().collect_now(); });
+            wait_until_visited(first);
+            wait_until_visited(second);
+            (keep_first ? second : first).set(nullptr);
+        }
+        window.join();
+        collect(3);
+        const operation one;
+        marked<node>& kept = keep_first ? first : second;
+        node* found = kept.get();
+        ASSERT_NE(found, nullptr);
+        EXPECT_TRUE(found->right());
+        kept.set(nullptr);
+        OBASE_MARKED(delete)(found, sizeof *found, 0);
+        OBASE_MARKED(forget)(&first, sizeof first);
+        OBASE_MARKED(forget)(&second, sizeof second);
+    }
+}
+
+TEST(marked, more_stores_in_an_operation_than_its_list_begins_with) {
+    quiet_runtime<protocol>();
+    constexpr std::size_t count = 5000;
+    std::vector<marked<node>> from(count);
+    std::vector<marked<node>> to(count);
+    for (std::size_t i = 0; i < count; ++i) from[i].set(make_node(i));
+    {
+        const forced_collector beside;
+        for (int round = 0; round < 20; ++round) {
+            const operation one;
+            for (std::size_t i = 0; i < count; ++i) {
+                to[i].set(from[i].get());
+                from[i].set(nullptr);
+            }
+            from.swap(to);
+        }
+    }
+    collect(2);
+    const operation one;
+    for (std::size_t i = 0; i < count; ++i) {
+        node* found = from[i].exchange(nullptr);
+        ASSERT_TRUE(found->right() && found->key == i);
+        OBASE_MARKED(delete)(found, sizeof *found, 0);
+    }
+    OBASE_MARKED(forget)(from.data(), count * sizeof(marked<node>));
+    OBASE_MARKED(forget)(to.data(), count * sizeof(marked<node>));
+}
+
+TEST(marked, what_is_not_managed_stays_as_it_is) {
+    quiet_runtime<protocol>();
+    marked<node> slot{};
+    node sentinel{};
+    slot.set(&sentinel);
+    EXPECT_FALSE(slot.registered());
+    collect(2);
+    EXPECT_EQ(layout::address(slot.word()), reinterpret_cast<std::uint64_t>(&sentinel));
+    // Also where the slot is known from before.
+    {
+        const operation one;
+        slot.set(make_node(1));
+        EXPECT_TRUE(slot.registered());
+        OBASE_MARKED(delete)(slot.exchange(&sentinel), sizeof(node), 0);
+    }
+    collect(2);
+    const operation one;
+    EXPECT_EQ(layout::address(slot.word()), reinterpret_cast<std::uint64_t>(&sentinel));
+    node* expected = &sentinel;
+    EXPECT_TRUE(slot.compare_exchange(expected, nullptr));
+    EXPECT_EQ(slot.get(), nullptr);
+    OBASE_MARKED(forget)(&slot, sizeof slot);
+}
+
+TEST(marked, compare_exchange_compares_addresses) {
+    quiet_runtime<protocol>();
+    marked<node> slot{};
+    node* object = make_node(3);
+    slot.set(object);
+    const operation one;
+    node* wrong = reinterpret_cast<node*>(std::uintptr_t{16});
+    EXPECT_FALSE(slot.compare_exchange(wrong, nullptr));
+    EXPECT_EQ(wrong, object);
+    EXPECT_TRUE(slot.compare_exchange(wrong, nullptr));
+    EXPECT_EQ(slot.get(), nullptr);
+    OBASE_MARKED(delete)(object, sizeof *object, 0);
+    OBASE_MARKED(forget)(&slot, sizeof slot);
+}
+
+TEST(marked, slots_end_with_their_memory) {
+    quiet_runtime<protocol>();
+    const operation one;
+    node* object = make_node(1);
+
+    // A managed object.
+    node* outer = make_node(2, object);
+    EXPECT_TRUE(outer->next.registered());
+    OBASE_MARKED(delete)(outer, sizeof *outer, 0);
+    EXPECT_FALSE(outer->next.registered());
+
+    // Memory of malloc and of operator new, which stays until the operation ends.
+    auto* plain = static_cast<node*>(std::malloc(sizeof(node)));
+    plain->next.set(object);
+    EXPECT_TRUE(plain->next.registered());
+    OBASE_MARKED(free)(plain);
+    EXPECT_FALSE(plain->next.registered());
+    auto* other = static_cast<node*>(::operator new(sizeof(node)));
+    other->next.set(object);
+    OBASE_MARKED(delete)(other, sizeof(node), 0);
+    EXPECT_FALSE(other->next.registered());
+    auto* aligned = static_cast<node*>(::operator new(sizeof(node), std::align_val_t{64}));
+    aligned->next.set(object);
+    OBASE_MARKED(delete)(aligned, sizeof(node), 64);
+    EXPECT_FALSE(aligned->next.registered());
+    auto* array = static_cast<node*>(::operator new[](3 * sizeof(node)));
+    for (int i = 0; i < 3; ++i) array[i].next.set(object);
+    OBASE_MARKED(delete_array)(array, 0, 0);
+    for (int i = 0; i < 3; ++i) EXPECT_FALSE(array[i].next.registered());
+
+    // A frame.
+    node local{};
+    local.next.set(object);
+    EXPECT_TRUE(local.next.registered());
+    OBASE_MARKED(forget)(&local, sizeof local);
+    EXPECT_FALSE(local.next.registered());
+
+    OBASE_MARKED(delete)(object, sizeof *object, 0);
+}
+
+// Memory that ends while the operation that stored into it is open is not looked at when that ends.
+TEST(marked, what_another_thread_frees_is_still_there_when_the_operation_ends) {
+    quiet_runtime<protocol>();
+    marked<node> keeper{};
+    keeper.set(make_node(5));
+    {
+        const operation one;
+        auto* table = static_cast<marked<node>*>(std::calloc(1000, sizeof(marked<node>)));
+        table[500].set(keeper.get());
+        std::thread([table] { OBASE_MARKED(free)(table); }).join();
+        (void)runtime().reclaim_now();
+        std::memcpy(&table[501], &table[500], sizeof(void*)); // ASan would say it was freed
+    }
+    (void)runtime().reclaim_now();
+    const operation one;
+    OBASE_MARKED(delete)(keeper.exchange(nullptr), sizeof(node), 0);
+    OBASE_MARKED(forget)(&keeper, sizeof keeper);
+}
+
+TEST(marked, memory_of_every_function) {
+    quiet_runtime<protocol>();
+    const operation one;
+    for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{40},
+                                    std::size_t{4000}, std::size_t{100000}}) {
+        void* all[] = {OBASE_MARKED(malloc)(bytes),
+                       OBASE_MARKED(calloc)(bytes, 1),
+                       OBASE_MARKED(new)(bytes),
+                       OBASE_MARKED(new_nothrow)(bytes),
+                       OBASE_MARKED(new_aligned)(bytes, 256),
+                       OBASE_MARKED(new_array)(bytes),
+                       OBASE_MARKED(aligned_alloc)(1024, bytes)};
+        for (void* object : all) {
+            ASSERT_NE(object, nullptr);
+            EXPECT_TRUE(managed(object));
+            EXPECT_EQ(reinterpret_cast<std::uintptr_t>(object) % 16, 0u);
+            EXPECT_GE(OBASE_MARKED(usable_size)(object), bytes);
+            std::memset(object, 0x5a, bytes);
+        }
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(all[4]) % 256, 0u);
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(all[6]) % 1024, 0u);
+        OBASE_MARKED(free)(all[0]);
+        OBASE_MARKED(free)(all[1]);
+        OBASE_MARKED(delete)(all[2], bytes, 0);
+        OBASE_MARKED(delete)(all[3], 0, 0);
+        OBASE_MARKED(delete)(all[4], bytes, 256);
+        OBASE_MARKED(delete_array)(all[5], bytes, 0);
+        OBASE_MARKED(free)(all[6]);
+    }
+    auto* zeroed = static_cast<unsigned char*>(OBASE_MARKED(calloc)(10, 10));
+    for (int i = 0; i < 100; ++i) EXPECT_EQ(zeroed[i], 0);
+    OBASE_MARKED(free)(zeroed);
+    if (!obase::heap::sanitized) { // the sanitizers end a program that asks for so much
+        EXPECT_EQ(OBASE_MARKED(calloc)(SIZE_MAX / 2, 3), nullptr);
+        EXPECT_EQ(OBASE_MARKED(malloc)(PTRDIFF_MAX), nullptr);
+        EXPECT_EQ(OBASE_MARKED(new_nothrow)(PTRDIFF_MAX), nullptr);
+        EXPECT_THROW((void)OBASE_MARKED(new)(PTRDIFF_MAX), std::bad_alloc);
+    }
+    OBASE_MARKED(free)(nullptr);
+    OBASE_MARKED(delete)(nullptr, 8, 0);
+    EXPECT_EQ(OBASE_MARKED(usable_size)(nullptr), 0u);
+}
+
+TEST(marked, realloc_takes_slots_along) {
+    quiet_runtime<protocol>();
+    for (const bool managed_table : {false, true}) {
+        auto* table = static_cast<marked<node>*>(
+            managed_table ? OBASE_MARKED(calloc)(100, sizeof(marked<node>))
+                          : std::calloc(100, sizeof(marked<node>)));
+        for (std::uint64_t i = 0; i < 100; i += 3) table[i].set(make_node(i));
+        collect(2); // some words are armed now
+        {
+            const operation one;
+            auto* grown = static_cast<marked<node>*>(
+                OBASE_MARKED(realloc)(table, 1000 * sizeof(marked<node>)));
+            ASSERT_NE(grown, table);
+            EXPECT_EQ(managed(grown), managed_table);
+            for (std::uint64_t i = 0; i < 100; ++i) EXPECT_EQ(grown[i].registered(), i % 3 == 0);
+            table = grown;
+        }
+        collect(2);
+        const operation one;
+        for (std::uint64_t i = 0; i < 100; ++i) {
+            node* found = table[i].exchange(nullptr);
+            ASSERT_EQ(found != nullptr, i % 3 == 0);
+            if (found == nullptr) continue;
+            EXPECT_TRUE(found->right() && found->key == i);
+            OBASE_MARKED(delete)(found, sizeof *found, 0);
+        }
+        OBASE_MARKED(free)(table);
+    }
+    void* plain = OBASE_MARKED(realloc)(nullptr, 10);
+    plain = OBASE_MARKED(realloc)(plain, 20);
+    ASSERT_NE(plain, nullptr);
+    std::free(plain);
+}
+
+// Operations inside of obase::scope end as operations; those inside of others do not.
+TEST(marked, operations_nest) {
+    quiet_runtime<protocol>();
+    {
+        const operation outer;
+        {
+            const operation inner;
+        }
+        EXPECT_TRUE(protocol::in_scope());
+    }
+    EXPECT_FALSE(protocol::in_scope());
+    marked<node> slot{};
+    slot.set(make_node(1));
+    std::thread window;
+    {
+        const protocol::scope around;
+        {
+            const operation one;
+            slot.set(slot.get());
+            (void)slot.get(); // touched in NEW: it is to move, for which the collector waits
+            window = std::thread([] { (void)runtime().collect_now(); });
+            wait_until_visited(slot);
+        }
+        EXPECT_TRUE(kind::is_settled(slot.word()));
+        EXPECT_TRUE(protocol::in_scope());
+    }
+    window.join();
+    const operation one;
+    OBASE_MARKED(delete)(slot.exchange(nullptr), sizeof(node), 0);
+    OBASE_MARKED(forget)(&slot, sizeof slot);
+}
+
+} // namespace

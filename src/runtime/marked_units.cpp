@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+//
+// One protocol per program: what the translation units with marked pointers say of themselves when they
+// are loaded, before any of their code runs.
+#include <obase/marked.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+
+namespace {
+
+// Copies: the shared object that holds the originals may be unloaded.
+constinit std::mutex lock;
+constinit char first_protocol[16] = "";
+constinit char first_unit[512] = "";
+
+} // namespace
+
+void obase_marked_unit(const char* protocol, const char* unit) {
+    const std::lock_guard guard(lock);
+    if (first_protocol[0] == '\0') {
+        std::snprintf(first_protocol, sizeof first_protocol, "%s", protocol);
+        std::snprintf(first_unit, sizeof first_unit, "%s", unit);
+        return;
+    }
+    if (std::strcmp(first_protocol, protocol) == 0) return;
+    std::fprintf(stderr,
+                 "obase: '%s' was compiled with --obase-protocol=%s, and '%s' with "
+                 "--obase-protocol=%s; compile all of a program with the same one\n",
+                 first_unit, first_protocol, unit, protocol);
+    std::_Exit(1); // no destructors: nothing has been constructed yet, or it is in use
+}
