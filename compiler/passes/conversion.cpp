@@ -12,8 +12,11 @@
 //   store atomic seq_cst, xchg        call ptr @obase_marked_exchange(ptr %slot, ptr %p)
 //   cmpxchg                           call i32 @obase_marked_compare_exchange(ptr %slot, ptr, ptr)
 //
-// That is arming. Under atc every word has tag bits, so all but the comparison with null is a call:
-//   %p = load ptr, ptr %slot          %p = call ptr @obase_marked_atc_load(ptr %slot)
+// That is arming. Under atc every word has tag bits, and no store is a plain one:
+//   %p = load ptr, ptr %slot          %w = load atomic ptr, ptr %slot monotonic
+//                                     br (%w & @obase_marked_atc_direct, thread-local) == 0, slow, done
+//                               slow: %s = call ptr @obase_marked_atc_load(ptr %slot)
+//                               done: %p = phi ptr [ %w without the tag bits ], [ %s ]
 //   store ptr null, ptr %slot         call void @obase_marked_atc_store(ptr %slot, ptr null)
 //
 // The load is monotonic, not acquire: what is read through the address depends on it, and on x86-64
@@ -35,7 +38,7 @@ constexpr std::uint64_t address_mask = (std::uint64_t{1} << 48) - 1;
 class converter {
   public:
     explicit converter(llvm::Module& module)
-        : protocol_(protocol_of(module)),
+        : module_(module), protocol_(protocol_of(module)),
           pointer_(llvm::PointerType::getUnqual(module.getContext())),
           word_(llvm::Type::getInt64Ty(module.getContext())),
           boolean_(llvm::Type::getInt32Ty(module.getContext())) {
@@ -77,18 +80,13 @@ class converter {
 
     void convert_load(llvm::LoadInst& load) {
         llvm::IRBuilder<> here(&load);
-        const bool to_null = only_compared_with_null(load);
-        if (protocol_ == protocol::atc && !to_null) {
-            replace(here, load, here.CreateCall(load_, {load.getPointerOperand()}));
-            return;
-        }
         auto* word = here.CreateAlignedLoad(pointer_, load.getPointerOperand(), llvm::Align(8));
         word->setVolatile(load.isVolatile());
         word->setAtomic(load.isAtomic() && load.getOrdering() != llvm::AtomicOrdering::Unordered
                             ? load.getOrdering()
                             : llvm::AtomicOrdering::Monotonic);
         llvm::Value* bits = here.CreatePtrToInt(word, word_);
-        if (to_null) {
+        if (only_compared_with_null(load)) {
             llvm::Value* address = here.CreateAnd(bits, address_mask);
             llvm::Value* is_null = here.CreateICmpEQ(address, llvm::ConstantInt::get(word_, 0));
             while (!load.use_empty()) {
@@ -103,19 +101,37 @@ class converter {
             load.eraseFromParent();
             return;
         }
-        llvm::Value* negative = here.CreateICmpSLT(bits, llvm::ConstantInt::get(word_, 0));
+        llvm::Value* zero = llvm::ConstantInt::get(word_, 0);
+        llvm::Value* fast = word;
+        llvm::Value* is_slow = nullptr;
+        if (protocol_ == protocol::arming) {
+            is_slow = here.CreateICmpSLT(bits, zero);
+        } else {
+            fast = here.CreateIntToPtr(here.CreateAnd(bits, address_mask), pointer_);
+            llvm::Value* direct =
+                here.CreateLoad(word_, here.CreateThreadLocalAddress(direct_variable()));
+            is_slow = here.CreateICmpEQ(here.CreateAnd(bits, direct), zero);
+        }
         llvm::BasicBlock* before = load.getParent();
         llvm::Instruction* end = llvm::SplitBlockAndInsertIfThen(
-            negative, load.getIterator(), false,
+            is_slow, load.getIterator(), false,
             llvm::MDBuilder(load.getContext()).createBranchWeights(1, 2000));
         llvm::IRBuilder<> slow(end);
         slow.SetCurrentDebugLocation(load.getDebugLoc());
         llvm::Value* touched = slow.CreateCall(load_, {load.getPointerOperand()});
         llvm::IRBuilder<> after(&load);
         llvm::PHINode* address = after.CreatePHI(pointer_, 2);
-        address->addIncoming(word, before);
+        address->addIncoming(fast, before);
         address->addIncoming(touched, end->getParent());
         replace(after, load, address);
+    }
+
+    // src/runtime/marked_atc.cpp
+    llvm::GlobalVariable* direct_variable() {
+        auto* v = llvm::cast<llvm::GlobalVariable>(
+            module_.getOrInsertGlobal("obase_marked_atc_direct", word_));
+        v->setThreadLocalMode(llvm::GlobalValue::InitialExecTLSModel); // obase/export.hpp
+        return v;
     }
 
     // Uses of an integer that go back to a pointer are those of the pointer.
@@ -198,6 +214,7 @@ class converter {
         exchange.eraseFromParent();
     }
 
+    llvm::Module& module_;
     protocol protocol_;
     llvm::PointerType* pointer_;
     llvm::Type* word_;

@@ -103,6 +103,9 @@ struct OBASE_EXPORT atc {
         return context_.slot != nullptr && context_.slot->epoch.load_relaxed() != 0;
     }
 
+    // Whether the open scope does not count: then a word whose access bit is set can be used as loaded.
+    static bool is_silent() noexcept { return *context_.mode == mobility::atc_mode::silent; }
+
     // Enter and leave by hand: leave(enter()).
     static mobility::epoch_number enter() noexcept {
         record* self = here();

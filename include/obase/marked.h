@@ -116,7 +116,7 @@ OBASE_EXPORT void obase_marked_forget(void* begin, size_t bytes);
 
 /* The same on the ATC protocol (obase/atc.hpp), for programs that were compiled with
  * --obase-protocol=atc. They have a runtime of their own, obase::runtime::of<obase::atc>(), and share
- * neither objects nor slots with those above. Cost: a load is a call; a store of anything, null
+ * neither objects nor slots with those above. Cost: a store of anything, null
  * included, is an atomic read-modify-write, and takes no more at the operation's end unless objects are
  * being moved. */
 OBASE_EXPORT uint64_t obase_marked_atc_enter(void);

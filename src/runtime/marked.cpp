@@ -41,6 +41,8 @@ struct marked_arming {
     static bits owned(bits word) noexcept {
         return layout::is_armed(word) ? layout::make_born(layout::address(word)) : word;
     }
+    static void began() noexcept {}
+    static void ends() noexcept {}
     static bool settles() noexcept { return true; }
     static void settle(slot& s) noexcept {
         if (layout::is_armed(s.load_acquire())) obase::word::touch(s);

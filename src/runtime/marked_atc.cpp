@@ -36,6 +36,11 @@
 #include <cstdint>
 #include <new>
 
+// For the loads that the passes compile: if the word has one of these bits, its lower 48 bits are the
+// address. Zero outside of operations, and in those that count.
+extern "C" OBASE_EXPORT OBASE_TLS constinit thread_local std::uint64_t obase_marked_atc_direct;
+constinit thread_local std::uint64_t obase_marked_atc_direct = 0;
+
 namespace {
 
 struct marked_atc {
@@ -47,6 +52,11 @@ struct marked_atc {
     static void put(slot& s, bits word) noexcept { protocol::exchange(s, word); }
     static bits take(slot& s, bits word) noexcept { return protocol::exchange(s, word); }
     static bits owned(bits word) noexcept { return obase::word::atc::leaving(word); }
+    // The mode of a scope is that of the outermost one, so it stays the same in the whole operation.
+    static void began() noexcept {
+        if (protocol::is_silent()) obase_marked_atc_direct = obase::word::atc::access_bit;
+    }
+    static void ends() noexcept { obase_marked_atc_direct = 0; }
     static bool settles() noexcept { return !obase::runtime_internal::core().state.is_quiet(); }
     static void settle(slot& s) noexcept { obase::word::count_in_forever(s); }
 };

@@ -6,11 +6,12 @@
 // stored a managed address, and settles them when it ends, still in its scope. What settling is, and
 // why it is enough, is the protocol's: marked.cpp (arming), marked_atc.cpp.
 //
-// `Kind` names the protocol and the four things that differ:
+// `Kind` names the protocol and what differs:
 //   protocol, engine       the policy class and its engine
 //   put(slot, word)        store: a born word (protocol::newborn) or one that is not managed
 //   take(slot, word)       the same in one atomic step, seq_cst; returns the old word
 //   owned(word)            the word of a slot that has ended, as protocol::construct() wants it
+//   began(), ends()        an operation has entered its scope, is about to leave it
 //   settles()              whether settle() has anything to do now
 //   settle(slot)           of a slot that is registered
 //
@@ -146,6 +147,7 @@ class marked_pointers {
         const std::uint64_t outer = protocol::enter();
         if (stored_.open) return outer;
         stored_.open = true;
+        Kind::began();
         return outer | outermost;
     }
 
@@ -153,6 +155,7 @@ class marked_pointers {
         if ((outer & outermost) != 0) {
             if (!stored_.empty()) stored_.settle();
             stored_.open = false;
+            Kind::ends();
         }
         protocol::leave(outer & ~outermost);
     }

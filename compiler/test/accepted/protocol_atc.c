@@ -21,6 +21,8 @@ void drop(struct node* n) { free(n); }
 
 // CHECK-LABEL: @key_of_next(
 // CHECK:         call i64 @obase_marked_atc_enter()
+// CHECK:         load atomic ptr
+// CHECK:         @obase_marked_atc_direct
 // CHECK:         call ptr @obase_marked_atc_load(
 // CHECK:         call void @obase_marked_atc_leave(
 // CHECK-LABEL: @cut(
