@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
 #
-# obase_instrument(<target> [MARKS <file>...] [VISIBILITY <directory>] [LIBRARY <library target>])
+# obase_instrument(<target> [MARKS <file>...] [VISIBILITY <directory>] [TRUST <directory>]
+#                  [LIBRARY <library target>])
 #
 #   Compiles the C and C++ sources of the target with the plugins of obase, so that its marked
 #   pointers become slots, and links the runtime. The compiler must be clang 19.
 #     MARKS        marks from outside the source (docs/compiler.md); sources are compiled anew when
 #                  such a file changes
 #     VISIBILITY   a directory; each source's visibility file is written there
+#     TRUST        a directory; what could not be checked is written there, a file per source
 #     LIBRARY      the runtime to link: obase::obase (default) or obase::obase_shared
 #
 # Part of the installed package, if that was built with the compiler; within this tree also.
@@ -15,7 +17,7 @@
 set(obase_installed_plugins "${CMAKE_CURRENT_LIST_DIR}/../../obase")
 
 function(obase_instrument target)
-    cmake_parse_arguments(PARSE_ARGV 1 instrument "" "VISIBILITY;LIBRARY" "MARKS")
+    cmake_parse_arguments(PARSE_ARGV 1 instrument "" "VISIBILITY;TRUST;LIBRARY" "MARKS")
     if(instrument_UNPARSED_ARGUMENTS)
         message(FATAL_ERROR "obase_instrument(${target}): not understood: "
                             "'${instrument_UNPARSED_ARGUMENTS}'")
@@ -46,7 +48,9 @@ function(obase_instrument target)
     set(options "-fplugin=${folder}/obase_visibility.so")
     set(inputs "${folder}/obase_visibility.so")
     if(passes)
-        list(APPEND options "-fpass-plugin=${folder}/obase_passes.so")
+        list(APPEND options "-fpass-plugin=${folder}/obase_passes.so"
+             # There are no such remarks; they make clang keep the places for errors.
+             "-Rpass=obase")
         list(APPEND inputs "${folder}/obase_passes.so")
     endif()
     foreach(file IN LISTS instrument_MARKS)
@@ -59,6 +63,15 @@ function(obase_instrument target)
                                BASE_DIR "${CMAKE_CURRENT_BINARY_DIR}")
         file(MAKE_DIRECTORY "${directory}")
         list(APPEND options "-fplugin-arg-obase_visibility-out=${directory}")
+    endif()
+
+    if(instrument_TRUST AND passes)
+        get_filename_component(directory "${instrument_TRUST}" ABSOLUTE
+                               BASE_DIR "${CMAKE_CURRENT_BINARY_DIR}")
+        file(MAKE_DIRECTORY "${directory}")
+        # Loaded early as well, the plugin takes options.
+        list(APPEND options "-fplugin=${folder}/obase_passes.so"
+             "SHELL:-mllvm -obase-trust=${directory}")
     endif()
 
     foreach(option IN LISTS options)

@@ -181,6 +181,8 @@ bool is_allocation(const llvm::CallBase& call) {
     }
 }
 
+bool is_memory_call(const llvm::CallBase& call) { return kind_of(call) != memory_call::none; }
+
 bool is_free(const llvm::CallBase& call) {
     switch (kind_of(call)) {
     case memory_call::frees:

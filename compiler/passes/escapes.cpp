@@ -9,9 +9,11 @@
 //
 // One summary per function, for all its callers: what is handed to it by one comes out at all. So a
 // helper that is used both for borrowed addresses and for others may be refused without need; two
-// helpers then help. Not followed: what code that is compiled elsewhere does with an address.
+// helpers then help. What code that is compiled elsewhere does with an address is not followed; but
+// for functions that are known to keep it, it is accepted on trust (trust.cpp).
 #include "instrumentation.hpp"
 
+#include <llvm/ADT/StringSwitch.h>
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/InstIterator.h>
@@ -34,8 +36,9 @@ constexpr llvm::StringLiteral must_not_outlive = "; the object may move when the
 class checker {
   public:
     checker(const slots& fields, const llvm::SetVector<llvm::CallBase*>& allocations,
-            const scope_plan& plan, problems& errors)
-        : fields_(fields), allocations_(allocations), plan_(plan), errors_(errors) {}
+            const scope_plan& plan, problems& errors, trust& accepted)
+        : fields_(fields), allocations_(allocations), plan_(plan), errors_(errors),
+          accepted_(accepted) {}
 
     void check() {
         for (llvm::Instruction* access : fields_.accesses)
@@ -48,6 +51,12 @@ class checker {
                 if (auto* user = llvm::dyn_cast<llvm::Instruction>(u.getUser()))
                     reaches(*v, flags, *user, u);
         }
+        // When all flags are known: an address that is also one inside of the object is a byte of it.
+        for (llvm::Instruction* i : differences_)
+            if (is_object(i->getOperand(0)) && is_object(i->getOperand(1)))
+                errors_.refuse(*i, "the distance of two managed objects, which changes when one of "
+                                   "them moves. Keep the order in a counter or a key of the "
+                                   "objects");
     }
 
   private:
@@ -111,7 +120,11 @@ class checker {
             return;
         default:
             if ((flags & borrowed) == 0) return;
-            if (is_difference(user) || is_alignment_check(user)) return;
+            if (is_difference(user)) {
+                differences_.insert(&user);
+                return;
+            }
+            if (is_alignment_check(user)) return;
             if (user.isBinaryOp() || user.isCast() || llvm::isa<llvm::SwitchInst>(user)) {
                 // What was loaded from a variable as a number may be any number.
                 if ((flags & holder) == 0)
@@ -126,11 +139,15 @@ class checker {
         }
     }
 
-    // How far two addresses are apart: the same wherever the object is.
+    // How far two addresses are apart: the same wherever the object is, if they are of one object.
     static bool is_difference(const llvm::Instruction& i) {
         return i.getOpcode() == llvm::Instruction::Sub &&
                llvm::isa<llvm::PtrToIntInst>(i.getOperand(0)) &&
                llvm::isa<llvm::PtrToIntInst>(i.getOperand(1));
+    }
+    // Whether the value is certainly the address of a managed object's first byte.
+    bool is_object(const llvm::Value* v) const {
+        return (flags_.lookup(v) & (exact | inside | holder)) == exact;
     }
     // An object keeps its alignment. The undefined-behaviour sanitizer asks at every access.
     static bool is_alignment_check(const llvm::Instruction& i) {
@@ -274,8 +291,37 @@ class checker {
                                      "what the object holds");
             return;
         }
-        if (callee == nullptr || callee->isDeclaration() || number >= callee->arg_size()) return;
+        if (callee == nullptr || callee->isDeclaration() || number >= callee->arg_size()) {
+            if (callee != nullptr && keeps(*callee, number))
+                errors_.refuse(call, "the address of a managed object is handed to " +
+                                         callee->getName() + ", which keeps it" + must_not_outlive +
+                                         "Hand over a key, or a copy of what is needed");
+            else if (!is_memory_call(call) && !is_of_sanitizer(callee))
+                accepted_.accept(call, number, (flags & holder) == 0);
+            return;
+        }
         raise(*callee->getArg(number), flags);
+    }
+
+    // What clang's undefined-behaviour sanitizer calls to report.
+    static bool is_of_sanitizer(const llvm::Function* callee) {
+        return callee != nullptr && callee->getName().starts_with("__ubsan_handle_");
+    }
+
+    // Functions of the C library that still have the address when they have returned: for another
+    // thread, for the thread's end, for the program's, in a stream or a table. Of a variable that
+    // holds an address they keep what it holds.
+    static bool keeps(const llvm::Function& callee, unsigned argument) {
+        return llvm::StringSwitch<bool>(callee.getName())
+            .Case("pthread_create", argument == 3)
+            .Case("thrd_create", argument == 2)
+            .Cases("pthread_setspecific", "tss_set", "on_exit", argument == 1)
+            .Cases("tsearch", "putenv", argument == 0)
+            .Cases("setbuf", "setbuffer", "setvbuf", argument == 1)
+            .Case("insque", argument == 0)
+            .Case("epoll_ctl", argument == 3)
+            .Case("timer_create", argument == 1)
+            .Default(false);
     }
 
     void passed_to_intrinsic(unsigned flags, llvm::IntrinsicInst& call, const llvm::Use& u) {
@@ -304,16 +350,18 @@ class checker {
     const llvm::SetVector<llvm::CallBase*>& allocations_;
     const scope_plan& plan_;
     problems& errors_;
+    trust& accepted_;
     llvm::DenseMap<llvm::Value*, unsigned> flags_;
     llvm::SmallVector<llvm::Value*, 64> work_;
     llvm::DenseSet<const llvm::Argument*> filled_;
+    llvm::SetVector<llvm::Instruction*> differences_;
 };
 
 } // namespace
 
 void check_escapes(const slots& fields, const llvm::SetVector<llvm::CallBase*>& allocations,
-                   const scope_plan& plan, problems& errors) {
-    checker(fields, allocations, plan, errors).check();
+                   const scope_plan& plan, problems& errors, trust& accepted) {
+    checker(fields, allocations, plan, errors, accepted).check();
 }
 
 } // namespace obase::passes
