@@ -29,6 +29,7 @@ enum : unsigned {
     exact = 2,    // of an object's first byte, for certain
     inside = 4,   // of another byte of it, for certain
     holder = 8,   // the address of a variable that a borrowed address was stored into
+    member = 16,  // of what an object begins with; with exact
 };
 
 constexpr llvm::StringLiteral must_not_outlive = "; the object may move when the operation ends. ";
@@ -147,7 +148,7 @@ class checker {
     }
     // Whether the value is certainly the address of a managed object's first byte.
     bool is_object(const llvm::Value* v) const {
-        return (flags_.lookup(v) & (exact | inside | holder)) == exact;
+        return (flags_.lookup(v) & (exact | inside | holder | member)) == exact;
     }
     // An object keeps its alignment. The undefined-behaviour sanitizer asks at every access.
     static bool is_alignment_check(const llvm::Instruction& i) {
@@ -172,11 +173,63 @@ class checker {
         stored_outside(place, where);
     }
 
+    // What a place is part of. A function that returns where in its argument something is, as the
+    // members of smart pointers do, is looked through.
+    static llvm::SmallVector<llvm::Value*, 8> memory_of(llvm::Value* place) {
+        llvm::SmallVector<llvm::Value*, 8> result;
+        llvm::SmallVector<llvm::Value*, 8> work{place};
+        llvm::DenseSet<llvm::Value*> seen{place};
+        while (!work.empty()) {
+            llvm::SmallVector<const llvm::Value*, 8> objects;
+            llvm::getUnderlyingObjects(work.pop_back_val(), objects, nullptr, 0);
+            for (const llvm::Value* object : objects) {
+                auto* call = llvm::dyn_cast<llvm::CallBase>(const_cast<llvm::Value*>(object));
+                llvm::SmallVector<llvm::Value*, 2> passed_on;
+                if (call == nullptr || !returns_arguments(*call, passed_on)) {
+                    result.push_back(const_cast<llvm::Value*>(object));
+                    continue;
+                }
+                for (llvm::Value* argument : passed_on)
+                    if (seen.insert(argument).second) work.push_back(argument);
+            }
+        }
+        return result;
+    }
+    // Whether all that the function returns is in what it was given, and in what.
+    static bool returns_arguments(const llvm::CallBase& call,
+                                  llvm::SmallVectorImpl<llvm::Value*>& arguments,
+                                  unsigned deep = 16) {
+        const llvm::Function* callee = callee_of(call);
+        if (callee == nullptr || callee->isDeclaration() || deep == 0) return false;
+        for (const llvm::Instruction& i : llvm::instructions(*callee)) {
+            const auto* result = llvm::dyn_cast<llvm::ReturnInst>(&i);
+            if (result == nullptr || result->getReturnValue() == nullptr) continue;
+            llvm::SmallVector<const llvm::Value*, 4> objects;
+            llvm::getUnderlyingObjects(result->getReturnValue(), objects, nullptr, 0);
+            for (const llvm::Value* object : objects) {
+                if (const auto* inner = llvm::dyn_cast<llvm::CallBase>(object)) {
+                    llvm::SmallVector<llvm::Value*, 2> of_callee;
+                    if (!returns_arguments(*inner, of_callee, deep - 1)) return false;
+                    for (llvm::Value* given : of_callee)
+                        if (!add_argument(call, llvm::getUnderlyingObject(given, 0), arguments))
+                            return false;
+                } else if (!add_argument(call, object, arguments)) {
+                    return false;
+                }
+            }
+        }
+        return !arguments.empty();
+    }
+    static bool add_argument(const llvm::CallBase& call, const llvm::Value* object,
+                             llvm::SmallVectorImpl<llvm::Value*>& arguments) {
+        const auto* parameter = llvm::dyn_cast<llvm::Argument>(object);
+        if (parameter == nullptr || parameter->getArgNo() >= call.arg_size()) return false;
+        arguments.push_back(call.getArgOperand(parameter->getArgNo()));
+        return true;
+    }
+
     void stored_outside(llvm::Value* place, llvm::Instruction& where) {
-        llvm::SmallVector<const llvm::Value*, 8> objects;
-        llvm::getUnderlyingObjects(place, objects, nullptr, 0);
-        for (const llvm::Value* found : objects) {
-            auto* object = const_cast<llvm::Value*>(found);
+        for (llvm::Value* object : memory_of(place)) {
             if (llvm::isa<llvm::AllocaInst>(object)) {
                 raise(*object, holder);
             } else if (auto* parameter = llvm::dyn_cast<llvm::Argument>(object)) {
@@ -236,14 +289,17 @@ class checker {
         const auto* steps = llvm::dyn_cast<llvm::ConstantInt>(*gep.idx_begin());
         const bool neighbour = steps == nullptr || !steps->isZero();
         // Bytes of a text or a buffer are its inside; another object is somebody else's.
-        if ((flags & exact) != 0 && neighbour && !gep.getSourceElementType()->isIntegerTy(8) &&
-            !fields_.has(&v)) {
+        if ((flags & exact) != 0 && (flags & member) == 0 && neighbour &&
+            !gep.getSourceElementType()->isIntegerTy(8) && !fields_.has(&v)) {
             errors_.refuse(gep, "arithmetic on the address of a managed object. Objects have no "
                                 "neighbours: make the array a member of the object, or index an "
                                 "array that is not marked");
             return;
         }
-        raise(gep, first ? flags : (flags & ~unsigned{exact}) | inside);
+        if (!first)
+            raise(gep, (flags & ~unsigned{exact | member}) | inside);
+        else
+            raise(gep, gep.getNumIndices() > 1 ? flags | member : flags);
     }
 
     void returned(unsigned flags, llvm::Instruction& where) {
