@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 #
-# obase_instrument(<target> [MARKS <file>...] [VISIBILITY <directory>] [PROTOCOL arming|atc]
+# obase_instrument(<target> [MARKS <file>...] [VISIBILITY <directory>] [TRUST <directory>]
+#                  [PROTOCOL arming|atc]
 #                  [LIBRARY <library target>])
 #
 #   Compiles the C and C++ sources of the target with the plugins of obase, so that its marked
@@ -8,6 +9,7 @@
 #     MARKS        marks from outside the source (docs/compiler.md); sources are compiled anew when
 #                  such a file changes
 #     VISIBILITY   a directory; each source's visibility file is written there
+#     TRUST        a directory; what could not be checked is written there, a file per source
 #     PROTOCOL     what the words of marked pointers mean, the same for all of a program (default: arming)
 #     LIBRARY      the runtime to link: obase::obase (default) or obase::obase_shared
 #
@@ -17,7 +19,7 @@
 set(obase_installed_plugins "${CMAKE_CURRENT_LIST_DIR}/../../obase")
 
 function(obase_instrument target)
-    cmake_parse_arguments(PARSE_ARGV 1 instrument "" "VISIBILITY;PROTOCOL;LIBRARY" "MARKS")
+    cmake_parse_arguments(PARSE_ARGV 1 instrument "" "VISIBILITY;TRUST;PROTOCOL;LIBRARY" "MARKS")
     if(instrument_UNPARSED_ARGUMENTS)
         message(FATAL_ERROR "obase_instrument(${target}): not understood: "
                             "'${instrument_UNPARSED_ARGUMENTS}'")
@@ -54,17 +56,10 @@ function(obase_instrument target)
     set(options "-fplugin=${folder}/obase_visibility.so")
     set(inputs "${folder}/obase_visibility.so")
     if(passes)
-        list(APPEND options "-fpass-plugin=${folder}/obase_passes.so")
+        list(APPEND options "-fpass-plugin=${folder}/obase_passes.so"
+             # There are no such remarks; they make clang keep the places for errors.
+             "-Rpass=obase")
         list(APPEND inputs "${folder}/obase_passes.so")
-    endif()
-    if(NOT instrument_PROTOCOL STREQUAL "arming")
-        if(NOT passes)
-            message(FATAL_ERROR "obase_instrument(${target}): PROTOCOL ${instrument_PROTOCOL}: this obase "
-                                "was built without the passes")
-        endif()
-        # LLVM's options are read before pass plugins are loaded, and after those of the front end.
-        list(APPEND options "-fplugin=${folder}/obase_passes.so"
-                            "SHELL:-Xclang -mllvm -Xclang -obase-protocol=${instrument_PROTOCOL}")
     endif()
     foreach(file IN LISTS instrument_MARKS)
         get_filename_component(file "${file}" ABSOLUTE)
@@ -76,6 +71,27 @@ function(obase_instrument target)
                                BASE_DIR "${CMAKE_CURRENT_BINARY_DIR}")
         file(MAKE_DIRECTORY "${directory}")
         list(APPEND options "-fplugin-arg-obase_visibility-out=${directory}")
+    endif()
+    set(pass_options "")
+    if(NOT instrument_PROTOCOL STREQUAL "arming")
+        list(APPEND pass_options "-obase-protocol=${instrument_PROTOCOL}")
+    endif()
+    if(instrument_TRUST)
+        get_filename_component(directory "${instrument_TRUST}" ABSOLUTE
+                               BASE_DIR "${CMAKE_CURRENT_BINARY_DIR}")
+        file(MAKE_DIRECTORY "${directory}")
+        list(APPEND pass_options "-obase-trust=${directory}")
+    endif()
+    if(pass_options)
+        if(NOT passes)
+            message(FATAL_ERROR "obase_instrument(${target}): ${pass_options}: this obase was built "
+                                "without the passes")
+        endif()
+        # LLVM's options are read before pass plugins are loaded, and after those of the front end.
+        list(APPEND options "-fplugin=${folder}/obase_passes.so")
+        foreach(option IN LISTS pass_options)
+            list(APPEND options "SHELL:-Xclang -mllvm -Xclang ${option}")
+        endforeach()
     endif()
 
     foreach(option IN LISTS options)

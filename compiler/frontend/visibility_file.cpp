@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "visibility_file.hpp"
 
+#include "../report_path.hpp"
+
 #include "clang/AST/Mangle.h"
 #include "clang/AST/PrettyPrinter.h"
 #include "clang/Basic/SourceManager.h"
-#include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
-#include "llvm/Support/xxhash.h"
 
 namespace obase::frontend {
 
@@ -43,24 +41,7 @@ std::string symbols(clang::ASTNameGenerator& names, const clang::FunctionDecl* f
     return names.getName(function);
 }
 
-} // namespace
-
-std::string write_visibility_file(unit& in, llvm::StringRef path, llvm::StringRef source,
-                                  const outside_marks& outside) {
-    llvm::SmallString<128> file(path);
-    if (llvm::sys::fs::is_directory(path)) {
-        // Two sources of one name, in two folders, have two files.
-        llvm::SmallString<128> whole(source);
-        if (std::error_code failed = llvm::sys::fs::make_absolute(whole))
-            return source.str() + ": " + failed.message();
-        llvm::sys::path::append(file, llvm::sys::path::filename(source) + "." +
-                                          llvm::utohexstr(llvm::xxh3_64bits(whole), true, 16) +
-                                          ".visibility");
-    }
-    std::error_code failed;
-    llvm::raw_fd_ostream out(file, failed);
-    if (failed) return file.str().str() + ": " + failed.message();
-
+void write(unit& in, llvm::StringRef source, const outside_marks& outside, llvm::raw_ostream& out) {
     out << "# obase visibility, format 1\n";
     out << "unit\t" << source << '\n';
     for (const auto* mark : in.types.marks()) {
@@ -81,8 +62,14 @@ std::string write_visibility_file(unit& in, llvm::StringRef path, llvm::StringRe
             << '\t' << symbols(names, function) << '\t' << place(in, function->getLocation())
             << '\t' << made.why << '\n';
     }
-    out.close();
-    return out.has_error() ? file.str().str() + ": " + out.error().message() : std::string();
+}
+
+} // namespace
+
+std::string write_visibility_file(unit& in, llvm::StringRef path, llvm::StringRef source,
+                                  const outside_marks& outside) {
+    return write_report(path, source, "visibility",
+                        [&](llvm::raw_ostream& out) { write(in, source, outside, out); });
 }
 
 } // namespace obase::frontend

@@ -128,7 +128,15 @@ class tracer {
 
     // A variable that could not become a value, because its address is taken.
     void from_variable(llvm::LoadInst& load) {
+        if (fields_.is_access(&load)) return; // what a slot holds is managed already, or never is
         llvm::Value* variable = llvm::getUnderlyingObject(load.getPointerOperand(), 0);
+        if (auto* parameter = llvm::dyn_cast<llvm::Argument>(variable)) {
+            // Of its callers', as of a smart pointer in an anonymous namespace: what is in it is seen
+            // where the variable is.
+            const llvm::Function& f = *parameter->getParent();
+            for_each_call(f, [&](llvm::CallBase& call) { hides(call, f); });
+            return;
+        }
         if (auto* call = llvm::dyn_cast<llvm::CallBase>(variable)) {
             // Returns where in a variable it is, as a smart pointer does.
             llvm::Function* callee = callee_of(*call);
@@ -180,6 +188,8 @@ bool is_allocation(const llvm::CallBase& call) {
         return false;
     }
 }
+
+bool is_memory_call(const llvm::CallBase& call) { return kind_of(call) != memory_call::none; }
 
 bool is_free(const llvm::CallBase& call) {
     switch (kind_of(call)) {

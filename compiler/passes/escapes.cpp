@@ -9,9 +9,11 @@
 //
 // One summary per function, for all its callers: what is handed to it by one comes out at all. So a
 // helper that is used both for borrowed addresses and for others may be refused without need; two
-// helpers then help. Not followed: what code that is compiled elsewhere does with an address.
+// helpers then help. What code that is compiled elsewhere does with an address is not followed; but
+// for functions that are known to keep it, it is accepted on trust (trust.cpp).
 #include "instrumentation.hpp"
 
+#include <llvm/ADT/StringSwitch.h>
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/InstIterator.h>
@@ -27,6 +29,7 @@ enum : unsigned {
     exact = 2,    // of an object's first byte, for certain
     inside = 4,   // of another byte of it, for certain
     holder = 8,   // the address of a variable that a borrowed address was stored into
+    member = 16,  // of what an object begins with; with exact
 };
 
 constexpr llvm::StringLiteral must_not_outlive = "; the object may move when the operation ends. ";
@@ -34,8 +37,9 @@ constexpr llvm::StringLiteral must_not_outlive = "; the object may move when the
 class checker {
   public:
     checker(const slots& fields, const llvm::SetVector<llvm::CallBase*>& allocations,
-            const scope_plan& plan, problems& errors)
-        : fields_(fields), allocations_(allocations), plan_(plan), errors_(errors) {}
+            const scope_plan& plan, problems& errors, trust& accepted)
+        : fields_(fields), allocations_(allocations), plan_(plan), errors_(errors),
+          accepted_(accepted) {}
 
     void check() {
         for (llvm::Instruction* access : fields_.accesses)
@@ -48,6 +52,12 @@ class checker {
                 if (auto* user = llvm::dyn_cast<llvm::Instruction>(u.getUser()))
                     reaches(*v, flags, *user, u);
         }
+        // When all flags are known: an address that is also one inside of the object is a byte of it.
+        for (llvm::Instruction* i : differences_)
+            if (is_object(i->getOperand(0)) && is_object(i->getOperand(1)))
+                errors_.refuse(*i, "the distance of two managed objects, which changes when one of "
+                                   "them moves. Keep the order in a counter or a key of the "
+                                   "objects");
     }
 
   private:
@@ -111,7 +121,11 @@ class checker {
             return;
         default:
             if ((flags & borrowed) == 0) return;
-            if (is_difference(user) || is_alignment_check(user)) return;
+            if (is_difference(user)) {
+                differences_.insert(&user);
+                return;
+            }
+            if (is_alignment_check(user)) return;
             if (user.isBinaryOp() || user.isCast() || llvm::isa<llvm::SwitchInst>(user)) {
                 // What was loaded from a variable as a number may be any number.
                 if ((flags & holder) == 0)
@@ -126,11 +140,15 @@ class checker {
         }
     }
 
-    // How far two addresses are apart: the same wherever the object is.
+    // How far two addresses are apart: the same wherever the object is, if they are of one object.
     static bool is_difference(const llvm::Instruction& i) {
         return i.getOpcode() == llvm::Instruction::Sub &&
                llvm::isa<llvm::PtrToIntInst>(i.getOperand(0)) &&
                llvm::isa<llvm::PtrToIntInst>(i.getOperand(1));
+    }
+    // Whether the value is certainly the address of a managed object's first byte.
+    bool is_object(const llvm::Value* v) const {
+        return (flags_.lookup(v) & (exact | inside | holder | member)) == exact;
     }
     // An object keeps its alignment. The undefined-behaviour sanitizer asks at every access.
     static bool is_alignment_check(const llvm::Instruction& i) {
@@ -155,11 +173,63 @@ class checker {
         stored_outside(place, where);
     }
 
+    // What a place is part of. A function that returns where in its argument something is, as the
+    // members of smart pointers do, is looked through.
+    static llvm::SmallVector<llvm::Value*, 8> memory_of(llvm::Value* place) {
+        llvm::SmallVector<llvm::Value*, 8> result;
+        llvm::SmallVector<llvm::Value*, 8> work{place};
+        llvm::DenseSet<llvm::Value*> seen{place};
+        while (!work.empty()) {
+            llvm::SmallVector<const llvm::Value*, 8> objects;
+            llvm::getUnderlyingObjects(work.pop_back_val(), objects, nullptr, 0);
+            for (const llvm::Value* object : objects) {
+                auto* call = llvm::dyn_cast<llvm::CallBase>(const_cast<llvm::Value*>(object));
+                llvm::SmallVector<llvm::Value*, 2> passed_on;
+                if (call == nullptr || !returns_arguments(*call, passed_on)) {
+                    result.push_back(const_cast<llvm::Value*>(object));
+                    continue;
+                }
+                for (llvm::Value* argument : passed_on)
+                    if (seen.insert(argument).second) work.push_back(argument);
+            }
+        }
+        return result;
+    }
+    // Whether all that the function returns is in what it was given, and in what.
+    static bool returns_arguments(const llvm::CallBase& call,
+                                  llvm::SmallVectorImpl<llvm::Value*>& arguments,
+                                  unsigned deep = 16) {
+        const llvm::Function* callee = callee_of(call);
+        if (callee == nullptr || callee->isDeclaration() || deep == 0) return false;
+        for (const llvm::Instruction& i : llvm::instructions(*callee)) {
+            const auto* result = llvm::dyn_cast<llvm::ReturnInst>(&i);
+            if (result == nullptr || result->getReturnValue() == nullptr) continue;
+            llvm::SmallVector<const llvm::Value*, 4> objects;
+            llvm::getUnderlyingObjects(result->getReturnValue(), objects, nullptr, 0);
+            for (const llvm::Value* object : objects) {
+                if (const auto* inner = llvm::dyn_cast<llvm::CallBase>(object)) {
+                    llvm::SmallVector<llvm::Value*, 2> of_callee;
+                    if (!returns_arguments(*inner, of_callee, deep - 1)) return false;
+                    for (llvm::Value* given : of_callee)
+                        if (!add_argument(call, llvm::getUnderlyingObject(given, 0), arguments))
+                            return false;
+                } else if (!add_argument(call, object, arguments)) {
+                    return false;
+                }
+            }
+        }
+        return !arguments.empty();
+    }
+    static bool add_argument(const llvm::CallBase& call, const llvm::Value* object,
+                             llvm::SmallVectorImpl<llvm::Value*>& arguments) {
+        const auto* parameter = llvm::dyn_cast<llvm::Argument>(object);
+        if (parameter == nullptr || parameter->getArgNo() >= call.arg_size()) return false;
+        arguments.push_back(call.getArgOperand(parameter->getArgNo()));
+        return true;
+    }
+
     void stored_outside(llvm::Value* place, llvm::Instruction& where) {
-        llvm::SmallVector<const llvm::Value*, 8> objects;
-        llvm::getUnderlyingObjects(place, objects, nullptr, 0);
-        for (const llvm::Value* found : objects) {
-            auto* object = const_cast<llvm::Value*>(found);
+        for (llvm::Value* object : memory_of(place)) {
             if (llvm::isa<llvm::AllocaInst>(object)) {
                 raise(*object, holder);
             } else if (auto* parameter = llvm::dyn_cast<llvm::Argument>(object)) {
@@ -219,14 +289,17 @@ class checker {
         const auto* steps = llvm::dyn_cast<llvm::ConstantInt>(*gep.idx_begin());
         const bool neighbour = steps == nullptr || !steps->isZero();
         // Bytes of a text or a buffer are its inside; another object is somebody else's.
-        if ((flags & exact) != 0 && neighbour && !gep.getSourceElementType()->isIntegerTy(8) &&
-            !fields_.has(&v)) {
+        if ((flags & exact) != 0 && (flags & member) == 0 && neighbour &&
+            !gep.getSourceElementType()->isIntegerTy(8) && !fields_.has(&v)) {
             errors_.refuse(gep, "arithmetic on the address of a managed object. Objects have no "
                                 "neighbours: make the array a member of the object, or index an "
                                 "array that is not marked");
             return;
         }
-        raise(gep, first ? flags : (flags & ~unsigned{exact}) | inside);
+        if (!first)
+            raise(gep, (flags & ~unsigned{exact | member}) | inside);
+        else
+            raise(gep, gep.getNumIndices() > 1 ? flags | member : flags);
     }
 
     void returned(unsigned flags, llvm::Instruction& where) {
@@ -274,8 +347,37 @@ class checker {
                                      "what the object holds");
             return;
         }
-        if (callee == nullptr || callee->isDeclaration() || number >= callee->arg_size()) return;
+        if (callee == nullptr || callee->isDeclaration() || number >= callee->arg_size()) {
+            if (callee != nullptr && keeps(*callee, number))
+                errors_.refuse(call, "the address of a managed object is handed to " +
+                                         callee->getName() + ", which keeps it" + must_not_outlive +
+                                         "Hand over a key, or a copy of what is needed");
+            else if (!is_memory_call(call) && !is_of_sanitizer(callee))
+                accepted_.accept(call, number, (flags & holder) == 0);
+            return;
+        }
         raise(*callee->getArg(number), flags);
+    }
+
+    // What clang's undefined-behaviour sanitizer calls to report.
+    static bool is_of_sanitizer(const llvm::Function* callee) {
+        return callee != nullptr && callee->getName().starts_with("__ubsan_handle_");
+    }
+
+    // Functions of the C library that still have the address when they have returned: for another
+    // thread, for the thread's end, for the program's, in a stream or a table. Of a variable that
+    // holds an address they keep what it holds.
+    static bool keeps(const llvm::Function& callee, unsigned argument) {
+        return llvm::StringSwitch<bool>(callee.getName())
+            .Case("pthread_create", argument == 3)
+            .Case("thrd_create", argument == 2)
+            .Cases("pthread_setspecific", "tss_set", "on_exit", argument == 1)
+            .Cases("tsearch", "putenv", argument == 0)
+            .Cases("setbuf", "setbuffer", "setvbuf", argument == 1)
+            .Case("insque", argument == 0)
+            .Case("epoll_ctl", argument == 3)
+            .Case("timer_create", argument == 1)
+            .Default(false);
     }
 
     void passed_to_intrinsic(unsigned flags, llvm::IntrinsicInst& call, const llvm::Use& u) {
@@ -304,16 +406,18 @@ class checker {
     const llvm::SetVector<llvm::CallBase*>& allocations_;
     const scope_plan& plan_;
     problems& errors_;
+    trust& accepted_;
     llvm::DenseMap<llvm::Value*, unsigned> flags_;
     llvm::SmallVector<llvm::Value*, 64> work_;
     llvm::DenseSet<const llvm::Argument*> filled_;
+    llvm::SetVector<llvm::Instruction*> differences_;
 };
 
 } // namespace
 
 void check_escapes(const slots& fields, const llvm::SetVector<llvm::CallBase*>& allocations,
-                   const scope_plan& plan, problems& errors) {
-    checker(fields, allocations, plan, errors).check();
+                   const scope_plan& plan, problems& errors, trust& accepted) {
+    checker(fields, allocations, plan, errors, accepted).check();
 }
 
 } // namespace obase::passes

@@ -8,6 +8,7 @@
 //   allocation.cpp      which allocations end in marked fields
 //   scopes.cpp          which functions are operations
 //   escapes.cpp         whether an address from a marked field can outlive its operation
+//   trust.cpp           what they could not check
 //   problems.cpp        errors, with locations in the source and what to do
 // and if there are no errors
 //   conversion.cpp      accesses become calls of the runtime (obase/marked.h)
@@ -59,6 +60,23 @@ enum class role {
     unknown,
     entry,    // an operation: has a scope of its own
     internal, // a part of operations: is called in a scope, may hand borrowed addresses around
+};
+
+// Where in the source the instruction is, file:line:column, in the function itself that it was inlined
+// into; without debug information the function's name.
+std::string place_of(const llvm::Instruction& where);
+
+// What cannot be checked: what code that is not compiled here does with an address from a marked
+// field.
+class trust {
+  public:
+    // The argument is such an address, or that of a variable which holds one.
+    void accept(const llvm::CallBase& call, unsigned argument, bool is_address);
+    // Into the file that -obase-trust names, if it does.
+    void write(const llvm::Module& module, problems& errors) const;
+
+  private:
+    std::set<std::string> rows_; // once each, in an order that does not change
 };
 
 struct marks {
@@ -118,6 +136,8 @@ slots find_slots(llvm::Module& module, llvm::FunctionAnalysisManager& analyses, 
 // The calls of malloc, operator new and the like.
 bool is_allocation(const llvm::CallBase& call);
 bool is_free(const llvm::CallBase& call);
+// These, realloc and malloc_usable_size: the runtime's take their place.
+bool is_memory_call(const llvm::CallBase& call);
 
 struct allocations {
     // Whose results are stored into slots.
@@ -139,7 +159,7 @@ scope_plan plan_scopes(llvm::Module& module, const slots& fields, const marks& s
                        problems& errors);
 
 void check_escapes(const slots& fields, const llvm::SetVector<llvm::CallBase*>& allocations,
-                   const scope_plan& plan, problems& errors);
+                   const scope_plan& plan, problems& errors, trust& accepted);
 
 void convert_accesses(llvm::Module& module, slots& fields);
 void convert_allocations(llvm::Module& module, const llvm::SetVector<llvm::CallBase*>& allocations);

@@ -47,7 +47,9 @@ class instrument : public llvm::PassInfoMixin<instrument> {
         slots fields = find_slots(module, of_functions, said, errors);
         const auto allocated = find_allocations(fields, said).found;
         const scope_plan plan = plan_scopes(module, fields, said, errors);
-        check_escapes(fields, allocated, plan, errors);
+        trust accepted;
+        check_escapes(fields, allocated, plan, errors, accepted);
+        accepted.write(module, errors);
         // With an error there will be no object file, so the module may stay as it is.
         if (!errors.any()) {
             convert_accesses(module, fields);

@@ -20,19 +20,21 @@ const llvm::DILocation* outermost(const llvm::DILocation* at) {
 
 } // namespace
 
-void problems::refuse(const llvm::Instruction& where, const llvm::Twine& what) {
+std::string place_of(const llvm::Instruction& where) {
     const llvm::DILocation* at = outermost(where.getDebugLoc().get());
+    if (at == nullptr) return where.getFunction()->getName().str();
+    return (at->getFilename() + ":" + llvm::Twine(at->getLine()) + ":" +
+            llvm::Twine(at->getColumn()))
+        .str();
+}
+
+void problems::refuse(const llvm::Instruction& where, const llvm::Twine& what) {
     const std::string text = what.str();
-    const llvm::Function& f = *where.getFunction();
-    const std::string place = at != nullptr
-                                  ? (at->getFilename() + ":" + llvm::Twine(at->getLine()) + ":" +
-                                     llvm::Twine(at->getColumn()))
-                                        .str()
-                                  : f.getName().str();
-    if (!told_.insert(place + " " + text).second) return;
-    const llvm::DebugLoc location(at);
-    module_.getContext().diagnose(llvm::DiagnosticInfoUnsupported(
-        f, "obase: " + text, llvm::DiagnosticLocation(location), llvm::DS_Error));
+    if (!told_.insert(place_of(where) + " " + text).second) return;
+    const llvm::DebugLoc location(outermost(where.getDebugLoc().get()));
+    module_.getContext().diagnose(
+        llvm::DiagnosticInfoUnsupported(*where.getFunction(), "obase: " + text,
+                                        llvm::DiagnosticLocation(location), llvm::DS_Error));
 }
 
 void problems::refuse(const llvm::Function& where, const llvm::Twine& what) {

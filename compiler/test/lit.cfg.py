@@ -20,7 +20,7 @@ config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".c", ".cpp"]
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = config.obase_work
-config.excludes = ["inputs", "package"]
+config.excludes = ["inputs", "package", "document"]
 
 if config.obase_has_passes:
     config.available_features.add("passes")

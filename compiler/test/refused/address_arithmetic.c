@@ -6,6 +6,7 @@ struct list { int* values OBASE_GUIDED; int count; };
 int sum(const struct list* l) {
     int total = 0;
     // CHECK: error:
+    // CHECK: error:
     for (int* p = l->values; p < l->values + l->count; ++p) total += *p;
     return total;
 }

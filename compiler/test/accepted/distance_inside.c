@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: MIT
+// RUN: %accept
+// How far a byte is from the beginning of its own object stays the same when the object moves.
+#include "marks.h"
+#include <string.h>
+struct box { char* text OBASE_GUIDED; };
+long place_of(const struct box* b, char c) {
+    const char* at = b->text;
+    while (*at && *at != c) ++at;
+    return at - b->text;
+}
+long place_found(const struct box* b, char c) {
+    const char* text = b->text;
+    const char* at = strchr(text, c);
+    return at ? at - text : -1;
+}
+long length(const struct box* b) { return strlen(b->text) - (b->text + 1 - b->text); }
