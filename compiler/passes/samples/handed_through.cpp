@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <memory>
 #include <new>
+#include <string>
 #include <utility>
 
 struct text {
@@ -49,7 +50,7 @@ struct shelf {
 };
 
 struct request {
-    std::uint64_t number;
+    std::string name; // memory of its own, which no slot gets
     owner value;
 };
 
@@ -57,9 +58,10 @@ OBASE_ENTRY std::unique_ptr<shelf> new_shelf(std::uint64_t number) {
     return std::make_unique<shelf>(make(number));
 }
 OBASE_ENTRY std::size_t set(shelf& s, std::uint64_t number) {
-    request r{number, make(number)};
+    request r{"a name that does not fit into the string itself, " + std::to_string(number),
+              make(number)};
     s.replace(r.value);
-    return r.number % 100;
+    return r.name.size();
 }
 OBASE_ENTRY std::uint64_t get(const shelf& s) { return s.held->number; }
 
