@@ -175,6 +175,28 @@ class checker {
         stored_outside(place, where, variable_with(flags), one ? 0 : somewhere);
     }
 
+    // The argument that the function returns a place in, as std::array's operator[] does; else null.
+    static llvm::Value* returned_argument(const llvm::CallBase& call, unsigned deepest = 8) {
+        const llvm::Function* callee = callee_of(call);
+        if (callee == nullptr || callee->isDeclaration() || deepest == 0) return nullptr;
+        llvm::Value* found = nullptr;
+        for (const llvm::Instruction& i : llvm::instructions(*callee)) {
+            const auto* result = llvm::dyn_cast<llvm::ReturnInst>(&i);
+            if (result == nullptr) continue;
+            const llvm::Value* object = llvm::getUnderlyingObject(result->getReturnValue(), 0);
+            while (const auto* inner = llvm::dyn_cast<llvm::CallBase>(object)) {
+                const llvm::Value* given = returned_argument(*inner, deepest - 1);
+                if (given == nullptr) return nullptr;
+                object = llvm::getUnderlyingObject(given, 0);
+            }
+            const auto* parameter = llvm::dyn_cast<llvm::Argument>(object);
+            if (parameter == nullptr || parameter->getArgNo() >= call.arg_size()) return nullptr;
+            llvm::Value* operand = call.getArgOperand(parameter->getArgNo());
+            if (found != nullptr && found != operand) return nullptr;
+            found = operand;
+        }
+        return found;
+    }
     // What a variable is into which a value with the flags is stored.
     static unsigned variable_with(unsigned flags) {
         return (flags & holder) != 0 ? holder | deep : unsigned{holder};
@@ -187,6 +209,11 @@ class checker {
         for (const llvm::Value* found : objects) {
             auto* object = const_cast<llvm::Value*>(found);
             const std::int64_t at = behind(offset_in(*object, *place), distance);
+            if (const auto* call = llvm::dyn_cast<llvm::CallBase>(object))
+                if (llvm::Value* whole = returned_argument(*call)) {
+                    stored_outside(whole, where, as, somewhere);
+                    continue;
+                }
             if (llvm::isa<llvm::AllocaInst>(object)) {
                 places_[object].insert(at);
                 raise(*object, as);
