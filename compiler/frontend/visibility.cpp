@@ -7,6 +7,7 @@
 #include "clang/AST/DeclFriend.h"
 #include "clang/AST/DeclTemplate.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
 
 namespace obase::frontend {
@@ -159,7 +160,10 @@ visibility::decision visibility::decide(const clang::FunctionDecl* function,
     const auto told = [&](llvm::StringRef what) {
         return named == what || annotated(function, what);
     };
-    if (told(outside_text)) return made;
+    if (told(outside_text)) {
+        made.stays_outside = true;
+        return made;
+    }
     if (told(entry_text) || told(internal_text)) {
         made.is = told(entry_text) ? role::entry : role::internal;
         made.why = named.empty() ? "the source says so" : "the marks file says so";
@@ -189,32 +193,39 @@ visibility::decision visibility::decide(const clang::FunctionDecl* function,
                    "into a function");
         return made;
     }
+    place(function, managed, made);
+    return made;
+}
+
+// Whether the function, a part of operations, has a scope of its own.
+void visibility::place(const clang::FunctionDecl* function, bool managed, decision& made) {
+    const auto* method = llvm::dyn_cast<clang::CXXMethodDecl>(function);
     // A virtual method can be called through a base that has nothing to do with marked fields;
     // constructors and destructors are called by everybody who makes an object, std::make_unique too.
     if (llvm::isa<clang::CXXConstructorDecl, clang::CXXDestructorDecl>(function) ||
         (method != nullptr && method->isVirtual())) {
         made.is = role::entry;
-        return made;
+        return;
     }
-    if (method != nullptr && (method->getAccess() == clang::AS_private ||
-                              method->getAccess() == clang::AS_protected || !can_be_named(of))) {
+    if (method != nullptr &&
+        (method->getAccess() == clang::AS_private || method->getAccess() == clang::AS_protected ||
+         !can_be_named(method->getParent()))) {
         made.is = role::internal;
-        made.may_change = of->isLocalClass() != nullptr;
-        return made;
+        made.may_change = method->getParent()->isLocalClass() != nullptr;
+        return;
     }
     if (managed && returns_address(function)) {
         // Who calls it has the address of a managed object, so is inside an operation.
         made.is = role::internal;
         made.may_change = function->getFormalLinkage() == clang::Linkage::Internal;
-        return made;
+        return;
     }
     if (method == nullptr && function->getFormalLinkage() == clang::Linkage::Internal) {
         made.is = role::internal;
         made.may_change = true;
-        return made;
+        return;
     }
     made.is = role::entry;
-    return made;
 }
 
 void visibility::set(clang::FunctionDecl* function, decision what) {
@@ -300,7 +311,39 @@ void visibility::promote(const clang::FunctionDecl* function, const std::string&
     }
 }
 
+// A function that calls a part of operations is one of them, even if it names no marked field itself:
+// it works on them through others, as the methods of a data structure that is made of wrappers do.
+void visibility::add_callers() {
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (auto& [function, made] : decisions_) {
+            if (made.is != role::none || made.stays_outside || function->isMain()) continue;
+            // One that may become an operation does that instead.
+            const auto calls_part = [this](const use& it) {
+                const auto callee =
+                    decisions_.find(llvm::cast<clang::FunctionDecl>(it.of->getCanonicalDecl()));
+                return it.call && callee != decisions_.end() &&
+                       callee->second.is == role::internal && !callee->second.may_change &&
+                       reaches_slots(it.of);
+            };
+            const auto found = llvm::find_if(made.uses, calls_part);
+            if (found == made.uses.end()) continue;
+            made.why = "calls " + quoted(found->of) + ", which is a part of operations";
+            // What returns an address of a managed object cannot be an operation.
+            const clang::QualType result = function->getReturnType();
+            const auto* record = result->isPointerType() || result->isReferenceType()
+                                     ? result->getPointeeType()->getAs<clang::RecordType>()
+                                     : nullptr;
+            place(function, record != nullptr && types_.is_managed(record->getDecl()), made);
+            auto* placed = const_cast<clang::FunctionDecl*>(function);
+            for (auto* declaration : placed->redecls()) annotate(declaration, annotation(made.is));
+            changed = true;
+        }
+    }
+}
+
 void visibility::finish() {
+    add_callers();
     const auto look = [&](const use& it, bool from_operation) {
         const auto found =
             decisions_.find(llvm::cast<clang::FunctionDecl>(it.of->getCanonicalDecl()));

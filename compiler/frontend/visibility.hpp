@@ -42,6 +42,7 @@ class visibility {
         std::string why;
         bool needs_scope = false; // it touches a slot or a managed object itself
         bool may_change = false;
+        bool stays_outside = false; // somebody said so
         std::vector<use> uses;
     };
     using decisions = llvm::MapVector<const clang::FunctionDecl*, decision>;
@@ -66,6 +67,8 @@ class visibility {
                                                      bool& managed);
     bool accessible(const clang::FieldDecl* mark, const clang::RecordDecl* from_class,
                     const clang::FunctionDecl* from_function);
+    void place(const clang::FunctionDecl* function, bool managed, decision& made);
+    void add_callers();
     void set(clang::FunctionDecl* function, decision what);
     void set_closure(const clang::LambdaExpr* closure, bool stays_here, role enclosing);
     void promote(const clang::FunctionDecl* function, const std::string& why);

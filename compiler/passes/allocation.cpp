@@ -4,15 +4,21 @@
 // frees, because it may be given such memory, or memory with slots in it.
 //
 // An address is followed backwards from the stores into slots: through phis, arguments of functions
-// that are called in operations only, and results of such. It is not followed out of an operation:
-// what a caller hands to one may be kept by the caller, who has no scope, so it stays where it is.
+// that are called in operations only, results of such, and variables on their way. It is not followed
+// out of an operation: what a caller hands to one may be kept by the caller, who has no scope, so it
+// stays where it is. (A constructor may be an operation that others call.)
 #include "instrumentation.hpp"
 
 #include <llvm/ADT/StringSwitch.h>
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/Constants.h>
+#include <llvm/IR/DataLayout.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
+
+#include <cstdint>
+#include <set>
+#include <utility>
 
 namespace obase::passes {
 
@@ -76,7 +82,8 @@ void replace_call(llvm::CallBase& call, llvm::FunctionCallee by,
 
 class tracer {
   public:
-    tracer(const slots& fields, const marks& said) : fields_(fields), said_(said) {}
+    tracer(const slots& fields, const marks& said, const llvm::DataLayout& layout)
+        : fields_(fields), said_(said), layout_(layout) {}
 
     allocations trace() {
         for (llvm::Instruction* access : fields_.accesses) {
@@ -98,12 +105,7 @@ class tracer {
 
     void step(llvm::Value& v) {
         if (auto* parameter = llvm::dyn_cast<llvm::Argument>(&v)) {
-            llvm::Function& f = *parameter->getParent();
-            if (!is_called_inside_only(f, said_)) return;
-            for_each_call(f, [&](llvm::CallBase& call) {
-                if (parameter->getArgNo() < call.arg_size())
-                    add(call.getArgOperand(parameter->getArgNo()));
-            });
+            for_each_handed_over(*parameter, [this](llvm::Value& handed) { add(&handed); });
         } else if (auto* call = llvm::dyn_cast<llvm::CallBase>(&v)) {
             if (is_allocation(*call)) {
                 found_.found.insert(call);
@@ -126,38 +128,109 @@ class tracer {
         }
     }
 
+    // What operations hand to the function: they have a scope in which the address is good. Others may
+    // keep it.
+    void for_each_handed_over(llvm::Argument& parameter,
+                              llvm::function_ref<void(llvm::Value&)> use) {
+        llvm::Function& f = *parameter.getParent();
+        const bool operation = said_.of(f) == role::entry;
+        if (!operation && !is_called_inside_only(f, said_)) return;
+        for_each_call(f, [&](llvm::CallBase& call) {
+            if (parameter.getArgNo() >= call.arg_size()) return;
+            llvm::Function& caller = *call.getFunction();
+            if (!operation || in_operation(caller))
+                use(*call.getArgOperand(parameter.getArgNo()));
+            else if (said_.of(caller) == role::unknown && caller.isDiscardableIfUnused())
+                // std::make_unique, which hands on what an operation gives it.
+                for_each_call(caller, [&](llvm::CallBase& outer) {
+                    if (in_operation(*outer.getFunction())) found_.hiding.insert(&outer);
+                });
+        });
+    }
+    bool in_operation(const llvm::Function& f) const {
+        return said_.of(f) == role::entry || is_called_inside_only(f, said_);
+    }
+
     // A variable that could not become a value, because its address is taken.
     void from_variable(llvm::LoadInst& load) {
         if (fields_.is_access(&load)) return; // what a slot holds is managed already, or never is
-        llvm::Value* variable = llvm::getUnderlyingObject(load.getPointerOperand(), 0);
-        if (auto* parameter = llvm::dyn_cast<llvm::Argument>(variable)) {
-            // Of its callers', as of a smart pointer in an anonymous namespace: what is in it is seen
-            // where the variable is.
+        const place from = place_of(*load.getPointerOperand());
+        if (const auto* parameter = llvm::dyn_cast<llvm::Argument>(from.variable)) {
+            // Of a library's function, as of a smart pointer, for a type in an anonymous namespace.
             const llvm::Function& f = *parameter->getParent();
             for_each_call(f, [&](llvm::CallBase& call) { hides(call, f); });
-            return;
         }
-        if (auto* call = llvm::dyn_cast<llvm::CallBase>(variable)) {
+        if (auto* call = llvm::dyn_cast<llvm::CallBase>(from.variable)) {
             // Returns where in a variable it is, as a smart pointer does.
             llvm::Function* callee = callee_of(*call);
             if (callee != nullptr && !callee->isDeclaration()) hides(*call, *callee);
             return;
         }
-        if (!llvm::isa<llvm::AllocaInst>(variable)) return;
-        llvm::SmallVector<llvm::Value*, 8> addresses{variable};
-        llvm::DenseSet<llvm::Value*> known{variable};
+        stored_in(from);
+    }
+
+    // Bytes of a variable, which may be a parameter's.
+    struct place {
+        llvm::Value* variable;
+        std::int64_t offset; // or `somewhere`
+    };
+    static constexpr std::int64_t somewhere = INT64_MIN; // in an array
+    place place_of(llvm::Value& address) const {
+        std::int64_t offset = 0;
+        llvm::Value* variable = llvm::GetPointerBaseWithConstantOffset(&address, offset, layout_);
+        llvm::Value* whole = llvm::getUnderlyingObject(variable, 0);
+        return {whole, whole == variable ? offset : somewhere};
+    }
+    // The place that is as far behind `from` as `distance`.
+    static place behind(place from, std::int64_t distance) {
+        if (from.offset == somewhere || distance == somewhere) return {from.variable, somewhere};
+        return {from.variable, from.offset + distance};
+    }
+
+    // Whatever may have been stored into a variable, here or where its address is handed to: an owner
+    // goes through several hands before a slot takes over what it has.
+    void stored_in(place sought) {
+        auto* parameter = llvm::dyn_cast<llvm::Argument>(sought.variable);
+        if (parameter == nullptr && !llvm::isa<llvm::AllocaInst>(sought.variable)) return;
+        if (!places_.insert({sought.variable, sought.offset}).second) return;
+        if (parameter != nullptr)
+            for_each_handed_over(*parameter, [&](llvm::Value& handed) {
+                stored_in(behind(place_of(handed), sought.offset));
+            });
+        llvm::SmallVector<llvm::Value*, 8> addresses{sought.variable};
+        llvm::DenseSet<llvm::Value*> known{sought.variable};
         for (std::size_t i = 0; i < addresses.size(); ++i)
-            for (llvm::User* user : addresses[i]->users()) {
+            for (llvm::Use& u : addresses[i]->uses()) {
+                llvm::User* user = u.getUser();
+                const place here = place_of(*addresses[i]);
                 if (llvm::isa<llvm::GetElementPtrInst, llvm::BitCastInst>(user)) {
                     if (known.insert(user).second) addresses.push_back(user);
                 } else if (auto* store = llvm::dyn_cast<llvm::StoreInst>(user);
                            store != nullptr && store->getPointerOperand() == addresses[i]) {
-                    add(store->getValueOperand());
-                } else if (auto* call = llvm::dyn_cast<llvm::CallBase>(user)) {
-                    llvm::Function* callee = callee_of(*call);
-                    if (callee != nullptr && !callee->isDeclaration()) hides(*call, *callee);
+                    if (here.offset == sought.offset || here.offset == somewhere ||
+                        sought.offset == somewhere)
+                        add(store->getValueOperand());
+                } else if (auto* call = llvm::dyn_cast<llvm::CallBase>(user);
+                           call != nullptr && call->isArgOperand(&u)) {
+                    handed_on(*call, call->getArgOperandNo(&u), sought, here);
                 }
             }
+    }
+
+    // A part of the variable is handed to a function, which may store into it.
+    void handed_on(llvm::CallBase& call, unsigned number, place sought, place part) {
+        llvm::Function* callee = callee_of(call);
+        if (callee == nullptr || callee->isDeclaration() || number >= callee->arg_size()) return;
+        const bool known = part.offset != somewhere && sought.offset != somewhere;
+        // clang says how large the object is that a method or a reference parameter is about.
+        const auto bytes = static_cast<std::int64_t>(callee->getParamDereferenceableBytes(number));
+        if (known &&
+            (sought.offset < part.offset || (bytes != 0 && sought.offset - part.offset >= bytes)))
+            return;
+        if (said_.of(*callee) == role::entry || is_called_inside_only(*callee, said_))
+            stored_in({callee->getArg(number), known ? sought.offset - part.offset : somewhere});
+        else
+            hides(call, *callee);
     }
 
     void hides(llvm::CallBase& call, const llvm::Function& callee) {
@@ -167,8 +240,10 @@ class tracer {
 
     const slots& fields_;
     const marks& said_;
+    const llvm::DataLayout& layout_;
     llvm::SmallVector<llvm::Value*, 32> work_;
     llvm::DenseSet<llvm::Value*> seen_;
+    std::set<std::pair<llvm::Value*, std::int64_t>> places_; // that have been looked at
     allocations found_;
 };
 
@@ -203,7 +278,8 @@ bool is_free(const llvm::CallBase& call) {
 }
 
 allocations find_allocations(const slots& fields, const marks& said) {
-    return tracer(fields, said).trace();
+    if (fields.accesses.empty()) return {};
+    return tracer(fields, said, fields.accesses.front()->getModule()->getDataLayout()).trace();
 }
 
 void convert_allocations(llvm::Module& module,

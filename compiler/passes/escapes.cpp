@@ -16,9 +16,16 @@
 #include <llvm/ADT/StringSwitch.h>
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/Constants.h>
+#include <llvm/IR/DataLayout.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Operator.h>
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
 
 namespace obase::passes {
 
@@ -30,6 +37,8 @@ enum : unsigned {
     inside = 4,   // of another byte of it, for certain
     holder = 8,   // the address of a variable that a borrowed address was stored into
     member = 16,  // of what an object begins with; with exact
+    deep = 64,    // with holder: one in which the address of such a variable is
+    loaded = 128, // from such a variable: perhaps borrowed, perhaps something else
 };
 
 constexpr llvm::StringLiteral must_not_outlive = "; the object may move when the operation ends. ";
@@ -37,9 +46,10 @@ constexpr llvm::StringLiteral must_not_outlive = "; the object may move when the
 class checker {
   public:
     checker(const slots& fields, const llvm::SetVector<llvm::CallBase*>& allocations,
-            const scope_plan& plan, problems& errors, trust& accepted)
+            const scope_plan& plan, problems& errors, trust& accepted,
+            const llvm::DataLayout& layout)
         : fields_(fields), allocations_(allocations), plan_(plan), errors_(errors),
-          accepted_(accepted) {}
+          accepted_(accepted), layout_(layout) {}
 
     void check() {
         for (llvm::Instruction* access : fields_.accesses)
@@ -51,6 +61,7 @@ class checker {
             for (const llvm::Use& u : v->uses())
                 if (auto* user = llvm::dyn_cast<llvm::Instruction>(u.getUser()))
                     reaches(*v, flags, *user, u);
+            if (work_.empty()) look_again();
         }
         // When all flags are known: an address that is also one inside of the object is a byte of it.
         for (llvm::Instruction* i : differences_)
@@ -75,8 +86,12 @@ class checker {
             // perhaps the address of such a variable.
             // Numbers beside it are numbers.
             if ((flags & holder) != 0 && !fields_.is_access(&user) &&
-                !user.getType()->isIntOrIntVectorTy() && !user.getType()->isFPOrFPVectorTy())
-                raise(user, borrowed | holder);
+                !user.getType()->isIntOrIntVectorTy() && !user.getType()->isFPOrFPVectorTy()) {
+                if (is_variable(flags) && !may_hold(v, sizeof(void*)))
+                    elsewhere_.insert(&u);
+                else
+                    raise(user, borrowed | loaded | ((flags & deep) != 0 ? holder | deep : 0));
+            }
             return;
         case llvm::Instruction::Store:
             if (u.getOperandNo() != llvm::StoreInst::getPointerOperandIndex())
@@ -128,13 +143,13 @@ class checker {
             if (is_alignment_check(user)) return;
             if (user.isBinaryOp() || user.isCast() || llvm::isa<llvm::SwitchInst>(user)) {
                 // What was loaded from a variable as a number may be any number.
-                if ((flags & holder) == 0)
+                if ((flags & (holder | loaded)) == 0)
                     errors_.refuse(user, "the address of a managed object is computed with as a "
                                          "number, which changes when the object moves. Take a key "
                                          "or a counter of the object for hashes and orders");
                 return;
             }
-            if ((flags & holder) == 0)
+            if ((flags & (holder | loaded)) == 0)
                 errors_.refuse(user, "this use of the address of a managed object is not "
                                      "understood. Use it by loads, stores and calls");
         }
@@ -170,7 +185,12 @@ class checker {
                                       "byte. Allocate the part by itself");
             return;
         }
-        stored_outside(place, where);
+        // A struct or a vector has it at one of several places.
+        const auto* store = llvm::dyn_cast<llvm::StoreInst>(&where);
+        const bool one =
+            store == nullptr || !(store->getValueOperand()->getType()->isAggregateType() ||
+                                  store->getValueOperand()->getType()->isVectorTy());
+        stored_outside(place, where, variable_with(flags), one ? 0 : somewhere);
     }
 
     // What a place is part of. A function that returns where in its argument something is, as the
@@ -228,13 +248,21 @@ class checker {
         return true;
     }
 
-    void stored_outside(llvm::Value* place, llvm::Instruction& where) {
+    // What a variable is into which a value with the flags is stored.
+    static unsigned variable_with(unsigned flags) {
+        return (flags & holder) != 0 ? holder | deep : unsigned{holder};
+    }
+    // Into what is `distance` bytes behind the place, a variable `as` which counts from now on.
+    void stored_outside(llvm::Value* place, llvm::Instruction& where, unsigned as,
+                        std::int64_t distance) {
         for (llvm::Value* object : memory_of(place)) {
+            const std::int64_t at = behind(offset_in(*object, *place), distance);
             if (llvm::isa<llvm::AllocaInst>(object)) {
-                raise(*object, holder);
+                places_[object].insert(at);
+                raise(*object, as);
             } else if (auto* parameter = llvm::dyn_cast<llvm::Argument>(object)) {
-                stored_by_callee(*parameter, where);
-            } else if ((flags_.lookup(object) & holder) != 0) {
+                stored_by_callee(*parameter, where, as, at);
+            } else if ((flags_.lookup(object) & (holder | loaded)) != 0) {
                 // A variable whose address was kept in another one. It has the flag already.
             } else if (llvm::isa<llvm::GlobalValue>(object)) {
                 errors_.refuse(where, llvm::Twine("the address of a managed object is stored into "
@@ -254,8 +282,9 @@ class checker {
     }
 
     // Into what the parameter points to: for each caller, into what it hands over.
-    void stored_by_callee(llvm::Argument& parameter, llvm::Instruction& where) {
-        if (!filled_.insert(&parameter).second) return;
+    void stored_by_callee(llvm::Argument& parameter, llvm::Instruction& where, unsigned as,
+                          std::int64_t at) {
+        if (!filled_.insert({&parameter, as, at}).second) return;
         llvm::Function& f = *parameter.getParent();
         if (plan_.operations.contains(&f) && !parameter.hasStructRetAttr()) {
             errors_.refuse(where, llvm::Twine("an operation stores the address of a managed object "
@@ -267,21 +296,75 @@ class checker {
             errors_.refuse(where, returns_address());
             return;
         }
-        raise(parameter, holder);
+        places_[&parameter].insert(at);
+        raise(parameter, as);
         for_each_call(f, [&](llvm::CallBase& call) {
             if (parameter.getArgNo() < call.arg_size())
-                stored_outside(call.getArgOperand(parameter.getArgNo()), call);
+                stored_outside(call.getArgOperand(parameter.getArgNo()), call, as, at);
         });
+    }
+
+    // Where in a variable, or in what a parameter points to, addresses were stored: other members of
+    // the same struct are not concerned.
+    static constexpr std::int64_t somewhere = INT64_MIN; // in an array
+    static constexpr std::uint64_t unknown_size = UINT64_MAX;
+    static bool is_variable(unsigned flags) { return (flags & ~unsigned{deep}) == holder; }
+    static std::int64_t behind(std::int64_t offset, std::int64_t distance) {
+        return offset == somewhere || distance == somewhere ? somewhere : offset + distance;
+    }
+    std::int64_t offset_in(const llvm::Value& object, llvm::Value& address) const {
+        std::int64_t offset = 0;
+        const llvm::Value* base = llvm::GetPointerBaseWithConstantOffset(&address, offset, layout_);
+        return base == &object ? offset : somewhere;
+    }
+    // Whether an address was stored into one of the `bytes` behind `address`, which is in a variable
+    // that holds one.
+    bool may_hold(llvm::Value& address, std::uint64_t bytes) const {
+        const llvm::Value* object = llvm::getUnderlyingObject(&address, 0);
+        const auto places = places_.find(object);
+        if (places == places_.end()) return true;
+        const std::int64_t from = offset_in(*object, address);
+        return from == somewhere || llvm::any_of(places->second, [=](std::int64_t at) {
+                   return at == somewhere ||
+                          (at >= from && static_cast<std::uint64_t>(at - from) < bytes);
+               });
+    }
+    void hand_on_places(llvm::Value& address, llvm::Argument& parameter) {
+        const llvm::Value* object = llvm::getUnderlyingObject(&address, 0);
+        const std::int64_t from = offset_in(*object, address);
+        const auto known = places_.find(object);
+        std::set<std::int64_t>& places = places_[&parameter];
+        if (known == places_.end() || from == somewhere) {
+            places.insert(somewhere);
+            return;
+        }
+        for (const std::int64_t at : known->second)
+            if (at == somewhere || at >= from) places.insert(at == somewhere ? at : at - from);
+    }
+    // More places may have become known since these uses were looked at.
+    void look_again() {
+        for (;;) {
+            std::size_t before = 0, after = 0;
+            for (const auto& [object, places] : places_) before += places.size();
+            for (const auto& [address, parameter] : handed_on_)
+                hand_on_places(*address, *parameter);
+            for (const auto& [object, places] : places_) after += places.size();
+            if (before == after) break;
+        }
+        const auto skipped = std::exchange(elsewhere_, {});
+        for (const llvm::Use* u : skipped)
+            reaches(*u->get(), flags_.lookup(u->get()),
+                    *llvm::cast<llvm::Instruction>(u->getUser()), *u);
     }
 
     void indexed(llvm::Value& v, unsigned flags, llvm::GetElementPtrInst& gep, const llvm::Use& u) {
         if (u.getOperandNo() != llvm::GetElementPtrInst::getPointerOperandIndex()) {
-            if ((flags & borrowed) != 0 && (flags & holder) == 0)
+            if ((flags & borrowed) != 0 && (flags & (holder | loaded)) == 0)
                 errors_.refuse(gep, "the address of a managed object is used as an index, which "
                                     "changes when the object moves. Use a key of the object");
             return;
         }
-        if ((flags & holder) != 0 && (flags & exact) == 0) {
+        if ((flags & (holder | loaded)) != 0 && (flags & exact) == 0) {
             raise(gep, flags);
             return;
         }
@@ -322,7 +405,7 @@ class checker {
 
     void passed(unsigned flags, llvm::CallBase& call, const llvm::Use& u) {
         if (call.isCallee(&u)) {
-            if ((flags & borrowed) != 0 && (flags & holder) == 0)
+            if ((flags & borrowed) != 0 && (flags & (holder | loaded)) == 0)
                 errors_.refuse(call, "the address of a managed object is called");
             return;
         }
@@ -340,6 +423,17 @@ class checker {
         }
         const unsigned number = call.getArgOperandNo(&u);
         llvm::Function* callee = callee_of(call);
+        if (is_variable(flags) && callee != nullptr && !callee->isDeclaration() &&
+            number < callee->arg_size()) {
+            // clang says how large the object is that a method or a reference parameter is about.
+            const std::uint64_t bytes = callee->getParamDereferenceableBytes(number);
+            if (!may_hold(*u.get(), bytes != 0 ? bytes : unknown_size)) {
+                elsewhere_.insert(&u);
+                return;
+            }
+            handed_on_.insert({u.get(), callee->getArg(number)});
+            hand_on_places(*u.get(), *callee->getArg(number));
+        }
         if (number >= call.getFunctionType()->getNumParams()) {
             if ((flags & borrowed) != 0)
                 errors_.refuse(call, "the address of a managed object is among the variable "
@@ -392,7 +486,7 @@ class checker {
         case llvm::Intrinsic::memmove:
             // A variable with an address in it is copied.
             if (call.getArgOperandNo(&u) == 1 && (flags & holder) != 0)
-                stored_outside(call.getArgOperand(0), call);
+                stored_outside(call.getArgOperand(0), call, flags & (holder | deep), somewhere);
             return;
         case llvm::Intrinsic::vastart:
         case llvm::Intrinsic::vacopy:
@@ -409,7 +503,11 @@ class checker {
     trust& accepted_;
     llvm::DenseMap<llvm::Value*, unsigned> flags_;
     llvm::SmallVector<llvm::Value*, 64> work_;
-    llvm::DenseSet<const llvm::Argument*> filled_;
+    const llvm::DataLayout& layout_;
+    std::set<std::tuple<const llvm::Argument*, unsigned, std::int64_t>> filled_;
+    std::map<const llvm::Value*, std::set<std::int64_t>> places_;
+    std::set<std::pair<llvm::Value*, llvm::Argument*>> handed_on_;
+    llvm::SetVector<const llvm::Use*> elsewhere_; // of holders, but not of what they hold
     llvm::SetVector<llvm::Instruction*> differences_;
 };
 
@@ -417,7 +515,10 @@ class checker {
 
 void check_escapes(const slots& fields, const llvm::SetVector<llvm::CallBase*>& allocations,
                    const scope_plan& plan, problems& errors, trust& accepted) {
-    checker(fields, allocations, plan, errors, accepted).check();
+    if (fields.accesses.empty()) return;
+    checker(fields, allocations, plan, errors, accepted,
+            fields.accesses.front()->getModule()->getDataLayout())
+        .check();
 }
 
 } // namespace obase::passes

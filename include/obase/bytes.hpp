@@ -23,8 +23,8 @@ class bytes {
   public:
     // At most 2^32 - 1.
     std::size_t size() const noexcept { return size_; }
-    char* data() noexcept { return reinterpret_cast<char*>(this + 1); }
-    const char* data() const noexcept { return reinterpret_cast<const char*>(this + 1); }
+    char* data() noexcept { return reinterpret_cast<char*>(this) + sizeof *this; }
+    const char* data() const noexcept { return reinterpret_cast<const char*>(this) + sizeof *this; }
     std::string_view view() const noexcept { return {data(), size()}; }
     operator std::string_view() const noexcept { return view(); }
     friend bool operator==(const bytes& a, std::string_view b) noexcept { return a.view() == b; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // RUN: %refuse++
-// A friend that is no operation itself calls a private method, which has no scope of its own.
+// A function that shall be no operation calls a private method, which has no scope of its own.
 #include "marks.h"
 struct node { int key; };
 class list {
@@ -9,7 +9,7 @@ class list {
     node* head_ OBASE_GUIDED = nullptr;
 };
 list* all();
-bool check() {
+OBASE_OUTSIDE bool check() {
     // CHECK: error: 'list::empty' runs in the scope of its caller, but here it is called outside of any operation [obase:outside-operation]
     return all()->empty();
 }

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+//
+// compiler_crestdb_INDEX.ratio: what marked pointers cost beside guides that were written by hand, in
+// one process, on the same keys, both compiled by clang.
+//
+// Two stores are filled alike. Then rounds of A B B A, each a slice of operations by one thread, timed
+// by the thread's own clock, so that other work on the machine matters little. Prints per mix the
+// median over all rounds of the ratio of throughputs (1: as fast as by hand) and the middle half.
+//
+//     build/test/compiler_crestdb_pugh_hash_table.ratio [--keys N] [--rounds N] [--operations N]
+//
+// --smoke is small. Exit status 2: usage.
+#include "compiler/crestdb/subject.hpp"
+
+#include <obase/runtime.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <ctime>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace {
+
+struct sizes {
+    std::uint64_t keys = 200'000;
+    std::uint64_t rounds = 60;
+    std::uint64_t operations = 100'000;
+};
+
+std::uint64_t next_random(std::uint64_t& x) {
+    x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+    return x;
+}
+
+// As YCSB's: 26 bytes, of which the last ones differ.
+std::string key_of(std::uint64_t i) {
+    const std::string digits = std::to_string(i * 0x9e3779b97f4a7c15u);
+    return "user" + std::string(22 - digits.size(), '0') + digits;
+}
+
+double seconds_of_thread() {
+    timespec now{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+// Of 100 operations so many write; the others read.
+double run(crestdb::store& store, const std::vector<std::string>& keys, std::uint64_t operations,
+           unsigned writes, std::uint64_t seed) {
+    static const std::string value(100, 'v');
+    std::uint64_t x = seed;
+    std::uint64_t bytes = 0;
+    const double begin = seconds_of_thread();
+    for (std::uint64_t i = 0; i < operations; ++i) {
+        next_random(x);
+        const std::string& key = keys[(x >> 8) % keys.size()];
+        if ((x >> 40) % 100 < writes)
+            store.put(key, value);
+        else
+            store.get(key, [&](std::string_view v) { bytes += v.size(); });
+    }
+    const double took = seconds_of_thread() - begin;
+    if (bytes == 0 && writes < 100) {
+        std::fputs("ratio: nothing was found\n", stderr);
+        std::exit(1);
+    }
+    return took;
+}
+
+[[noreturn]] void usage() {
+    std::fputs("usage: ratio [--smoke] [--keys N] [--rounds N] [--operations N]\n", stderr);
+    std::exit(2);
+}
+
+} // namespace
+
+int main(int argc, char** argv) {
+    sizes chosen;
+    for (int i = 1; i < argc; ++i) {
+        const auto number = [&](std::uint64_t& into) {
+            char* end = nullptr;
+            if (++i == argc || (into = std::strtoull(argv[i], &end, 10)) == 0 || *end != '\0')
+                usage();
+        };
+        if (std::strcmp(argv[i], "--smoke") == 0)
+            chosen = {2'000, 3, 2'000};
+        else if (std::strcmp(argv[i], "--keys") == 0)
+            number(chosen.keys);
+        else if (std::strcmp(argv[i], "--rounds") == 0)
+            number(chosen.rounds);
+        else if (std::strcmp(argv[i], "--operations") == 0)
+            number(chosen.operations);
+        else
+            usage();
+    }
+    obase::runtime& runtime = obase::runtime::get();
+    const crestdb::store_kind marked = crestdb::subject_of_index_test().front();
+    const auto by_hand = crestdb::by_hand().open(chosen.keys);
+    const auto by_mark = marked.open(chosen.keys);
+    std::vector<std::string> keys;
+    for (std::uint64_t i = 0; i < chosen.keys; ++i) keys.push_back(key_of(i));
+    for (const std::string& key : keys) {
+        by_hand->put(key, std::string(100, 'v'));
+        by_mark->put(key, std::string(100, 'v'));
+    }
+    // What is used has been moved, so that both are as they are after a while.
+    for (int i = 0; i < 3; ++i) {
+        run(*by_hand, keys, chosen.operations, 0, 1);
+        run(*by_mark, keys, chosen.operations, 0, 1);
+        (void)runtime.collect_now();
+    }
+    for (const unsigned writes : {0u, 5u, 50u}) {
+        std::vector<double> ratios;
+        std::array<double, 2> total{}; // seconds
+        for (std::uint64_t round = 0; round < chosen.rounds; ++round) {
+            const std::uint64_t seed = 88172645463325252u + round;
+            double hand = run(*by_hand, keys, chosen.operations, writes, seed);
+            double mark = run(*by_mark, keys, chosen.operations, writes, seed);
+            mark += run(*by_mark, keys, chosen.operations, writes, ~seed);
+            hand += run(*by_hand, keys, chosen.operations, writes, ~seed);
+            ratios.push_back(hand / mark);
+            total[0] += hand;
+            total[1] += mark;
+        }
+        std::sort(ratios.begin(), ratios.end());
+        const double operations = 2.0 * static_cast<double>(chosen.rounds * chosen.operations);
+        std::printf("%s, %u %% writes: %.3f [%.3f, %.3f] of by hand; %.0f and %.0f ns\n",
+                    marked.index, writes, ratios[ratios.size() / 2], ratios[ratios.size() / 4],
+                    ratios[ratios.size() * 3 / 4], 1e9 * total[1] / operations,
+                    1e9 * total[0] / operations);
+    }
+}
