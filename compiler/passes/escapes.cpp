@@ -18,6 +18,12 @@
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Operator.h>
 
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
 namespace obase::passes {
 
 namespace {
@@ -65,7 +71,8 @@ class checker {
             // perhaps the address of such a variable.
             // Numbers beside it are numbers.
             if ((flags & holder) != 0 && !fields_.is_access(&user) &&
-                !user.getType()->isIntOrIntVectorTy() && !user.getType()->isFPOrFPVectorTy())
+                !user.getType()->isIntOrIntVectorTy() && !user.getType()->isFPOrFPVectorTy() &&
+                may_hold(v, user))
                 raise(user, borrowed | holder);
             return;
         case llvm::Instruction::Store:
@@ -160,12 +167,14 @@ class checker {
         llvm::getUnderlyingObjects(place, objects, nullptr, 0);
         for (const llvm::Value* found : objects) {
             auto* object = const_cast<llvm::Value*>(found);
-            if (llvm::isa<llvm::AllocaInst>(object)) {
-                raise(*object, holder);
+            if (auto* variable = llvm::dyn_cast<llvm::AllocaInst>(object)) {
+                note_held(*variable, *place, where);
             } else if (auto* parameter = llvm::dyn_cast<llvm::Argument>(object)) {
                 stored_by_callee(*parameter, where);
             } else if ((flags_.lookup(object) & holder) != 0) {
-                // A variable whose address was kept in another one. It has the flag already.
+                // A variable whose address was kept in another one. It has the flag already; which
+                // one it is, and where in it the address comes to be, is not known.
+                forget_places();
             } else if (llvm::isa<llvm::GlobalValue>(object)) {
                 errors_.refuse(where, llvm::Twine("the address of a managed object is stored into "
                                                   "a global variable") +
@@ -181,6 +190,60 @@ class checker {
                                           "else keep a key or look it up again");
             }
         }
+    }
+
+    // One of the variable's bytes is `place`, into which an address comes. Only a store says where.
+    void note_held(llvm::AllocaInst& variable, const llvm::Value& place,
+                   const llvm::Instruction& where) {
+        places& known = held_[&variable];
+        const std::optional<std::int64_t> offset = llvm::isa<llvm::StoreInst>(where) && !no_places_
+                                                       ? offset_in(variable, place)
+                                                       : std::nullopt;
+        const bool changes = !known.anywhere && (!offset || known.at.insert(*offset).second);
+        if (!offset) known.anywhere = true;
+        raise(variable, holder);
+        if (changes) look_again(variable);
+    }
+
+    // At how many bytes from the variable's beginning, if that is always the same.
+    static std::optional<std::int64_t> offset_in(const llvm::AllocaInst& variable,
+                                                 const llvm::Value& place) {
+        const llvm::DataLayout& layout = variable.getDataLayout();
+        llvm::APInt bytes(layout.getIndexTypeSizeInBits(variable.getType()), 0);
+        if (place.stripAndAccumulateConstantOffsets(layout, bytes, true) != &variable)
+            return std::nullopt;
+        return bytes.getSExtValue();
+    }
+
+    // Whether what is loaded from a part of a variable may be an address that was stored there, and
+    // not into another part: a struct with an address among its members has others, too.
+    bool may_hold(const llvm::Value& place, const llvm::Instruction& load) const {
+        const auto* variable = llvm::dyn_cast<llvm::AllocaInst>(place.stripInBoundsOffsets());
+        if (variable == nullptr) return true;
+        const auto known = held_.find(variable);
+        if (known == held_.end() || known->second.anywhere) return true;
+        const std::optional<std::int64_t> begin = offset_in(*variable, place);
+        if (!begin) return true;
+        constexpr std::int64_t address_bytes = 8;
+        const auto bytes = static_cast<std::int64_t>(
+            load.getDataLayout().getTypeStoreSize(load.getType()).getKnownMinValue());
+        const auto first = known->second.at.upper_bound(*begin - address_bytes);
+        return first != known->second.at.end() && *first < *begin + bytes;
+    }
+
+    void forget_places() {
+        if (std::exchange(no_places_, true)) return;
+        for (auto& [variable, known] : held_)
+            if (!std::exchange(known.anywhere, true))
+                look_again(*const_cast<llvm::AllocaInst*>(variable));
+    }
+
+    // More is known of the variable than when its uses were looked at.
+    void look_again(llvm::Value& v) {
+        if (flags_.lookup(&v) == 0) return;
+        work_.push_back(&v);
+        for (llvm::User* user : v.users())
+            if (llvm::isa<llvm::GetElementPtrInst, llvm::BitCastInst>(user)) look_again(*user);
     }
 
     // Into what the parameter points to: for each caller, into what it hands over.
@@ -307,6 +370,13 @@ class checker {
     llvm::DenseMap<llvm::Value*, unsigned> flags_;
     llvm::SmallVector<llvm::Value*, 64> work_;
     llvm::DenseSet<const llvm::Argument*> filled_;
+    // Which bytes of a variable hold addresses that were stored there.
+    struct places {
+        bool anywhere = false;
+        std::set<std::int64_t> at;
+    };
+    std::map<const llvm::AllocaInst*, places> held_;
+    bool no_places_ = false; // all of them may be anywhere
 };
 
 } // namespace

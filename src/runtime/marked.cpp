@@ -336,7 +336,15 @@ void* obase_marked_realloc(void* address, std::size_t bytes) {
         obase_marked_free(address);
         return nullptr;
     }
-    void* fresh = was_managed ? obase_marked_malloc(bytes) : std::malloc(bytes);
+    if (bytes <= before && bytes >= before / 2) {
+        forget(static_cast<char*>(address) + bytes, before - bytes);
+        return address;
+    }
+    // Slots are moved one by one. An array of records that grows by one at a time, which costs little
+    // where pages are remapped, would be moved each time; so it gets room for half as many more.
+    const std::size_t room =
+        !was_managed && bytes > before ? std::max(bytes, before + before / 2) : bytes;
+    void* fresh = was_managed ? obase_marked_malloc(bytes) : std::malloc(room);
     if (fresh == nullptr) return nullptr;
     relocate(fresh, address, std::min(before, bytes));
     obase_marked_free(address);
