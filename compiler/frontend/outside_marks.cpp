@@ -83,6 +83,8 @@ std::string outside_marks::read(llvm::StringRef path) {
 }
 
 void outside_marks::apply(clang::RecordDecl* record, report& says) {
+    // The type of a member that has no name of its own would be known by that of the struct around it.
+    if (own_name(record).empty()) return;
     const auto named = fields_.find(plain_name(record));
     if (named == fields_.end()) return;
     std::map<std::string, unsigned> missing = named->second;
