@@ -19,6 +19,9 @@ inline constexpr char entry_text[] = "obase::entry";
 inline constexpr char internal_text[] = "obase::internal";
 // On a function, by the programmer only: neither; it is no part of any operation.
 inline constexpr char outside_text[] = "obase::outside";
+// On a function, by the programmer only, beside the others: it allocates what it returns, for marked
+// fields among other things. Its callers may be in other translation units.
+inline constexpr char makes_text[] = "obase::makes";
 
 inline bool annotated(const clang::Decl* declaration, llvm::StringRef text) {
     for (const auto* attribute : declaration->specific_attrs<clang::AnnotateAttr>())

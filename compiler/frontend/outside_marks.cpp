@@ -66,9 +66,13 @@ std::string outside_marks::read(llvm::StringRef path) {
                                          : first == "internal" ? internal_text
                                          : first == "outside"  ? outside_text
                                                                : llvm::StringRef();
-            if (role.empty()) return wrong("neither entry, internal nor outside");
+            const bool makes = first == "makes";
+            if (role.empty() && !makes) return wrong("neither entry, internal, outside nor makes");
             if (rest.trim().contains(' ')) return wrong("one name is wanted");
-            roles_[rest.trim()] = role;
+            if (makes)
+                makers_.insert(rest.trim());
+            else
+                roles_[rest.trim()] = role;
             continue;
         }
         const auto [record, field] = line.rsplit("::");
@@ -79,6 +83,8 @@ std::string outside_marks::read(llvm::StringRef path) {
 }
 
 void outside_marks::apply(clang::RecordDecl* record, report& says) {
+    // The type of a member that has no name of its own would be known by that of the struct around it.
+    if (own_name(record).empty()) return;
     const auto named = fields_.find(plain_name(record));
     if (named == fields_.end()) return;
     std::map<std::string, unsigned> missing = named->second;
@@ -100,6 +106,10 @@ void outside_marks::apply(clang::RecordDecl* record, report& says) {
 llvm::StringRef outside_marks::role(const clang::FunctionDecl* function) const {
     if (roles_.empty()) return {};
     return roles_.lookup(plain_name(function));
+}
+
+bool outside_marks::makes(const clang::FunctionDecl* function) const {
+    return !makers_.empty() && makers_.contains(plain_name(function));
 }
 
 bool outside_marks::names_field(const clang::FieldDecl* field) const {

@@ -9,6 +9,7 @@
 //     entry cache::get        the function opens a scope
 //     internal item_unlink    it runs in its caller's scope
 //     outside cache::run      it is no part of any operation
+//     makes xmalloc           it allocates what it returns, for marked fields among other things
 //
 // Names are without template arguments, and without anonymous and inline namespaces.
 #pragma once
@@ -17,6 +18,7 @@
 
 #include "clang/AST/Decl.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 #include <map>
 #include <string>
@@ -38,6 +40,9 @@ class outside_marks {
     // "entry", "internal" or "outside" in the words of annotations.hpp; empty if not named.
     llvm::StringRef role(const clang::FunctionDecl* function) const;
 
+    // Whether a line "makes" names it.
+    bool makes(const clang::FunctionDecl* function) const;
+
     bool names_field(const clang::FieldDecl* field) const;
 
   private:
@@ -45,6 +50,7 @@ class outside_marks {
     // record -> field -> line
     llvm::StringMap<std::map<std::string, unsigned>> fields_;
     llvm::StringMap<llvm::StringRef> roles_;
+    llvm::StringSet<> makers_;
 };
 
 } // namespace obase::frontend

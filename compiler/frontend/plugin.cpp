@@ -39,7 +39,8 @@ struct settings {
 // Finds the functions and variables within a top-level declaration, namespaces and classes included.
 class definitions : public clang::RecursiveASTVisitor<definitions> {
   public:
-    definitions(marked_types& types, visibility& roles) : types_(types), roles_(roles) {}
+    definitions(marked_types& types, visibility& roles, const outside_marks& outside)
+        : types_(types), roles_(roles), outside_(outside) {}
 
     bool TraverseDecl(clang::Decl* declaration) {
         if (declaration != nullptr && of_standard_library(declaration)) return true;
@@ -50,6 +51,8 @@ class definitions : public clang::RecursiveASTVisitor<definitions> {
         return true;
     }
     bool VisitFunctionDecl(clang::FunctionDecl* function) {
+        // Declarations, too: who calls it here must know.
+        if (outside_.makes(function)) annotate(function, makes_text);
         roles_.look_at(function);
         return true;
     }
@@ -61,6 +64,7 @@ class definitions : public clang::RecursiveASTVisitor<definitions> {
   private:
     marked_types& types_;
     visibility& roles_;
+    const outside_marks& outside_;
 };
 
 class consumer : public clang::ASTConsumer {
@@ -77,7 +81,7 @@ class consumer : public clang::ASTConsumer {
 
     // The code generator gets the same declarations after this, and may make code of them at once.
     bool HandleTopLevelDecl(clang::DeclGroupRef group) override {
-        definitions look(types_, roles_);
+        definitions look(types_, roles_, given_.marks);
         for (auto* declaration : group) look.TraverseDecl(declaration);
         return true;
     }

@@ -300,6 +300,10 @@ bool visibility::reaches_slots(const clang::FunctionDecl* function) {
     return false;
 }
 
+bool visibility::said_internal(const clang::FunctionDecl* function) const {
+    return outside_.role(function) == internal_text || annotated(function, internal_text);
+}
+
 void visibility::promote(const clang::FunctionDecl* function, const std::string& why) {
     auto& made = decisions_[llvm::cast<clang::FunctionDecl>(function->getCanonicalDecl())];
     made.is = role::entry;
@@ -345,13 +349,17 @@ void visibility::add_callers() {
 void visibility::finish() {
     add_callers();
     const auto look = [&](const use& it, bool from_operation) {
+        if (from_operation && it.call) return;
         const auto found =
             decisions_.find(llvm::cast<clang::FunctionDecl>(it.of->getCanonicalDecl()));
-        if (found == decisions_.end() || found->second.is != role::internal) return;
-        if ((from_operation && it.call) || !reaches_slots(it.of)) return;
+        // Of what is defined elsewhere only what the source or the marks file says is known.
+        const bool elsewhere = found == decisions_.end();
+        if (elsewhere ? !said_internal(it.of)
+                      : found->second.is != role::internal || !reaches_slots(it.of))
+            return;
         const std::string how =
             it.call ? "called outside of any operation" : "its address is taken";
-        if (found->second.may_change) {
+        if (!elsewhere && found->second.may_change) {
             promote(it.of, how);
             return;
         }

@@ -72,6 +72,7 @@ class visibility {
     void set(clang::FunctionDecl* function, decision what);
     void set_closure(const clang::LambdaExpr* closure, bool stays_here, role enclosing);
     void promote(const clang::FunctionDecl* function, const std::string& why);
+    bool said_internal(const clang::FunctionDecl* function) const;
     bool reaches_slots(const clang::FunctionDecl* function);
 
     marked_types& types_;

@@ -7,6 +7,8 @@
 // that are called in operations only, results of such, and variables on their way. It is not followed
 // out of an operation: what a caller hands to one may be kept by the caller, who has no scope, so it
 // stays where it is. (A constructor may be an operation that others call.)
+// A function that the marks name as one that allocates is such an origin for its callers, wherever it
+// is defined.
 #include "instrumentation.hpp"
 
 #include <llvm/ADT/StringSwitch.h>
@@ -15,6 +17,7 @@
 #include <llvm/IR/DataLayout.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
+#include <llvm/Transforms/Utils/Cloning.h>
 
 #include <cstdint>
 #include <set>
@@ -80,6 +83,9 @@ void replace_call(llvm::CallBase& call, llvm::FunctionCallee by,
     call.eraseFromParent();
 }
 
+// In the program, beside the function itself; a name that no source can have.
+std::string managing_twin_of(const llvm::Function& f) { return (f.getName() + ".obase").str(); }
+
 class tracer {
   public:
     tracer(const slots& fields, const marks& said, const llvm::DataLayout& layout)
@@ -94,6 +100,7 @@ class tracer {
             else if (auto* exchange = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(access))
                 add(exchange->getNewValOperand());
         }
+        for (const llvm::Function* twin : said_.managing_twins) add_results(*twin);
         while (!work_.empty()) step(*work_.pop_back_val());
         return std::move(found_);
     }
@@ -101,6 +108,12 @@ class tracer {
   private:
     void add(llvm::Value* v) {
         if (!llvm::isa<llvm::Constant>(v) && seen_.insert(v).second) work_.push_back(v);
+    }
+
+    void add_results(const llvm::Function& f) {
+        for (const llvm::Instruction& i : llvm::instructions(f))
+            if (const auto* result = llvm::dyn_cast<llvm::ReturnInst>(&i))
+                if (result->getReturnValue() != nullptr) add(result->getReturnValue());
     }
 
     void step(llvm::Value& v) {
@@ -112,14 +125,16 @@ class tracer {
                 return;
             }
             llvm::Function* callee = callee_of(*call);
+            if (callee != nullptr && said_.makers.contains(callee)) {
+                found_.found.insert(call);
+                return;
+            }
             if (callee == nullptr || callee->isDeclaration()) return;
             if (!is_called_inside_only(*callee, said_)) {
                 hides(*call, *callee);
                 return;
             }
-            for (llvm::Instruction& i : llvm::instructions(*callee))
-                if (auto* result = llvm::dyn_cast<llvm::ReturnInst>(&i))
-                    if (result->getReturnValue() != nullptr) add(result->getReturnValue());
+            add_results(*callee);
         } else if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&v)) {
             from_variable(*load);
         } else if (llvm::isa<llvm::PHINode, llvm::SelectInst, llvm::FreezeInst, llvm::CastInst,
@@ -277,6 +292,18 @@ bool is_free(const llvm::CallBase& call) {
     }
 }
 
+void add_managing_twins(marks& said) {
+    for (llvm::Function* f : said.makers) {
+        if (f->isDeclaration()) continue;
+        llvm::ValueToValueMapTy values;
+        llvm::Function* twin = llvm::CloneFunction(f, values);
+        twin->setName(managing_twin_of(*f));
+        twin->setComdat(nullptr);
+        if (const role is = said.of(*f); is != role::unknown) said.roles[twin] = is;
+        said.managing_twins.insert(twin);
+    }
+}
+
 allocations find_allocations(const slots& fields, const marks& said) {
     if (fields.accesses.empty()) return {};
     return tracer(fields, said, fields.accesses.front()->getModule()->getDataLayout()).trace();
@@ -297,6 +324,12 @@ void convert_allocations(llvm::Module& module,
         return f;
     };
     for (llvm::CallBase* call : allocations) {
+        if (!is_allocation(*call)) {
+            const llvm::Function& maker = *callee_of(*call);
+            call->setCalledFunction(module.getOrInsertFunction(
+                managing_twin_of(maker), maker.getFunctionType(), maker.getAttributes()));
+            continue;
+        }
         llvm::Value* first = call->getArgOperand(0);
         llvm::Value* second = call->arg_size() > 1 ? call->getArgOperand(1) : nullptr;
         switch (kind_of(*call)) {

@@ -81,6 +81,10 @@ class trust {
 
 struct marks {
     llvm::DenseMap<const llvm::Function*, role> roles;
+    // Functions that allocate what they return, for marked fields among other things.
+    llvm::SetVector<llvm::Function*> makers;
+    // What add_managing_twins made.
+    llvm::SetVector<llvm::Function*> managing_twins;
 
     role of(const llvm::Function& f) const {
         const auto found = roles.find(&f);
@@ -139,8 +143,14 @@ bool is_free(const llvm::CallBase& call);
 // These, realloc and malloc_usable_size: the runtime's take their place.
 bool is_memory_call(const llvm::CallBase& call);
 
+// The program's own malloc (annotated "obase::makes") may serve more than marked fields, and may be
+// called from other translation units: each one that is defined here gets a twin, whose name ends in
+// ".obase", and which returns managed memory. Nothing else calls the twin but what
+// convert_allocations makes call it, here or elsewhere.
+void add_managing_twins(marks& said);
+
 struct allocations {
-    // Whose results are stored into slots.
+    // Whose results are stored into slots: calls of allocation functions and of the program's own.
     llvm::SetVector<llvm::CallBase*> found;
     // Calls of functions that are no part of operations, and seem to make what is stored.
     llvm::SetVector<llvm::CallBase*> hiding;

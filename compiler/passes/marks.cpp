@@ -36,6 +36,8 @@ void read_function_marks(llvm::Module& module, marks& found) {
             found.roles[f] = role::entry; // the stronger one: it may be called from anywhere
         } else if (text == "obase::internal") {
             found.roles.try_emplace(f, role::internal);
+        } else if (text == "obase::makes") {
+            found.makers.insert(f);
         }
     }
     if (others.size() == list->getNumOperands()) return;

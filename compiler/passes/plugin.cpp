@@ -44,6 +44,7 @@ class instrument : public llvm::PassInfoMixin<instrument> {
         choose_protocol(module, chosen_protocol);
         problems errors(module);
         marks said = read_marks(module);
+        add_managing_twins(said);
         slots fields = find_slots(module, of_functions, said, errors);
         const auto allocated = find_allocations(fields, said).found;
         const scope_plan plan = plan_scopes(module, fields, said, errors);

@@ -251,7 +251,16 @@ class marked_pointers {
             release(address, 0, &free_plain);
             return nullptr;
         }
-        void* fresh = was_managed ? allocate(bytes) : std::malloc(bytes);
+        if (bytes <= before && bytes >= before / 2) {
+            forget(static_cast<char*>(address) + bytes, before - bytes);
+            return address;
+        }
+        // Slots are moved one by one. An array of records that grows by one at a time, which costs
+        // little where pages are remapped, would be moved each time; so it gets room for half as
+        // many more.
+        const std::size_t room =
+            !was_managed && bytes > before ? std::max(bytes, before + before / 2) : bytes;
+        void* fresh = was_managed ? allocate(bytes) : std::malloc(room);
         if (fresh == nullptr) return nullptr;
         relocate(fresh, address, std::min(before, bytes));
         release(address, 0, &free_plain);

@@ -622,6 +622,39 @@ TEST(marked, realloc_takes_slots_along) {
     std::free(plain);
 }
 
+// An array of records that grows by one at a time is moved a few times only, and one that shrinks a
+// little stays; its slots beyond the end are none any more.
+TEST(marked, realloc_leaves_room_to_grow) {
+    quiet_runtime<protocol>();
+    constexpr std::size_t most = 20000;
+    auto* table = static_cast<marked<node>*>(std::calloc(1, sizeof(marked<node>)));
+    table[0].set(make_node(0));
+    unsigned moves = 0;
+    for (std::size_t count = 2; count <= most; ++count) {
+        auto* grown =
+            static_cast<marked<node>*>(OBASE_MARKED(realloc)(table, count * sizeof(marked<node>)));
+        ASSERT_NE(grown, nullptr);
+        moves += grown != table ? 1 : 0;
+        table = grown;
+        std::memset(static_cast<void*>(&table[count - 1]), 0, sizeof(marked<node>));
+    }
+    EXPECT_LT(moves, 40u);
+    EXPECT_TRUE(table[0].registered());
+
+    table[most - 1].set(make_node(most - 1));
+    node* const dropped = table[most - 1].get();
+    auto* shrunk =
+        static_cast<marked<node>*>(OBASE_MARKED(realloc)(table, (most - 1) * sizeof(marked<node>)));
+    EXPECT_EQ(shrunk, table);
+    EXPECT_FALSE(table[most - 1].registered());
+    OBASE_MARKED(delete)(dropped, sizeof *dropped, 0);
+    const operation one;
+    node* const kept = shrunk[0].exchange(nullptr);
+    EXPECT_TRUE(kept->right() && kept->key == 0);
+    OBASE_MARKED(delete)(kept, sizeof *kept, 0);
+    OBASE_MARKED(free)(shrunk);
+}
+
 // Operations inside of obase::scope end as operations; those inside of others do not.
 TEST(marked, operations_nest) {
     quiet_runtime<protocol>();

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: MIT
+"""What the `run` scripts of the programs share: the Debian source package, the compilers, the figures.
+
+A script is called with --clang, --bin, --source and --out (see arguments()). It ends with 77, which
+ctest shows as skipped, and the reason, where the source cannot be had; with 1 where a test fails.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+SKIPPED = 77
+
+
+def arguments(description):
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--clang", required=True, help="clang 19, for C")
+    parser.add_argument("--bin", required=True, type=pathlib.Path,
+                        help="where obase-clang is, as built or installed")
+    parser.add_argument("--source", required=True, type=pathlib.Path, help="obase's source folder")
+    parser.add_argument("--out", required=True, type=pathlib.Path, help="a folder for all that is made")
+    parser.add_argument("--measure", action="store_true",
+                        help="page utilization and memory, instead of the program's tests")
+    options = parser.parse_args()
+    options.out = options.out.resolve()
+    options.out.mkdir(parents=True, exist_ok=True)
+    return options
+
+
+def run(command, where=None, environment=None, limit=3600, allowed=(0,)):
+    """The finished process; ends the script with what it said if its status is not allowed."""
+    done = subprocess.run([str(part) for part in command], cwd=where, timeout=limit, text=True,
+                          errors="replace", env={**os.environ, **(environment or {})},
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    if done.returncode not in allowed:
+        sys.exit(f"{' '.join(str(part) for part in command)}\n{done.stdout[-8000:]}\n"
+                 f"exit status {done.returncode}")
+    return done
+
+
+def mirrors():
+    """Where this machine's packages come from."""
+    if shutil.which("apt-get") is None:
+        return []
+    listed = run(["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages"],
+                 allowed=(0, 100)).stdout.split()
+    return sorted({uri.rstrip("/") for uri in listed if "://" in uri})
+
+
+def source_package(options, path, sha256):
+    """The file of a Debian source package, by its path in the pool; checked, and kept in --out."""
+    file = options.out / pathlib.PurePosixPath(path).name
+    if file.exists() and hashlib.sha256(file.read_bytes()).hexdigest() == sha256:
+        return file
+    helper = pathlib.Path("/usr/lib/apt/apt-helper")
+    said = ["there is no apt here"]
+    for mirror in mirrors() if helper.exists() else []:
+        got = run([helper, "download-file", f"{mirror}/{path}", file, f"SHA256:{sha256}"],
+                  allowed=range(256), limit=600)
+        if got.returncode == 0:
+            return file
+        said = got.stdout.splitlines()[-1:]
+    print(f"skipped: {file.name} cannot be had from the package mirrors: {' '.join(said)}")
+    sys.exit(SKIPPED)
+
+
+def unpack(archive, to):
+    shutil.rmtree(to, ignore_errors=True)
+    to.mkdir(parents=True)
+    run(["tar", "-xf", archive, "-C", to, "--strip-components=1"])
+
+
+def forcing_object(options):
+    """The two objects that force the collector and write statistics, as linker arguments."""
+    made = []
+    samples = options.source / "compiler" / "passes" / "samples"
+    # In this order: what forcing.cpp keeps must be there before forced.cpp begins, and after it ends.
+    for source in (samples / "forcing.cpp", options.source / "compiler" / "programs" / "forced.cpp"):
+        made.append(options.out / f"{source.stem}.o")
+        run([f"{options.clang.replace('clang-', 'clang++-')}", "-std=c++20", "-O2", "-DFORCED",
+             f"-I{options.source / 'include'}", f"-I{samples}", "-c", source, "-o", made[-1]])
+    return [str(path) for path in made] + ["-lstdc++", "-lpthread"]
+
+
+def instrumenting(options, marks):
+    return f"{options.bin / 'obase-clang'} --obase-marks={marks}"
+
+
+# The collector runs one window after another, and a freed object is seen to be one. In the second,
+# besides, an access that was not converted meets an armed word at once.
+FORCED = {"OBASE_TEST_FORCED": "1", "OBASE_WINDOW_SECONDS": "1000000", "OBASE_POISON_FREED": "1",
+          "OBASE_COLD_THRESHOLD": "1", "OBASE_CONTROLLER": "fixed", "OBASE_HOLD_CHURN": "off"}
+REARMED = {**FORCED, "OBASE_DEBUG_REARM": "1"}
+
+
+def lines_of(path):
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def moved_in(path):
+    """How many objects were moved, and in how many windows, in all processes that wrote there."""
+    moves = ("moved_new_to_hot", "moved_new_to_cold", "moved_hot_to_cold", "moved_cold_to_hot",
+             "moved_other", "compacted")
+    lines = lines_of(path)
+    return (sum(line[name] for line in lines for name in moves),
+            sum(line["windows"] for line in lines))
+
+
+def utilization(record):
+    """Of the pages touched in a window, the share that touched objects fill."""
+    heaps = record["classes"]
+    pages = sum(heap["touched_pages"] for heap in heaps)
+    return sum(heap["touched_bytes"] for heap in heaps) / (pages * 4096) if pages else 0.0
+
+
+def resident_kib(process):
+    """Of the process: anonymous memory, and the pages of files (its code, and COLD)."""
+    fields = dict(line.split(":", 1) for line in
+                  pathlib.Path(f"/proc/{process}/status").read_text().splitlines())
+    return (int(fields["RssAnon"].split()[0]),
+            int(fields["RssFile"].split()[0]) + int(fields["RssShmem"].split()[0]))
