@@ -56,6 +56,9 @@ class collector : public walk<collector> {
         } else if (const auto* construct = llvm::dyn_cast<clang::CXXConstructExpr>(statement)) {
             for (unsigned i = 0; i < construct->getNumArgs(); ++i)
                 argument(construct->getConstructor(), i, construct->getArg(i));
+        } else if (const auto* name = llvm::dyn_cast<clang::DeclRefExpr>(statement)) {
+            if (const auto* named = llvm::dyn_cast<clang::FunctionDecl>(name->getDecl()))
+                flow_.names(named);
         } else if (const auto* list = llvm::dyn_cast<clang::InitListExpr>(statement)) {
             aggregate(list);
         } else if (const auto* call = llvm::dyn_cast<clang::CallExpr>(statement)) {
@@ -97,6 +100,7 @@ class collector : public walk<collector> {
     }
 
     void meet_call(const clang::CallExpr* call) {
+        if (call->getDirectCallee() != nullptr) flow_.calls(call->getDirectCallee(), function());
         if (const auto* op = llvm::dyn_cast<clang::CXXOperatorCallExpr>(call)) {
             const auto* method =
                 llvm::dyn_cast_or_null<clang::CXXMethodDecl>(op->getDirectCallee());
@@ -202,6 +206,9 @@ class changer : public walk<changer> {
 
     void change_access(const clang::Expr* slot);
     void change_address(const clang::Expr* address);
+    void write_address(const clang::Expr* address);
+    void change_variables(const clang::DeclStmt* statement);
+    void check_initial_values(const clang::InitListExpr* list);
     void bind(const clang::Expr* slot, const clang::Stmt* around);
     void change_load(const clang::Expr* slot, unsigned parent_index);
     void change_null_test(const clang::Expr* slot, const clang::Expr* whole, bool null);
@@ -209,6 +216,19 @@ class changer : public walk<changer> {
     void change_atomic(const clang::AtomicExpr* builtin);
     void change_free(const clang::DeclRefExpr* name);
     void change_type(clang::TypeLoc type, slot_kind kind, clang::SourceLocation at);
+    bool in_c() const { return !in_.ast.getLangOpts().CPlusPlus; }
+    // The function with this name for the slot. In C, the types of slots are all different, so those
+    // that are reached through a variable are given by their address: *link becomes link.
+    std::string of_slot(const std::string& function, const clang::Expr* slot) {
+        if (!in_c() || !flow_.is_reached(slot)) return function;
+        if (const auto* op = llvm::dyn_cast<clang::UnaryOperator>(bare(slot))) {
+            const auto star = written(op->getOperatorLoc(), "an access of a marked field");
+            if (star) where_.change().replace(star->path, star->begin, star->end, "");
+        } else if (const auto at = written(bare(slot)->getSourceRange(), "an access of a slot")) {
+            where_.change().wrap(at->path, at->begin, at->end, "&", "");
+        }
+        return function + "_at";
+    }
     // `function` is called with the slot: (*link)->key becomes obase_slot_load(*link)->key.
     void call_on(const clang::Expr* slot, const std::string& function) {
         const auto* around =
@@ -217,10 +237,11 @@ class changer : public walk<changer> {
             written(around != nullptr ? around->getSourceRange() : slot->getSourceRange(),
                     "an access of a marked field");
         if (!at) return;
+        const std::string name = of_slot(function, slot);
         if (around != nullptr)
-            where_.change().wrap(at->path, at->begin, at->end, function, "");
+            where_.change().wrap(at->path, at->begin, at->end, name, "");
         else
-            where_.change().wrap(at->path, at->begin, at->end, function + "(", ")");
+            where_.change().wrap(at->path, at->begin, at->end, name + "(", ")");
     }
     bool is_condition(const clang::Expr* value, const clang::Stmt* of) const;
     bool is_null(const clang::Expr* value) const {
@@ -254,7 +275,7 @@ void changer::change_null_test(const clang::Expr* slot, const clang::Expr* whole
     const auto inner = written(slot->getSourceRange(), "an access of a marked field");
     if (!around || !inner) return;
     where_.change().wrap(around->path, around->begin, around->end,
-                         null ? "obase_slot_is_null(" : "!obase_slot_is_null(", ")");
+                         (null ? "" : "!") + of_slot("obase_slot_is_null", slot) + "(", ")");
     remove(around->path, around->begin, inner->begin);
     remove(around->path, inner->end, around->end);
 }
@@ -301,7 +322,8 @@ void changer::change_store(const clang::Expr* slot, const clang::BinaryOperator*
     const auto to = written(slot->getSourceRange(), "a store into a marked field");
     const auto value = written(store->getRHS()->getSourceRange(), "what a marked field gets");
     if (!whole || !to || !value) return;
-    where_.change().wrap(whole->path, whole->begin, whole->end, "obase_slot_store(", ")");
+    where_.change().wrap(whole->path, whole->begin, whole->end,
+                         of_slot("obase_slot_store", slot) + "(", ")");
     const llvm::StringRef between = where_.file_text(*whole).slice(to->end, value->begin);
     // `(slot) = value` and `slot = (value)` are whole; `=` and what is around it becomes a comma.
     const std::size_t sign = between.find('=');
@@ -450,6 +472,7 @@ void changer::change_address(const clang::Expr* address) {
     if (llvm::isa_and_nonnull<clang::ArraySubscriptExpr, clang::AtomicExpr, clang::MemberExpr>(
             around))
         return;
+    if (in_c()) write_address(address);
     if (const auto* binary = llvm::dyn_cast_or_null<clang::BinaryOperator>(around)) {
         if (binary->isComparisonOp()) return;
         const auto* to = binary->getOpcode() == clang::BO_Assign
@@ -469,18 +492,36 @@ void changer::change_address(const clang::Expr* address) {
            "keep it in a local variable, or give it to a function that is compiled here");
 }
 
+// In C: the address of a slot as that of a pointer.
+void changer::write_address(const clang::Expr* address) {
+    const auto at = written(address->getSourceRange(), "the address of a marked field");
+    if (!at) return;
+    const auto* op = llvm::dyn_cast<clang::UnaryOperator>(address);
+    if (op == nullptr) { // an array
+        where_.change().wrap(at->path, at->begin, at->end, "obase_slot_at(", "[0])");
+        return;
+    }
+    if (flow_.is_reached(op->getSubExpr())) return; // &link[1] is right as it is
+    const auto sign = written(op->getOperatorLoc(), "the address of a marked field");
+    if (!sign) return;
+    where_.change().wrap(at->path, at->begin, at->end, "obase_slot_at(", ")");
+    where_.change().replace(sign->path, sign->begin, sign->end, "");
+}
+
 void changer::change_atomic(const clang::AtomicExpr* builtin) {
     const auto* address = llvm::dyn_cast<clang::UnaryOperator>(bare(builtin->getPtr()));
     if (!flow_.is_slot_address(builtin->getPtr())) return;
     const auto whole = written(builtin->getSourceRange(), "an atomic access of a marked field");
     if (!whole) return;
     const bool amp = address != nullptr && address->getOpcode() == clang::UO_AddrOf;
-    const clang::Expr* slot = amp ? address->getSubExpr() : builtin->getPtr();
+    // `&n->next` is n->next; in C a variable stays the address that it is.
+    const bool by_name = amp && !(in_c() && flow_.is_reached(address->getSubExpr()));
+    const clang::Expr* slot = by_name ? address->getSubExpr() : builtin->getPtr();
     const auto to = written(slot->getSourceRange(), "an atomic access of a marked field");
     if (!to) return;
-    const std::string star = amp ? "" : "*";
+    const std::string open = by_name ? "(" : in_c() ? "_at(" : "(*";
     const auto rename = [&](const char* by) {
-        remove(whole->path, whole->begin, to->begin, by + star);
+        remove(whole->path, whole->begin, to->begin, by + open);
     };
     // Keeps the arguments up to the last that is wanted.
     const auto cut_after = [&](const clang::Expr* last) {
@@ -489,19 +530,19 @@ void changer::change_atomic(const clang::AtomicExpr* builtin) {
     };
     switch (builtin->getOp()) {
     case clang::AtomicExpr::AO__atomic_load_n:
-        rename("obase_slot_load(");
+        rename("obase_slot_load");
         cut_after(builtin->getPtr());
         return;
     case clang::AtomicExpr::AO__atomic_store_n:
-        rename("(void)obase_slot_exchange(");
+        rename("(void)obase_slot_exchange");
         cut_after(builtin->getVal1());
         return;
     case clang::AtomicExpr::AO__atomic_exchange_n:
-        rename("obase_slot_exchange(");
+        rename("obase_slot_exchange");
         cut_after(builtin->getVal1());
         return;
     case clang::AtomicExpr::AO__atomic_compare_exchange_n:
-        rename("obase_slot_compare_exchange(");
+        rename("obase_slot_compare_exchange");
         cut_after(builtin->getVal2());
         return;
     default:
@@ -541,6 +582,12 @@ void changer::meet(const clang::Stmt* statement) {
                 refuse(capture.getLocation(),
                        "a reference to a marked field is captured by copy, which loads it",
                        "load it into a variable, and capture that");
+    if (in_c()) {
+        if (const auto* list = llvm::dyn_cast<clang::InitListExpr>(statement))
+            check_initial_values(list);
+        if (const auto* declarations = llvm::dyn_cast<clang::DeclStmt>(statement))
+            change_variables(declarations);
+    }
     const auto* expression = llvm::dyn_cast<clang::Expr>(statement);
     if (expression == nullptr || bare(expression) != expression) return;
     if (expression->isGLValue() && flow_.is_slot(expression)) {
@@ -553,6 +600,42 @@ void changer::meet(const clang::Stmt* statement) {
         (decay != nullptr && decay->getCastKind() == clang::CK_ArrayToPointerDecay &&
          flow_.is_slot(decay->getSubExpr())))
         change_address(expression);
+}
+
+// In C a slot is not made with what it holds: only null is nothing to be done for.
+void changer::check_initial_values(const clang::InitListExpr* list) {
+    if (!list->isSemanticForm()) list = list->getSemanticForm();
+    const auto* record = list == nullptr ? nullptr : frontend::record_of(list->getType());
+    if (record == nullptr || list->getType()->isArrayType()) return;
+    unsigned i = 0;
+    for (const auto* field : record->fields()) {
+        if (field->isUnnamedBitField()) continue;
+        if (i >= list->getNumInits()) return;
+        const clang::Expr* value = list->getInit(i++);
+        if (in_.types.is_marked(field) && !llvm::isa<clang::ImplicitValueInitExpr>(value) &&
+            !field->getType()->isArrayType() && !is_null(value))
+            refuse(value->getExprLoc(), quoted(field) + " gets a value in an initializer",
+                   "begin with null, and assign the value");
+    }
+}
+
+// In C slots in a variable end with it by a line of their own.
+void changer::change_variables(const clang::DeclStmt* statement) {
+    std::string ends;
+    for (const auto* declaration : statement->decls()) {
+        const auto* variable = llvm::dyn_cast<clang::VarDecl>(declaration);
+        if (variable != nullptr && variable->hasLocalStorage() &&
+            in_.types.held_mark(variable->getType()) != nullptr)
+            ends += " OBASE_SLOTS_END(" + variable->getNameAsString() + ");";
+    }
+    if (ends.empty()) return;
+    if (above().empty() || !llvm::isa<clang::CompoundStmt>(above().back())) {
+        refuse(statement->getBeginLoc(),
+               "a variable with marked fields is declared within a statement", "declare it before");
+        return;
+    }
+    if (const auto at = written(statement->getSourceRange(), "a variable with marked fields"))
+        where_.change().wrap(at->path, at->end, at->end, ends, "");
 }
 
 // Does it reach slots? One that calls nothing of interest needs no scope.
@@ -650,13 +733,19 @@ void changer::change_fields() {
 }
 
 void changer::change_classes() {
-    if (!in_.ast.getLangOpts().CPlusPlus) return;
+    if (in_c()) return;
     for (const auto* field : in_.types.marks()) {
         const clang::QualType to = frontend::marked_types::pointee(field);
         const auto* record = to.isNull() ? nullptr : to->getAsCXXRecordDecl();
         if (record == nullptr || !record->hasDefinition()) continue;
         record = record->getDefinition();
         if (!where_.may_change(record->getLocation())) continue;
+        for (const auto* method : record->methods())
+            if (method->getOverloadedOperator() == clang::OO_New ||
+                method->getOverloadedOperator() == clang::OO_Delete)
+                refuse(method->getLocation(),
+                       quoted(record) + ", to which marked fields point, allocates by itself",
+                       "leave operator new and operator delete out, or do not mark the fields");
         const auto at = where_.of_token(record->getBraceRange().getBegin());
         if (!at) {
             refuse(record->getLocation(), quoted(record) + " is written by a macro",
@@ -698,6 +787,18 @@ void changer::change_carriers() {
             }
             change_type(pointee, kind_of(what->getPointeeType()), at);
         };
+        if (in_c()) { // the type stays
+            const auto* owner = llvm::isa<clang::ParmVarDecl>(carrier)
+                                    ? llvm::dyn_cast<clang::FunctionDecl>(carrier->getDeclContext())
+                                    : llvm::dyn_cast<clang::FunctionDecl>(carrier);
+            if (owner != nullptr && owner->isExternallyVisible())
+                refuse(carrier->getLocation(),
+                       quoted(owner) +
+                           " takes or returns the address of a marked field, and C has no "
+                           "type by which callers elsewhere would know",
+                       "make it static, or let it take the struct");
+            continue;
+        }
         if (const auto* function = llvm::dyn_cast<clang::FunctionDecl>(carrier)) {
             for (const auto* declaration : function->redecls())
                 change(declaration->getTypeSourceInfo(), declaration->getLocation(),

@@ -123,6 +123,13 @@ bool slot_flow::is_slot(const clang::Expr* expression) const {
     return false;
 }
 
+bool slot_flow::is_reached(const clang::Expr* slot) const {
+    slot = bare(slot);
+    if (const auto* element = llvm::dyn_cast<clang::ArraySubscriptExpr>(slot))
+        return !element->getBase()->IgnoreParenImpCasts()->getType()->isArrayType();
+    return llvm::isa<clang::UnaryOperator>(slot);
+}
+
 bool slot_flow::is_slot_address(const clang::Expr* expression) const {
     expression = bare(expression);
     if (const auto* cast = llvm::dyn_cast<clang::ImplicitCastExpr>(expression)) {
@@ -152,6 +159,7 @@ bool slot_flow::is_slot_address(const clang::Expr* expression) const {
 }
 
 void slot_flow::settle() {
+    find_inside();
     for (bool changed = true; changed;) {
         changed = false;
         for (const auto& [to, all] : sources_) {
@@ -182,16 +190,38 @@ std::vector<slot_flow::source> slot_flow::strangers(const clang::ValueDecl* carr
     return found;
 }
 
+bool slot_flow::runs_inside(const clang::FunctionDecl* function) const {
+    if (function == nullptr) return false;
+    const frontend::role is = in_.roles.role_of(function);
+    if (is != frontend::role::none) return is == frontend::role::internal;
+    return inside_.contains(function->getCanonicalDecl());
+}
+
+// Those are taken to be such, until a caller is found that is no operation.
+void slot_flow::find_inside() {
+    for (const auto& [function, callers] : callers_)
+        if (in_.roles.role_of(function) == frontend::role::none &&
+            !function->isExternallyVisible() && !llvm::isa<clang::CXXMethodDecl>(function) &&
+            named_.lookup(function) == callers.size())
+            inside_.insert(function);
+    for (bool changed = true; changed;) {
+        changed = false;
+        for (const auto& [function, callers] : callers_)
+            if (inside_.contains(function) &&
+                !llvm::all_of(callers, [this](const auto* caller) { return operates(caller); }))
+                changed = inside_.erase(function) || changed;
+    }
+}
+
+bool slot_flow::operates(const clang::FunctionDecl* function) const {
+    return function != nullptr &&
+           (in_.roles.role_of(function) == frontend::role::entry || runs_inside(function));
+}
+
 std::vector<slot_flow::source> slot_flow::allocations() const {
     std::vector<source> found;
     std::vector<source> work = stored_;
     llvm::DenseSet<const clang::Expr*> seen;
-    const auto operates = [this](const clang::FunctionDecl* function) {
-        return function != nullptr && in_.roles.role_of(function) != frontend::role::none;
-    };
-    const auto internal = [this](const clang::FunctionDecl* function) {
-        return function != nullptr && in_.roles.role_of(function) == frontend::role::internal;
-    };
     const auto follow = [&](const clang::ValueDecl* to) {
         const auto known = sources_.find(key(to));
         if (known != sources_.end())
@@ -219,7 +249,7 @@ std::vector<slot_flow::source> slot_flow::allocations() const {
             const auto* parameter = llvm::dyn_cast<clang::ParmVarDecl>(variable);
             // What a caller outside of operations hands over, it may keep.
             if (parameter == nullptr ||
-                internal(llvm::dyn_cast<clang::FunctionDecl>(parameter->getDeclContext())))
+                runs_inside(llvm::dyn_cast<clang::FunctionDecl>(parameter->getDeclContext())))
                 follow(variable);
         } else if (const auto* construct = llvm::dyn_cast<clang::CXXConstructExpr>(value)) {
             for (const auto* argument : construct->arguments()) add(argument);
@@ -228,7 +258,7 @@ std::vector<slot_flow::source> slot_flow::allocations() const {
         } else if (const auto* member = llvm::dyn_cast<clang::CXXMemberCallExpr>(value)) {
             if (frontend::standard_name(member->getRecordDecl()) == "unique_ptr")
                 add(member->getImplicitObjectArgument());
-            else if (internal(member->getMethodDecl()))
+            else if (runs_inside(member->getMethodDecl()))
                 follow(member->getMethodDecl());
         } else if (const auto* call = llvm::dyn_cast<clang::CallExpr>(value)) {
             const llvm::StringRef library = standard_callee(call);
@@ -241,7 +271,7 @@ std::vector<slot_flow::source> slot_flow::allocations() const {
                 found.push_back({value, at.in});
             } else if (callee != nullptr && !callee->hasBody()) {
                 found.push_back({value, at.in}); // malloc, if that is what it is
-            } else if (internal(callee)) {
+            } else if (runs_inside(callee)) {
                 follow(callee);
             }
         }

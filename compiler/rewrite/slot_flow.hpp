@@ -52,11 +52,18 @@ class slot_flow {
     void stored(const clang::Expr* value, const clang::FunctionDecl* in_function) {
         stored_.push_back({value, in_function});
     }
+    // A function is called, or merely named: called as well, or its address is taken.
+    void calls(const clang::FunctionDecl* callee, const clang::FunctionDecl* in_function) {
+        callers_[callee->getCanonicalDecl()].push_back(in_function);
+    }
+    void names(const clang::FunctionDecl* function) { ++named_[function->getCanonicalDecl()]; }
     // All is known: finds the variables and functions.
     void settle();
 
     // An lvalue that is a slot's place.
     bool is_slot(const clang::Expr* expression) const;
+    // A slot that is reached through an address that is kept, and not by its name.
+    bool is_reached(const clang::Expr* slot) const;
     // A value that is a slot's address.
     bool is_slot_address(const clang::Expr* expression) const;
 
@@ -72,11 +79,20 @@ class slot_flow {
     std::vector<source> allocations() const;
 
   private:
+    // Runs in the scope of its callers: the front end says so, or operations are all that call it.
+    bool runs_inside(const clang::FunctionDecl* function) const;
+    bool operates(const clang::FunctionDecl* function) const;
+    void find_inside();
+
     static const clang::ValueDecl* key(const clang::ValueDecl* declaration);
 
     frontend::unit& in_;
     llvm::MapVector<const clang::ValueDecl*, std::vector<source>> sources_;
     std::vector<source> stored_;
+    llvm::DenseMap<const clang::FunctionDecl*, std::vector<const clang::FunctionDecl*>> callers_;
+    llvm::DenseMap<const clang::FunctionDecl*, unsigned> named_;
+    // Functions for which the front end decided nothing, and which only operations call.
+    llvm::DenseSet<const clang::FunctionDecl*> inside_;
     llvm::SetVector<const clang::ValueDecl*> carriers_;
 };
 

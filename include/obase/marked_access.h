@@ -56,6 +56,22 @@ static inline int obase_slot_holds_null(void* const* slot) {
  * what is managed when no open scope can hold its address. `new (obase_managed) T` makes a managed
  * object, `new T` one that stays where it is. */
 #define OBASE_MANAGED_CLASS                                                                        \
+    static void* operator new(::std::size_t bytes, ::obase::managed_memory) {                      \
+        return ::obase_marked_new(bytes);                                                          \
+    }                                                                                              \
+    static void* operator new(::std::size_t bytes, ::std::align_val_t alignment,                   \
+                              ::obase::managed_memory) {                                           \
+        return ::obase_marked_new_aligned(bytes, static_cast<::std::size_t>(alignment));           \
+    }                                                                                              \
+    /* The others are as they would be without these. */                                           \
+    static void* operator new(::std::size_t bytes) { return ::operator new(bytes); }               \
+    static void* operator new(::std::size_t bytes, ::std::align_val_t alignment) {                 \
+        return ::operator new(bytes, alignment);                                                   \
+    }                                                                                              \
+    static void* operator new(::std::size_t bytes, const ::std::nothrow_t& tag) noexcept {         \
+        return ::operator new(bytes, tag);                                                         \
+    }                                                                                              \
+    static void* operator new(::std::size_t, void* place) noexcept { return place; }               \
     static void operator delete(void* address, ::std::size_t bytes) noexcept {                     \
         ::obase_marked_delete(address, bytes, 0);                                                  \
     }                                                                                              \
@@ -63,13 +79,18 @@ static inline int obase_slot_holds_null(void* const* slot) {
                                 ::std::align_val_t alignment) noexcept {                           \
         ::obase_marked_delete(address, bytes, static_cast<::std::size_t>(alignment));              \
     }                                                                                              \
+    /* For constructors that throw. */                                                             \
     static void operator delete(void* address, ::obase::managed_memory) noexcept {                 \
         ::obase_marked_delete(address, 0, 0);                                                      \
     }                                                                                              \
     static void operator delete(void* address, ::std::align_val_t alignment,                       \
                                 ::obase::managed_memory) noexcept {                                \
         ::obase_marked_delete(address, 0, static_cast<::std::size_t>(alignment));                  \
-    }
+    }                                                                                              \
+    static void operator delete(void* address, const ::std::nothrow_t&) noexcept {                 \
+        ::obase_marked_delete(address, 0, 0);                                                      \
+    }                                                                                              \
+    static void operator delete(void*, void*) noexcept {}
 
 namespace obase {
 
@@ -267,17 +288,6 @@ std::unique_ptr<T> make_unique_managed(Arguments&&... arguments);
 
 inline constexpr obase::managed_memory obase_managed{};
 
-inline void* operator new(std::size_t bytes, obase::managed_memory) {
-    return obase_marked_new(bytes);
-}
-inline void* operator new(std::size_t bytes, std::align_val_t alignment, obase::managed_memory) {
-    return obase_marked_new_aligned(bytes, static_cast<std::size_t>(alignment));
-}
-/* For a constructor that throws. */
-inline void operator delete(void* address, obase::managed_memory) noexcept {
-    obase_marked_delete(address, 0, 0);
-}
-
 template <class T, class... Arguments>
 std::unique_ptr<T> obase::make_unique_managed(Arguments&&... arguments) {
     return std::unique_ptr<T>(new (obase_managed) T(std::forward<Arguments>(arguments)...));
@@ -302,40 +312,55 @@ static inline void obase_slots_end(const obase_range* range) {
     obase_marked_forget(range->begin, range->bytes);
 }
 
+/* Headers may be shared with C++. */
+#define OBASE_MANAGED_CLASS
+
 /* Of a type of its own for each field, so that it is not taken for a pointer. */
 #define OBASE_SLOT(type)                                                                           \
     struct {                                                                                       \
         type obase_held;                                                                           \
     }
-/* The conditional takes the qualifiers of a field of a const struct off. */
-#define OBASE_SLOT_TYPE(slot) __typeof__(1 ? (slot).obase_held : (slot).obase_held)
-#define OBASE_SLOT_PLACE(slot) ((void**)(uintptr_t)&(slot).obase_held)
 
-#define obase_slot_load(slot) ((OBASE_SLOT_TYPE(slot))obase_slot_address(OBASE_SLOT_PLACE(slot)))
-#define obase_slot_is_null(slot) obase_slot_holds_null(OBASE_SLOT_PLACE(slot))
-/* Returns the address, as an assignment does. The address must be one that the field could hold. */
-#define obase_slot_store(slot, address)                                                            \
+/* The address of a slot, for a variable `struct node** link`; what the variable leads to is a slot,
+ * which the functions with _at take. */
+#define obase_slot_at(slot) (&(slot).obase_held)
+
+/* The conditional takes the qualifiers of a field of a const struct off. */
+#define OBASE_HELD_AT(place) __typeof__(1 ? *(place) : *(place))
+#define OBASE_WORD_AT(place) ((void**)(uintptr_t)(place))
+
+#define obase_slot_load_at(place) ((OBASE_HELD_AT(place))obase_slot_address(OBASE_WORD_AT(place)))
+#define obase_slot_is_null_at(place) obase_slot_holds_null(OBASE_WORD_AT(place))
+/* Returns the address, as an assignment does. */
+#define obase_slot_store_at(place, address)                                                        \
     __extension__({                                                                                \
-        OBASE_SLOT_TYPE(slot) obase_address = (address);                                           \
-        obase_marked_store(OBASE_SLOT_PLACE(slot), (void*)(uintptr_t)obase_address);               \
+        OBASE_HELD_AT(place) obase_address = (address);                                            \
+        obase_marked_store(OBASE_WORD_AT(place), (void*)(uintptr_t)obase_address);                 \
         obase_address;                                                                             \
     })
-#define obase_slot_exchange(slot, address)                                                         \
+#define obase_slot_exchange_at(place, address)                                                     \
     __extension__({                                                                                \
-        OBASE_SLOT_TYPE(slot) obase_address = (address);                                           \
-        (OBASE_SLOT_TYPE(slot))                                                                    \
-            obase_marked_exchange(OBASE_SLOT_PLACE(slot), (void*)(uintptr_t)obase_address);        \
+        OBASE_HELD_AT(place) obase_address = (address);                                            \
+        (OBASE_HELD_AT(place))                                                                     \
+            obase_marked_exchange(OBASE_WORD_AT(place), (void*)(uintptr_t)obase_address);          \
     })
-#define obase_slot_compare_exchange(slot, expected, desired)                                       \
+#define obase_slot_compare_exchange_at(place, expected, desired)                                   \
     __extension__({                                                                                \
-        OBASE_SLOT_TYPE(slot)* obase_expected = (expected);                                        \
-        OBASE_SLOT_TYPE(slot) obase_desired = (desired);                                           \
+        OBASE_HELD_AT(place)* const obase_expected = (expected);                                   \
+        OBASE_HELD_AT(place) obase_desired = (desired);                                            \
         void* obase_seen = (void*)(uintptr_t)*obase_expected;                                      \
-        const int obase_done = obase_marked_compare_exchange(OBASE_SLOT_PLACE(slot), &obase_seen,  \
+        const int obase_done = obase_marked_compare_exchange(OBASE_WORD_AT(place), &obase_seen,    \
                                                              (void*)(uintptr_t)obase_desired);     \
-        if (!obase_done) *obase_expected = (OBASE_SLOT_TYPE(slot))obase_seen;                      \
+        if (!obase_done) *obase_expected = (OBASE_HELD_AT(place))obase_seen;                       \
         obase_done;                                                                                \
     })
+
+#define obase_slot_load(slot) obase_slot_load_at(obase_slot_at(slot))
+#define obase_slot_is_null(slot) obase_slot_is_null_at(obase_slot_at(slot))
+#define obase_slot_store(slot, address) obase_slot_store_at(obase_slot_at(slot), address)
+#define obase_slot_exchange(slot, address) obase_slot_exchange_at(obase_slot_at(slot), address)
+#define obase_slot_compare_exchange(slot, expected, desired)                                       \
+    obase_slot_compare_exchange_at(obase_slot_at(slot), expected, desired)
 
 #endif
 #endif

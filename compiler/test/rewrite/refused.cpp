@@ -14,6 +14,13 @@ struct pair {
     // CHECK-DAG: refused.cpp:[[@LINE+1]]:{{[0-9]+}}: error: 'pair::left' is declared together with another field [obase:rewrite]
     node *left OBASE_GUIDED, *right OBASE_GUIDED;
 };
+struct pooled {
+    // CHECK-DAG: refused.cpp:[[@LINE+1]]:{{[0-9]+}}: error: 'pooled', to which marked fields point, allocates by itself [obase:rewrite]
+    static void operator delete(void* address) { ::operator delete(address); }
+};
+struct owner {
+    pooled* held OBASE_GUIDED;
+};
 class list {
   public:
     // CHECK-DAG: refused.cpp:[[@LINE+1]]:{{[0-9]+}}: error: an access of a marked field is written by a macro [obase:rewrite]
