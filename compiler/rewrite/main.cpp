@@ -18,10 +18,14 @@
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/Program.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace obase::rewrite {
@@ -43,6 +47,7 @@ libobase. Nothing is written if something is refused.
   --root=DIRECTORY  only files below it are changed; the working directory if not given
   --marks=FILE      marks from outside the source (docs/compiler.md); may be given more than once
   --no-lines        no #line directives: errors and debuggers show the written files
+  --no-escapes      do not let obase-clang look for addresses that outlive their operations
   -p DIRECTORY      where compile_commands.json lies
   --help            this text
 
@@ -56,6 +61,7 @@ struct settings {
     std::vector<std::string> marks;
     std::vector<std::string> sources;
     bool lines = true;
+    bool escapes = true;
 };
 
 class consumer : public frontend::analysis {
@@ -131,12 +137,14 @@ std::string parse(int count, const char** arguments, settings& given) {
             given.marks.push_back(mark);
         } else if (argument == "--no-lines") {
             given.lines = false;
+        } else if (argument == "--no-escapes") {
+            given.escapes = false;
         } else if (argument == "-p") {
             if (++i == count) return "-p needs the directory of compile_commands.json";
             given.build = arguments[i];
         } else if (argument.starts_with("-")) {
             return "'" + argument.str() +
-                   "' is none of --out=, --root=, --marks=, --no-lines, -p, --help";
+                   "' is none of --out=, --root=, --marks=, --no-lines, --no-escapes, -p, --help";
         } else {
             given.sources.push_back(argument.str());
         }
@@ -146,15 +154,64 @@ std::string parse(int count, const char** arguments, settings& given) {
     return {};
 }
 
+// The folder that this program lies in.
+llvm::SmallString<256> own_directory(const char* program) {
+    llvm::SmallString<256> path(
+        llvm::sys::fs::getMainExecutable(program, reinterpret_cast<void*>(&own_directory)));
+    llvm::sys::path::remove_filename(path);
+    return path;
+}
+
 // Where the headers of obase are: beside this program, or in the tree it was built from.
 std::string include_directory(const char* program) {
-    llvm::SmallString<256> beside(
-        llvm::sys::fs::getMainExecutable(program, reinterpret_cast<void*>(&include_directory)));
-    llvm::sys::path::remove_filename(beside);
+    llvm::SmallString<256> beside = own_directory(program);
     llvm::sys::path::append(beside, "..", "include");
     llvm::SmallString<256> header(beside);
     llvm::sys::path::append(header, "obase", "marked_access.h");
     return llvm::sys::fs::exists(header) ? beside.str().str() : OBASE_SOURCE_INCLUDE;
+}
+
+// Where an address goes in the program as a whole the passes know: the original is compiled with
+// them. Empty if they have nothing against it.
+std::string look_for_escapes(const clang::tooling::CompilationDatabase& commands,
+                             const settings& given, const char* program) {
+    llvm::SmallString<256> here;
+    if (const auto failed = llvm::sys::fs::current_path(here)) return failed.message();
+    const auto absolute = [&](llvm::StringRef path) {
+        llvm::SmallString<256> whole(path);
+        llvm::sys::fs::make_absolute(here, whole);
+        return whole.str().str();
+    };
+    for (const std::string& source : given.sources) {
+        llvm::SmallString<256> driver = own_directory(program);
+        llvm::sys::path::append(
+            driver, llvm::sys::path::extension(source) == ".c" ? "obase-clang" : "obase-clang++");
+        if (!llvm::sys::fs::can_execute(driver))
+            return "addresses that outlive their operations are looked for by " +
+                   driver.str().str() + ", which is not there; --no-escapes goes on without";
+        const std::string file = absolute(source);
+        for (const auto& command : commands.getCompileCommands(file)) {
+            const auto line = clang::tooling::getClangStripOutputAdjuster()(
+                clang::tooling::getClangSyntaxOnlyAdjuster()(command.CommandLine, file), file);
+            std::vector<std::string> all{driver.str().str()};
+            for (const std::string& marks : given.marks)
+                all.push_back("--obase-marks=" + absolute(marks));
+            for (std::size_t i = 1; i < line.size(); ++i)
+                if (line[i] != "-fsyntax-only") all.push_back(line[i]);
+            all.insert(all.end(), {"-w", "-gline-tables-only", "-c", "-o", "/dev/null"});
+            const std::vector<llvm::StringRef> words(all.begin(), all.end());
+            if (const auto failed = llvm::sys::fs::set_current_path(command.Directory))
+                return command.Directory + ": " + failed.message();
+            std::string wrong;
+            const int status =
+                llvm::sys::ExecuteAndWait(driver, words, std::nullopt, {}, 0, 0, &wrong);
+            if (const auto failed = llvm::sys::fs::set_current_path(here))
+                return here.str().str() + ": " + failed.message();
+            if (!wrong.empty()) return wrong;
+            if (status != 0) return "nothing was written";
+        }
+    }
+    return {};
 }
 
 int run(int count, const char** arguments) {
@@ -196,6 +253,10 @@ int run(int count, const char** arguments) {
     tool.appendArgumentsAdjuster(adjust);
     actions all(marks, changes, given);
     if (tool.run(&all) != 0) return exit_failure;
+    if (given.escapes)
+        if (const std::string what = look_for_escapes(*commands, given, arguments[0]);
+            !what.empty())
+            return failure(what);
 
     output result(changes, given.root, given.lines);
     if (const std::string what = result.make(); !what.empty()) return failure(what);
