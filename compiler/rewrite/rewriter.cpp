@@ -231,6 +231,12 @@ class changer : public walk<changer> {
     }
     // `function` is called with the slot: (*link)->key becomes obase_slot_load(*link)->key.
     void call_on(const clang::Expr* slot, const std::string& function) {
+        if (function == "obase_slot_load" && in_initializer() && this->function() != nullptr &&
+            in_.roles.role_of(this->function()) == frontend::role::entry)
+            refuse(slot->getExprLoc(),
+                   "a constructor loads a marked field before its body, where no scope is open",
+                   "load it in the body, or mark the constructor OBASE_INTERNAL if only operations "
+                   "call it");
         const auto* around =
             above().empty() ? nullptr : llvm::dyn_cast<clang::ParenExpr>(above().back());
         const auto at =
@@ -641,8 +647,11 @@ void changer::change_variables(const clang::DeclStmt* statement) {
 // Does it reach slots? One that calls nothing of interest needs no scope.
 bool changer::opens_scope(const clang::FunctionDecl* f) const {
     const auto found = in_.roles.all().find(f->getCanonicalDecl());
-    if (found == in_.roles.all().end() || found->second.is != frontend::role::entry) return false;
-    if (found->second.needs_scope) return true;
+    if (found == in_.roles.all().end() || found->second.is == frontend::role::internal)
+        return false;
+    // Also one that is no operation by its author's word, and names a marked field all the same.
+    if (found->second.needs_scope) return !f->isMain() || found->second.is == frontend::role::entry;
+    if (found->second.is != frontend::role::entry) return false;
     for (const auto& use : found->second.uses) {
         if (!use.call || use.of->isImplicit()) continue;
         if (in_.roles.role_of(use.of) == frontend::role::internal) return true;

@@ -62,6 +62,13 @@ class walk : public clang::RecursiveASTVisitor<Derived> {
         return on;
     }
 
+    bool TraverseConstructorInitializer(clang::CXXCtorInitializer* initializer) {
+        ++initializers_;
+        const bool on = base::TraverseConstructorInitializer(initializer);
+        --initializers_;
+        return on;
+    }
+
     bool VisitFunctionDecl(clang::FunctionDecl* function) {
         this->getDerived().meet_function(function);
         return true;
@@ -74,7 +81,11 @@ class walk : public clang::RecursiveASTVisitor<Derived> {
         return functions_.empty() ? nullptr : functions_.back();
     }
 
+    // In what a constructor does before its body.
+    bool in_initializer() const { return initializers_ != 0; }
+
   private:
+    unsigned initializers_ = 0;
     std::vector<const clang::Stmt*> above_;
     std::vector<const clang::FunctionDecl*> functions_;
 };

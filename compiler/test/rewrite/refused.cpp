@@ -23,6 +23,9 @@ struct owner {
 };
 class list {
   public:
+    list() = default;
+    // CHECK-DAG: refused.cpp:[[@LINE+1]]:{{[0-9]+}}: error: a constructor loads a marked field before its body, where no scope is open [obase:rewrite]
+    explicit list(const list& other, int) : key_(other.head_->key) {}
     // CHECK-DAG: refused.cpp:[[@LINE+1]]:{{[0-9]+}}: error: an access of a marked field is written by a macro [obase:rewrite]
     int key_of_second() const { return KEY_OF_NEXT(head_); }
     // CHECK-DAG: refused.cpp:[[@LINE+1]]:{{[0-9]+}}: error: the address of a marked field goes where the rewriter cannot follow it [obase:rewrite]
@@ -44,6 +47,7 @@ class list {
   private:
     node* head_ OBASE_GUIDED = nullptr;
     node* other_ = nullptr;
+    int key_ = 0;
 };
 int main() {
     list l;
