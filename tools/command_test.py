@@ -7,6 +7,7 @@ usage: command_test.py OBASE
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
@@ -39,6 +40,18 @@ class Command(unittest.TestCase):
         result = json.loads(path.read_text())
         self.assertFalse(result["partial"])
         return result
+
+    def test_rewrite_is_the_program_beside_it(self):
+        beside = self.folder / "obase"
+        shutil.copy(OBASE, beside)
+        missing = subprocess.run([beside, "rewrite", "--help"], capture_output=True, text=True)
+        self.assertEqual(missing.returncode, 1)
+        self.assertIn(f"rewrite needs {self.folder}/obase-rewrite: No such file", missing.stderr)
+        rewriter = self.folder / "obase-rewrite"
+        rewriter.write_text("#!/bin/sh\necho \"$@\"\nexit 3\n")
+        rewriter.chmod(0o755)
+        there = subprocess.run([beside, "rewrite", "--out=x", "--", "-O2"], capture_output=True, text=True)
+        self.assertEqual((there.returncode, there.stdout), (3, "--out=x -- -O2\n"))
 
     def test_usage_errors_name_the_input_and_exit_with_2(self):
         for arguments, named in [

@@ -21,14 +21,17 @@
 
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdio>
 #include <ctime>
 #include <exception>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
 namespace obase::tools {
@@ -156,7 +159,21 @@ void add_common(CLI::App& bench, bench_arguments& arguments) {
     bench.add_flag("--markdown", arguments.markdown, "print the tables of docs/benchmarks.md");
 }
 
+// obase-rewrite is a program of its own: it is made of clang, which `obase` is not linked with.
+int run_rewriter(char** arguments) {
+    const std::string program =
+        std::filesystem::read_symlink("/proc/self/exe").replace_filename("obase-rewrite").string();
+    static char name[] = "obase-rewrite";
+    arguments[0] = name;
+    ::execv(program.c_str(), arguments);
+    throw std::runtime_error(
+        fmt::format("rewrite needs {}: {}; it is built where the development files of clang 19 are",
+                    program, std::generic_category().message(errno)));
+}
+
 int dispatch(int argc, char** argv) {
+    // Its arguments are its own.
+    if (argc > 1 && std::string_view(argv[1]) == "rewrite") return run_rewriter(argv + 1);
     CLI::App app("obase: objects that move under running threads", "obase");
     app.set_version_flag("--version", fmt::format("obase {} ({})", version(), build()));
     app.require_subcommand(0, 1);
@@ -166,6 +183,9 @@ int dispatch(int argc, char** argv) {
         "options", "print every option of the runtime as the environment (OBASE_*) sets it");
     CLI::App& check = *app.add_subcommand(
         "self-check", "say what of the options cannot work on this machine; status 1 if anything");
+    app.add_subcommand("rewrite",
+                       "write a program with marked pointers (obase/marked.h) anew, for any "
+                       "compiler; its arguments are those of obase-rewrite");
     CLI::App& bench = *app.add_subcommand("bench", "measure; without arguments the cases of the "
                                                    "target table of docs/benchmarks.md");
     bench.require_subcommand(0, 1);
@@ -222,7 +242,7 @@ int dispatch(int argc, char** argv) {
         if (parent.get_subcommands().empty())
             throw usage_error(fmt::format("'{}' needs a command: {}", parent.get_name(), expected));
     };
-    command_of(app, "bench, options or self-check");
+    command_of(app, "bench, options, rewrite or self-check");
     if (bench.parsed())
         command_of(bench, "guide, alloc, move, collector, all, ycsb, packages, huge-pages, "
                           "compare or index");

@@ -8,17 +8,10 @@
 //
 //     marks=FILE   marks from outside the source (outside_marks.hpp); may be given more than once
 //     out=PATH     write the visibility file there; into it, if it is a directory
-#include "annotations.hpp"
-#include "checks.hpp"
-#include "marked_types.hpp"
+#include "analysis.hpp"
 #include "outside_marks.hpp"
-#include "report.hpp"
-#include "unit_visitor.hpp"
-#include "visibility.hpp"
 #include "visibility_file.hpp"
 
-#include "clang/AST/ASTConsumer.h"
-#include "clang/AST/RecursiveASTVisitor.h"
 #include "clang/Frontend/CompilerInstance.h"
 #include "clang/Frontend/FrontendPluginRegistry.h"
 
@@ -36,74 +29,21 @@ struct settings {
     std::string out;
 };
 
-// Finds the functions and variables within a top-level declaration, namespaces and classes included.
-class definitions : public clang::RecursiveASTVisitor<definitions> {
-  public:
-    definitions(marked_types& types, visibility& roles, const outside_marks& outside)
-        : types_(types), roles_(roles), outside_(outside) {}
-
-    bool TraverseDecl(clang::Decl* declaration) {
-        if (declaration != nullptr && of_standard_library(declaration)) return true;
-        return RecursiveASTVisitor::TraverseDecl(declaration);
-    }
-    bool VisitRecordDecl(clang::RecordDecl* record) {
-        types_.look_at(record);
-        return true;
-    }
-    bool VisitFunctionDecl(clang::FunctionDecl* function) {
-        // Declarations, too: who calls it here must know.
-        if (outside_.makes(function)) annotate(function, makes_text);
-        roles_.look_at(function);
-        return true;
-    }
-    bool VisitVarDecl(clang::VarDecl* variable) {
-        if (variable->isFileVarDecl()) roles_.look_at(variable);
-        return true;
-    }
-
-  private:
-    marked_types& types_;
-    visibility& roles_;
-    const outside_marks& outside_;
-};
-
-class consumer : public clang::ASTConsumer {
+class consumer : public analysis {
   public:
     consumer(clang::CompilerInstance& compiler, std::string source, settings given)
-        : compiler_(compiler), source_(std::move(source)), given_(std::move(given)),
-          says_(compiler.getDiagnostics()), types_(given_.marks, says_),
-          roles_(types_, given_.marks, says_) {}
+        : analysis(compiler, std::move(given.marks)), source_(std::move(source)),
+          out_(std::move(given.out)) {}
 
-    // As soon as a class is complete: what follows may use its fields.
-    void HandleTagDeclDefinition(clang::TagDecl* tag) override {
-        if (const auto* record = llvm::dyn_cast<clang::RecordDecl>(tag)) types_.look_at(record);
-    }
-
-    // The code generator gets the same declarations after this, and may make code of them at once.
-    bool HandleTopLevelDecl(clang::DeclGroupRef group) override {
-        definitions look(types_, roles_, given_.marks);
-        for (auto* declaration : group) look.TraverseDecl(declaration);
-        return true;
-    }
-
-    void HandleTranslationUnit(clang::ASTContext& ast) override {
-        // The tree of a program that is wrong anyway may be incomplete.
-        if (compiler_.getDiagnostics().hasErrorOccurred()) return;
-        roles_.finish();
-        unit whole{ast, types_, roles_, says_};
-        check_unit(whole);
-        if (given_.out.empty()) return;
-        const std::string wrong = write_visibility_file(whole, given_.out, source_, given_.marks);
+  private:
+    void checked(unit& whole) override {
+        if (out_.empty()) return;
+        const std::string wrong = write_visibility_file(whole, out_, source_, marks_);
         if (!wrong.empty()) says_.refuse({}, "out", wrong, {});
     }
 
-  private:
-    clang::CompilerInstance& compiler_;
     std::string source_;
-    settings given_;
-    report says_;
-    marked_types types_;
-    visibility roles_;
+    std::string out_;
 };
 
 class action : public clang::PluginASTAction {

@@ -7,8 +7,10 @@ Each is one construct. RUN lines use
     %accept, %refuse               compile the file, which must succeed, or fail; FileCheck then
     %accept++, %refuse++           compares the messages with the file's CHECK lines
     %filecheck
+    %rewrite                       obase-rewrite
+    %plain-clang, %plain-gcc       a compiler without plugins, and the ++ of each, for its results
 
-REQUIRES: passes marks what only the passes over LLVM's code decide.
+REQUIRES: passes marks what only the passes over LLVM's code decide; rewrite/ needs obase-rewrite.
 """
 
 import os
@@ -25,13 +27,22 @@ config.excludes = ["inputs", "package", "document"]
 if config.obase_has_passes:
     config.available_features.add("passes")
 
+if not config.obase_has_rewrite:
+    config.excludes.append("rewrite")
+
 WARNINGS = " -Wall -Wextra -Werror -Wno-unused -Wno-array-bounds"
 INPUTS = os.path.join(config.test_source_root, "inputs")
 c = os.path.join(config.obase_bin, "obase-clang") + " -std=gnu11" + WARNINGS
 cxx = os.path.join(config.obase_bin, "obase-clang++") + " -std=c++20" + WARNINGS
 OBJECT = " -O1 -c -I " + INPUTS + " %s -o %t.o"
 
+PLAIN = WARNINGS + " -I " + config.obase_include
 config.substitutions += [
+    ("%rewrite", os.path.join(config.obase_bin, "obase-rewrite")),
+    ("%plain-clang[+][+]", config.obase_clangxx + " -std=c++20" + PLAIN),
+    ("%plain-clang(?![+])", config.obase_clang + " -std=gnu11" + PLAIN),
+    ("%plain-gcc[+][+]", "g++ -std=c++20" + PLAIN),
+    ("%plain-gcc(?![+])", "gcc -std=gnu11" + PLAIN),
     ("%obase-clang[+][+]", cxx + " -I " + INPUTS),
     ("%obase-clang(?![+])", c + " -I " + INPUTS),
     ("%accept[+][+]", cxx + OBJECT),

@@ -3,10 +3,18 @@
 // What the samples call of obase: nothing but these, which do nothing in a plain program.
 #pragma once
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 // From here on the collector runs one window after another.
-void begin_forcing();
+void begin_forcing(void);
 // Waits for two windows: what was used before is moved, whatever the threads' luck. Outside of
 // operations.
-void wait_for_windows();
+void wait_for_windows(void);
 // No more windows; says on stderr how many objects were moved.
-void end_forcing();
+void end_forcing(void);
+
+#ifdef __cplusplus
+}
+#endif

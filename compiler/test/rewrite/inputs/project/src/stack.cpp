@@ -1,0 +1,3 @@
+// SPDX-License-Identifier: MIT
+#include <stack.hpp>
+void stack::push(word w) { top_ = new node{w, top_}; }
