@@ -244,8 +244,8 @@ class tracer {
             return;
         if (said_.of(*callee) == role::entry || is_called_inside_only(*callee, said_))
             stored_in({callee->getArg(number), known ? sought.offset - part.offset : somewhere});
-        else
-            hides(call, *callee);
+        // A smart pointer's functions store through places that others of them return.
+        hides(call, *callee);
     }
 
     void hides(llvm::CallBase& call, const llvm::Function& callee) {

@@ -263,7 +263,9 @@ class checker {
             } else if (auto* parameter = llvm::dyn_cast<llvm::Argument>(object)) {
                 stored_by_callee(*parameter, where, as, at);
             } else if ((flags_.lookup(object) & (holder | loaded)) != 0) {
-                // A variable whose address was kept in another one. It has the flag already.
+                // A variable whose address was kept in another one. It has the flag already; which
+                // one it is, and where in it the address comes to be, is not known.
+                anywhere_ = true;
             } else if (llvm::isa<llvm::GlobalValue>(object)) {
                 errors_.refuse(where, llvm::Twine("the address of a managed object is stored into "
                                                   "a global variable") +
@@ -320,6 +322,7 @@ class checker {
     // Whether an address was stored into one of the `bytes` behind `address`, which is in a variable
     // that holds one.
     bool may_hold(llvm::Value& address, std::uint64_t bytes) const {
+        if (anywhere_) return true;
         const llvm::Value* object = llvm::getUnderlyingObject(&address, 0);
         const auto places = places_.find(object);
         if (places == places_.end()) return true;
@@ -507,6 +510,7 @@ class checker {
     std::set<std::tuple<const llvm::Argument*, unsigned, std::int64_t>> filled_;
     std::map<const llvm::Value*, std::set<std::int64_t>> places_;
     std::set<std::pair<llvm::Value*, llvm::Argument*>> handed_on_;
+    bool anywhere_ = false;                       // places_ does not have all of them
     llvm::SetVector<const llvm::Use*> elsewhere_; // of holders, but not of what they hold
     llvm::SetVector<llvm::Instruction*> differences_;
 };
