@@ -96,7 +96,8 @@ OBASE_EXPORT void* obase_marked_new_array(size_t bytes);
 
 /* free, operator delete and operator delete[] for memory of any origin. The slots inside end. A
  * managed object, and other memory with slots in it, is freed when no scope that is open now can
- * hold its address; the rest at once. `bytes` and `alignment` are 0 where the program did not say.
+ * hold its address; the rest at once, or likewise once malloc has had to stand in for the heaps.
+ * `bytes` and `alignment` are 0 where the program did not say.
  * Cost: of unmanaged memory without slots, a few nanoseconds more than the function named. */
 OBASE_EXPORT void obase_marked_free(void* address);
 OBASE_EXPORT void obase_marked_delete(void* address, size_t bytes, size_t alignment);

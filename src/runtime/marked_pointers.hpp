@@ -193,7 +193,9 @@ class marked_pointers {
     static void* managed(std::size_t bytes, std::size_t alignment = usual_alignment) noexcept {
         allocation how;
         how.alignment = alignment;
-        return Kind::engine::instance().allocate_managed(bytes, how);
+        void* object = Kind::engine::instance().allocate_managed(bytes, how);
+        if (object == nullptr) substituted_.store_relaxed(true);
+        return object;
     }
 
     static void* allocate(std::size_t bytes) noexcept {
@@ -223,7 +225,9 @@ class marked_pointers {
             return;
         }
         if (bytes == 0) bytes = malloc_usable_size(address);
-        if (!has_slots(address, bytes)) {
+        // Once memory of malloc has stood in for managed memory, any may be such an object, which
+        // operations that are open may be reading.
+        if (!has_slots(address, bytes) && !substituted_.load_relaxed()) {
             plain(address);
             return;
         }
@@ -327,6 +331,9 @@ class marked_pointers {
         forget(from, bytes); // what the protocol does besides, before the memory goes
     }
 
+    // Whether an object came from malloc for want of room. Relaxed: who frees one was given its address
+    // by whoever set this.
+    static inline constinit word::native_atomic<bool> substituted_{false};
     static inline constinit thread_local stored_slots<Kind> stored_{};
 };
 

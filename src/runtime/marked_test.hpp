@@ -214,6 +214,28 @@ TEST(marked_without_room, objects_come_from_malloc) {
     EXPECT_EQ(child.status, 0) << child.err;
 }
 
+// They are freed as managed ones are: an operation that has the address may go on reading.
+TEST(marked_without_room, objects_of_malloc_wait_for_operations_too) {
+    const auto child = run_in_child([] {
+        obase::options settings = obase::options::from_environment();
+        settings.window_seconds = 1e6;
+        settings.heap_reserve = std::size_t{1} << 20;
+        require(runtime().configure(settings).empty(), "configure");
+        node* object = make_node(0);
+        std::uint64_t key = 0;
+        while (managed(object)) object = make_node(++key);
+        {
+            const operation one;
+            std::thread([object] { OBASE_MARKED(delete)(object, sizeof *object, 0); }).join();
+            (void)runtime().reclaim_now();
+            require(object->right() && object->key == key,
+                    "the object"); // malloc writes into what is free
+        }
+        return 0;
+    });
+    EXPECT_EQ(child.status, 0) << child.err;
+}
+
 TEST(marked, objects_move_and_stay_right) {
     quiet_runtime<protocol>();
     const std::uint64_t before = moves_of(runtime().statistics());
