@@ -34,6 +34,7 @@
 
 #include <set>
 #include <string>
+#include <vector>
 
 namespace obase::passes {
 
@@ -173,8 +174,15 @@ void check_escapes(const slots& fields, const llvm::SetVector<llvm::CallBase*>& 
 
 void convert_accesses(llvm::Module& module, slots& fields);
 void convert_allocations(llvm::Module& module, const llvm::SetVector<llvm::CallBase*>& allocations);
-void insert_scopes(llvm::Module& module, const slots& fields, const scope_plan& plan,
-                   problems& errors);
+// The calls by which a function is an operation: one at its beginning, one at each of its exits.
+struct scope_calls {
+    llvm::CallInst* enter;
+    llvm::SmallVector<llvm::CallInst*, 4> leaves;
+};
+std::vector<scope_calls> insert_scopes(llvm::Module& module, const slots& fields,
+                                       const scope_plan& plan, problems& errors);
+// Puts instructions in their place, where the protocol is arming.
+void inline_scopes(llvm::Module& module, llvm::ArrayRef<scope_calls> calls);
 
 // The function that is called, through aliases; null if it cannot be known.
 llvm::Function* callee_of(const llvm::CallBase& call);

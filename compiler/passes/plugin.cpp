@@ -55,7 +55,7 @@ class instrument : public llvm::PassInfoMixin<instrument> {
         if (!errors.any()) {
             convert_accesses(module, fields);
             convert_allocations(module, allocated);
-            insert_scopes(module, fields, plan, errors);
+            inline_scopes(module, insert_scopes(module, fields, plan, errors));
             tell_protocol(module);
         }
         return llvm::PreservedAnalyses::none();

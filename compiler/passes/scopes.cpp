@@ -74,11 +74,11 @@ class inserter {
             runtime("leave", llvm::Type::getVoidTy(module_.getContext()), {word_});
         llvm::FunctionCallee forget =
             runtime("forget", llvm::Type::getVoidTy(module_.getContext()), {pointer_, word_});
-        llvm::Value* outer = nullptr;
+        scope_calls calls{};
         if (operation) {
             llvm::BasicBlock& entry = f.getEntryBlock();
             llvm::IRBuilder<> top(&entry, entry.getFirstNonPHIOrDbgOrAlloca());
-            outer = top.CreateCall(enter);
+            calls.enter = top.CreateCall(enter);
         }
         // Else exceptions would find C's personality, which C++ does not inline.
         if (!f.hasPersonalityFn() && !f.doesNotThrow() && f.getName().starts_with("_Z"))
@@ -92,9 +92,12 @@ class inserter {
         while (llvm::IRBuilder<>* here = exits.Next()) {
             for (const ending& end : ends)
                 here->CreateCall(forget, {end.begin, llvm::ConstantInt::get(word_, end.bytes)});
-            if (operation) here->CreateCall(leave, {outer});
+            if (operation) calls.leaves.push_back(here->CreateCall(leave, {calls.enter}));
         }
+        if (operation) made_.push_back(std::move(calls));
     }
+
+    std::vector<scope_calls> take() { return std::move(made_); }
 
   private:
     llvm::FunctionCallee runtime(llvm::StringRef name, llvm::Type* result,
@@ -149,6 +152,7 @@ class inserter {
     problems& errors_;
     llvm::Type* pointer_;
     llvm::Type* word_;
+    std::vector<scope_calls> made_;
 };
 
 } // namespace
@@ -197,8 +201,8 @@ scope_plan plan_scopes(llvm::Module& module, const slots& fields, const marks& s
     return plan;
 }
 
-void insert_scopes(llvm::Module& module, const slots& fields, const scope_plan& plan,
-                   problems& errors) {
+std::vector<scope_calls> insert_scopes(llvm::Module& module, const slots& fields,
+                                       const scope_plan& plan, problems& errors) {
     inserter all(module, fields, plan, errors);
     for (llvm::Function& f : module)
         if (!f.isDeclaration()) all.insert(f);
@@ -207,6 +211,7 @@ void insert_scopes(llvm::Module& module, const slots& fields, const scope_plan& 
             errors.refuse("the thread-local variable " + variable.getName() +
                           " has marked fields; they would end with the thread unseen, so allocate "
                           "it");
+    return all.take();
 }
 
 } // namespace obase::passes

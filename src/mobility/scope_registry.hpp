@@ -43,6 +43,8 @@ struct alignas(64) thread_record : scope_slot<typename P::template atomic<epoch_
     std::uint32_t retired_count = 0; // owner only: since the last reclaim
     std::uint64_t retired_bytes = 0; // owner only: since the last reclaim
     atomic<retired_object*> retired; // pushed by the owner, taken by any reclaimer
+    // Owner only: called once, with exit_work, before the outermost scope ends.
+    void (*before_scope_ends)() noexcept = nullptr;
 
     alignas(64) atomic<std::uint32_t> in_use; // 1 while a thread owns the record
     atomic<std::uint32_t> thread_id;          // of the owner, for reports

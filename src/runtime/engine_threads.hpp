@@ -22,6 +22,7 @@ auto engine<Binding>::attach_thread() noexcept -> record* {
         return &emergency_record_;
     }
     self->exit_work = false;
+    self->before_scope_ends = nullptr;
     self->reclaiming = false;
     return self;
 }
@@ -144,6 +145,20 @@ void engine<Binding>::remember_touch(record& self, slot_atomic& slot) noexcept {
     const std::uint32_t place = touched->count.fetch_add_relaxed(1);
     if (place < touched_slots::capacity) touched->slots[place] = &slot;
     self.exit_work = true;
+}
+
+template <class Binding>
+bool engine<Binding>::call_before_scope_ends(void (*call)() noexcept) noexcept {
+    record* self = Binding::this_record();
+    if (self == &emergency_record_) return false; // several threads' at once
+    self->before_scope_ends = call;
+    self->exit_work = true;
+    return true;
+}
+
+template <class Binding>
+void engine<Binding>::about_to_end_scope(record& self) noexcept {
+    if (auto* call = std::exchange(self.before_scope_ends, nullptr); call != nullptr) call();
 }
 
 // The debug mode writes born words, not armed ones: R3 and with it every candidate list stay as

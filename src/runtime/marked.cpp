@@ -49,6 +49,13 @@ struct marked_arming {
     }
 };
 
+// What compiler/passes/inline_scopes.cpp makes instructions of.
+static_assert(offsetof(obase::arming::thread_context, slot) == 0);
+static_assert(offsetof(obase::arming::thread_context, epoch) == 8);
+static_assert(offsetof(obase::arming::record, epoch) == 0);
+static_assert(offsetof(obase::arming::record, fenced) == 8);
+static_assert(offsetof(obase::arming::record, exit_work) == 9);
+
 using functions = obase::runtime_internal::marked_pointers<marked_arming>;
 using obase::runtime_internal::free_plain;
 

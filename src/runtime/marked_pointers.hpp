@@ -11,7 +11,7 @@
 //   put(slot, word)        store: a born word (protocol::newborn) or one that is not managed
 //   take(slot, word)       the same in one atomic step, seq_cst; returns the old word
 //   owned(word)            the word of a slot that has ended, as protocol::construct() wants it
-//   began(), ends()        an operation has entered its scope, is about to leave it
+//   began(), ends()        an outermost scope was entered, is about to be left
 //   settles()              whether settle() has anything to do now
 //   settle(slot)           of a slot that is registered
 //
@@ -61,16 +61,15 @@ destroyer delete_array_for(std::size_t alignment, std::index_sequence<Log2...>) 
     return alignment <= usual_alignment ? &delete_array_plain : table[std::countr_zero(alignment)];
 }
 
-// The slots into which the open operation of this thread has stored an address.
+// The slots into which the open operation of this thread has stored an address. In a scope.
 template <class Kind>
 class stored_slots {
   public:
     using slot = typename Kind::protocol::slot;
 
-    bool open = false; // an operation is under way
-
     void add(slot* s) noexcept {
         if (count_ != 0 && begin()[count_ - 1] == s) return;
+        if (!Kind::engine::instance().call_before_scope_ends(&settle_all)) return;
         if (count_ == capacity_ && !make_room()) {
             // A slot that is not registered is not moved from. The next store into it tries again.
             Kind::engine::instance().directory().clear(s);
@@ -104,12 +103,14 @@ class stored_slots {
         more_ = nullptr;
         capacity_ = few;
     }
-    bool empty() const noexcept { return count_ == 0; }
+    // Of this thread.
+    static stored_slots& own() noexcept { return own_; }
 
   private:
     static constexpr std::uint32_t few = 30;
     static constexpr std::uint32_t most = std::uint32_t{1} << 30;
 
+    static void settle_all() noexcept { own_.settle(); }
     slot** begin() noexcept { return more_ != nullptr ? more_ : first_; }
 
     // An operation that stores into few slots many times needs no more room for it.
@@ -131,7 +132,12 @@ class stored_slots {
     std::uint32_t capacity_ = few;
     slot** more_ = nullptr; // while one operation has stored into more than a few slots
     slot* first_[few] = {};
+
+    static constinit thread_local stored_slots own_;
 };
+
+template <class Kind>
+constinit thread_local stored_slots<Kind> stored_slots<Kind>::own_{};
 
 template <class Kind>
 class marked_pointers {
@@ -145,19 +151,13 @@ class marked_pointers {
   public:
     static std::uint64_t enter() noexcept {
         const std::uint64_t outer = protocol::enter();
-        if (stored_.open) return outer;
-        stored_.open = true;
-        Kind::began();
-        return outer | outermost;
+        if (outer == 0) Kind::began();
+        return outer;
     }
 
     static void leave(std::uint64_t outer) noexcept {
-        if ((outer & outermost) != 0) {
-            if (!stored_.empty()) stored_.settle();
-            stored_.open = false;
-            Kind::ends();
-        }
-        protocol::leave(outer & ~outermost);
+        if (outer == 0) Kind::ends();
+        protocol::leave(outer);
     }
 
     static void* load(void** field) noexcept { return protocol::dereference(slot_of(field)); }
@@ -277,25 +277,22 @@ class marked_pointers {
 
     static void forget(void* begin, std::size_t bytes) noexcept {
         char* const end = static_cast<char*>(begin) + bytes;
-        stored_.forget(static_cast<char*>(begin), end);
+        stored_slots<Kind>::own().forget(static_cast<char*>(begin), end);
         protocol::forget_range(begin, end);
     }
 
   private:
-    // Beside the epoch in what enter returns; epochs count up from 1.
-    static constexpr std::uint64_t outermost = std::uint64_t{1} << 63;
-
     static slot& slot_of(void** field) noexcept { return *reinterpret_cast<slot*>(field); }
     static bits bits_of(const void* address) noexcept { return reinterpret_cast<bits>(address); }
     static bool is_managed(const void* address) noexcept {
-        return address != nullptr && Kind::engine::instance().heap_of(address) >= 0;
+        return Kind::engine::instance().manages(address);
     }
 
     // In a scope, after a managed address was stored (R10: the word first, then the bit).
     static void note_stored(slot& s) noexcept {
         auto& directory = Kind::engine::instance().directory();
         if (!directory.test(&s)) directory.set(&s);
-        if (stored_.open) stored_.add(&s);
+        stored_slots<Kind>::own().add(&s);
     }
 
     static bool has_slots(const void* begin, std::size_t bytes) noexcept {
@@ -320,7 +317,7 @@ class marked_pointers {
                 directory.clear(old); // R10: from here on the word is nobody else's
                 auto* fresh = ::new (static_cast<void*>(target)) slot{};
                 protocol::construct(*fresh, Kind::owned(old->load_acquire()));
-                if (stored_.open) stored_.add(fresh);
+                stored_slots<Kind>::own().add(fresh);
             } else {
                 std::memcpy(target, source, sizeof(bits));
             }
@@ -334,7 +331,6 @@ class marked_pointers {
     // Whether an object came from malloc for want of room. Relaxed: who frees one was given its address
     // by whoever set this.
     static inline constinit word::native_atomic<bool> substituted_{false};
-    static inline constinit thread_local stored_slots<Kind> stored_{};
 };
 
 } // namespace obase::runtime_internal

@@ -677,7 +677,7 @@ TEST(marked, realloc_leaves_room_to_grow) {
     OBASE_MARKED(free)(shrunk);
 }
 
-// Operations inside of obase::scope end as operations; those inside of others do not.
+// An operation ends with its outermost scope, whoever opened that.
 TEST(marked, operations_nest) {
     quiet_runtime<protocol>();
     {
@@ -690,6 +690,14 @@ TEST(marked, operations_nest) {
     EXPECT_FALSE(protocol::in_scope());
     marked<node> slot{};
     slot.set(make_node(1));
+    // Another thread's scope keeps the collector waiting until the end has been looked at.
+    std::atomic<int> step{0};
+    std::thread other([&] {
+        const protocol::scope open;
+        step = 1;
+        while (step != 2) std::this_thread::yield();
+    });
+    while (step != 1) std::this_thread::yield();
     std::thread window;
     {
         const protocol::scope around;
@@ -700,9 +708,12 @@ TEST(marked, operations_nest) {
             window = std::thread([] { (void)runtime().collect_now(); });
             wait_until_visited(slot);
         }
-        EXPECT_TRUE(kind::is_settled(slot.word()));
+        EXPECT_FALSE(kind::is_settled(slot.word()));
         EXPECT_TRUE(protocol::in_scope());
     }
+    EXPECT_TRUE(kind::is_settled(slot.word()));
+    step = 2;
+    other.join();
     window.join();
     const operation one;
     OBASE_MARKED(delete)(slot.exchange(nullptr), sizeof(node), 0);
