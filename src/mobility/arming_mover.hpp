@@ -101,9 +101,11 @@ class arming_mover {
     // wait is given up, or membarrier fails, the candidates are gone and nothing may move (R1, R6).
     template <class GiveUp>
     wait_result settle(const thread_record<P>* self, GiveUp&& give_up) noexcept {
+        // Pairs with word::settle(): who found a slot not armed yet has given its object away from
+        // the other slot by now, so nobody who enters after the advance finds it there.
         // R1: every arm precedes this advance; the advance precedes the membarrier; the reads of
         // the scopes come last.
-        const epoch_number epoch = registry_.advance();
+        const epoch_number epoch = registry_.flush_stores() ? registry_.advance() : 0;
         if (epoch == 0 || registry_.wait_for(epoch, self, give_up) == wait_result::given_up) {
             forget();
             return wait_result::given_up;

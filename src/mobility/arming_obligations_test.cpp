@@ -347,6 +347,65 @@ void failed_compares_return_usable_addresses() {
 }
 OBASE_OBLIGATION(failed_compares_return_usable_addresses, 1500)
 
+// O1, marked pointers: an operation gives an object from one slot to another, so that it is in both for
+// a moment, and settles the second before it ends. A reader whom the collector does not wait for must
+// not find it in the first any more, of which the change may be in the giver's store buffer.
+template <class E>
+void give_between_slots(bool fenced) {
+    using world_type = shared_world<E>;
+    world_type w;
+    w.registry.set_fenced(fenced);
+    auto& self = w.attach();
+    typename world_type::holder* holders[2] = {w.make_holder(self, w.make(7, 0)),
+                                               w.make_holder(self, nullptr)};
+    const epoch_number first = w.registry.epoch().load_acquire();
+    typename E::platform::template atomic<unsigned> collected(0);
+    w.thread("giver", [&](auto& r) {
+        for (unsigned i = 0; i < E::rounds(1, 3000); ++i) {
+            const typename world_type::scope in(w, r);
+            auto& from = holders[i % 2]->guide;
+            auto& to = holders[1 - i % 2]->guide;
+            to.exchange_seq_cst(w.born(w.dereference(from)));
+            from.store_release(0);
+            flush_own_stores(r);
+            word::settle(to);
+        }
+    });
+    w.thread("reader", [&](auto& r) {
+        const auto waited_for = [&] { return w.registry.epoch().load_acquire() == first; };
+        while (E::deterministic && waited_for() && w.busy.load_acquire() == 2) E::platform::pause();
+        for (unsigned i = 0; i < E::rounds(1, 3000); ++i) {
+            const bool late = !waited_for();
+            const typename world_type::scope in(w, r);
+            for (auto* h : holders)
+                if (auto* o = w.dereference(h->guide); o != nullptr) {
+                    E::require(o->id.load_relaxed() == 7, "the object that was put there");
+                    while (E::deterministic && late && collected.load_acquire() == 0)
+                        E::platform::pause();
+                    E::require(o->id.load_relaxed() == 7, "and so until the scope ends");
+                }
+        }
+    });
+    w.collector(1, [&](std::uint64_t window) {
+        w.collect(window);
+        collected.store_release(1);
+    });
+    E::run();
+    for (auto* h : holders) w.destroy(self, h);
+    E::require(w.heap.live_blocks() == 0, "no leak");
+    w.detach(self);
+}
+template <class E>
+void addresses_are_in_two_slots_for_a_moment() {
+    give_between_slots<E>(false);
+}
+OBASE_OBLIGATION(addresses_are_in_two_slots_for_a_moment, 4000)
+
+TEST(arming_obligations, addresses_are_in_two_slots_without_membarrier) {
+    explore_schedules("two slots, fenced", 4000, [] { give_between_slots<scheduled>(true); },
+                      {.membarrier = testing::membarrier_mode::missing});
+}
+
 // O4, R11: an object that contains a slot and the object in that slot both move, while the child is
 // updated, replaced and the parent destroyed with everything in it. The child's slot stays
 // registered wherever it is, or its object would stay where it is for ever.

@@ -54,6 +54,14 @@ struct alignas(64) thread_record : scope_slot<typename P::template atomic<epoch_
     void* rearm_list = nullptr;    // owner only: slots touched in this scope, in the debug mode
 };
 
+// The owner's, in a scope: makes its stores visible before it looks at what the collector writes, as
+// scope_registry::flush_stores() does for all threads where there is membarrier.
+template <class P>
+void flush_own_stores(thread_record<P>& self) noexcept {
+    if (self.fenced) [[unlikely]]
+        self.epoch.exchange_seq_cst(self.epoch.load_relaxed());
+}
+
 enum class wait_result { done, given_up };
 
 template <class P>
@@ -105,6 +113,11 @@ class scope_registry {
         const epoch_number next = epoch_.fetch_add_seq_cst(1) + 1;
         return barrier() ? next : 0;
     }
+
+    // After this returns true, what a thread stored before it looked at a word and missed what the caller
+    // had written there is visible to all. False when membarrier failed: move nothing. Where it
+    // is missing such threads call flush_own_stores().
+    bool flush_stores() noexcept { return barrier(); }
 
     // Waits until every record but `self` is outside or at `target`. `give_up(record)` is asked
     // while one is not; true ends the wait (R6: then the candidates are dropped). Holds no hazard,

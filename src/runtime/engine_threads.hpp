@@ -158,7 +158,10 @@ bool engine<Binding>::call_before_scope_ends(void (*call)() noexcept) noexcept {
 
 template <class Binding>
 void engine<Binding>::about_to_end_scope(record& self) noexcept {
-    if (auto* call = std::exchange(self.before_scope_ends, nullptr); call != nullptr) call();
+    auto* call = std::exchange(self.before_scope_ends, nullptr);
+    if (call == nullptr) return;
+    mobility::flush_own_stores(self);
+    call();
 }
 
 // The debug mode writes born words, not armed ones: R3 and with it every candidate list stay as

@@ -10,7 +10,8 @@
 // and ends; the wait ends. Nobody has touched B, but the reader uses X. So when an operation ends,
 // each slot into which it stored an address is touched once more if it is armed. Then an armed word
 // that survives was written after its operation's end, or before its beginning. After the end, who
-// can have read A had entered before it was changed, hence before the arming, and is waited for.
+// can have read A had entered before it was changed, hence before the arming, and is waited for. (The
+// change may be in a store buffer at the operation's end: scope_registry::flush_stores().)
 // Before the beginning, B holds X without having been stored into; A must be the slot that the
 // operation stored X into and took it out of again. If other threads could see it there meanwhile,
 // that is what rule 2 of the header forbids; if they could not, A is nobody else's.
@@ -44,9 +45,7 @@ struct marked_arming {
     static void began() noexcept {}
     static void ends() noexcept {}
     static bool settles() noexcept { return true; }
-    static void settle(slot& s) noexcept {
-        if (layout::is_armed(s.load_acquire())) obase::word::touch(s);
-    }
+    static void settle(slot& s) noexcept { obase::word::settle(s); }
 };
 
 // What compiler/passes/inline_scopes.cpp makes instructions of.
