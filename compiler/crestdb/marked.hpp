@@ -129,6 +129,7 @@ class guide<T, crestdb::marked> {
         return g.address_.load() == nullptr;
     }
     OBASE_INTERNAL const T* peek() const noexcept { return address_.load(); }
+    OBASE_INTERNAL void prefetch() const noexcept { __builtin_prefetch(address_.load()); }
 
     OBASE_INTERNAL owner_type release() noexcept { return owner_type(address_.exchange(nullptr)); }
     OBASE_INTERNAL owner_type exchange(owner_type desired) noexcept {
