@@ -286,6 +286,13 @@ class basic_sequential_btree : private btree_entries<Shape::leaf_entries> {
         for (std::size_t at = 0; at < searched; at += 64) __builtin_prefetch(lines + at);
     }
 
+    static void prefetch(const guide& g) noexcept {
+        if constexpr (requires { g.prefetch(); })
+            g.prefetch(); // of a plain pointer, whose load would be an access
+        else
+            __builtin_prefetch(g.peek());
+    }
+
     // The key begins with what all keys of the leaf begin with: it is between the same separators.
     // `value_follows`: the value is going to be looked at, so it may be fetched while the key is
     // compared; that is no access.
@@ -305,7 +312,7 @@ class basic_sequential_btree : private btree_entries<Shape::leaf_entries> {
         while (begin != end) {
             const unsigned middle = begin + (end - begin) / 2;
             const unsigned slot = slot_of(l.entries[middle]);
-            if constexpr (value_follows) __builtin_prefetch(l.pairs[slot].value.peek());
+            if constexpr (value_follows) prefetch(l.pairs[slot].value);
             const int order = read(l.pairs[slot].key)->view().compare(key);
             if (order == 0) return {middle, slot, true};
             if (order < 0)

@@ -48,7 +48,6 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 namespace crestdb {
 
@@ -76,40 +75,40 @@ class coarse_index : public index_operations<coarse_index<Map, Protocol>, Protoc
         std::size_t done = 0;
         while (done < limit) {
             const scope one_lot;
-            std::array<std::pair<const obase::bytes*, const obase::bytes*>, 64> lot;
-            const std::size_t wanted = std::min(limit - done, lot.size());
-            std::size_t n = 0;
+            pairs lot;
+            const std::size_t wanted = std::min(limit - done, lot.at.size());
+            lot.wanted = wanted;
             {
                 const std::shared_lock shared(lock_);
-                map_.walk(from, [&](const guide& key, const guide& value) {
-                    lot[n] = {key.get(), value.get()};
-                    __builtin_prefetch(lot[n].first);
-                    __builtin_prefetch(lot[n].second);
-                    ++n;
-                    return n != wanted;
-                });
+                map_.walk(from, lot);
             }
-            for (std::size_t i = 0; i < n; ++i) use(lot[i].first->view(), lot[i].second->view());
+            const std::size_t n = lot.count;
+            for (std::size_t i = 0; i < n; ++i)
+                use(lot.at[i].first->view(), lot.at[i].second->view());
             done += n;
             if (n != wanted || done == limit) break;
-            behind_last = lot[n - 1].first->view();
+            behind_last = lot.at[n - 1].first->view();
             behind_last.push_back('\0'); // the least key that is greater
             from = behind_last;
         }
         return done;
     }
 
-    // visit() runs when the lock has been given back.
+    // visit() runs when the lock has been given back. A path of more objects than a lot has is gone
+    // again, for the next lot.
     template <class Visit>
     void visit_path(std::string_view key, Visit&& visit) const {
         const scope one_operation;
-        std::vector<const obase::bytes*> accessed;
-        look_up(key, [&](const guide& g) {
-            accessed.push_back(g.get());
-            return g.get();
-        });
-        for (const obase::bytes* object : accessed)
-            visit(static_cast<const void*>(object), sizeof(obase::bytes) + object->size());
+        seen_objects lot;
+        for (;;) {
+            look_up(key, lot);
+            for (std::size_t i = 0; i < lot.count; ++i)
+                visit(static_cast<const void*>(lot.at[i]),
+                      sizeof(obase::bytes) + lot.at[i]->size());
+            if (lot.count != lot.at.size()) return;
+            lot.shown += std::exchange(lot.count, 0);
+            lot.passed = 0;
+        }
     }
 
     std::size_t size() const noexcept {
@@ -127,6 +126,35 @@ class coarse_index : public index_operations<coarse_index<Map, Protocol>, Protoc
 
     struct found {
         obase::bytes* value;
+    };
+
+    // What a scan shows when the lock has been given back. The walk is given the thing itself and no
+    // closure: addresses are in nothing but this variable.
+    struct pairs {
+        std::array<std::pair<const obase::bytes*, const obase::bytes*>, 64> at;
+        std::size_t count = 0;
+        std::size_t wanted;
+
+        bool operator()(const guide& key, const guide& value) {
+            at[count] = {key.get(), value.get()};
+            __builtin_prefetch(at[count].first);
+            __builtin_prefetch(at[count].second);
+            ++count;
+            return count != wanted;
+        }
+    };
+    // How a search looks at objects for visit_path().
+    struct seen_objects {
+        std::size_t shown = 0; // of an earlier lot
+        mutable std::size_t passed = 0;
+        mutable std::size_t count = 0;
+        mutable std::array<const obase::bytes*, 64> at;
+
+        obase::bytes* operator()(const guide& g) const {
+            obase::bytes* object = g.get();
+            if (passed++ >= shown && count != at.size()) at[count++] = object;
+            return object;
+        }
     };
 
     template <class Read>

@@ -193,7 +193,8 @@ class basic_masstree : public index_operations<basic_masstree<Protocol, Shape>, 
             for (const std::size_t pause = done + pairs_in_a_scope;
                  done < pause && done < limit && !here.at_end;) {
                 found_pairs pairs;
-                if (!collect(here, limit - done, pairs)) {
+                what_follows behind;
+                if (!collect(here, limit - done, pairs, behind)) {
                     Shape::wait(attempt++);
                     break;
                 }
@@ -205,7 +206,7 @@ class basic_masstree : public index_operations<basic_masstree<Protocol, Shape>, 
                         pairs.value[i]->view());
                 }
                 done += pairs.count;
-                go_on(here, pairs);
+                go_on(here, pairs.count, behind);
             }
         }
         return done;
@@ -622,14 +623,18 @@ class basic_masstree : public index_operations<basic_masstree<Protocol, Shape>, 
         unsigned count;
         std::array<position, width> at;
         std::array<const obase::bytes*, width> key, value; // key: null if there is no such object
-        node* link;                                        // what comes behind them is a layer,
-        slice link_at;                                     // of this slice
-        border* next;                                      // else this one
+    };
+    // Behind the pairs. Apart from them: nodes are no managed objects, which those are.
+    struct what_follows {
+        node* link;        // a layer, if not null,
+        slice link_at = 0; // of this slice,
+        border* next;      // else this one
     };
 
     // The next pairs of the layer at the end of `here`, up to a link to another one. False: start at
     // the top again.
-    static bool collect(const cursor& here, std::size_t limit, found_pairs& pairs) {
+    static bool collect(const cursor& here, std::size_t limit, found_pairs& pairs,
+                        what_follows& behind) {
         const std::size_t offset = here.offset();
         const position from = position::of(here.position, offset);
         place p;
@@ -640,26 +645,26 @@ class basic_masstree : public index_operations<basic_masstree<Protocol, Shape>, 
         }
         if (!known && !layer::find_border(here.layers.back(), from.at, p)) return false;
         for (;;) {
-            if (!collect(*p.at, here.position, from, limit, pairs)) return false;
+            if (!collect(*p.at, here.position, from, limit, pairs, behind)) return false;
             if (p.unchanged()) return true;
             if (!layer::find_again(p, from.at)) return false;
         }
     }
     // What it finds is true if the node is then found unchanged. False: look again.
     static bool collect(const border& b, std::string_view from_key, position from,
-                        std::size_t limit, found_pairs& pairs) {
+                        std::size_t limit, found_pairs& pairs, what_follows& behind) {
         pairs.count = 0;
-        pairs.link = nullptr;
-        pairs.next = b.next.load_acquire();
-        if (pairs.next != nullptr) nodes::prefetch(pairs.next);
+        behind.link = nullptr;
+        behind.next = b.next.load_acquire();
+        if (behind.next != nullptr) nodes::prefetch(behind.next);
         const permutation entries = b.entries();
         for (unsigned i = b.lower_bound(entries, from); i < entries.size(); ++i) {
             if (pairs.count == limit) break;
             const unsigned slot = entries.slot(i);
             const position at{b.slice_of(slot), b.kind(slot)};
             if (at.kind == nodes::layer) {
-                pairs.link = b.link(slot);
-                pairs.link_at = at.at;
+                behind.link = b.link(slot);
+                behind.link_at = at.at;
                 break;
             }
             const obase::bytes* key = nullptr;
@@ -689,22 +694,22 @@ class basic_masstree : public index_operations<basic_masstree<Protocol, Shape>, 
         spell(key, offset, {s, static_cast<unsigned>(slice_bytes - zeros)});
     }
     // Behind what was collected.
-    static void go_on(cursor& here, const found_pairs& pairs) {
+    static void go_on(cursor& here, unsigned count, const what_follows& behind) {
         const std::size_t offset = here.offset();
         here.next = nullptr;
-        if (pairs.link != nullptr) {
+        if (behind.link != nullptr) {
             // Into the layer: where the position says, if it has led here, else to the beginning.
             const position from = position::of(here.position, offset);
             // (A key in the layer has another byte behind the slice; the slice alone is a key that
             // may have been shown.)
-            if (pairs.count != 0 || from.at != pairs.link_at || from.kind != nodes::tail) {
-                spell(here.position, offset, {pairs.link_at, nodes::layer});
+            if (count != 0 || from.at != behind.link_at || from.kind != nodes::tail) {
+                spell(here.position, offset, {behind.link_at, nodes::layer});
                 here.position.push_back('\0');
             }
-            here.layers.push_back(pairs.link);
-        } else if (pairs.next != nullptr) {
-            spell_lowest(here.position, offset, pairs.next->low);
-            here.next = pairs.next;
+            here.layers.push_back(behind.link);
+        } else if (behind.next != nullptr) {
+            spell_lowest(here.position, offset, behind.next->low);
+            here.next = behind.next;
         } else {
             // Behind this layer, and behind those above that end with it.
             for (;;) {

@@ -10,6 +10,8 @@
 // Nodes are not marked, as they do not move: their links have bits of the indexes' own in them. An
 // index frees nodes by the deferred frees of obase, as it does under every protocol.
 //
+// CRESTDB_ATC: the passes are told --obase-protocol=atc, so what is done here by hand is atc's, too.
+//
 // CRESTDB_UNMARKED makes the program for plain compilers of the same source, to be compared with: the
 // marks mean nothing then, so it brings scopes of its own and defers the frees of values as well.
 //
@@ -19,6 +21,7 @@
 #pragma once
 
 #include <obase/arming.hpp>
+#include <obase/atc.hpp>
 #include <obase/bytes.hpp>
 #include <obase/guide.hpp>
 #include <obase/marked.h>
@@ -41,11 +44,19 @@ struct marked {
     using slot = obase::word::native_atomic<obase::word::bits>; // of links between nodes
     static constexpr bool moves_objects = false;                // by itself
 
+    // Of the runtime that the passes' code calls.
+#if defined(CRESTDB_ATC)
+    using beneath = obase::atc;
+#else
+    using beneath = obase::arming;
+#endif
+
 #if defined(CRESTDB_UNMARKED)
     static constexpr const char* name = "none";
-    using scope = obase::arming::scope;
+    using scope = beneath::scope;
 #else
-    static constexpr const char* name = "marked";
+    // The conformance suite knows by it whose objects move.
+    static constexpr const char* name = beneath::name;
     struct scope {
         scope() noexcept {}
         ~scope() {} // not trivial, so that an unused one is no warning
@@ -54,7 +65,7 @@ struct marked {
 
     // For nodes. What is marked is deleted: the passes' free waits for whoever may be reading.
     static void retire(void* object, void (*destroy)(void*) noexcept, std::size_t bytes) noexcept {
-        obase::arming::retire(object, destroy, bytes);
+        beneath::retire(object, destroy, bytes);
     }
 };
 
@@ -129,6 +140,7 @@ class guide<T, crestdb::marked> {
         return g.address_.load() == nullptr;
     }
     OBASE_INTERNAL const T* peek() const noexcept { return address_.load(); }
+    OBASE_INTERNAL void prefetch() const noexcept { __builtin_prefetch(address_.load()); }
 
     OBASE_INTERNAL owner_type release() noexcept { return owner_type(address_.exchange(nullptr)); }
     OBASE_INTERNAL owner_type exchange(owner_type desired) noexcept {
@@ -162,7 +174,8 @@ template <class T>
 void retire(owner<T, crestdb::marked>&& taken) noexcept {
 #if defined(CRESTDB_UNMARKED)
     if (T* object = taken.release_word(); object != nullptr)
-        arming::retire(object, &owner<T, crestdb::marked>::destroy, malloc_usable_size(object));
+        crestdb::marked::beneath::retire(object, &owner<T, crestdb::marked>::destroy,
+                                         malloc_usable_size(object));
 #else
     taken.reset();
 #endif

@@ -14,9 +14,12 @@ namespace obase::frontend {
 
 namespace {
 
+using records = llvm::SmallVector<const clang::RecordDecl*, 4>;
+void mentioned_records(llvm::ArrayRef<clang::TemplateArgument> arguments, records& found,
+                       unsigned depth);
+
 // The records that a type is about: through pointers, references, arrays and template arguments.
-void mentioned_records(clang::QualType type, llvm::SmallVectorImpl<const clang::RecordDecl*>& found,
-                       unsigned depth = 0) {
+void mentioned_records(clang::QualType type, records& found, unsigned depth = 0) {
     if (type.isNull() || depth > 8) return;
     type = type.getCanonicalType();
     for (;;) {
@@ -34,9 +37,30 @@ void mentioned_records(clang::QualType type, llvm::SmallVectorImpl<const clang::
     const clang::RecordDecl* record = is_record->getDecl();
     found.push_back(record);
     if (const auto* special = llvm::dyn_cast<clang::ClassTemplateSpecializationDecl>(record))
-        for (const auto& argument : special->getTemplateArgs().asArray())
-            if (argument.getKind() == clang::TemplateArgument::Type)
-                mentioned_records(argument.getAsType(), found, depth + 1);
+        mentioned_records(special->getTemplateArgs().asArray(), found, depth + 1);
+}
+
+void mentioned_records(llvm::ArrayRef<clang::TemplateArgument> arguments, records& found,
+                       unsigned depth) {
+    for (const auto& argument : arguments)
+        if (argument.getKind() == clang::TemplateArgument::Type)
+            mentioned_records(argument.getAsType(), found, depth);
+        else if (argument.getKind() == clang::TemplateArgument::Pack)
+            mentioned_records(argument.getPackAsArray(), found, depth);
+}
+
+// Those that a function's parameters, its template's arguments and those of its class are about.
+records mentioned_records(const clang::FunctionDecl* function) {
+    records found;
+    for (const auto* parameter : function->parameters())
+        mentioned_records(parameter->getType(), found);
+    if (const auto* arguments = function->getTemplateSpecializationArgs())
+        mentioned_records(arguments->asArray(), found, 0);
+    if (const auto* method = llvm::dyn_cast<clang::CXXMethodDecl>(function))
+        if (const auto* special =
+                llvm::dyn_cast<clang::ClassTemplateSpecializationDecl>(method->getParent()))
+            mentioned_records(special->getTemplateArgs().asArray(), found, 0);
+    return found;
 }
 
 bool is_friend(const clang::RecordDecl* giver, const clang::RecordDecl* taker,
@@ -86,6 +110,31 @@ bool returns_address(const clang::FunctionDecl* function) {
     return type->isPointerType() || type->isReferenceType();
 }
 
+// Functions of the standard library that return their argument and call nothing of it.
+bool hands_on(const clang::FunctionDecl* function) {
+    return llvm::is_contained({"forward", "forward_like", "move", "move_if_noexcept", "addressof",
+                               "as_const", "ref", "cref"},
+                              function->getDeclName().isIdentifier() ? function->getName() : "");
+}
+
+// Whether a function outside of which it is written returns the closure, alone or in something: who
+// gets it may call it in another translation unit.
+bool is_returned(const clang::CXXRecordDecl* closure) {
+    for (const clang::CXXRecordDecl* at = closure; at != nullptr;) {
+        const auto* around = llvm::dyn_cast<clang::FunctionDecl>(at->getDeclContext());
+        if (around == nullptr) return true; // a variable's initializer
+        records returned;
+        mentioned_records(around->getReturnType(), returned);
+        if (llvm::is_contained(returned, closure)) return true;
+        const auto* method = llvm::dyn_cast<clang::CXXMethodDecl>(around);
+        at = method != nullptr && method->getParent()->isLambda() ? method->getParent() : nullptr;
+    }
+    return false;
+}
+
+constexpr char leaving_closure[] =
+    "closure that is stored or passed, and may run in another thread";
+
 const char* annotation(role is) {
     return is == role::entry ? entry_text : is == role::internal ? internal_text : nullptr;
 }
@@ -123,7 +172,7 @@ std::string visibility::why_class_works(const clang::CXXRecordDecl* record) {
             if (inner->isCompleteDefinition() && !inner->isInjectedClassName())
                 if (const auto* mark = types_.declared_mark(inner)) return because(mark);
     for (const auto* field : record->fields()) {
-        llvm::SmallVector<const clang::RecordDecl*, 4> about;
+        records about;
         mentioned_records(field->getType(), about);
         for (const auto* part : about)
             if (const auto* mark = types_.declared_mark(part->getDefinition()))
@@ -235,20 +284,29 @@ void visibility::set(clang::FunctionDecl* function, decision what) {
     decisions_[llvm::cast<clang::FunctionDecl>(function->getCanonicalDecl())] = std::move(what);
 }
 
+// A closure whose calls are all seen, in operations, has their scopes; settle_closures() knows.
+void visibility::place_closure(const clang::FunctionDecl* function, decision& made) {
+    const bool leaves = is_returned(llvm::cast<clang::CXXMethodDecl>(function)->getParent());
+    made.is = leaves ? role::entry : role::internal;
+    made.may_change = !leaves;
+    made.why = leaves ? leaving_closure : "closure that is called in operations only";
+}
+
 void visibility::set_closure(const clang::LambdaExpr* closure, bool stays_here, role enclosing) {
     auto* function = closure->getCallOperator();
     if (function == nullptr || function->isDependentContext()) return;
-    const body_facts facts = facts_of(closure->getBody(), types_);
+    body_facts facts = facts_of(closure->getBody(), types_);
     decision made;
+    made.uses = std::move(facts.uses);
     made.needs_scope = facts.mark != nullptr || facts.managed_member != nullptr;
+    place_closure(function, made);
     if (stays_here) {
-        made.is = enclosing == role::none ? role::none : role::internal;
+        made.is = role::internal;
+        made.may_change = true;
         made.why = "closure that is only called where it is written";
-    } else if (made.needs_scope) {
-        made.is = role::entry;
-        made.why = "closure that is stored or passed, and may run in another thread";
     }
-    if (made.is != role::none) set(function, std::move(made));
+    made.if_it_reaches = !stays_here || enclosing == role::none;
+    set(function, std::move(made));
 }
 
 void visibility::look_at(clang::FunctionDecl* function) {
@@ -263,7 +321,7 @@ void visibility::look_at(clang::FunctionDecl* function) {
 
     const body_facts facts = facts_of(function, types_);
     decision made = decide(function, facts);
-    if (closure && made.is != role::none) made.is = role::entry;
+    if (closure && made.is != role::none) place_closure(function, made);
     const role is = made.is;
     set(function, std::move(made));
     for (const auto& [inner, stays_here] : facts.closures) set_closure(inner, stays_here, is);
@@ -346,8 +404,51 @@ void visibility::add_callers() {
     }
 }
 
+// Closures that work on no slots are no part of operations. Of the others that are called by code that
+// is not looked at, in the standard library or through a pointer to a function, nobody knows when.
+void visibility::settle_closures() {
+    llvm::SmallVector<const clang::FunctionDecl*, 8> idle;
+    for (const auto& [function, made] : decisions_)
+        if (made.if_it_reaches && !reaches_slots(function)) idle.push_back(function);
+    for (const auto* function : idle) {
+        auto& made = decisions_[function];
+        made.is = role::none;
+        made.stays_outside = true;
+        for (auto* declaration : function->redecls())
+            for (const char* text : {entry_text, internal_text})
+                remove_annotation(const_cast<clang::FunctionDecl*>(declaration), text);
+    }
+    const auto leaves = [this](const clang::RecordDecl* record) {
+        const auto* type = llvm::dyn_cast<clang::CXXRecordDecl>(record);
+        if (type == nullptr || !type->isLambda()) return;
+        const auto called_there = [&](const clang::FunctionDecl* function) {
+            const auto found =
+                decisions_.find(llvm::cast<clang::FunctionDecl>(function->getCanonicalDecl()));
+            if (found != decisions_.end() && found->second.is == role::internal &&
+                found->second.may_change)
+                promote(function, leaving_closure);
+        };
+        if (const auto* generic = type->getDependentLambdaCallOperator())
+            for (const auto* instance : generic->specializations()) called_there(instance);
+        else if (const auto* function = type->getLambdaCallOperator())
+            called_there(function);
+    };
+    const auto look = [&](const use& it) {
+        const auto* method = llvm::dyn_cast<clang::CXXMethodDecl>(it.of);
+        if (method != nullptr && method->getParent()->isLambda() &&
+            llvm::isa<clang::CXXConversionDecl>(method))
+            leaves(method->getParent());
+        if (of_standard_library(it.of) && !hands_on(it.of))
+            for (const auto* record : mentioned_records(it.of)) leaves(record);
+    };
+    for (const auto& it : uses_outside_) look(it);
+    for (const auto& [function, made] : decisions_)
+        for (const auto& it : made.uses) look(it);
+}
+
 void visibility::finish() {
     add_callers();
+    settle_closures();
     const auto look = [&](const use& it, bool from_operation) {
         if (from_operation && it.call) return;
         const auto found =
@@ -360,7 +461,7 @@ void visibility::finish() {
         const std::string how =
             it.call ? "called outside of any operation" : "its address is taken";
         if (!elsewhere && found->second.may_change) {
-            promote(it.of, how);
+            promote(it.of, found->second.if_it_reaches ? leaving_closure : how);
             return;
         }
         says_.refuse(

@@ -43,6 +43,7 @@ class visibility {
         bool needs_scope = false; // it touches a slot or a managed object itself
         bool may_change = false;
         bool stays_outside = false; // somebody said so
+        bool if_it_reaches = false; // a closure, which is none of it if it works on no slots
         std::vector<use> uses;
     };
     using decisions = llvm::MapVector<const clang::FunctionDecl*, decision>;
@@ -70,6 +71,8 @@ class visibility {
     void place(const clang::FunctionDecl* function, bool managed, decision& made);
     void add_callers();
     void set(clang::FunctionDecl* function, decision what);
+    void place_closure(const clang::FunctionDecl* function, decision& made);
+    void settle_closures();
     void set_closure(const clang::LambdaExpr* closure, bool stays_here, role enclosing);
     void promote(const clang::FunctionDecl* function, const std::string& why);
     bool said_internal(const clang::FunctionDecl* function) const;

@@ -6,7 +6,8 @@
 //                                     br (%w < 0), slow, done         ; the sign: obase/word/arming.hpp
 //                               slow: %s = call ptr @obase_marked_load(ptr %slot)
 //                               done: %p = phi ptr [ %w ], [ %s ]
-//   the same, compared with null:     %w = load atomic ptr; the tag bits masked; no access
+//   the same, compared with null or   %w = load atomic ptr; the tag bits masked; no access
+//   prefetched:
 //   store ptr null, ptr %slot         store atomic ptr null, ptr %slot release
 //   store ptr %p, ptr %slot           call void @obase_marked_store(ptr %slot, ptr %p)
 //   store atomic seq_cst, xchg        call ptr @obase_marked_exchange(ptr %slot, ptr %p)
@@ -25,6 +26,7 @@
 
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/MDBuilder.h>
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
 
@@ -86,11 +88,24 @@ class converter {
                             ? load.getOrdering()
                             : llvm::AtomicOrdering::Monotonic);
         llvm::Value* bits = here.CreatePtrToInt(word, word_);
-        if (only_compared_with_null(load)) {
+        if (is_no_access(load)) {
             llvm::Value* address = here.CreateAnd(bits, address_mask);
             llvm::Value* is_null = here.CreateICmpEQ(address, llvm::ConstantInt::get(word_, 0));
             while (!load.use_empty()) {
-                auto* comparison = llvm::cast<llvm::ICmpInst>(*load.user_begin());
+                auto* comparison = llvm::dyn_cast<llvm::ICmpInst>(*load.user_begin());
+                if (comparison ==
+                    nullptr) { // the pointer that is prefetched, or that of the number
+                    llvm::Value* pointer = here.CreateIntToPtr(address, pointer_);
+                    if (load.getType()->isPointerTy()) {
+                        load.replaceUsesWithIf(
+                            pointer, [](const llvm::Use& u) { return is_prefetch(*u.getUser()); });
+                    } else {
+                        auto* cast = llvm::cast<llvm::IntToPtrInst>(*load.user_begin());
+                        cast->replaceAllUsesWith(pointer);
+                        cast->eraseFromParent();
+                    }
+                    continue;
+                }
                 llvm::IRBuilder<> there(comparison);
                 llvm::Value* result = comparison->getPredicate() == llvm::ICmpInst::ICMP_EQ
                                           ? is_null
@@ -149,17 +164,25 @@ class converter {
         old.eraseFromParent();
     }
 
-    static bool only_compared_with_null(const llvm::LoadInst& load) {
-        for (const llvm::User* user : load.users()) {
-            const auto* comparison = llvm::dyn_cast<llvm::ICmpInst>(user);
-            if (comparison == nullptr || !comparison->isEquality()) return false;
-            const llvm::Value* other = comparison->getOperand(0) == &load
-                                           ? comparison->getOperand(1)
-                                           : comparison->getOperand(0);
-            const auto* constant = llvm::dyn_cast<llvm::Constant>(other);
-            if (constant == nullptr || !constant->isNullValue()) return false;
-        }
-        return true;
+    // Whether the object is not touched: the address is only compared with null, or prefetched.
+    static bool is_no_access(const llvm::LoadInst& load) {
+        return llvm::all_of(load.users(), [&](const llvm::User* user) {
+            if (const auto* cast = llvm::dyn_cast<llvm::IntToPtrInst>(user))
+                return llvm::all_of(cast->users(),
+                                    [](const llvm::User* u) { return is_prefetch(*u); });
+            return is_prefetch(*user) || compares_with_null(*user, load);
+        });
+    }
+    static bool is_prefetch(const llvm::User& user) {
+        const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&user);
+        return call != nullptr && call->getIntrinsicID() == llvm::Intrinsic::prefetch;
+    }
+    static bool compares_with_null(const llvm::User& user, const llvm::Value& v) {
+        const auto* comparison = llvm::dyn_cast<llvm::ICmpInst>(&user);
+        if (comparison == nullptr || !comparison->isEquality()) return false;
+        const auto* other = llvm::dyn_cast<llvm::Constant>(
+            comparison->getOperand(comparison->getOperand(0) == &v ? 1 : 0));
+        return other != nullptr && other->isNullValue();
     }
 
     void convert_store(llvm::StoreInst& store) {
