@@ -184,6 +184,10 @@ std::vector<scope_calls> insert_scopes(llvm::Module& module, const slots& fields
 // Puts instructions in their place, where the protocol is arming.
 void inline_scopes(llvm::Module& module, llvm::ArrayRef<scope_calls> calls);
 
+// Whether the address becomes a number for a sanitizer's check (null, alignment, size, overflow), which
+// compares it and reports, and keeps nothing. clang says so of all that it puts in for one.
+bool is_sanitizer_check(const llvm::Instruction& i);
+
 // The function that is called, through aliases; null if it cannot be known.
 llvm::Function* callee_of(const llvm::CallBase& call);
 // Calls use(call) for every call of the function by its name. False if it is used otherwise, too, so
