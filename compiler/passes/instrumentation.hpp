@@ -156,7 +156,7 @@ struct allocations {
     // Calls of functions that are no part of operations, and seem to make what is stored.
     llvm::SetVector<llvm::CallBase*> hiding;
 };
-allocations find_allocations(const slots& fields, const marks& said);
+allocations find_allocations(const llvm::Module& module, const slots& fields, const marks& said);
 
 // Whether every call of the function is in a scope: it needs none of its own, may hand borrowed
 // addresses around, and what it allocates for a slot may be managed.

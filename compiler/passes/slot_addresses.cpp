@@ -330,7 +330,7 @@ class finder {
     bool inline_what_allocates() {
         changed_.clear();
         llvm::SetVector<llvm::CallBase*> calls;
-        for (llvm::CallBase* call : find_allocations(found_, said_).hiding)
+        for (llvm::CallBase* call : find_allocations(module_, found_, said_).hiding)
             if (can_inline(*call)) calls.insert(call);
         llvm::SetVector<llvm::Function*> unneeded;
         inline_all(calls, unneeded);
