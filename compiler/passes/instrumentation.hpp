@@ -11,6 +11,7 @@
 //   trust.cpp           what they could not check
 //   problems.cpp        errors, with locations in the source and what to do
 // and if there are no errors
+//   overwritten.cpp     slots end that are cleared as bytes
 //   conversion.cpp      accesses become calls of the runtime (obase/marked.h)
 //   allocation.cpp      so do allocations that end in marked fields, and all frees
 //   scopes.cpp          operations are entered and left, slots in frames forgotten
@@ -172,6 +173,8 @@ scope_plan plan_scopes(llvm::Module& module, const slots& fields, const marks& s
 void check_escapes(const slots& fields, const llvm::SetVector<llvm::CallBase*>& allocations,
                    const scope_plan& plan, problems& errors, trust& accepted);
 
+// Slots in memory that is set to zero, or to a variable's initial value, end before.
+void end_overwritten_slots(llvm::Module& module, const slots& fields);
 void convert_accesses(llvm::Module& module, slots& fields);
 void convert_allocations(llvm::Module& module, const llvm::SetVector<llvm::CallBase*>& allocations);
 // The calls by which a function is an operation: one at its beginning, one at each of its exits.
