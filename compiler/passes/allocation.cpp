@@ -304,9 +304,8 @@ void add_managing_twins(marks& said) {
     }
 }
 
-allocations find_allocations(const slots& fields, const marks& said) {
-    if (fields.accesses.empty()) return {};
-    return tracer(fields, said, fields.accesses.front()->getModule()->getDataLayout()).trace();
+allocations find_allocations(const llvm::Module& module, const slots& fields, const marks& said) {
+    return tracer(fields, said, module.getDataLayout()).trace();
 }
 
 void convert_allocations(llvm::Module& module,

@@ -112,10 +112,12 @@ class checker {
         case llvm::Instruction::Select:
         case llvm::Instruction::Freeze:
         case llvm::Instruction::BitCast:
-        case llvm::Instruction::PtrToInt:
         case llvm::Instruction::IntToPtr:
         case llvm::Instruction::InsertValue:
             raise(user, flags);
+            return;
+        case llvm::Instruction::PtrToInt:
+            if (!is_sanitizer_check(user)) raise(user, flags);
             return;
         case llvm::Instruction::ExtractValue:
             // A compare-exchange has the address as a number; elsewhere what is no address is a
@@ -165,7 +167,7 @@ class checker {
     bool is_object(const llvm::Value* v) const {
         return (flags_.lookup(v) & (exact | inside | holder | member)) == exact;
     }
-    // An object keeps its alignment. The undefined-behaviour sanitizer asks at every access.
+    // An object keeps its alignment.
     static bool is_alignment_check(const llvm::Instruction& i) {
         const auto* mask = i.getOpcode() == llvm::Instruction::And
                                ? llvm::dyn_cast<llvm::ConstantInt>(i.getOperand(1))
@@ -449,16 +451,11 @@ class checker {
                 errors_.refuse(call, "the address of a managed object is handed to " +
                                          callee->getName() + ", which keeps it" + must_not_outlive +
                                          "Hand over a key, or a copy of what is needed");
-            else if (!is_memory_call(call) && !is_of_sanitizer(callee))
+            else if (!is_memory_call(call))
                 accepted_.accept(call, number, (flags & holder) == 0);
             return;
         }
         raise(*callee->getArg(number), flags);
-    }
-
-    // What clang's undefined-behaviour sanitizer calls to report.
-    static bool is_of_sanitizer(const llvm::Function* callee) {
-        return callee != nullptr && callee->getName().starts_with("__ubsan_handle_");
     }
 
     // Functions of the C library that still have the address when they have returned: for another

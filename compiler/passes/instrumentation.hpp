@@ -11,6 +11,7 @@
 //   trust.cpp           what they could not check
 //   problems.cpp        errors, with locations in the source and what to do
 // and if there are no errors
+//   overwritten.cpp     slots end that are cleared as bytes
 //   conversion.cpp      accesses become calls of the runtime (obase/marked.h)
 //   allocation.cpp      so do allocations that end in marked fields, and all frees
 //   scopes.cpp          operations are entered and left, slots in frames forgotten
@@ -156,7 +157,7 @@ struct allocations {
     // Calls of functions that are no part of operations, and seem to make what is stored.
     llvm::SetVector<llvm::CallBase*> hiding;
 };
-allocations find_allocations(const slots& fields, const marks& said);
+allocations find_allocations(const llvm::Module& module, const slots& fields, const marks& said);
 
 // Whether every call of the function is in a scope: it needs none of its own, may hand borrowed
 // addresses around, and what it allocates for a slot may be managed.
@@ -172,6 +173,8 @@ scope_plan plan_scopes(llvm::Module& module, const slots& fields, const marks& s
 void check_escapes(const slots& fields, const llvm::SetVector<llvm::CallBase*>& allocations,
                    const scope_plan& plan, problems& errors, trust& accepted);
 
+// Slots in memory that is set to zero, or to a variable's initial value, end before.
+void end_overwritten_slots(llvm::Module& module, const slots& fields);
 void convert_accesses(llvm::Module& module, slots& fields);
 void convert_allocations(llvm::Module& module, const llvm::SetVector<llvm::CallBase*>& allocations);
 // The calls by which a function is an operation: one at its beginning, one at each of its exits.
@@ -183,6 +186,10 @@ std::vector<scope_calls> insert_scopes(llvm::Module& module, const slots& fields
                                        const scope_plan& plan, problems& errors);
 // Puts instructions in their place, where the protocol is arming.
 void inline_scopes(llvm::Module& module, llvm::ArrayRef<scope_calls> calls);
+
+// Whether the address becomes a number for a sanitizer's check (null, alignment, size, overflow), which
+// compares it and reports, and keeps nothing. clang says so of all that it puts in for one.
+bool is_sanitizer_check(const llvm::Instruction& i);
 
 // The function that is called, through aliases; null if it cannot be known.
 llvm::Function* callee_of(const llvm::CallBase& call);

@@ -46,13 +46,14 @@ class instrument : public llvm::PassInfoMixin<instrument> {
         marks said = read_marks(module);
         add_managing_twins(said);
         slots fields = find_slots(module, of_functions, said, errors);
-        const auto allocated = find_allocations(fields, said).found;
+        const auto allocated = find_allocations(module, fields, said).found;
         const scope_plan plan = plan_scopes(module, fields, said, errors);
         trust accepted;
         check_escapes(fields, allocated, plan, errors, accepted);
         accepted.write(module, errors);
         // With an error there will be no object file, so the module may stay as it is.
         if (!errors.any()) {
+            end_overwritten_slots(module, fields);
             convert_accesses(module, fields);
             convert_allocations(module, allocated);
             inline_scopes(module, insert_scopes(module, fields, plan, errors));

@@ -169,6 +169,9 @@ class finder {
             return;
         case llvm::Instruction::ICmp:
             return;
+        case llvm::Instruction::PtrToInt:
+            if (!is_sanitizer_check(*user)) not_understood(*user);
+            return;
         case llvm::Instruction::Ret:
             returning_.insert(user->getFunction());
             return;
@@ -177,9 +180,13 @@ class finder {
             passed(llvm::cast<llvm::CallBase>(*user), u);
             return;
         default:
-            unknown(*user, "this use of a marked field's address is not understood; access the "
-                           "field by its name");
+            not_understood(*user);
         }
+    }
+
+    void not_understood(llvm::Instruction& use) {
+        unknown(use, "this use of a marked field's address is not understood; access the field by "
+                     "its name");
     }
 
     void access(llvm::Instruction& i, llvm::Type* type, llvm::Align alignment) {
@@ -323,7 +330,7 @@ class finder {
     bool inline_what_allocates() {
         changed_.clear();
         llvm::SetVector<llvm::CallBase*> calls;
-        for (llvm::CallBase* call : find_allocations(found_, said_).hiding)
+        for (llvm::CallBase* call : find_allocations(module_, found_, said_).hiding)
             if (can_inline(*call)) calls.insert(call);
         llvm::SetVector<llvm::Function*> unneeded;
         inline_all(calls, unneeded);
@@ -435,6 +442,10 @@ class finder {
 };
 
 } // namespace
+
+bool is_sanitizer_check(const llvm::Instruction& i) {
+    return llvm::isa<llvm::PtrToIntInst>(i) && i.hasMetadata(llvm::LLVMContext::MD_nosanitize);
+}
 
 slots find_slots(llvm::Module& module, llvm::FunctionAnalysisManager& analyses, marks& said,
                  problems& errors) {

@@ -27,7 +27,9 @@ def arguments(description):
     parser.add_argument("--measure", action="store_true",
                         help="page utilization and memory, instead of the program's tests")
     options = parser.parse_args()
-    options.out = options.out.resolve()
+    # The programs are built in folders of their own.
+    for name in ("bin", "source", "out"):
+        setattr(options, name, getattr(options, name).resolve())
     options.out.mkdir(parents=True, exist_ok=True)
     return options
 
@@ -72,7 +74,7 @@ def source_package(options, path, sha256):
 def unpack(archive, to):
     shutil.rmtree(to, ignore_errors=True)
     to.mkdir(parents=True)
-    run(["tar", "-xf", archive, "-C", to, "--strip-components=1"])
+    run(["tar", "--no-same-owner", "-xf", archive, "-C", to, "--strip-components=1"])
 
 
 def forcing_object(options):

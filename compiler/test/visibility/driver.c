@@ -5,6 +5,9 @@
 // RUN: %obase-clang --obase-show --obase-marks=some/file -x c - | %filecheck --check-prefix=MARKS %s
 // RUN: %obase-clang --obase-show -v | %filecheck --check-prefix=NOTHING %s
 // RUN: not %obase-clang --obase-mark=some/file 2>&1 | %filecheck --check-prefix=WRONG %s
+// RUN: not %obase-clang -fsanitize=undefined,thread %s -o %t 2>&1 | %filecheck --check-prefix=THREADS %s
+// RUN: %obase-clang --obase-show -fsanitize=thread --obase-library=some/libobase.a %s -o %t | %filecheck --check-prefix=LIBRARY %s
+// RUN: %obase-clang -fsanitize=thread -c %s -o %t.o
 // RUN: %obase-clang %s -o %t && %t
 // RUN: %obase-clang --obase-static %s -o %t && %t
 // COMPILE: -fplugin={{.*}}obase_visibility.so
@@ -15,6 +18,9 @@
 // MARKS: -fplugin-arg-obase_visibility-marks=some/file {{.*}}-x c - -x none {{.*}}-lobase
 // NOTHING-NOT: -lobase
 // WRONG: '--obase-mark=some/file' is none of
+// THREADS: '-fsanitize=undefined,thread' needs a library that is built with it
+// LIBRARY-NOT: -lobase
+// LIBRARY: driver.c {{.*}}some/libobase.a
 #include "marks.h"
 struct node { int key; };
 struct list { struct node* head OBASE_GUIDED; };
