@@ -74,6 +74,7 @@ void atc::detach_thread() noexcept {
     record* self = context_.slot;
     if (self == nullptr) return;
     context_ = {nullptr, nullptr, nullptr, &no_mode};
+    obase_marked_atc_direct = 0;
     atc_engine::instance().detach_thread(full(*self));
 }
 

@@ -14,6 +14,10 @@
 #include <new>
 #include <optional>
 
+// For the loads that the passes compile: if the word has one of these bits, its lower 48 bits are the
+// address. Zero outside of operations on marked pointers, and in those that count. In marked_atc.cpp.
+extern "C" OBASE_EXPORT OBASE_TLS constinit thread_local std::uint64_t obase_marked_atc_direct;
+
 namespace obase::runtime_internal {
 
 struct atc_binding {

@@ -30,6 +30,8 @@ auto engine<Binding>::attach_thread() noexcept -> record* {
 template <class Binding>
 void engine<Binding>::detach_thread(record& self) noexcept {
     if (&self == &emergency_record_) return;
+    // A thread that ends in the middle of an operation ends that, too.
+    if (self.epoch.load_relaxed() != 0) about_to_end_scope(self);
     if (telemetry::recorder* recorder = recorder_.load_acquire(); recorder != nullptr)
         recorder->live.retired_objects.add(self.retired_count);
     self.retired_count = 0;

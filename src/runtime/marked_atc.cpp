@@ -36,9 +36,6 @@
 #include <cstdint>
 #include <new>
 
-// For the loads that the passes compile: if the word has one of these bits, its lower 48 bits are the
-// address. Zero outside of operations, and in those that count.
-extern "C" OBASE_EXPORT OBASE_TLS constinit thread_local std::uint64_t obase_marked_atc_direct;
 constinit thread_local std::uint64_t obase_marked_atc_direct = 0;
 
 namespace {
@@ -56,6 +53,7 @@ struct marked_atc {
     static void began() noexcept {
         if (protocol::is_silent()) obase_marked_atc_direct = obase::word::atc::access_bit;
     }
+    // atc::detach_thread() does the same for a thread that ends in the middle.
     static void ends() noexcept { obase_marked_atc_direct = 0; }
     static bool settles() noexcept { return !obase::runtime_internal::core().state.is_quiet(); }
     static void settle(slot& s) noexcept { obase::word::count_in_forever(s); }

@@ -267,7 +267,12 @@ class marked_pointers {
         void* fresh = was_managed ? allocate(bytes) : std::malloc(room);
         if (fresh == nullptr) return nullptr;
         relocate(fresh, address, std::min(before, bytes));
-        release(address, 0, &free_plain);
+        // Retired in any case: open operations of other threads may have stored into the slots that were
+        // there, and look at them when they end.
+        if (was_managed)
+            release(address, 0, &free_plain);
+        else
+            protocol::retire(address, &free_plain, before);
         return fresh;
     }
 

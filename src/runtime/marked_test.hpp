@@ -677,6 +677,36 @@ TEST(marked, realloc_leaves_room_to_grow) {
     OBASE_MARKED(free)(shrunk);
 }
 
+// As pthread_exit() in C code leaves one.
+TEST(marked, a_thread_that_ends_in_an_operation_ends_it) {
+    quiet_runtime<protocol>();
+    marked<node> slot{};
+    slot.set(make_node(1));
+    // Another thread's scope keeps the collector waiting until the end has been looked at.
+    std::atomic<int> step{0};
+    std::thread other([&] {
+        const protocol::scope open;
+        step = 1;
+        while (step != 2) std::this_thread::yield();
+    });
+    while (step != 1) std::this_thread::yield();
+    std::thread window;
+    std::thread([&] {
+        (void)OBASE_MARKED(enter)();
+        slot.set(slot.get());
+        (void)slot.get();
+        window = std::thread([] { (void)runtime().collect_now(); });
+        wait_until_visited(slot);
+    }).join();
+    EXPECT_TRUE(kind::is_settled(slot.word()));
+    step = 2;
+    other.join();
+    window.join();
+    const operation one;
+    OBASE_MARKED(delete)(slot.exchange(nullptr), sizeof(node), 0);
+    OBASE_MARKED(forget)(&slot, sizeof slot);
+}
+
 // An operation ends with its outermost scope, whoever opened that.
 TEST(marked, operations_nest) {
     quiet_runtime<protocol>();
