@@ -46,6 +46,18 @@ bool is_destructor(const llvm::Function& f) {
     return name.starts_with("_ZN") && (name.ends_with("D1Ev") || name.ends_with("D2Ev"));
 }
 
+// Calls by which the thread ends here.
+llvm::SmallVector<llvm::CallBase*, 2> thread_ends(llvm::Function& f) {
+    llvm::SmallVector<llvm::CallBase*, 2> found;
+    for (llvm::Instruction& i : llvm::instructions(f))
+        if (auto* call = llvm::dyn_cast<llvm::CallBase>(&i))
+            if (const llvm::Function* callee = callee_of(*call);
+                callee != nullptr &&
+                (callee->getName() == "pthread_exit" || callee->getName() == "thrd_exit"))
+                found.push_back(call);
+    return found;
+}
+
 struct ending { // memory that ends with a function
     llvm::Value* begin;
     std::uint64_t bytes;
@@ -94,6 +106,14 @@ class inserter {
                 here->CreateCall(forget, {end.begin, llvm::ConstantInt::get(word_, end.bytes)});
             if (operation) calls.leaves.push_back(here->CreateCall(leave, {calls.enter}));
         }
+        // Where no exception is expected nobody catches what these raise.
+        if (f.doesNotThrow())
+            for (llvm::CallBase* call : thread_ends(f)) {
+                llvm::IRBuilder<> here(call);
+                for (const ending& end : ends)
+                    here.CreateCall(forget, {end.begin, llvm::ConstantInt::get(word_, end.bytes)});
+                if (operation) calls.leaves.push_back(here.CreateCall(leave, {calls.enter}));
+            }
         if (operation) made_.push_back(std::move(calls));
     }
 
