@@ -677,31 +677,47 @@ TEST(marked, realloc_leaves_room_to_grow) {
     OBASE_MARKED(free)(shrunk);
 }
 
+// A window in which another thread's scope keeps the collector waiting until the end of an operation has
+// been looked at.
+class waiting_window {
+  public:
+    waiting_window() {
+        while (step_ != 1) std::this_thread::yield();
+    }
+    void begin(const marked<node>& slot) {
+        collector_ = std::thread([] { (void)runtime().collect_now(); });
+        wait_until_visited(slot);
+    }
+    void finish() {
+        step_ = 2;
+        other_.join();
+        collector_.join();
+    }
+
+  private:
+    std::atomic<int> step_{0};
+    std::thread other_{[this] {
+        const protocol::scope open;
+        step_ = 1;
+        while (step_ != 2) std::this_thread::yield();
+    }};
+    std::thread collector_;
+};
+
 // As pthread_exit() in C code leaves one.
 TEST(marked, a_thread_that_ends_in_an_operation_ends_it) {
     quiet_runtime<protocol>();
     marked<node> slot{};
     slot.set(make_node(1));
-    // Another thread's scope keeps the collector waiting until the end has been looked at.
-    std::atomic<int> step{0};
-    std::thread other([&] {
-        const protocol::scope open;
-        step = 1;
-        while (step != 2) std::this_thread::yield();
-    });
-    while (step != 1) std::this_thread::yield();
-    std::thread window;
+    waiting_window window;
     std::thread([&] {
         (void)OBASE_MARKED(enter)();
         slot.set(slot.get());
         (void)slot.get();
-        window = std::thread([] { (void)runtime().collect_now(); });
-        wait_until_visited(slot);
+        window.begin(slot);
     }).join();
     EXPECT_TRUE(kind::is_settled(slot.word()));
-    step = 2;
-    other.join();
-    window.join();
+    window.finish();
     const operation one;
     OBASE_MARKED(delete)(slot.exchange(nullptr), sizeof(node), 0);
     OBASE_MARKED(forget)(&slot, sizeof slot);
@@ -720,31 +736,20 @@ TEST(marked, operations_nest) {
     EXPECT_FALSE(protocol::in_scope());
     marked<node> slot{};
     slot.set(make_node(1));
-    // Another thread's scope keeps the collector waiting until the end has been looked at.
-    std::atomic<int> step{0};
-    std::thread other([&] {
-        const protocol::scope open;
-        step = 1;
-        while (step != 2) std::this_thread::yield();
-    });
-    while (step != 1) std::this_thread::yield();
-    std::thread window;
+    waiting_window window;
     {
         const protocol::scope around;
         {
             const operation one;
             slot.set(slot.get());
             (void)slot.get(); // touched in NEW: it is to move, for which the collector waits
-            window = std::thread([] { (void)runtime().collect_now(); });
-            wait_until_visited(slot);
+            window.begin(slot);
         }
         EXPECT_FALSE(kind::is_settled(slot.word()));
         EXPECT_TRUE(protocol::in_scope());
     }
     EXPECT_TRUE(kind::is_settled(slot.word()));
-    step = 2;
-    other.join();
-    window.join();
+    window.finish();
     const operation one;
     OBASE_MARKED(delete)(slot.exchange(nullptr), sizeof(node), 0);
     OBASE_MARKED(forget)(&slot, sizeof slot);
