@@ -100,19 +100,18 @@ class inserter {
                         "__gxx_personality_v0",
                         llvm::FunctionType::get(llvm::Type::getInt32Ty(module_.getContext()), true))
                     .getCallee()));
-        llvm::EscapeEnumerator exits(f, "obase.leave");
-        while (llvm::IRBuilder<>* here = exits.Next()) {
+        const auto end_at = [&](llvm::IRBuilder<>& here) {
             for (const ending& end : ends)
-                here->CreateCall(forget, {end.begin, llvm::ConstantInt::get(word_, end.bytes)});
-            if (operation) calls.leaves.push_back(here->CreateCall(leave, {calls.enter}));
-        }
+                here.CreateCall(forget, {end.begin, llvm::ConstantInt::get(word_, end.bytes)});
+            if (operation) calls.leaves.push_back(here.CreateCall(leave, {calls.enter}));
+        };
+        llvm::EscapeEnumerator exits(f, "obase.leave");
+        while (llvm::IRBuilder<>* here = exits.Next()) end_at(*here);
         // Where no exception is expected nobody catches what these raise.
         if (f.doesNotThrow())
             for (llvm::CallBase* call : thread_ends(f)) {
                 llvm::IRBuilder<> here(call);
-                for (const ending& end : ends)
-                    here.CreateCall(forget, {end.begin, llvm::ConstantInt::get(word_, end.bytes)});
-                if (operation) calls.leaves.push_back(here.CreateCall(leave, {calls.enter}));
+                end_at(here);
             }
         if (operation) made_.push_back(std::move(calls));
     }
