@@ -187,7 +187,7 @@ class atc_threads {
         case base_delta_ptr_set<>::insert_result::present:
             address = word::mark_access(slot).address;
             break;
-        case base_delta_ptr_set<>::insert_result::no_memory:
+        case base_delta_ptr_set<>::insert_result::no_room:
             address = word::count_in_forever(slot).address;
             break;
         }

@@ -12,13 +12,14 @@
 // Differences from the paper, which leaves them open: the distances are in words, so a group spans
 // 32 GiB, half of it below its first address; a full group is split in the middle like a leaf of a
 // B-tree, or, if the new address lies beyond all others, followed by a new one. Adding a group
-// moves the index entries behind it (16 bytes each), O(G) with a constant that shows beyond 10^4
-// slots.
+// moves the index entries behind it (16 bytes each), which is why there are at most `max_groups`:
+// without a bound, an operation that touches N slots at random addresses would move O(N^2) bytes.
 //
 // Memory: the first 4 groups (64 slots; the papers' operations have 3 to 12) are part of the
 // object. More come from Memory::allocate, never from malloc, because an operation may run in a
-// signal handler that interrupted malloc. When there are none, insert() says so and the set is
-// unchanged.
+// signal handler that interrupted malloc; 576 KiB at most. When there are none, or max_groups are
+// in use, insert() says so and the set is unchanged; the caller must have another way to protect
+// that slot.
 //
 // When not to use it: for addresses that are not multiples of 8, or as a long-lived set: clear()
 // keeps the memory.
@@ -58,10 +59,11 @@ struct tag_pages {
 template <class Memory = tag_pages>
 class base_delta_ptr_set {
   public:
-    enum class insert_result { inserted, present, no_memory };
+    enum class insert_result { inserted, present, no_room };
 
     static constexpr unsigned group_slots = 16;
     static constexpr std::uint32_t own_groups = 4;
+    static constexpr std::uint32_t max_groups = 4096; // 32Ki to 64Ki slots
 
     base_delta_ptr_set() = default;
     base_delta_ptr_set(const base_delta_ptr_set&) = delete;
@@ -155,7 +157,6 @@ class base_delta_ptr_set {
     static constexpr std::uintptr_t granule = 8;
     static constexpr std::uint32_t none = ~std::uint32_t{0};
     static constexpr std::uintptr_t span = std::uintptr_t{none} * granule; // of a group
-    static constexpr std::uint32_t largest = std::uint32_t{1} << 24;       // groups
 
     struct alignas(64) group {
         std::uint32_t delta[group_slots]; // a line of its own, compared as a whole
@@ -263,14 +264,14 @@ class base_delta_ptr_set {
 
     // No group covers the address: it lies below all, or beyond the span of the one before it.
     insert_result insert_outside(std::uintptr_t address) noexcept {
-        if (!make_room()) return insert_result::no_memory;
+        if (!make_room()) return insert_result::no_room;
         const std::uint32_t before = position_of(address);
         start_group(address < entries()[before].low ? 0 : before + 1, address);
         return insert_result::inserted;
     }
 
     insert_result insert_into_full(std::uint32_t at, std::uintptr_t address) noexcept {
-        if (!make_room()) return insert_result::no_memory;
+        if (!make_room()) return insert_result::no_room;
         group& full = group_at(at);
         std::uint32_t sorted[group_slots];
         std::copy_n(full.delta, group_slots, sorted);
@@ -293,11 +294,11 @@ class base_delta_ptr_set {
         return insert_result::inserted;
     }
 
-    // Room for one more group. False: no memory, nothing changed.
+    // Room for one more group. False: no memory or too many groups, and nothing changed.
     bool make_room() noexcept {
         const std::uint32_t old = capacity();
         if (groups_ < old) return true;
-        if (old >= largest) return false;
+        if (old >= max_groups) return false;
         const std::uint32_t wanted = old * 4;
         void* memory = Memory::allocate(bytes_for(wanted));
         if (memory == nullptr) return false;

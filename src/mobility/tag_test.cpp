@@ -124,7 +124,7 @@ TEST(tag, grows_to_long_scans_and_gives_the_memory_back) {
         auto s = std::make_unique<set>();
         std::uint64_t x = 1;
         std::set<std::uintptr_t> model;
-        for (int i = 0; i < 100'000; ++i) {
+        for (int i = 0; i < 30'000; ++i) {
             x = x * 6364136223846793005u + 1442695040888963407u;
             const std::uintptr_t a = 0x7f00'0000'0000 + (x >> 40) * 8;
             ASSERT_EQ(s->insert(a) == result::inserted, model.insert(a).second);
@@ -144,7 +144,7 @@ TEST(tag, says_when_there_is_no_memory) {
     std::set<std::uintptr_t> model;
     for (std::uintptr_t i = 0; i < 100; ++i) {
         const std::uintptr_t a = 0x7f00'0000'0000 + 8 * i;
-        if (s.insert(a) == result::no_memory)
+        if (s.insert(a) == result::no_room)
             ++refused;
         else
             model.insert(a);
@@ -154,6 +154,27 @@ TEST(tag, says_when_there_is_no_memory) {
     EXPECT_EQ(contents(s), model);
     s.clear();
     EXPECT_EQ(s.insert(8), result::inserted);
+}
+
+// A set that is full takes no new slot, still knows those it has, and takes another one where a
+// group has room.
+TEST(tag, is_bounded) {
+    counted_memory::reset();
+    auto s = std::make_unique<set>();
+    constexpr std::uintptr_t first = 0x7f00'0000'0000;
+    constexpr std::uintptr_t full = std::uintptr_t{set::max_groups} * set::group_slots;
+    for (std::uintptr_t i = 0; i < full; ++i)
+        ASSERT_EQ(s->insert(first + 8 * i), result::inserted);
+    EXPECT_EQ(s->groups(), set::max_groups);
+    EXPECT_EQ(s->insert(first + 8 * full), result::no_room);
+    EXPECT_EQ(s->insert(first - 8), result::no_room);
+    EXPECT_EQ(s->insert(first + 8 * (full / 2)), result::present);
+    EXPECT_EQ(s->size(), full);
+    EXPECT_TRUE(s->is_valid());
+    ASSERT_TRUE(s->remove(first));
+    EXPECT_EQ(s->insert(first), result::inserted);
+    s->clear();
+    EXPECT_EQ(s->insert(first + 8 * full), result::inserted);
 }
 
 TEST(tag, zeroed_memory_is_an_empty_set) {
