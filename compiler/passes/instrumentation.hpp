@@ -174,7 +174,7 @@ void check_escapes(const slots& fields, const llvm::SetVector<llvm::CallBase*>& 
                    const scope_plan& plan, problems& errors, trust& accepted);
 
 // Slots in memory that is set to zero, or to a variable's initial value, end before.
-void end_overwritten_slots(llvm::Module& module, const slots& fields);
+void end_overwritten_slots(llvm::Module& module, const slots& fields, const marks& said);
 void convert_accesses(llvm::Module& module, slots& fields);
 void convert_allocations(llvm::Module& module, const llvm::SetVector<llvm::CallBase*>& allocations);
 // The calls by which a function is an operation: one at its beginning, one at each of its exits.

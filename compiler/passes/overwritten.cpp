@@ -31,16 +31,44 @@ bool is_fresh(const llvm::Value& object, const slots& fields,
     return call != nullptr && is_allocation(*call);
 }
 
-bool may_have_slots(const llvm::MemIntrinsic& clearing, const slots& fields,
+// What an instruction makes of memory, as bytes.
+struct byte_write {
+    llvm::Instruction* by = nullptr; // null: none
+    llvm::Value* to = nullptr;
+    llvm::Value* bytes = nullptr;
+    llvm::Value* value = nullptr; // of each byte; null: copied from elsewhere
+};
+
+// The functions of the C library that do the same are calls where they are told not to be built in,
+// and, with _FORTIFY_SOURCE, where the size of the object is not known before it is inlined.
+byte_write byte_write_of(llvm::Instruction& i) {
+    if (auto* set = llvm::dyn_cast<llvm::MemSetInst>(&i))
+        return {set, set->getRawDest(), set->getLength(), set->getValue()};
+    if (auto* copy = llvm::dyn_cast<llvm::MemIntrinsic>(&i))
+        return {copy, copy->getRawDest(), copy->getLength(), nullptr};
+    auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
+    const llvm::Function* callee = call != nullptr ? callee_of(*call) : nullptr;
+    if (callee == nullptr) return {};
+    const llvm::StringRef name = callee->getName();
+    if ((name == "memset" || name == "__memset_chk") && call->arg_size() >= 3)
+        return {call, call->getArgOperand(0), call->getArgOperand(2), call->getArgOperand(1)};
+    if ((name == "bzero" || name == "explicit_bzero" || name == "__explicit_bzero_chk") &&
+        call->arg_size() >= 2)
+        return {call, call->getArgOperand(0), call->getArgOperand(1),
+                llvm::ConstantInt::get(llvm::Type::getInt8Ty(i.getContext()), 0)};
+    return {};
+}
+
+bool may_have_slots(const byte_write& done, const slots& fields,
                     const llvm::DenseSet<const llvm::AllocaInst*>& annotated) {
-    const auto* bytes = llvm::dyn_cast<llvm::ConstantInt>(clearing.getLength());
+    const auto* bytes = llvm::dyn_cast<llvm::ConstantInt>(done.bytes);
     if (bytes != nullptr && bytes->getZExtValue() < sizeof(void*)) return false;
     llvm::SmallVector<const llvm::Value*, 4> objects;
-    llvm::getUnderlyingObjects(clearing.getRawDest(), objects, nullptr, 0);
+    llvm::getUnderlyingObjects(done.to, objects, nullptr, 0);
     const auto fresh = [&](const llvm::Value* o) { return is_fresh(*o, fields, annotated); };
     if (llvm::all_of(objects, fresh)) return false;
-    if (const auto* set = llvm::dyn_cast<llvm::MemSetInst>(&clearing)) {
-        const auto* value = llvm::dyn_cast<llvm::Constant>(set->getValue());
+    if (done.value != nullptr) {
+        const auto* value = llvm::dyn_cast<llvm::Constant>(done.value);
         return value != nullptr && value->isNullValue();
     }
     // An initializer. Whatever else is copied has no slots.
@@ -50,31 +78,31 @@ bool may_have_slots(const llvm::MemIntrinsic& clearing, const slots& fields,
 
 } // namespace
 
-void end_overwritten_slots(llvm::Module& module, const slots& fields) {
-    if (fields.accesses.empty()) return;
+void end_overwritten_slots(llvm::Module& module, const slots& fields, const marks& said) {
     llvm::DenseSet<const llvm::AllocaInst*> annotated;
-    llvm::SmallVector<llvm::MemIntrinsic*, 8> found;
+    llvm::SmallVector<byte_write, 8> found;
     for (llvm::Function& f : module) {
+        // Without an access in the file, what is a part of operations has to do with marked fields.
+        if (fields.accesses.empty() && said.of(f) == role::unknown) continue;
         annotated.clear();
         for (llvm::Instruction& i : llvm::instructions(f))
             if (const llvm::AllocaInst* variable = annotated_variable(i))
                 annotated.insert(variable);
         for (llvm::Instruction& i : llvm::instructions(f))
-            if (auto* clearing = llvm::dyn_cast<llvm::MemIntrinsic>(&i);
-                clearing != nullptr && may_have_slots(*clearing, fields, annotated))
-                found.push_back(clearing);
+            if (const byte_write done = byte_write_of(i);
+                done.by != nullptr && may_have_slots(done, fields, annotated))
+                found.push_back(done);
     }
     if (found.empty()) return;
     llvm::LLVMContext& context = module.getContext();
+    llvm::Type* const word = llvm::Type::getInt64Ty(context);
     llvm::FunctionCallee forget = module.getOrInsertFunction(
         runtime_name(module, "forget"),
-        llvm::FunctionType::get(
-            llvm::Type::getVoidTy(context),
-            {llvm::PointerType::getUnqual(context), llvm::Type::getInt64Ty(context)}, false));
+        llvm::FunctionType::get(llvm::Type::getVoidTy(context),
+                                {llvm::PointerType::getUnqual(context), word}, false));
     llvm::cast<llvm::Function>(forget.getCallee())->setDoesNotThrow();
-    for (llvm::MemIntrinsic* clearing : found)
-        llvm::IRBuilder<>(clearing).CreateCall(forget,
-                                               {clearing->getRawDest(), clearing->getLength()});
+    for (const byte_write& done : found)
+        llvm::IRBuilder<>(done.by).CreateCall(forget, {done.to, done.bytes});
 }
 
 } // namespace obase::passes

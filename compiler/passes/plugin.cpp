@@ -53,7 +53,7 @@ class instrument : public llvm::PassInfoMixin<instrument> {
         accepted.write(module, errors);
         // With an error there will be no object file, so the module may stay as it is.
         if (!errors.any()) {
-            end_overwritten_slots(module, fields);
+            end_overwritten_slots(module, fields, said);
             convert_accesses(module, fields);
             convert_allocations(module, allocated);
             inline_scopes(module, insert_scopes(module, fields, plan, errors));

@@ -73,6 +73,11 @@ class inserter {
     void insert(llvm::Function& f) {
         const bool operation = plan_.operations.contains(&f);
         const llvm::SmallVector<ending, 4> ends = endings(f);
+        // Where no exception is expected nobody catches what these raise, in callers neither.
+        if (f.doesNotThrow())
+            for (llvm::CallBase* call : thread_ends(f))
+                llvm::IRBuilder<>(call).CreateCall(
+                    runtime("thread_ends", llvm::Type::getVoidTy(module_.getContext()), {}));
         if (!operation && ends.empty()) return;
         for (llvm::Instruction& i : llvm::instructions(f))
             if (const auto* call = llvm::dyn_cast<llvm::CallInst>(&i);
@@ -107,12 +112,6 @@ class inserter {
         };
         llvm::EscapeEnumerator exits(f, "obase.leave");
         while (llvm::IRBuilder<>* here = exits.Next()) end_at(*here);
-        // Where no exception is expected nobody catches what these raise.
-        if (f.doesNotThrow())
-            for (llvm::CallBase* call : thread_ends(f)) {
-                llvm::IRBuilder<> here(call);
-                end_at(here);
-            }
         if (operation) made_.push_back(std::move(calls));
     }
 

@@ -114,6 +114,9 @@ OBASE_EXPORT size_t obase_marked_usable_size(const void* address);
  * Cost: a few dependent loads where there are no slots, else one atomic read-modify-write per 512
  * bytes; waits out a visit of the collector that is under way. */
 OBASE_EXPORT void obase_marked_forget(void* begin, size_t bytes);
+/* The same for the calling thread's whole stack, which is about to end without its frames being left:
+ * before pthread_exit in C. Cost: some microseconds. */
+OBASE_EXPORT void obase_marked_thread_ends(void);
 
 /* The same on the ATC protocol (obase/atc.hpp), for programs that were compiled with
  * --obase-protocol=atc. They have a runtime of their own, obase::runtime::of<obase::atc>(), and share
@@ -139,6 +142,7 @@ OBASE_EXPORT void obase_marked_atc_delete_array(void* address, size_t bytes, siz
 OBASE_EXPORT void* obase_marked_atc_realloc(void* address, size_t bytes);
 OBASE_EXPORT size_t obase_marked_atc_usable_size(const void* address);
 OBASE_EXPORT void obase_marked_atc_forget(void* begin, size_t bytes);
+OBASE_EXPORT void obase_marked_atc_thread_ends(void);
 
 /* What a translation unit that the passes compiled calls before its own constructors: all of a program
  * must be of one protocol, since each takes the words of the other for something else. The second

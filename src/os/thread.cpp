@@ -56,6 +56,16 @@ static_assert(sizeof(scheduling) == 48);
 
 } // namespace
 
+stack_range own_stack() noexcept {
+    pthread_attr_t attributes;
+    if (pthread_getattr_np(pthread_self(), &attributes) != 0) return {nullptr, nullptr};
+    void* low = nullptr;
+    std::size_t bytes = 0;
+    if (pthread_attr_getstack(&attributes, &low, &bytes) != 0) bytes = 0;
+    pthread_attr_destroy(&attributes);
+    return {low, static_cast<char*>(low) + bytes};
+}
+
 std::uint32_t thread_id() noexcept { return static_cast<std::uint32_t>(syscall(SYS_gettid)); }
 
 std::uint64_t thread_cpu_ns() noexcept { return clock_ns(CLOCK_THREAD_CPUTIME_ID); }

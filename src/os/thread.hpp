@@ -38,6 +38,12 @@ class no_cancellation {
   private:
     int before_;
 };
+// The memory of the calling thread's stack; empty if the C library cannot say.
+struct stack_range {
+    void* low;
+    void* high;
+};
+stack_range own_stack() noexcept;
 // How often obase::heap and others may use the hook below.
 inline constexpr unsigned max_exit_hooks = 8;
 // Registers `hook` to run in every thread that called arm_exit_hooks(), when that thread exits,

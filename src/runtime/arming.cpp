@@ -33,6 +33,9 @@ auto arming::attach_thread() noexcept -> record* {
 void arming::detach_thread() noexcept {
     record* self = context_.slot;
     if (self == nullptr) return;
+    // Where no destructors ran, as in C, frames may have left slots behind.
+    const os::stack_range stack = os::own_stack();
+    forget_range(stack.low, stack.high);
     context_ = {};
     arming_engine::instance().detach_thread(full(*self));
 }

@@ -73,6 +73,9 @@ auto atc::attach_thread() noexcept -> record* {
 void atc::detach_thread() noexcept {
     record* self = context_.slot;
     if (self == nullptr) return;
+    // Where no destructors ran, as in C, frames may have left slots behind.
+    const os::stack_range stack = os::own_stack();
+    forget_range(stack.low, stack.high);
     context_ = {nullptr, nullptr, nullptr, &no_mode};
     obase_marked_atc_direct = 0;
     atc_engine::instance().detach_thread(full(*self));

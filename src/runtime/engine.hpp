@@ -101,11 +101,12 @@ class engine final : public obase::runtime, private collector::control {
         const heap::space* heaps = space_.load_acquire();
         return heaps != nullptr && heaps->contains(address);
     }
+    // How large the object at the address is, 0 if it is not in the heaps.
+    std::size_t managed_size(const void* address) const noexcept {
+        return manages(address) ? space_.load_acquire()->usable_size(address) : 0;
+    }
     int heap_of(const void* address) const noexcept override {
-        const heap::space* heaps = space_.load_acquire();
-        return heaps != nullptr && heaps->contains(address)
-                   ? static_cast<int>(heaps->class_of(address))
-                   : -1;
+        return manages(address) ? static_cast<int>(space_.load_acquire()->class_of(address)) : -1;
     }
     std::vector<window_record> history() const override {
         const telemetry::recorder* recorder = recorder_.load_acquire();

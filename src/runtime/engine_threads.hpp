@@ -78,9 +78,8 @@ void engine<Binding>::deallocate(void* object) noexcept {
 
 template <class Binding>
 std::size_t engine<Binding>::usable_size(const void* object) noexcept {
-    heap::space* heaps = space_.load_acquire();
-    if (heaps != nullptr && heaps->contains(object)) return heaps->usable_size(object);
-    return malloc_usable_size(const_cast<void*>(object));
+    return manages(object) ? managed_size(object)
+                           : malloc_usable_size(const_cast<void*>(object));
 }
 
 template <class Binding>

@@ -8,6 +8,7 @@
 #include <obase/word/atc.hpp>
 
 #include <cstdint>
+#include <pthread.h>
 
 namespace {
 
@@ -78,6 +79,23 @@ TEST(marked, an_object_stored_where_a_reader_is_counted_does_not_move) {
     const operation one;
     OBASE_MARKED(delete)(slot.exchange(nullptr), sizeof(node), 0);
     OBASE_MARKED(forget)(&slot, sizeof slot);
+}
+
+// A thread may end in an operation that does not count. Destructors that run after it was told to
+// forget its record are outside of operations, where a load has to be a call.
+TEST(marked, a_thread_that_ended_in_an_operation_is_outside_of_any) {
+    quiet_runtime<protocol>();
+    static std::atomic<std::uint64_t> seen;
+    seen = ~std::uint64_t{0};
+    pthread_key_t key{}; // made after the runtime's: destructors run in the order of the keys
+    ASSERT_EQ(pthread_key_create(&key, [](void*) { seen = obase_marked_atc_direct; }), 0);
+    std::thread([key] {
+        pthread_setspecific(key, &seen);
+        (void)OBASE_MARKED(enter)();
+        EXPECT_EQ(obase_marked_atc_direct, obase::word::atc::access_bit);
+    }).join();
+    EXPECT_EQ(seen, 0u);
+    pthread_key_delete(key);
 }
 
 } // namespace

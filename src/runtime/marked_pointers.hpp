@@ -18,6 +18,8 @@
 // When not to use it: outside of those two files.
 #pragma once
 
+#include "os/thread.hpp"
+
 #include <obase/word/atomic.hpp>
 
 #include <algorithm>
@@ -68,9 +70,13 @@ class stored_slots {
     using slot = typename Kind::protocol::slot;
 
     void add(slot* s) noexcept {
-        if (count_ != 0 && begin()[count_ - 1] == s) return;
-        if (!Kind::engine::instance().call_before_scope_ends(&settle_all)) return;
-        if (count_ == capacity_ && !make_room()) {
+        const std::uint32_t count = count_;
+        if (count == 0) { // else it was asked for before
+            if (!Kind::engine::instance().call_before_scope_ends(&settle_all)) return;
+        } else if (begin()[count - 1] == s) {
+            return;
+        }
+        if (count == capacity_ && !make_room()) {
             // A slot that is not registered is not moved from. The next store into it tries again.
             Kind::engine::instance().directory().clear(s);
             return;
@@ -94,14 +100,13 @@ class stored_slots {
     void settle() noexcept {
         if (Kind::settles()) {
             auto& directory = Kind::engine::instance().directory();
-            for (std::uint32_t i = 0; i < count_; ++i)
-                if (directory.test(begin()[i])) Kind::settle(*begin()[i]);
+            slot* const* const all = begin();
+            for (std::uint32_t i = 0, count = count_; i < count; ++i)
+                if (directory.test(all[i])) Kind::settle(*all[i]);
         }
         count_ = 0;
-        if (more_ == nullptr) return;
-        std::free(more_);
-        more_ = nullptr;
-        capacity_ = few;
+        if (more_ != nullptr) [[unlikely]]
+            release_more();
     }
     // Of this thread.
     static stored_slots& own() noexcept { return own_; }
@@ -114,7 +119,7 @@ class stored_slots {
     slot** begin() noexcept { return more_ != nullptr ? more_ : first_; }
 
     // An operation that stores into few slots many times needs no more room for it.
-    bool make_room() noexcept {
+    [[gnu::cold, gnu::noinline]] bool make_room() noexcept {
         std::sort(begin(), begin() + count_);
         count_ = static_cast<std::uint32_t>(std::unique(begin(), begin() + count_) - begin());
         if (count_ <= capacity_ / 2) return true;
@@ -126,6 +131,12 @@ class stored_slots {
         more_ = fresh;
         capacity_ *= 2;
         return true;
+    }
+
+    [[gnu::cold, gnu::noinline]] void release_more() noexcept {
+        std::free(more_);
+        more_ = nullptr;
+        capacity_ = few;
     }
 
     std::uint32_t count_ = 0;
@@ -217,8 +228,8 @@ class marked_pointers {
     // Frees memory of any origin; `plain` is how it is freed if it is not managed.
     static void release(void* address, std::size_t bytes, destroyer plain) noexcept {
         if (address == nullptr) return;
-        if (is_managed(address)) {
-            bytes = protocol::usable_size(address);
+        if (const std::size_t size = Kind::engine::instance().managed_size(address); size != 0) {
+            bytes = size;
             forget(address, bytes);
             protocol::retire(
                 address, [](void* object) noexcept { protocol::deallocate(object); }, bytes);
@@ -227,11 +238,12 @@ class marked_pointers {
         if (bytes == 0) bytes = malloc_usable_size(address);
         // Once memory of malloc has stood in for managed memory, any may be such an object, which
         // operations that are open may be reading.
-        if (!has_slots(address, bytes) && !substituted_.load_relaxed()) {
+        const bool with_slots = has_slots(address, bytes);
+        if (!with_slots && !substituted_.load_relaxed()) {
             plain(address);
             return;
         }
-        forget(address, bytes);
+        if (with_slots) forget_slots(address, bytes);
         // Retired, because the operation of another thread that stored into one of the slots may
         // still be open: it looks at them when it ends.
         protocol::retire(address, plain, bytes);
@@ -281,9 +293,13 @@ class marked_pointers {
     }
 
     static void forget(void* begin, std::size_t bytes) noexcept {
-        char* const end = static_cast<char*>(begin) + bytes;
-        stored_slots<Kind>::own().forget(static_cast<char*>(begin), end);
-        protocol::forget_range(begin, end);
+        if (has_slots(begin, bytes)) forget_slots(begin, bytes);
+    }
+
+    static void thread_ends() noexcept {
+        const os::stack_range stack = os::own_stack();
+        forget(stack.low, static_cast<std::size_t>(static_cast<char*>(stack.high) -
+                                                   static_cast<char*>(stack.low)));
     }
 
   private:
@@ -295,9 +311,19 @@ class marked_pointers {
 
     // In a scope, after a managed address was stored (R10: the word first, then the bit).
     static void note_stored(slot& s) noexcept {
-        auto& directory = Kind::engine::instance().directory();
-        if (!directory.test(&s)) directory.set(&s);
+        if (!Kind::engine::instance().directory().test(&s)) [[unlikely]]
+            make_slot(s);
         stored_slots<Kind>::own().add(&s);
+    }
+
+    [[gnu::noinline]] static void make_slot(slot& s) noexcept {
+        Kind::engine::instance().directory().set(&s);
+    }
+
+    [[gnu::noinline]] static void forget_slots(void* begin, std::size_t bytes) noexcept {
+        char* const end = static_cast<char*>(begin) + bytes;
+        stored_slots<Kind>::own().forget(static_cast<char*>(begin), end);
+        protocol::forget_range(begin, end);
     }
 
     static bool has_slots(const void* begin, std::size_t bytes) noexcept {
@@ -330,7 +356,7 @@ class marked_pointers {
             source += sizeof(bits);
         }
         std::memcpy(target, source, bytes % sizeof(bits));
-        forget(from, bytes); // what the protocol does besides, before the memory goes
+        forget_slots(from, bytes); // what the protocol does besides, before the memory goes
     }
 
     // Whether an object came from malloc for want of room. Relaxed: who frees one was given its address

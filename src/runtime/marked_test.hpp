@@ -677,6 +677,33 @@ TEST(marked, realloc_leaves_room_to_grow) {
     OBASE_MARKED(free)(shrunk);
 }
 
+// Operations that are open may have stored into the slots that were there: they look at them when they
+// end.
+TEST(marked, what_realloc_leaves_stays_until_operations_are_over) {
+    quiet_runtime<protocol>();
+    marked<node>* table = nullptr;
+    constexpr std::size_t bytes = 8 * sizeof(marked<node>);
+    {
+        const operation one;
+        auto* before = static_cast<marked<node>*>(std::calloc(1, bytes));
+        before->set(make_node(1));
+        table = static_cast<marked<node>*>(OBASE_MARKED(realloc)(before, 100 * bytes));
+        ASSERT_NE(table, before);
+        // malloc would give the same memory again at once.
+        std::vector<void*> others;
+        for (int i = 0; i < 100; ++i) others.push_back(std::malloc(bytes));
+        for (void* other : others) {
+            EXPECT_NE(other, static_cast<void*>(before));
+            std::free(other);
+        }
+    }
+    const operation one;
+    node* kept = table->exchange(nullptr);
+    EXPECT_TRUE(kept->right() && kept->key == 1);
+    OBASE_MARKED(delete)(kept, sizeof *kept, 0);
+    OBASE_MARKED(free)(table);
+}
+
 // A window in which another thread's scope keeps the collector waiting until the end of an operation has
 // been looked at.
 class waiting_window {
@@ -721,6 +748,26 @@ TEST(marked, a_thread_that_ends_in_an_operation_ends_it) {
     const operation one;
     OBASE_MARKED(delete)(slot.exchange(nullptr), sizeof(node), 0);
     OBASE_MARKED(forget)(&slot, sizeof slot);
+}
+
+// As they are where no destructor runs: in C, after pthread_exit() and after pthread_cancel().
+TEST(marked, slots_in_the_frames_of_a_thread_that_ends_are_none_any_more) {
+    quiet_runtime<protocol>();
+    for (const bool told : {false, true}) {
+        const marked<node>* left = nullptr;
+        node* object = nullptr;
+        std::thread([&] {
+            marked<node> slot{};
+            slot.set(object = make_node(1));
+            left = &slot;
+            EXPECT_TRUE(slot.registered());
+            if (!told) return;
+            OBASE_MARKED(thread_ends)();
+            EXPECT_FALSE(slot.registered());
+        }).join();
+        EXPECT_FALSE(left->registered());
+        OBASE_MARKED(delete)(object, sizeof *object, 0);
+    }
 }
 
 // An operation ends with its outermost scope, whoever opened that.

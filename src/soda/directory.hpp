@@ -57,6 +57,8 @@ class directory {
     static constexpr unsigned word_shift = 9;  // one bitmap word covers 512 bytes
     static constexpr std::size_t words_per_leaf = std::size_t{1} << (leaf_shift - word_shift);
     static constexpr std::size_t words_per_page = 4096 / sizeof(word);
+    static constexpr unsigned page_shift = word_shift + 9; // one page of the bitmap covers 256 KiB
+    static_assert(words_per_page == std::size_t{1} << (page_shift - word_shift));
     static constexpr std::size_t root_entries = std::size_t{1} << (address_bits - leaf_shift);
     static_assert(words_per_leaf / words_per_page == 64, "the summary is one word");
 
@@ -99,7 +101,7 @@ class directory {
         leaf* l = leaf_for_set(address_of(slot));
         if (l == nullptr) return false;
         const std::size_t index = word_index(address_of(slot));
-        const word page = word{1} << (index / words_per_page);
+        const word page = page_bit(address_of(slot));
         if ((l->summary.load_relaxed() & page) == 0) l->summary.fetch_or_seq_cst(page);
         // seq_cst: a collector that sees the bit sees the slot's word.
         l->words[index].fetch_or_seq_cst(bit_of(address_of(slot)));
@@ -126,12 +128,16 @@ class directory {
                           });
     }
 
-    // Whether any slot in [begin, end) is registered. In a scope. Cost: as clear_range().
+    // Whether any slot in [begin, end) is registered. In a scope. Cost: as clear_range(); one load of
+    // the summary for an object among others that hold no slots.
     bool any_in(const void* begin, const void* end) noexcept {
-        bool any = false;
-        for_each_nonempty(address_of(begin), address_of(end),
-                          [&any](atomic<word>&, std::uintptr_t, word) { any = true; });
-        return any;
+        const std::uintptr_t first = address_of(begin);
+        const std::uintptr_t last = address_of(end) - 1;
+        if (first >> page_shift == last >> page_shift) {
+            const leaf* l = find(first);
+            if (l == nullptr || (l->summary.load_seq_cst() & page_bit(first)) == 0) return false;
+        }
+        return any_bit(first, last + 1);
     }
 
     bool test(const void* slot) const noexcept {
@@ -311,6 +317,10 @@ class directory {
     static std::size_t word_index(std::uintptr_t a) noexcept {
         return (a >> word_shift) & (words_per_leaf - 1);
     }
+    // Of the summary.
+    static word page_bit(std::uintptr_t a) noexcept {
+        return word{1} << (word_index(a) / words_per_page);
+    }
     static word bit_of(std::uintptr_t a) noexcept { return word{1} << ((a >> 3) & 63); }
     static unsigned bit_number(word bits) noexcept {
         return static_cast<unsigned>(std::countr_zero(bits));
@@ -390,16 +400,15 @@ class directory {
     // use(bits, base, mask) for each bitmap word in [begin, end) that has bits under `mask`.
     template <class Use>
     void for_each_nonempty(std::uintptr_t begin, std::uintptr_t end, Use&& use) noexcept {
-        constexpr std::uintptr_t page_span = std::uintptr_t{words_per_page} << word_shift;
+        constexpr std::uintptr_t page_span = std::uintptr_t{1} << page_shift;
         for (std::uintptr_t at = begin; at < end;) {
             leaf* l = find(at);
             if (l == nullptr) {
                 at = ((at >> leaf_shift) + 1) << leaf_shift;
                 continue;
             }
-            const std::size_t page = word_index(at) / words_per_page;
             const std::uintptr_t page_end = (at / page_span + 1) * page_span;
-            if ((l->summary.load_seq_cst() >> page & 1) == 0) {
+            if ((l->summary.load_seq_cst() & page_bit(at)) == 0) {
                 at = page_end;
                 continue;
             }
@@ -410,6 +419,13 @@ class directory {
                 if ((bits.load_seq_cst() & mask) != 0) use(bits, base, mask);
             }
         }
+    }
+
+    // Not inline: callers mostly get by with the summary.
+    [[gnu::noinline]] bool any_bit(std::uintptr_t begin, std::uintptr_t end) noexcept {
+        bool any = false;
+        for_each_nonempty(begin, end, [&any](atomic<word>&, std::uintptr_t, word) { any = true; });
+        return any;
     }
 
     // Prefetching an address that is no longer mapped is harmless.
