@@ -163,8 +163,7 @@ TEST(tag, is_bounded) {
     auto s = std::make_unique<set>();
     constexpr std::uintptr_t first = 0x7f00'0000'0000;
     constexpr std::uintptr_t full = std::uintptr_t{set::max_groups} * set::group_slots;
-    for (std::uintptr_t i = 0; i < full; ++i)
-        ASSERT_EQ(s->insert(first + 8 * i), result::inserted);
+    for (std::uintptr_t i = 0; i < full; ++i) ASSERT_EQ(s->insert(first + 8 * i), result::inserted);
     EXPECT_EQ(s->groups(), set::max_groups);
     EXPECT_EQ(s->insert(first + 8 * full), result::no_room);
     EXPECT_EQ(s->insert(first - 8), result::no_room);

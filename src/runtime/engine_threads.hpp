@@ -78,8 +78,7 @@ void engine<Binding>::deallocate(void* object) noexcept {
 
 template <class Binding>
 std::size_t engine<Binding>::usable_size(const void* object) noexcept {
-    return manages(object) ? managed_size(object)
-                           : malloc_usable_size(const_cast<void*>(object));
+    return manages(object) ? managed_size(object) : malloc_usable_size(const_cast<void*>(object));
 }
 
 template <class Binding>
