@@ -4,8 +4,8 @@
 //
 // One window of one region, in this order and no other:
 //   visit()   every slot, inside a SODA visit: plain -> armed; those worth moving become candidates.
-//   settle()  epoch advance, membarrier, wait until no scope can hold an address from before (R1),
-//             then the pins (R9).
+//   settle()  epoch advance, membarrier, wait until no scope can hold an address from before (R1; for
+//             marked pointers all of it twice), then the pins (R9).
 //   move()    each candidate: size once, copy, nested slots, visit, publish, source freed (R7, R8,
 //             R11).
 //   forget()  the candidates die: at the next scan, and after a wait that was given up (R6).
@@ -101,12 +101,9 @@ class arming_mover {
     // wait is given up, or membarrier fails, the candidates are gone and nothing may move (R1, R6).
     template <class GiveUp>
     wait_result settle(const thread_record<P>* self, GiveUp&& give_up) noexcept {
-        // Pairs with word::settle(): who found a slot not armed yet has given its object away from
-        // the other slot by now, so nobody who enters after the advance finds it there.
-        // R1: every arm precedes this advance; the advance precedes the membarrier; the reads of
-        // the scopes come last.
-        const epoch_number epoch = registry_.flush_stores() ? registry_.advance() : 0;
-        if (epoch == 0 || registry_.wait_for(epoch, self, give_up) == wait_result::given_up) {
+        // R1: every arm precedes the epoch's advance in here; the advance precedes the membarrier;
+        // the reads of the scopes come last.
+        if (registry_.wait_for_holders(self, give_up) == wait_result::given_up) {
             forget();
             return wait_result::given_up;
         }

@@ -130,8 +130,7 @@ class atc_mover {
             // records are read. (The papers count the epoch up first: a thread could then show the
             // new epoch and have read INACTIVE.)
             state_.phase.store_seq_cst(atc_phase::prepare);
-            const epoch_number epoch = registry_.advance();
-            if (epoch == 0 || registry_.wait_for(epoch, self, give_up) == wait_result::given_up) {
+            if (registry_.wait_for_holders(self, give_up) == wait_result::given_up) {
                 finish();
                 return wait_result::given_up;
             }

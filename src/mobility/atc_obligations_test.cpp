@@ -2,7 +2,7 @@
 //
 // The obligations O1..O5 for the ATC protocol, between threads. Each body states its property, and
 // runs under the deterministic scheduler (random and priority schedules, x86 store buffers) and on
-// OS threads. src/mobility/atc_mutants.json names what they must notice.
+// OS threads. src/mobility/atc_mutants.toml names what they must notice.
 #include "mobility/atc_world_test.hpp"
 
 #include <gtest/gtest.h>
@@ -308,6 +308,59 @@ void objects_change_slots_while_in_use() {
     w.detach(self);
 }
 OBASE_OBLIGATION(objects_change_slots_while_in_use, 3000)
+
+// O1, marked pointers: an operation gives an object from one slot to another, so that it is in both for
+// a moment, and the collector may look at the second then. A reader that enters later, and whom one wait
+// does not cover, may still find it in the first, and is counted there.
+template <class E>
+void addresses_are_in_two_slots_for_a_moment() {
+    using world_type = shared_atc_world<E>;
+    world_type w;
+    w.registry.expect_addresses_in_two_slots();
+    auto& self = w.attach();
+    typename world_type::holder* holders[2] = {w.make_holder(self, w.make(7, 0)),
+                                               w.make_holder(self, nullptr)};
+    const epoch_number first = w.registry.epoch().load_acquire();
+    typename E::platform::template atomic<unsigned> collected(0);
+    w.thread("giver", [&](auto& e) {
+        for (unsigned i = 0; i < E::rounds(1, 3000); ++i) {
+            const typename world_type::scope in(w, e);
+            auto& from = holders[i % 2]->guide;
+            auto& to = holders[1 - i % 2]->guide;
+            w.exchange(to, w.dereference(e, from));
+            w.exchange(from, nullptr);
+        }
+    });
+    w.thread("reader", [&](auto& e) {
+        const auto now = [&] { return w.registry.epoch().load_acquire(); };
+        // Not before the first wait, which would cover it.
+        while (E::deterministic && now() == first && w.busy.load_acquire() == 2)
+            E::platform::pause();
+        for (unsigned i = 0; i < E::rounds(1, 3000); ++i) {
+            const epoch_number entered = now();
+            const typename world_type::scope in(w, e);
+            for (auto* h : holders)
+                if (auto* o = w.dereference(e, h->guide); o != nullptr) {
+                    E::require(o->id.load_relaxed() == 7, "the object that was put there");
+                    // Until the collector has moved it, or waits for this scope.
+                    while (E::deterministic && collected.load_acquire() == 0 && now() == entered)
+                        E::platform::pause();
+                    E::require(o->id.load_relaxed() == 7, "and so until the scope ends");
+                }
+        }
+    });
+    E::spawn("collector", [&] {
+        do {
+            w.collect();
+            collected.store_release(1);
+        } while (!E::deterministic && w.busy.load_acquire() != 0);
+    });
+    E::run();
+    for (auto* h : holders) w.destroy(self, h);
+    E::require(w.heap.live_blocks() == 0, "no leak");
+    w.detach(self);
+}
+OBASE_OBLIGATION(addresses_are_in_two_slots_for_a_moment, 4000)
 
 // O4, R11: an object that contains a slot and the object in that slot both move, while the child is
 // updated, replaced and the parent destroyed with everything in it.

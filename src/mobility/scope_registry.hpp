@@ -43,8 +43,6 @@ struct alignas(64) thread_record : scope_slot<typename P::template atomic<epoch_
     std::uint32_t retired_count = 0; // owner only: since the last reclaim
     std::uint64_t retired_bytes = 0; // owner only: since the last reclaim
     atomic<retired_object*> retired; // pushed by the owner, taken by any reclaimer
-    // Owner only: called once, with exit_work, before the outermost scope ends.
-    void (*before_scope_ends)() noexcept = nullptr;
 
     alignas(64) atomic<std::uint32_t> in_use; // 1 while a thread owns the record
     atomic<std::uint32_t> thread_id;          // of the owner, for reports
@@ -53,14 +51,6 @@ struct alignas(64) thread_record : scope_slot<typename P::template atomic<epoch_
     void* protocol_data = nullptr; // owner only: what a protocol keeps per thread (ATC's TAG)
     void* rearm_list = nullptr;    // owner only: slots touched in this scope, in the debug mode
 };
-
-// The owner's, in a scope: makes its stores visible before it looks at what the collector writes, as
-// scope_registry::flush_stores() does for all threads where there is membarrier.
-template <class P>
-void flush_own_stores(thread_record<P>& self) noexcept {
-    if (self.fenced) [[unlikely]]
-        self.epoch.exchange_seq_cst(self.epoch.load_relaxed());
-}
 
 enum class wait_result { done, given_up };
 
@@ -114,11 +104,6 @@ class scope_registry {
         return barrier() ? next : 0;
     }
 
-    // After this returns true, what a thread stored before it looked at a word and missed what the caller
-    // had written there is visible to all. False when membarrier failed: move nothing. Where it
-    // is missing such threads call flush_own_stores().
-    bool flush_stores() noexcept { return barrier(); }
-
     // Waits until every record but `self` is outside or at `target`. `give_up(record)` is asked
     // while one is not; true ends the wait (R6: then the candidates are dropped). Holds no hazard,
     // no lock.
@@ -134,7 +119,29 @@ class scope_registry {
         return wait_result::done;
     }
 
-    // The same question without waiting, and the caller's own scope counts.
+    // For the mover, after it has looked at the slots: once done, whoever holds the address of an object
+    // has it from the slot that the mover looked at. `self` and `give_up` as for wait_for(); given up also
+    // when membarrier failed (R1).
+    //
+    // Where an object has one slot, one wait does. In an operation on marked pointers it may be in two
+    // for a moment. The first wait outlasts the operations that had put it into the slot the mover looked
+    // at, and so the time in which another slot still shows it; the second, those who found it there.
+    template <class GiveUp>
+    wait_result wait_for_holders(const record* self, GiveUp&& give_up) noexcept {
+        for (unsigned waits = in_two_slots_.load_relaxed() != 0 ? 2 : 1; waits != 0; --waits) {
+            const epoch_number epoch = advance();
+            if (epoch == 0 || wait_for(epoch, self, give_up) == wait_result::given_up)
+                return wait_result::given_up;
+        }
+        return wait_result::done;
+    }
+    // From now on operations may have an address in two slots. Before the first such slot is registered:
+    // a mover that finds the slot has seen this, because registration is seq_cst.
+    void expect_addresses_in_two_slots() noexcept {
+        if (in_two_slots_.load_relaxed() == 0) in_two_slots_.store_release(1);
+    }
+
+    // The same question as wait_for()'s without waiting, and the caller's own scope counts.
     bool all_passed(epoch_number target) const noexcept {
         for (record* r = head_.load_acquire(); r != nullptr; r = r->next)
             if (!passed(*r, target)) return false;
@@ -171,6 +178,7 @@ class scope_registry {
     // On a line of its own: every scope entry reads it, only advance() writes it.
     alignas(64) atomic<epoch_number> epoch_;
     alignas(64) atomic<record*> head_;
+    atomic<std::uint32_t> in_two_slots_; // 1: see wait_for_holders()
     bool fenced_ = false;
 };
 

@@ -41,9 +41,7 @@ void arming::detach_thread() noexcept {
 }
 
 void arming::end_scope_with_work(record& self) noexcept {
-    arming_engine& engine = arming_engine::instance();
-    engine.about_to_end_scope(full(self));
-    engine.end_scope(full(self));
+    arming_engine::instance().end_scope(full(self));
 }
 
 void* arming::first_touch(slot& s) noexcept {

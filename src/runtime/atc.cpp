@@ -82,8 +82,6 @@ void atc::detach_thread() noexcept {
 }
 
 void atc::end_scope_with_work(record& self) noexcept {
-    // While the operation's objects are still counted.
-    if (self.exit_work) atc_engine::instance().about_to_end_scope(full(self));
     if (auto* own = context_of(self); own != nullptr)
         core().threads.end_operation(*own);
     else

@@ -153,11 +153,6 @@ class engine final : public obase::runtime, private collector::control {
     // Debug mode: remembers a slot whose first touch was in this scope.
     bool rearms() const noexcept { return rearm_.load_relaxed() != 0; }
     void remember_touch(record& self, slot_atomic& slot) noexcept;
-    // Has `call` called once by this thread before its outermost scope ends, still in the scope. In a
-    // scope. False: it will not be called, because nothing moves from now on.
-    bool call_before_scope_ends(void (*call)() noexcept) noexcept;
-    // What was asked for by that.
-    void about_to_end_scope(record& self) noexcept;
     // Outermost scope end with exit_work set: arms again, leaves the scope, reclaims.
     void end_scope(record& self) noexcept;
 

@@ -22,7 +22,6 @@ auto engine<Binding>::attach_thread() noexcept -> record* {
         return &emergency_record_;
     }
     self->exit_work = false;
-    self->before_scope_ends = nullptr;
     self->reclaiming = false;
     return self;
 }
@@ -30,8 +29,6 @@ auto engine<Binding>::attach_thread() noexcept -> record* {
 template <class Binding>
 void engine<Binding>::detach_thread(record& self) noexcept {
     if (&self == &emergency_record_) return;
-    // A thread that ends in the middle of an operation ends that, too.
-    if (self.epoch.load_relaxed() != 0) about_to_end_scope(self);
     if (telemetry::recorder* recorder = recorder_.load_acquire(); recorder != nullptr)
         recorder->live.retired_objects.add(self.retired_count);
     self.retired_count = 0;
@@ -145,23 +142,6 @@ void engine<Binding>::remember_touch(record& self, slot_atomic& slot) noexcept {
     const std::uint32_t place = touched->count.fetch_add_relaxed(1);
     if (place < touched_slots::capacity) touched->slots[place] = &slot;
     self.exit_work = true;
-}
-
-template <class Binding>
-bool engine<Binding>::call_before_scope_ends(void (*call)() noexcept) noexcept {
-    record* self = Binding::this_record();
-    if (self == &emergency_record_) return false; // several threads' at once
-    self->before_scope_ends = call;
-    self->exit_work = true;
-    return true;
-}
-
-template <class Binding>
-void engine<Binding>::about_to_end_scope(record& self) noexcept {
-    auto* call = std::exchange(self.before_scope_ends, nullptr);
-    if (call == nullptr) return;
-    mobility::flush_own_stores(self);
-    call();
 }
 
 // The debug mode writes born words, not armed ones: R3 and with it every candidate list stay as

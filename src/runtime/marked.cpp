@@ -7,14 +7,18 @@
 // covers. If the object is in another slot, too, a thread that enters after the wait began can read
 // the address there. Say an operation stores X, which it found in A, into B; the collector arms B and
 // begins its wait; a reader enters and finds X in A, which is plain; the operation takes X out of A
-// and ends; the wait ends. Nobody has touched B, but the reader uses X. So when an operation ends,
-// each slot into which it stored an address is touched once more if it is armed. Then an armed word
-// that survives was written after its operation's end, or before its beginning. After the end, who
-// can have read A had entered before it was changed, hence before the arming, and is waited for. (The
-// change may be in a store buffer at the operation's end: scope_registry::flush_stores().)
-// Before the beginning, B holds X without having been stored into; A must be the slot that the
-// operation stored X into and took it out of again. If other threads could see it there meanwhile,
-// that is what rule 2 of the header forbids; if they could not, A is nobody else's.
+// and ends; the wait ends. Nobody has touched B, but the reader uses X. So the mover waits twice.
+//
+// Is that enough? Let X be published from B, and R be a scope that is open then and got X from another
+// slot, C. The second wait did not cover R, so C showed X after the first wait had ended. B was armed
+// before that wait, and nobody has touched it or stored into it since (R3).
+//   - An operation found X in C and stored it into B: before B was armed, so the first wait outlasted
+//     it. By its end it had taken X out of C (rule 1), and whoever enters afterwards sees that: its
+//     scope ends by a release, which the wait acquires and the next epoch passes on.
+//   - An operation found X in B and stored it into C: it had touched B before B was armed, so the first
+//     wait outlasted this one, too, and by its end X was out of C.
+//   - Two operations took X from the same slot, one for B, one for C. One of them failed to take it
+//     away there and gave up what it had stored; that was C, and others did not see it (rule 2).
 #include <obase/marked.h>
 
 #include "runtime/arming_engine.hpp"
@@ -44,8 +48,6 @@ struct marked_arming {
     }
     static void began() noexcept {}
     static void ends() noexcept {}
-    static bool settles() noexcept { return true; }
-    static void settle(slot& s) noexcept { obase::word::settle(s); }
 };
 
 // What compiler/passes/inline_scopes.cpp makes instructions of.

@@ -7,20 +7,17 @@
 // object. If the object is in another slot, too, its readers are counted there. Say an operation that
 // began in INACTIVE stores X, which it found in A, into B; the collector visits B and enters PREPARE; a
 // reader enters, counts himself in at A and has X; the operation takes X out of A and ends; ACTIVE.
-// Nobody is counted in B, but the reader uses X. So when an operation ends and the phase is not
-// INACTIVE, each slot into which it stored an address becomes sticky.
+// Nobody is counted in B, but the reader uses X. So PREPARE lasts for two waits.
 //
 // Is that enough? Let B be moved from in ACTIVE, and R be a scope that is open then and got X from
-// another slot, C. R counts, so it entered after the phase became PREPARE, and read C later still. Let
-// S be the operation that stored X into B.
-//   - S looked at the phase, when it stored or when it ended, after it had become PREPARE: B is sticky,
-//     and is not moved from in this round. (A word that says otherwise was stored with a look from
-//     before PREPARE, hence in a scope that is silent, for whose end ACTIVE waits, and with it for the
-//     look at the end.)
-//   - Else S's last look was before PREPARE, and by then it had taken X out of every other slot: every
-//     store here is a locked instruction, so it is seen by all before the look. R found X in C after
-//     that, so another operation has shown X there and left it in B: rule 2 of the header.
-// B is sticky until INACTIVE (I3). By then all scopes that counted have ended, R among them.
+// another slot, C. R counts, and the second wait did not cover it, so C showed X after the first wait
+// had ended. Let S be the operation that stored X into B.
+//   - S looked at the phase, when it stored, after it had become PREPARE: B is sticky, and is not moved
+//     from in this round.
+//   - Else S is silent, and the first wait outlasted it. By its end it had taken X out of C (rule 1).
+// An operation that counts and found X in B is counted there until it ends, and by then X is out of
+// wherever it stored it (rule 1). R found it there before, and is not counted in B: rule 2 of the
+// header. B is sticky until INACTIVE (I3).
 //
 // Why no store is a plain one, of null either: it would take away the counts of those who are inside the
 // slot, and they rely on them for whatever the slot holds next.
@@ -55,8 +52,6 @@ struct marked_atc {
     }
     // atc::detach_thread() does the same for a thread that ends in the middle.
     static void ends() noexcept { obase_marked_atc_direct = 0; }
-    static bool settles() noexcept { return !obase::runtime_internal::core().state.is_quiet(); }
-    static void settle(slot& s) noexcept { obase::word::count_in_forever(s); }
 };
 
 using functions = obase::runtime_internal::marked_pointers<marked_atc>;

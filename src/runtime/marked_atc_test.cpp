@@ -20,7 +20,6 @@ struct kind {
                obase::runtime_internal::core().state.phase.load_seq_cst() ==
                    obase::mobility::atc_phase::prepare;
     }
-    static bool is_settled(std::uint64_t word) { return protocol::layout::is_sticky(word); }
 };
 
 } // namespace

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
 // What the functions of obase/marked.h do, for any protocol: each is one of the protocol's on the
-// slot, plus what a plain C++ program does not do by itself: telling SODA about the slot, and having
-// an object in two slots for a moment. For that, an operation keeps a list of the slots into which it
-// stored a managed address, and settles them when it ends, still in its scope. What settling is, and
-// why it is enough, is the protocol's: marked.cpp (arming), marked_atc.cpp.
+// slot, plus what a plain C++ program does not do by itself: telling SODA about the slot, and saying
+// that an object may be in two slots for a moment, for which the mover waits twice
+// (scope_registry::wait_for_holders()). Why that is enough: marked.cpp (arming), marked_atc.cpp.
 //
 // `Kind` names the protocol and what differs:
 //   protocol, engine       the policy class and its engine
@@ -12,8 +11,6 @@
 //   take(slot, word)       the same in one atomic step, seq_cst; returns the old word
 //   owned(word)            the word of a slot that has ended, as protocol::construct() wants it
 //   began(), ends()        an outermost scope was entered, is about to be left
-//   settles()              whether settle() has anything to do now
-//   settle(slot)           of a slot that is registered
 //
 // When not to use it: outside of those two files.
 #pragma once
@@ -62,93 +59,6 @@ destroyer delete_array_for(std::size_t alignment, std::index_sequence<Log2...>) 
     static constexpr destroyer table[] = {&delete_array_aligned<Log2>...};
     return alignment <= usual_alignment ? &delete_array_plain : table[std::countr_zero(alignment)];
 }
-
-// The slots into which the open operation of this thread has stored an address. In a scope.
-template <class Kind>
-class stored_slots {
-  public:
-    using slot = typename Kind::protocol::slot;
-
-    void add(slot* s) noexcept {
-        const std::uint32_t count = count_;
-        if (count == 0) { // else it was asked for before
-            if (!Kind::engine::instance().call_before_scope_ends(&settle_all)) return;
-        } else if (begin()[count - 1] == s) {
-            return;
-        }
-        if (count == capacity_ && !make_room()) {
-            // A slot that is not registered is not moved from. The next store into it tries again.
-            Kind::engine::instance().directory().clear(s);
-            return;
-        }
-        begin()[count_++] = s;
-    }
-
-    // The memory in [from, to) ends.
-    void forget(const char* from, const char* to) noexcept {
-        if (count_ == 0) return;
-        slot** const end = std::remove_if(begin(), begin() + count_, [=](const slot* s) {
-            const auto* at = reinterpret_cast<const char*>(s);
-            return !std::less<>{}(at, from) && std::less<>{}(at, to);
-        });
-        count_ = static_cast<std::uint32_t>(end - begin());
-    }
-
-    // At the operation's end, still in its scope. A slot that another thread has ended meanwhile is
-    // not registered any more, and its memory, if it was freed, is still there: release() retires
-    // it.
-    void settle() noexcept {
-        if (Kind::settles()) {
-            auto& directory = Kind::engine::instance().directory();
-            slot* const* const all = begin();
-            for (std::uint32_t i = 0, count = count_; i < count; ++i)
-                if (directory.test(all[i])) Kind::settle(*all[i]);
-        }
-        count_ = 0;
-        if (more_ != nullptr) [[unlikely]]
-            release_more();
-    }
-    // Of this thread.
-    static stored_slots& own() noexcept { return own_; }
-
-  private:
-    static constexpr std::uint32_t few = 30;
-    static constexpr std::uint32_t most = std::uint32_t{1} << 30;
-
-    static void settle_all() noexcept { own_.settle(); }
-    slot** begin() noexcept { return more_ != nullptr ? more_ : first_; }
-
-    // An operation that stores into few slots many times needs no more room for it.
-    [[gnu::cold, gnu::noinline]] bool make_room() noexcept {
-        std::sort(begin(), begin() + count_);
-        count_ = static_cast<std::uint32_t>(std::unique(begin(), begin() + count_) - begin());
-        if (count_ <= capacity_ / 2) return true;
-        if (capacity_ >= most) return false;
-        const std::size_t bytes = sizeof(slot*) * 2 * capacity_;
-        auto* fresh = static_cast<slot**>(std::realloc(more_, bytes));
-        if (fresh == nullptr) return count_ < capacity_;
-        if (more_ == nullptr) std::copy(first_, first_ + count_, fresh);
-        more_ = fresh;
-        capacity_ *= 2;
-        return true;
-    }
-
-    [[gnu::cold, gnu::noinline]] void release_more() noexcept {
-        std::free(more_);
-        more_ = nullptr;
-        capacity_ = few;
-    }
-
-    std::uint32_t count_ = 0;
-    std::uint32_t capacity_ = few;
-    slot** more_ = nullptr; // while one operation has stored into more than a few slots
-    slot* first_[few] = {};
-
-    static constinit thread_local stored_slots own_;
-};
-
-template <class Kind>
-constinit thread_local stored_slots<Kind> stored_slots<Kind>::own_{};
 
 template <class Kind>
 class marked_pointers {
@@ -238,15 +148,11 @@ class marked_pointers {
         if (bytes == 0) bytes = malloc_usable_size(address);
         // Once memory of malloc has stood in for managed memory, any may be such an object, which
         // operations that are open may be reading.
-        const bool with_slots = has_slots(address, bytes);
-        if (!with_slots && !substituted_.load_relaxed()) {
+        forget(address, bytes);
+        if (!substituted_.load_relaxed())
             plain(address);
-            return;
-        }
-        if (with_slots) forget_slots(address, bytes);
-        // Retired, because the operation of another thread that stored into one of the slots may
-        // still be open: it looks at them when it ends.
-        protocol::retire(address, plain, bytes);
+        else
+            protocol::retire(address, plain, bytes);
     }
 
     static void release_object(void* address, std::size_t bytes, std::size_t alignment) noexcept {
@@ -279,12 +185,7 @@ class marked_pointers {
         void* fresh = was_managed ? allocate(bytes) : std::malloc(room);
         if (fresh == nullptr) return nullptr;
         relocate(fresh, address, std::min(before, bytes));
-        // Retired in any case: open operations of other threads may have stored into the slots that were
-        // there, and look at them when they end.
-        if (was_managed)
-            release(address, 0, &free_plain);
-        else
-            protocol::retire(address, &free_plain, before);
+        release(address, 0, &free_plain);
         return fresh;
     }
 
@@ -293,7 +194,8 @@ class marked_pointers {
     }
 
     static void forget(void* begin, std::size_t bytes) noexcept {
-        if (has_slots(begin, bytes)) forget_slots(begin, bytes);
+        if (has_slots(begin, bytes))
+            protocol::forget_range(begin, static_cast<char*>(begin) + bytes);
     }
 
     static void thread_ends() noexcept {
@@ -313,17 +215,11 @@ class marked_pointers {
     static void note_stored(slot& s) noexcept {
         if (!Kind::engine::instance().directory().test(&s)) [[unlikely]]
             make_slot(s);
-        stored_slots<Kind>::own().add(&s);
     }
-
     [[gnu::noinline]] static void make_slot(slot& s) noexcept {
-        Kind::engine::instance().directory().set(&s);
-    }
-
-    [[gnu::noinline]] static void forget_slots(void* begin, std::size_t bytes) noexcept {
-        char* const end = static_cast<char*>(begin) + bytes;
-        stored_slots<Kind>::own().forget(static_cast<char*>(begin), end);
-        protocol::forget_range(begin, end);
+        auto& engine = Kind::engine::instance();
+        engine.threads().expect_addresses_in_two_slots();
+        engine.directory().set(&s);
     }
 
     static bool has_slots(const void* begin, std::size_t bytes) noexcept {
@@ -348,7 +244,6 @@ class marked_pointers {
                 directory.clear(old); // R10: from here on the word is nobody else's
                 auto* fresh = ::new (static_cast<void*>(target)) slot{};
                 protocol::construct(*fresh, Kind::owned(old->load_acquire()));
-                stored_slots<Kind>::own().add(fresh);
             } else {
                 std::memcpy(target, source, sizeof(bits));
             }
@@ -356,7 +251,8 @@ class marked_pointers {
             source += sizeof(bits);
         }
         std::memcpy(target, source, bytes % sizeof(bits));
-        forget_slots(from, bytes); // what the protocol does besides, before the memory goes
+        // What the protocol does besides, before the memory goes.
+        protocol::forget_range(from, static_cast<char*>(from) + bytes);
     }
 
     // Whether an object came from malloc for want of room. Relaxed: who frees one was given its address

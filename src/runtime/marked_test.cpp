@@ -14,7 +14,6 @@ struct kind {
     using protocol = obase::arming;
     using engine = obase::runtime_internal::arming_engine;
     static bool waits_at(std::uint64_t word) { return protocol::layout::is_armed(word); }
-    static bool is_settled(std::uint64_t word) { return !protocol::layout::is_armed(word); }
 };
 
 } // namespace

@@ -114,17 +114,6 @@ touch_result touch(Atomic& slot) noexcept {
     return {seen, false};
 }
 
-// armed -> plain, others stay. By an operation that stored a marked pointer, before it ends. No access.
-//
-// The address may have been in another slot, which the operation changed before it looks here. If it
-// finds the word not armed, and the collector arms it later, then whoever enters a scope after the
-// collector's advance must see that change: arming_mover::settle() has it made visible by a membarrier
-// between the two. Where that is missing, the caller fences first (flush_own_stores()).
-template <class Atomic>
-void settle(Atomic& slot) noexcept {
-    if (arming::is_armed(slot.load_acquire())) touch(slot);
-}
-
 // plain -> armed, born -> armed, armed -> armed with a newer stamp. Collector only, inside a visit
 // (hazard held, SODA bit seen). False if a thread got in between: then it was touched.
 //
