@@ -102,9 +102,9 @@ protocol protocol_of(const llvm::Module& module);
 // The function `name` of obase/marked.h in the module's protocol: "load" is obase_marked_load, or
 // obase_marked_atc_load.
 std::string runtime_name(const llvm::Module& module, llvm::StringRef name);
-// If the module calls any: has it tell the runtime its protocol when it is loaded, before its own
-// constructors.
-void tell_protocol(llvm::Module& module);
+// If the module calls any: has it tell the runtime its protocol, and whether it is compiled with
+// -fsanitize=thread, when it is loaded, before its own constructors.
+void tell_runtime(llvm::Module& module);
 
 // Reads the annotations of functions and takes them out of the module.
 marks read_marks(llvm::Module& module);

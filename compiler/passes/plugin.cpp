@@ -57,7 +57,7 @@ class instrument : public llvm::PassInfoMixin<instrument> {
             convert_accesses(module, fields);
             convert_allocations(module, allocated);
             inline_scopes(module, insert_scopes(module, fields, plan, errors));
-            tell_protocol(module);
+            tell_runtime(module);
         }
         return llvm::PreservedAnalyses::none();
     }

@@ -7,6 +7,7 @@ Each is one construct. RUN lines use
     %accept, %refuse               compile the file, which must succeed, or fail; FileCheck then
     %accept++, %refuse++           compares the messages with the file's CHECK lines
     %filecheck
+    %library                       libobase.a, built without sanitizers
     %rewrite                       obase-rewrite
     %plain-clang, %plain-gcc       a compiler without plugins, and the ++ of each, for its results
 
@@ -38,6 +39,7 @@ OBJECT = " -O1 -c -I " + INPUTS + " %s -o %t.o"
 
 PLAIN = WARNINGS + " -I " + config.obase_include
 config.substitutions += [
+    ("%library", os.path.join(config.obase_bin, os.pardir, "lib", "libobase.a")),
     ("%rewrite", os.path.join(config.obase_bin, "obase-rewrite")),
     ("%plain-clang[+][+]", config.obase_clangxx + " -std=c++20" + PLAIN),
     ("%plain-clang(?![+])", config.obase_clang + " -std=gnu11" + PLAIN),

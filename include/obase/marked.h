@@ -148,6 +148,9 @@ OBASE_EXPORT void obase_marked_atc_thread_ends(void);
  * must be of one protocol, since each takes the words of the other for something else. The second
  * protocol ends the process with a message and status 1. `unit` is named in it. */
 OBASE_EXPORT void obase_marked_unit(const char* protocol, const char* unit);
+/* The same of a unit that was compiled with -fsanitize=thread: a library that was not ends the process,
+ * because the sanitizer would not see how its threads wait, and report each move. */
+OBASE_EXPORT void obase_marked_unit_thread_sanitized(const char* unit);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// sanitized: whether this is built with a sanitizer that keeps a shadow of all memory.
+// sanitized: whether this is built with a sanitizer that keeps a shadow of all memory;
+// thread_sanitized: whether that is the one for threads.
 //
 // What it is for: smaller reservations, and tests about resident memory or RLIMIT_AS that a shadow
 // would falsify. When not to use it: to make code behave differently.
@@ -19,6 +20,18 @@ inline constexpr bool sanitized = false;
 #endif
 #else
 inline constexpr bool sanitized = false;
+#endif
+
+#if defined(__SANITIZE_THREAD__)
+inline constexpr bool thread_sanitized = true;
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+inline constexpr bool thread_sanitized = true;
+#else
+inline constexpr bool thread_sanitized = false;
+#endif
+#else
+inline constexpr bool thread_sanitized = false;
 #endif
 
 } // namespace obase::heap

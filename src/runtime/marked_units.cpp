@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// One protocol per program: what the translation units with marked pointers say of themselves when they
-// are loaded, before any of their code runs.
+// What the translation units with marked pointers say of themselves when they are loaded, before any of
+// their code runs: one protocol per program, and a library that suits them.
 #include <obase/marked.h>
+
+#include "heap/sanitized.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -31,4 +33,14 @@ void obase_marked_unit(const char* protocol, const char* unit) {
                  "--obase-protocol=%s; compile all of a program with the same one\n",
                  first_unit, first_protocol, unit, protocol);
     std::_Exit(1); // no destructors: nothing has been constructed yet, or it is in use
+}
+
+void obase_marked_unit_thread_sanitized(const char* unit) {
+    if constexpr (obase::heap::thread_sanitized) return;
+    std::fprintf(stderr,
+                 "obase: '%s' was compiled with -fsanitize=thread, and libobase was not; link one "
+                 "that was: cmake --preset tsan in obase's source, then "
+                 "--obase-library=build/tsan/lib/libobase.a\n",
+                 unit);
+    std::_Exit(1);
 }
