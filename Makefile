@@ -59,10 +59,10 @@ bench: all
 	done
 
 format:
-	$(CLANG_FORMAT) -i $(SOURCES)
+	@$(CLANG_FORMAT) -i $(SOURCES)
 
 check-format:
-	$(CLANG_FORMAT) --dry-run --Werror $(SOURCES)
+	@$(CLANG_FORMAT) --dry-run --Werror $(SOURCES)
 
 check-layers:
 	scripts/check-layers

@@ -56,9 +56,9 @@ void tell_runtime(llvm::Module& module) {
         module.getOrInsertFunction((prefix + "unit").str(), nothing, pointer, pointer),
         {here.CreateGlobalString(protocol_of(module) == protocol::atc ? "atc" : "arming"), unit});
     if (for_threads)
-        here.CreateCall(module.getOrInsertFunction((prefix + "unit_thread_sanitized").str(),
-                                                   nothing, pointer),
-                        {unit});
+        here.CreateCall(
+            module.getOrInsertFunction((prefix + "unit_thread_sanitized").str(), nothing, pointer),
+            {unit});
     here.CreateRetVoid();
     llvm::appendToGlobalCtors(module, tell, before_the_programs_own);
 }
