@@ -14,13 +14,15 @@
  * address is stored into it, and is forgotten when its memory ends (obase_marked_forget).
  *
  * The rules for the program:
- *   1. When an operation (an outermost scope) ends, each managed object is in at most one marked
- *      field, and no marked field holds an object that was freed. Within an operation an address
- *      may be in several for a while: unlink, relink, rotate.
- *   2. Where other threads read without a lock, a field that they can reach may take over an address
- *      from another field, but it may not show an address for a while and give it up again, with the
- *      first field keeping it.
- *   3. An address from a marked field is good inside the scope in which it was loaded.
+ *   1. Each managed object belongs into one marked field. An operation (an outermost scope) that
+ *      stores an address which it has found in another field takes it out of one of the two before it
+ *      ends: unlink, relink, rotate. None leaves a freed object in a field, and where others read
+ *      without a lock an object is freed after it was taken out of every field they can reach.
+ *   2. Such a second field may take over an address for good, but it may not show it for a while and
+ *      give it up again, with the first field keeping it, if another thread can load it there
+ *      meanwhile.
+ *   3. An address from a marked field is good inside the scope in which it was loaded; that of a new
+ *      object, until the operation ends that first stores it.
  * Why this is safe, and why 2 is needed: docs/compiler.md.
  *
  * When not to use it: where the source may say obase::guide, which needs no compiler plugin and in
@@ -60,9 +62,7 @@
 extern "C" {
 #endif
 
-/* An operation; nests. Returns what leave must be given. At the end of the outermost one the slots
- * that it stored into are touched if the collector has armed them meanwhile (rule 1).
- * Cost: a few nanoseconds; with stores, some more for each. */
+/* An operation; nests. Returns what leave must be given. Cost: a few nanoseconds. */
 OBASE_EXPORT uint64_t obase_marked_enter(void);
 OBASE_EXPORT void obase_marked_leave(uint64_t outer);
 
@@ -71,8 +71,8 @@ OBASE_EXPORT void obase_marked_leave(uint64_t outer);
 OBASE_EXPORT void* obase_marked_load(void** slot);
 
 /* *slot = address, release. No access. *slot may be memory that was never written before. A managed
- * address must be that of an object's first byte. Cost: a store; three dependent loads and an entry
- * in the scope's list if the address is managed; two atomic read-modify-writes once per slot. */
+ * address must be that of an object's first byte. Cost: a store; three dependent loads if the address
+ * is managed; two atomic read-modify-writes once per slot. */
 OBASE_EXPORT void obase_marked_store(void** slot, void* address);
 
 /* The same in one atomic step, seq_cst; returns the address that was there. */
@@ -120,9 +120,8 @@ OBASE_EXPORT void obase_marked_thread_ends(void);
 
 /* The same on the ATC protocol (obase/atc.hpp), for programs that were compiled with
  * --obase-protocol=atc. They have a runtime of their own, obase::runtime::of<obase::atc>(), and share
- * neither objects nor slots with those above. Cost: a store of anything, null
- * included, is an atomic read-modify-write, and takes no more at the operation's end unless objects are
- * being moved. */
+ * neither objects nor slots with those above. Cost: a store of anything, null included, is an atomic
+ * read-modify-write. */
 OBASE_EXPORT uint64_t obase_marked_atc_enter(void);
 OBASE_EXPORT void obase_marked_atc_leave(uint64_t outer);
 OBASE_EXPORT void* obase_marked_atc_load(void** slot);

@@ -103,7 +103,8 @@ class arming_mover {
     wait_result settle(const thread_record<P>* self, GiveUp&& give_up) noexcept {
         // R1: every arm precedes the epoch's advance in here; the advance precedes the membarrier;
         // the reads of the scopes come last.
-        if (registry_.wait_for_holders(self, give_up) == wait_result::given_up) {
+        if (registry_.wait_for_holders(registry_.waits_for_holders(), self, give_up) ==
+            wait_result::given_up) {
             forget();
             return wait_result::given_up;
         }

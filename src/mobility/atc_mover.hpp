@@ -125,15 +125,18 @@ class atc_mover {
             const epoch_number epoch = registry_.advance();
             return epoch == 0 ? wait_result::given_up : registry_.wait_for(epoch, self, give_up);
         }
-        if (phase() != atc_phase::active) {
+        // A batch in ACTIVE needs no wait of its own, unless it is the first with slots that need two.
+        const unsigned waits = registry_.waits_for_holders();
+        if (phase() != atc_phase::active || waits > waited_) {
             // The phase before the epoch, the epoch before the barrier, the barrier before the
             // records are read. (The papers count the epoch up first: a thread could then show the
             // new epoch and have read INACTIVE.)
-            state_.phase.store_seq_cst(atc_phase::prepare);
-            if (registry_.wait_for_holders(self, give_up) == wait_result::given_up) {
+            if (phase() != atc_phase::active) state_.phase.store_seq_cst(atc_phase::prepare);
+            if (registry_.wait_for_holders(waits, self, give_up) == wait_result::given_up) {
                 finish();
                 return wait_result::given_up;
             }
+            waited_ = waits;
             state_.phase.store_seq_cst(atc_phase::active);
         }
         try {
@@ -177,7 +180,11 @@ class atc_mover {
             slots_.end_visit();
         }
         if (!committed) {
-            if (nested > 0) slots_.clear_unvisited(to, info.size); // R11: only the destination's
+            if (nested > 0) { // R11: only the destination's
+                slots_.clear_unvisited(to, info.size);
+                // Where a slot has ended in this round, a TAG may still name its place.
+                wait_for_exits<P>(registry_, nullptr, to, static_cast<char*>(to) + info.size);
+            }
             heap_.undo_allocate_dense(to);
             unlock(*c.slot, locked);
             return nested < 0 ? move_result::no_room : move_result::vetoed;
@@ -287,6 +294,7 @@ class atc_mover {
     std::vector<std::uint64_t> pinned_;
     const thread_record<P>* self_ = nullptr;
     epoch_number drain_epoch_ = 0;
+    unsigned waited_ = 0; // waits in this round; meaningful in ACTIVE
 };
 
 } // namespace obase::mobility

@@ -236,6 +236,33 @@ TEST(atc_mover, a_use_by_somebody_who_left_is_no_veto_if_use_was_the_reason) {
     w.detach(self);
 }
 
+// A round began with one wait, and then there are slots that need two: they are waited for in ACTIVE.
+TEST(atc_mover, a_batch_waits_if_the_round_has_waited_too_little_for_it) {
+    world_type w;
+    auto& self = w.attach();
+    auto& other = w.attach();
+    auto* h = w.make_holder(self, w.make(1, 0));
+    in_active(w, [&] {
+        const world_type::scope in(w, other);
+        w.scan();
+        EXPECT_EQ(w.mover.settle(nullptr, at_once), wait_result::done);
+    });
+    in_active(w, [&] {
+        const world_type::scope in(w, other);
+        w.registry.expect_addresses_in_two_slots();
+        w.scan();
+        EXPECT_EQ(w.mover.settle(nullptr, at_once), wait_result::given_up);
+    });
+    in_active(w, [&] {
+        const world_type::scope in(w, other);
+        w.scan();
+        EXPECT_EQ(w.mover.settle(nullptr, at_once), wait_result::done);
+    });
+    w.destroy(self, h);
+    w.detach(other);
+    w.detach(self);
+}
+
 // A pin claimed by that somebody counts.
 TEST(atc_mover, a_pin_claimed_after_settling_is_seen) {
     world_type w;

@@ -120,23 +120,26 @@ class scope_registry {
     }
 
     // For the mover, after it has looked at the slots: once done, whoever holds the address of an object
-    // has it from the slot that the mover looked at. `self` and `give_up` as for wait_for(); given up also
-    // when membarrier failed (R1).
+    // has it from the slot that the mover looked at. `waits` is waits_for_holders() of after that look,
+    // `self` and `give_up` as for wait_for(); given up also when membarrier failed (R1).
     //
     // Where an object has one slot, one wait does. In an operation on marked pointers it may be in two
     // for a moment. The first wait outlasts the operations that had put it into the slot the mover looked
     // at, and so the time in which another slot still shows it; the second, those who found it there.
     template <class GiveUp>
-    wait_result wait_for_holders(const record* self, GiveUp&& give_up) noexcept {
-        for (unsigned waits = in_two_slots_.load_relaxed() != 0 ? 2 : 1; waits != 0; --waits) {
+    wait_result wait_for_holders(unsigned waits, const record* self, GiveUp&& give_up) noexcept {
+        for (; waits != 0; --waits) {
             const epoch_number epoch = advance();
             if (epoch == 0 || wait_for(epoch, self, give_up) == wait_result::given_up)
                 return wait_result::given_up;
         }
         return wait_result::done;
     }
+    unsigned waits_for_holders() const noexcept {
+        return in_two_slots_.load_relaxed() != 0 ? 2 : 1;
+    }
     // From now on operations may have an address in two slots. Before the first such slot is registered:
-    // a mover that finds the slot has seen this, because registration is seq_cst.
+    // who has found the slot sees this, because registration is seq_cst.
     void expect_addresses_in_two_slots() noexcept {
         if (in_two_slots_.load_relaxed() == 0) in_two_slots_.store_release(1);
     }

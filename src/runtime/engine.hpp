@@ -239,6 +239,7 @@ class engine final : public obase::runtime, private collector::control {
     bool exit_hook_set_ = false;                // under lifecycle_
     bool forked_ = false;                       // under lifecycle_
     bool cold_lost_ = false;                    // under lifecycle_: in a child of a fork
+    bool operations_lost_ = false;              // under lifecycle_: in a child of a fork
     std::thread thread_;                        // under lifecycle_
     std::optional<mover> mover_;
     std::optional<object_collector> collector_;

@@ -137,6 +137,9 @@ template <class Binding>
 std::string engine<Binding>::start_locked() noexcept try {
     if (space_.load_relaxed() == nullptr) return "no migration: there are no heaps";
     if (cold_lost_) return "no migration: the fork left the objects in COLD behind";
+    if (operations_lost_)
+        return "no migration: at the fork another thread was in an operation on marked pointers, "
+               "which never ends here";
     {
         const std::lock_guard guard(state_);
         stopping_.store_release(0); // whoever waits in stop() for the thread's end goes on
@@ -250,6 +253,12 @@ void engine<Binding>::resume_child() noexcept {
     }
     if (telemetry::recorder* recorder = recorder_.load_relaxed(); recorder != nullptr)
         recorder->fork_child();
+    // It may have an object in two slots, and no wait outlasts it.
+    if (registry_.waits_for_holders() > 1)
+        registry_.for_each_record([this](const record& r) {
+            if (&r != Binding::this_record_if_any() && r.epoch.load_relaxed() != 0)
+                operations_lost_ = true;
+        });
     registry_.forget_other_threads(Binding::this_record_if_any());
     Binding::forget_other_threads(Binding::this_record_if_any());
     registry_.for_each_record([](record& r) {

@@ -17,8 +17,9 @@
 //     scope ends by a release, which the wait acquires and the next epoch passes on.
 //   - An operation found X in B and stored it into C: it had touched B before B was armed, so the first
 //     wait outlasted this one, too, and by its end X was out of C.
-//   - Two operations took X from the same slot, one for B, one for C. One of them failed to take it
-//     away there and gave up what it had stored; that was C, and others did not see it (rule 2).
+//   - Two operations found X in the same slot and stored it, one into B, one into C. One of them failed
+//     to take it away there and gave up what it had stored; that was C, and R could not load it there
+//     (rule 2).
 #include <obase/marked.h>
 
 #include "runtime/arming_engine.hpp"
@@ -40,6 +41,7 @@ struct marked_arming {
     using layout = obase::word::arming;
     using bits = obase::word::bits;
 
+    static void hold(slot&) noexcept {} // each batch waits
     static void put(slot& s, bits word) noexcept { s.store_release(word); }
     static bits take(slot& s, bits word) noexcept { return s.exchange_seq_cst(word); }
     // Only the collector arms (R3).

@@ -43,6 +43,7 @@ struct marked_atc {
     using slot = protocol::slot;
     using bits = obase::word::bits;
 
+    static void hold(slot& s) noexcept { obase::word::count_in_forever(s); }
     static void put(slot& s, bits word) noexcept { protocol::exchange(s, word); }
     static bits take(slot& s, bits word) noexcept { return protocol::exchange(s, word); }
     static bits owned(bits word) noexcept { return obase::word::atc::leaving(word); }

@@ -7,6 +7,8 @@
 //
 // `Kind` names the protocol and what differs:
 //   protocol, engine       the policy class and its engine
+//   hold(slot)             what is in the memory now, whatever it is, is not moved by way of this slot
+//                          in a round of moves that has done its waiting
 //   put(slot, word)        store: a born word (protocol::newborn) or one that is not managed
 //   take(slot, word)       the same in one atomic step, seq_cst; returns the old word
 //   owned(word)            the word of a slot that has ended, as protocol::construct() wants it
@@ -88,26 +90,24 @@ class marked_pointers {
             Kind::put(slot_of(field), bits_of(address));
             return;
         }
-        const scope until_noted;
+        const scope until_stored;
+        make_slot(slot_of(field));
         Kind::put(slot_of(field), protocol::newborn(address));
-        note_stored(slot_of(field));
     }
 
     static void* exchange(void** field, void* address) noexcept {
         if (!is_managed(address))
             return protocol::address(Kind::take(slot_of(field), bits_of(address)));
-        const scope until_noted;
-        const bits old = Kind::take(slot_of(field), protocol::newborn(address));
-        note_stored(slot_of(field));
-        return protocol::address(old);
+        const scope until_stored;
+        make_slot(slot_of(field));
+        return protocol::address(Kind::take(slot_of(field), protocol::newborn(address)));
     }
 
     static int compare_exchange(void** field, void** expected, void* desired) noexcept {
         const bool managed_object = is_managed(desired);
         const bits word = managed_object ? protocol::newborn(desired) : bits_of(desired);
-        if (!protocol::compare_exchange(slot_of(field), *expected, word)) return 0;
-        if (managed_object) note_stored(slot_of(field));
-        return 1;
+        if (managed_object) make_slot(slot_of(field));
+        return protocol::compare_exchange(slot_of(field), *expected, word) ? 1 : 0;
     }
 
     // Null where the heaps have no room.
@@ -139,20 +139,19 @@ class marked_pointers {
     static void release(void* address, std::size_t bytes, destroyer plain) noexcept {
         if (address == nullptr) return;
         if (const std::size_t size = Kind::engine::instance().managed_size(address); size != 0) {
-            bytes = size;
-            forget(address, bytes);
-            protocol::retire(
-                address, [](void* object) noexcept { protocol::deallocate(object); }, bytes);
+            forget(address, size);
+            protocol::retire(address, &end_managed, size);
             return;
         }
         if (bytes == 0) bytes = malloc_usable_size(address);
+        const bool with_slots = has_slots(address, bytes);
+        if (with_slots) protocol::forget_range(address, static_cast<char*>(address) + bytes);
         // Once memory of malloc has stood in for managed memory, any may be such an object, which
         // operations that are open may be reading.
-        forget(address, bytes);
-        if (!substituted_.load_relaxed())
-            plain(address);
+        if (with_slots || substituted_.load_relaxed())
+            retire_plain(address, bytes, plain);
         else
-            protocol::retire(address, plain, bytes);
+            plain(address);
     }
 
     static void release_object(void* address, std::size_t bytes, std::size_t alignment) noexcept {
@@ -211,15 +210,43 @@ class marked_pointers {
         return Kind::engine::instance().manages(address);
     }
 
-    // In a scope, after a managed address was stored (R10: the word first, then the bit).
-    static void note_stored(slot& s) noexcept {
+    // In a scope, before a managed address is stored. Not after it, as R10 has it for guides: whoever sees
+    // the address may take it out again and end the memory, in which there would be a slot then. What the
+    // collector finds in the slot until the store is no candidate of a move: it waits for this scope, and
+    // the store writes no word that it has written.
+    static void make_slot(slot& s) noexcept {
         if (!Kind::engine::instance().directory().test(&s)) [[unlikely]]
-            make_slot(s);
+            make_slot_for_the_first_time(s);
     }
-    [[gnu::noinline]] static void make_slot(slot& s) noexcept {
+    [[gnu::noinline]] static void make_slot_for_the_first_time(slot& s) noexcept {
         auto& engine = Kind::engine::instance();
         engine.threads().expect_addresses_in_two_slots();
+        Kind::hold(s);
         engine.directory().set(&s);
+    }
+
+    // Whoever was inside when the memory was retired may have stored into it since, a back link say. So
+    // its slots end once more.
+    static void end_managed(void* object) noexcept {
+        forget(object, protocol::usable_size(object));
+        protocol::deallocate(object);
+    }
+    struct plain_memory {
+        void* address;
+        std::size_t bytes;
+        destroyer plain;
+    };
+    static void end_plain(void* retired) noexcept {
+        const plain_memory memory = *static_cast<plain_memory*>(retired);
+        std::free(retired);
+        forget(memory.address, memory.bytes);
+        memory.plain(memory.address);
+    }
+    static void retire_plain(void* address, std::size_t bytes, destroyer plain) noexcept {
+        if (void* retired = std::malloc(sizeof(plain_memory)); retired != nullptr)
+            protocol::retire(::new (retired) plain_memory{address, bytes, plain}, &end_plain,
+                             bytes);
+        // Else it stays: what would have to end its slots cannot be written down.
     }
 
     static bool has_slots(const void* begin, std::size_t bytes) noexcept {

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "heap/sanitized.hpp"
+#include "os/memory.hpp"
 #include "testing/child_process.hpp"
 #include "testing/quiet_runtime.hpp"
 
@@ -211,6 +212,36 @@ TEST(marked_without_room, objects_come_from_malloc) {
         return 0;
     });
     EXPECT_EQ(child.status, 0) << child.err;
+}
+
+// In the child, another thread's operation never ends: an address may be in two fields for good.
+TEST(marked_in_a_fork, nothing_moves_if_another_thread_was_in_an_operation) {
+    for (const bool inside : {false, true}) {
+        const auto child = run_in_child([inside] {
+            marked<node> slot{};
+            slot.set(make_node(1));
+            std::atomic<int> step{0};
+            std::thread other([&] {
+                std::uint64_t outer = 0;
+                if (inside) outer = OBASE_MARKED(enter)();
+                step = 1;
+                while (step != 2) std::this_thread::yield();
+                if (inside) OBASE_MARKED(leave)(outer);
+            });
+            while (step != 1) std::this_thread::yield();
+            const pid_t forked = fork();
+            if (forked == 0) {
+                const std::string why = runtime().start();
+                _exit(why.find("another thread was in an operation") != std::string::npos ? 1 : 0);
+            }
+            int status = -1;
+            require(waitpid(forked, &status, 0) == forked && WIFEXITED(status), "the fork ends");
+            step = 2;
+            other.join();
+            return WEXITSTATUS(status);
+        });
+        EXPECT_EQ(child.status, inside ? 1 : 0) << child.err;
+    }
 }
 
 // They are freed as managed ones are: an operation that has the address may go on reading.
@@ -544,6 +575,78 @@ TEST(marked, slots_end_with_their_memory) {
     EXPECT_FALSE(local.next.registered());
 
     OBASE_MARKED(delete)(object, sizeof *object, 0);
+}
+
+// Whoever sees the address may take it out again and end the memory: there must not be a slot in it after
+// that. Each field lies in 16 MiB of its own, of which the collector knows nothing yet: then it takes
+// longest until it does.
+TEST(marked, a_field_is_a_slot_before_its_address_can_be_seen) {
+    quiet_runtime<protocol>();
+    constexpr std::size_t apart = std::size_t{16} << 20;
+    constexpr std::size_t fields = obase::heap::sanitized ? 100 : 600;
+    char* const room = static_cast<char*>(obase::os::reserve(apart * fields, apart));
+    ASSERT_NE(room, nullptr);
+    const auto field = [room](std::size_t i) {
+        return reinterpret_cast<marked<node>*>(room + apart * i);
+    };
+    for (std::size_t i = 0; i < fields; ++i) {
+        ASSERT_EQ(obase::os::commit(room + apart * i, obase::os::page_size), 0);
+        ::new (static_cast<void*>(field(i))) marked<node>{};
+    }
+    unsigned late = 0;
+    std::thread taker([&] {
+        for (std::size_t i = 0; i < fields; ++i) {
+            const operation one;
+            while (protocol::address(field(i)->word()) == nullptr) {
+            }
+            if (!field(i)->registered()) ++late;
+            node* taken = field(i)->exchange(nullptr);
+            OBASE_MARKED(delete)(taken, sizeof *taken, 0);
+        }
+    });
+    for (std::size_t i = 0; i < fields; ++i) {
+        const operation one;
+        if (i % 2 == 0) {
+            field(i)->set(make_node(i));
+        } else {
+            node* empty = nullptr;
+            EXPECT_TRUE(field(i)->compare_exchange(empty, make_node(i)));
+        }
+    }
+    taker.join();
+    EXPECT_EQ(late, 0u);
+    OBASE_MARKED(forget)(room, apart * fields);
+    obase::os::release(room, apart * fields);
+}
+
+// Somebody who is inside may store into what was freed, as long as he takes it back.
+TEST(marked, what_is_stored_into_freed_memory_is_no_slot_in_the_end) {
+    quiet_runtime<protocol>();
+    marked<node> keeper{};
+    keeper.set(make_node(1));
+    for (const bool managed_box : {true, false}) {
+        node* box = managed_box ? make_node(2) : static_cast<node*>(std::calloc(1, sizeof(node)));
+        {
+            const operation one;
+            box->next.set(keeper.get());
+            box->next.set(nullptr);
+            std::thread([box] {
+                if (managed(box))
+                    OBASE_MARKED(delete)(box, sizeof *box, 0);
+                else
+                    OBASE_MARKED(free)(box);
+            }).join();
+            EXPECT_FALSE(box->next.registered());
+            box->next.set(keeper.get());
+            box->next.set(nullptr);
+            EXPECT_TRUE(box->next.registered());
+        }
+        (void)runtime().reclaim_now();
+        EXPECT_FALSE(box->next.registered()) << managed_box;
+    }
+    const operation one;
+    OBASE_MARKED(delete)(keeper.exchange(nullptr), sizeof(node), 0);
+    OBASE_MARKED(forget)(&keeper, sizeof keeper);
 }
 
 TEST(marked, memory_of_every_function) {
