@@ -103,7 +103,8 @@ class engine final : public obase::runtime, private collector::control {
     }
     // How large the object at the address is, 0 if it is not in the heaps.
     std::size_t managed_size(const void* address) const noexcept {
-        return manages(address) ? space_.load_acquire()->usable_size(address) : 0;
+        const heap::space* heaps = space_.load_acquire();
+        return heaps != nullptr && heaps->contains(address) ? heaps->usable_size(address) : 0;
     }
     int heap_of(const void* address) const noexcept override {
         return manages(address) ? static_cast<int>(space_.load_acquire()->class_of(address)) : -1;

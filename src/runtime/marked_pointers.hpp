@@ -86,27 +86,30 @@ class marked_pointers {
     static void* load(void** field) noexcept { return protocol::dereference(slot_of(field)); }
 
     static void store(void** field, void* address) noexcept {
-        if (!is_managed(address)) {
+        auto& engine = Kind::engine::instance();
+        if (!engine.manages(address)) {
             Kind::put(slot_of(field), bits_of(address));
             return;
         }
         const scope until_stored;
-        make_slot(slot_of(field));
+        make_slot(engine, slot_of(field));
         Kind::put(slot_of(field), protocol::newborn(address));
     }
 
     static void* exchange(void** field, void* address) noexcept {
-        if (!is_managed(address))
+        auto& engine = Kind::engine::instance();
+        if (!engine.manages(address))
             return protocol::address(Kind::take(slot_of(field), bits_of(address)));
         const scope until_stored;
-        make_slot(slot_of(field));
+        make_slot(engine, slot_of(field));
         return protocol::address(Kind::take(slot_of(field), protocol::newborn(address)));
     }
 
     static int compare_exchange(void** field, void** expected, void* desired) noexcept {
-        const bool managed_object = is_managed(desired);
+        auto& engine = Kind::engine::instance();
+        const bool managed_object = engine.manages(desired);
         const bits word = managed_object ? protocol::newborn(desired) : bits_of(desired);
-        if (managed_object) make_slot(slot_of(field));
+        if (managed_object) make_slot(engine, slot_of(field));
         return protocol::compare_exchange(slot_of(field), *expected, word) ? 1 : 0;
     }
 
@@ -214,12 +217,12 @@ class marked_pointers {
     // the address may take it out again and end the memory, in which there would be a slot then. What the
     // collector finds in the slot until the store is no candidate of a move: it waits for this scope, and
     // the store writes no word that it has written.
-    static void make_slot(slot& s) noexcept {
-        if (!Kind::engine::instance().directory().test(&s)) [[unlikely]]
-            make_slot_for_the_first_time(s);
+    static void make_slot(typename Kind::engine& engine, slot& s) noexcept {
+        if (!engine.directory().test(&s)) [[unlikely]]
+            make_slot_for_the_first_time(engine, s);
     }
-    [[gnu::noinline]] static void make_slot_for_the_first_time(slot& s) noexcept {
-        auto& engine = Kind::engine::instance();
+    [[gnu::noinline]] static void make_slot_for_the_first_time(typename Kind::engine& engine,
+                                                               slot& s) noexcept {
         engine.threads().expect_addresses_in_two_slots();
         Kind::hold(s);
         engine.directory().set(&s);
