@@ -62,8 +62,13 @@ TEST(marked, an_object_stored_where_a_reader_is_counted_does_not_move) {
         writer = std::thread([&] {
             const operation one;
             until(1);
+            const auto still_counted = [&] { return protocol::layout::count(slot.word()) != 0; };
             node* first = slot.exchange(nullptr);
+            EXPECT_TRUE(still_counted());
+            slot.set(nullptr);
+            EXPECT_TRUE(still_counted());
             slot.set(make_node(2));
+            EXPECT_TRUE(still_counted());
             OBASE_MARKED(delete)(first, sizeof *first, 0);
             step = 2;
             until(4);
