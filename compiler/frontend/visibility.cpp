@@ -117,15 +117,76 @@ bool hands_on(const clang::FunctionDecl* function) {
                               function->getDeclName().isIdentifier() ? function->getName() : "");
 }
 
+// Whether who has a value of this type can get a closure's type from it. A closure is written in a
+// function, so it can be named by a class that is local to one, which is searched, by a closure, or by
+// an argument of a template; other classes are older than it. What a template has been instantiated
+// with meanwhile takes no part: that is not the same in each translation unit.
+bool leads_to(clang::QualType from, const clang::CXXRecordDecl* closure) {
+    llvm::SmallVector<clang::QualType, 16> ahead{from};
+    llvm::DenseSet<const clang::Type*> been;
+    const auto push_arguments = [&](llvm::ArrayRef<clang::TemplateArgument> arguments,
+                                    const auto& again) -> void {
+        for (const auto& argument : arguments)
+            if (argument.getKind() == clang::TemplateArgument::Pack)
+                again(argument.getPackAsArray(), again);
+            else
+                ahead.push_back(argument.getKind() == clang::TemplateArgument::Type
+                                    ? argument.getAsType()
+                                    : argument.getNonTypeTemplateArgumentType());
+    };
+    while (!ahead.empty()) {
+        const clang::QualType next = ahead.pop_back_val();
+        if (next.isNull()) continue;
+        const clang::Type* type = next.getCanonicalType().getTypePtr();
+        if (!been.insert(type).second) continue;
+        if (const auto* array = llvm::dyn_cast<clang::ArrayType>(type)) {
+            ahead.push_back(array->getElementType());
+        } else if (const auto* atomic = llvm::dyn_cast<clang::AtomicType>(type)) {
+            ahead.push_back(atomic->getValueType());
+        } else if (const auto* member = llvm::dyn_cast<clang::MemberPointerType>(type)) {
+            ahead.push_back(clang::QualType(member->getClass(), 0));
+            ahead.push_back(member->getPointeeType());
+        } else if (const auto* function = llvm::dyn_cast<clang::FunctionType>(type)) {
+            ahead.push_back(function->getReturnType());
+            if (const auto* prototype = llvm::dyn_cast<clang::FunctionProtoType>(function))
+                ahead.append(prototype->param_type_begin(), prototype->param_type_end());
+        } else if (!type->getPointeeType().isNull()) {
+            ahead.push_back(type->getPointeeType());
+        }
+        const auto* tag = type->getAsTagDecl();
+        if (tag == nullptr) continue;
+        if (tag->getCanonicalDecl() == closure->getCanonicalDecl()) return true;
+        bool local = false;
+        for (const clang::DeclContext* at = tag; at != nullptr; at = at->getParent()) {
+            if (const auto* special = llvm::dyn_cast<clang::ClassTemplateSpecializationDecl>(at))
+                push_arguments(special->getTemplateArgs().asArray(), push_arguments);
+            const auto* around = llvm::dyn_cast<clang::FunctionDecl>(at);
+            if (around == nullptr) continue;
+            local = true;
+            if (const auto* arguments = around->getTemplateSpecializationArgs())
+                push_arguments(arguments->asArray(), push_arguments);
+        }
+        const auto* record = llvm::dyn_cast<clang::CXXRecordDecl>(tag);
+        if (!local || record == nullptr || !record->hasDefinition()) continue;
+        // What instances of a generic closure will return is not known yet.
+        if (record->isGenericLambda()) return true;
+        for (const auto& base : record->getDefinition()->bases()) ahead.push_back(base.getType());
+        for (const auto* part : record->getDefinition()->decls())
+            if (const auto* value = llvm::dyn_cast<clang::ValueDecl>(part))
+                ahead.push_back(value->getType());
+            else if (const auto* named = llvm::dyn_cast<clang::TypeDecl>(part))
+                ahead.push_back(part->getASTContext().getTypeDeclType(named));
+    }
+    return false;
+}
+
 // Whether a function outside of which it is written returns the closure, alone or in something: who
 // gets it may call it in another translation unit.
 bool is_returned(const clang::CXXRecordDecl* closure) {
     for (const clang::CXXRecordDecl* at = closure; at != nullptr;) {
         const auto* around = llvm::dyn_cast<clang::FunctionDecl>(at->getDeclContext());
         if (around == nullptr) return true; // a variable's initializer
-        records returned;
-        mentioned_records(around->getReturnType(), returned);
-        if (llvm::is_contained(returned, closure)) return true;
+        if (leads_to(around->getReturnType(), closure)) return true;
         const auto* method = llvm::dyn_cast<clang::CXXMethodDecl>(around);
         at = method != nullptr && method->getParent()->isLambda() ? method->getParent() : nullptr;
     }
