@@ -52,6 +52,8 @@ analysis::analysis(clang::CompilerInstance& compiler, outside_marks marks)
 // As soon as a class is complete: what follows may use its fields.
 void analysis::HandleTagDeclDefinition(clang::TagDecl* tag) {
     if (const auto* record = llvm::dyn_cast<clang::RecordDecl>(tag)) types_.look_at(record);
+    if (const auto* type = llvm::dyn_cast<clang::CXXRecordDecl>(tag))
+        if (!type->isDependentContext() && !of_standard_library(type)) roles_.look_at(type);
 }
 
 // The code generator gets the same declarations after this, and may make code of them at once.

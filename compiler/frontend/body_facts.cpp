@@ -13,8 +13,41 @@ class body_visitor : public clang::RecursiveASTVisitor<body_visitor> {
   public:
     body_visitor(body_facts& facts, marked_types& types) : facts_(facts), types_(types) {}
 
-    // Constructor initializers of fields and bases that the source does not name.
-    bool shouldVisitImplicitCode() const { return false; }
+    // What runs here and is written elsewhere, or nowhere: the visitor keeps to the text.
+    bool TraverseInitListExpr(clang::InitListExpr* list, DataRecursionQueue* queue = nullptr) {
+        // As it is meant, with the fields that the text leaves to their own initializers.
+        if (!list->isSemanticForm() && list->getSemanticForm() != nullptr)
+            list = list->getSemanticForm();
+        if (list->hasArrayFiller()) TraverseStmt(list->getArrayFiller());
+        return TraverseSynOrSemInitListExpr(list, queue);
+    }
+    bool TraverseCXXRewrittenBinaryOperator(clang::CXXRewrittenBinaryOperator* op,
+                                            DataRecursionQueue* = nullptr) {
+        return TraverseStmt(op->getSemanticForm()); // a != b by operator==
+    }
+    bool VisitCXXDefaultArgExpr(clang::CXXDefaultArgExpr* left_out) {
+        visit_default(left_out->getExpr(), left_out->getUsedLocation());
+        return true;
+    }
+    bool VisitCXXDefaultInitExpr(clang::CXXDefaultInitExpr* left_out) {
+        visit_default(left_out->getExpr(), left_out->getUsedLocation());
+        return true;
+    }
+    bool VisitCXXForRangeStmt(clang::CXXForRangeStmt* loop) {
+        for (clang::DeclStmt* hidden :
+             {loop->getBeginStmt(), loop->getEndStmt(), loop->getLoopVarStmt()})
+            if (hidden != nullptr && hidden->isSingleDecl())
+                if (auto* variable = llvm::dyn_cast<clang::VarDecl>(hidden->getSingleDecl()))
+                    TraverseStmt(variable->getInit());
+        TraverseStmt(loop->getCond());
+        TraverseStmt(loop->getInc());
+        return true;
+    }
+    bool VisitBindingDecl(clang::BindingDecl* part) {
+        TraverseStmt(part->getBinding());
+        if (auto* variable = part->getHoldingVar()) TraverseStmt(variable->getInit());
+        return true;
+    }
 
     bool VisitMemberExpr(clang::MemberExpr* member) {
         if (const auto* field = llvm::dyn_cast<clang::FieldDecl>(member->getMemberDecl()))
@@ -58,13 +91,15 @@ class body_visitor : public clang::RecursiveASTVisitor<body_visitor> {
 
     bool VisitLambdaExpr(clang::LambdaExpr* closure) {
         closures_.push_back(closure);
-        if (called_.count(closure) == 0) leaves_.insert(closure);
+        // One in a default argument belongs to all who leave the argument out.
+        if (called_.count(closure) == 0 || used_.isValid()) leaves_.insert(closure);
         return true;
     }
 
     bool TraverseConstructorInitializer(clang::CXXCtorInitializer* initializer) {
         if (initializer->isAnyMemberInitializer() && initializer->isWritten())
             see(initializer->getAnyMember());
+        if (!initializer->isWritten()) return TraverseStmt(initializer->getInit());
         return RecursiveASTVisitor::TraverseConstructorInitializer(initializer);
     }
 
@@ -80,7 +115,18 @@ class body_visitor : public clang::RecursiveASTVisitor<body_visitor> {
             facts_.managed_member = field;
     }
     void use(const clang::FunctionDecl* function, clang::SourceLocation where, bool call) {
-        facts_.uses.push_back({function, where, call});
+        if (used_.isValid())
+            facts_.uses.push_back({function, used_, call, where});
+        else
+            facts_.uses.push_back({function, where, call, {}});
+    }
+    // A default argument or a default member initializer, which may contain itself.
+    void visit_default(clang::Expr* text, clang::SourceLocation used) {
+        if (text == nullptr || !defaults_.insert(text).second) return;
+        const clang::SourceLocation outer = used_;
+        if (used_.isInvalid()) used_ = used;
+        TraverseStmt(text);
+        used_ = outer;
     }
 
     body_facts& facts_;
@@ -89,6 +135,9 @@ class body_visitor : public clang::RecursiveASTVisitor<body_visitor> {
     llvm::DenseMap<const clang::ValueDecl*, const clang::LambdaExpr*> closure_of_;
     llvm::DenseSet<const clang::LambdaExpr*> leaves_;
     std::vector<const clang::LambdaExpr*> closures_;
+    llvm::DenseSet<const clang::Expr*> defaults_; // seen
+    // In a default argument or member initializer: where it is left out.
+    clang::SourceLocation used_;
 };
 
 } // namespace

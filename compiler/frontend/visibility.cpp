@@ -396,6 +396,31 @@ void visibility::look_at(clang::VarDecl* variable) {
         set_closure(closure, false, role::none);
 }
 
+// What a constructor that nobody wrote does beyond setting fields and calling other constructors is in
+// default member initializers and default arguments. It is an operation if these name a marked field,
+// or by what they call (add_callers()).
+void visibility::look_at_defaulted() {
+    for (const auto* record : classes_)
+        for (auto* constructor : record->ctors()) {
+            if (!constructor->isDefaulted() || constructor->isCopyOrMoveConstructor() ||
+                !constructor->doesThisDeclarationHaveABody() || constructor->isDependentContext() ||
+                decisions_.count(constructor->getCanonicalDecl()) != 0)
+                continue;
+            const body_facts facts = facts_of(constructor, types_);
+            decision made;
+            made.uses = facts.uses;
+            made.needs_scope = facts.mark != nullptr || facts.managed_member != nullptr;
+            if (facts.mark != nullptr) {
+                made.is = role::entry;
+                made.why = "names the marked field " + quoted(facts.mark);
+            }
+            const role is = made.is;
+            set(constructor, std::move(made));
+            for (const auto& [inner, stays_here] : facts.closures)
+                set_closure(inner, stays_here, is);
+        }
+}
+
 role visibility::role_of(const clang::FunctionDecl* function) const {
     const auto found =
         decisions_.find(llvm::cast<clang::FunctionDecl>(function->getCanonicalDecl()));
@@ -508,6 +533,7 @@ void visibility::settle_closures() {
 }
 
 void visibility::finish() {
+    look_at_defaulted();
     add_callers();
     settle_closures();
     const auto look = [&](const use& it, bool from_operation) {
@@ -525,12 +551,14 @@ void visibility::finish() {
             promote(it.of, found->second.if_it_reaches ? leaving_closure : how);
             return;
         }
-        says_.refuse(
+        const bool said = says_.refuse(
             it.where, "outside-operation",
             quoted(it.of) + " runs in the scope of its caller, but here " +
                 (it.call ? "it is called outside of any operation" : how),
             "call it from a function that is an operation (OBASE_ENTRY makes one), or mark " +
                 quoted(it.of) + " OBASE_ENTRY if it can be one itself");
+        if (said && it.text.isValid())
+            says_.note(it.text, "by this default argument or member initializer");
     };
     // What promotion makes an entry was internal, so its own uses were and are those of an operation.
     for (const auto& it : uses_outside_) look(it, false);

@@ -22,6 +22,7 @@
 #include "clang/AST/DeclCXX.h"
 #include "clang/AST/ExprCXX.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 
 #include <string>
 #include <vector>
@@ -36,6 +37,7 @@ class visibility {
         const clang::FunctionDecl* of;
         clang::SourceLocation where;
         bool call; // otherwise its address is taken
+        clang::SourceLocation text; // of the default argument or member initializer that does it
     };
     struct decision {
         role is = role::none;
@@ -55,6 +57,9 @@ class visibility {
     void look_at(clang::FunctionDecl* function);
     // The initializer of a variable outside of functions: what it uses is used from outside.
     void look_at(clang::VarDecl* variable);
+    // A class is complete. Its constructors that nobody wrote are looked at when all is known, since
+    // they have bodies only if they are used.
+    void look_at(const clang::CXXRecordDecl* record) { classes_.insert(record); }
     // All uses are known: functions that are used from outside become entries or errors.
     void finish();
 
@@ -69,6 +74,7 @@ class visibility {
     bool accessible(const clang::FieldDecl* mark, const clang::RecordDecl* from_class,
                     const clang::FunctionDecl* from_function);
     void place(const clang::FunctionDecl* function, bool managed, decision& made);
+    void look_at_defaulted();
     void add_callers();
     void set(clang::FunctionDecl* function, decision what);
     void place_closure(const clang::FunctionDecl* function, decision& made);
@@ -83,6 +89,7 @@ class visibility {
     report& says_;
     decisions decisions_;
     std::vector<use> uses_outside_;
+    llvm::SetVector<const clang::CXXRecordDecl*> classes_;
 };
 
 } // namespace obase::frontend
