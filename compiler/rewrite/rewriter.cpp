@@ -229,14 +229,31 @@ class changer : public walk<changer> {
         }
         return function + "_at";
     }
+    // What is written here, if it runs where OBASE_OPERATION cannot stand before it; null otherwise.
+    const char* no_scope_here() const {
+        if (function() == nullptr)
+            return "a default argument or the initializer of a field or global variable";
+        return in_initializer() && in_.roles.role_of(function()) == frontend::role::entry
+                   ? "a constructor before its body"
+                   : nullptr;
+    }
+    static constexpr char no_scope_advice[] =
+        "do it in a function's body; a constructor that only operations call may be OBASE_INTERNAL";
+    void check_scope(const clang::Expr* named, const clang::FunctionDecl* callee) {
+        const char* where = no_scope_here();
+        if (where != nullptr && in_.roles.role_of(callee) == frontend::role::internal)
+            refuse(named->getExprLoc(),
+                   std::string(where) + " calls " + quoted(callee) +
+                       ", a part of operations, where no scope is open",
+                   no_scope_advice);
+    }
     // `function` is called with the slot: (*link)->key becomes obase_slot_load(*link)->key.
     void call_on(const clang::Expr* slot, const std::string& function) {
-        if (function == "obase_slot_load" && in_initializer() && this->function() != nullptr &&
-            in_.roles.role_of(this->function()) == frontend::role::entry)
-            refuse(slot->getExprLoc(),
-                   "a constructor loads a marked field before its body, where no scope is open",
-                   "load it in the body, or mark the constructor OBASE_INTERNAL if only operations "
-                   "call it");
+        if (function == "obase_slot_load")
+            if (const char* where = no_scope_here())
+                refuse(slot->getExprLoc(),
+                       std::string(where) + " loads a marked field, where no scope is open",
+                       no_scope_advice);
         const auto* around =
             above().empty() ? nullptr : llvm::dyn_cast<clang::ParenExpr>(above().back());
         const auto at =
@@ -574,7 +591,16 @@ void changer::change_free(const clang::DeclRefExpr* name) {
 }
 
 void changer::meet(const clang::Stmt* statement) {
-    if (const auto* name = llvm::dyn_cast<clang::DeclRefExpr>(statement)) change_free(name);
+    if (const auto* name = llvm::dyn_cast<clang::DeclRefExpr>(statement)) {
+        change_free(name);
+        if (const auto* callee = llvm::dyn_cast<clang::FunctionDecl>(name->getDecl()))
+            check_scope(name, callee);
+    }
+    if (const auto* member = llvm::dyn_cast<clang::MemberExpr>(statement))
+        if (const auto* callee = llvm::dyn_cast<clang::CXXMethodDecl>(member->getMemberDecl()))
+            check_scope(member, callee);
+    if (const auto* construct = llvm::dyn_cast<clang::CXXConstructExpr>(statement))
+        check_scope(construct, construct->getConstructor());
     if (const auto* builtin = llvm::dyn_cast<clang::AtomicExpr>(statement)) change_atomic(builtin);
     if (const auto* loop = llvm::dyn_cast<clang::CXXForRangeStmt>(statement))
         if (flow_.is_slot(loop->getRangeInit()))

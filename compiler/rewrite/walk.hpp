@@ -69,6 +69,20 @@ class walk : public clang::RecursiveASTVisitor<Derived> {
         return on;
     }
 
+    // What these are initialized with runs elsewhere: before a constructor's body, or in who calls.
+    bool TraverseFieldDecl(clang::FieldDecl* field) {
+        functions_.push_back(nullptr);
+        const bool on = base::TraverseFieldDecl(field);
+        functions_.pop_back();
+        return on;
+    }
+    bool TraverseParmVarDecl(clang::ParmVarDecl* parameter) {
+        functions_.push_back(nullptr);
+        const bool on = base::TraverseParmVarDecl(parameter);
+        functions_.pop_back();
+        return on;
+    }
+
     bool VisitFunctionDecl(clang::FunctionDecl* function) {
         this->getDerived().meet_function(function);
         return true;
@@ -77,6 +91,7 @@ class walk : public clang::RecursiveASTVisitor<Derived> {
   protected:
     // The statements around the one that is met, outermost first.
     const std::vector<const clang::Stmt*>& above() const { return above_; }
+    // The one whose body the node is in; null for one that is in none.
     const clang::FunctionDecl* function() const {
         return functions_.empty() ? nullptr : functions_.back();
     }
