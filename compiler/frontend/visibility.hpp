@@ -36,7 +36,7 @@ class visibility {
     struct use {
         const clang::FunctionDecl* of;
         clang::SourceLocation where;
-        bool call; // otherwise its address is taken
+        bool call;                  // otherwise its address is taken
         clang::SourceLocation text; // of the default argument or member initializer that does it
     };
     struct decision {

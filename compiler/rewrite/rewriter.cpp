@@ -229,31 +229,28 @@ class changer : public walk<changer> {
         }
         return function + "_at";
     }
-    // What is written here, if it runs where OBASE_OPERATION cannot stand before it; null otherwise.
-    const char* no_scope_here() const {
-        if (function() == nullptr)
-            return "a default argument or the initializer of a field or global variable";
-        return in_initializer() && in_.roles.role_of(function()) == frontend::role::entry
-                   ? "a constructor before its body"
-                   : nullptr;
+    // Refuses what needs a scope and runs where OBASE_OPERATION cannot stand before it.
+    void check_scope(const clang::Expr* at, const std::string& does) {
+        const bool constructs = function() != nullptr;
+        if (constructs &&
+            !(in_initializer() && in_.roles.role_of(function()) == frontend::role::entry))
+            return;
+        refuse(
+            at->getExprLoc(),
+            (constructs
+                 ? "a constructor " + does + " before its body"
+                 : "a default argument or the initializer of a field or global variable " + does) +
+                ", where no scope is open",
+            "do it in a function's body; a constructor that only operations call may be "
+            "OBASE_INTERNAL");
     }
-    static constexpr char no_scope_advice[] =
-        "do it in a function's body; a constructor that only operations call may be OBASE_INTERNAL";
-    void check_scope(const clang::Expr* named, const clang::FunctionDecl* callee) {
-        const char* where = no_scope_here();
-        if (where != nullptr && in_.roles.role_of(callee) == frontend::role::internal)
-            refuse(named->getExprLoc(),
-                   std::string(where) + " calls " + quoted(callee) +
-                       ", a part of operations, where no scope is open",
-                   no_scope_advice);
+    void check_callee(const clang::Expr* at, const clang::FunctionDecl* callee) {
+        if (in_.roles.role_of(callee) == frontend::role::internal)
+            check_scope(at, "calls " + quoted(callee) + ", a part of operations");
     }
     // `function` is called with the slot: (*link)->key becomes obase_slot_load(*link)->key.
     void call_on(const clang::Expr* slot, const std::string& function) {
-        if (function == "obase_slot_load")
-            if (const char* where = no_scope_here())
-                refuse(slot->getExprLoc(),
-                       std::string(where) + " loads a marked field, where no scope is open",
-                       no_scope_advice);
+        if (function == "obase_slot_load") check_scope(slot, "loads a marked field");
         const auto* around =
             above().empty() ? nullptr : llvm::dyn_cast<clang::ParenExpr>(above().back());
         const auto at =
@@ -594,13 +591,13 @@ void changer::meet(const clang::Stmt* statement) {
     if (const auto* name = llvm::dyn_cast<clang::DeclRefExpr>(statement)) {
         change_free(name);
         if (const auto* callee = llvm::dyn_cast<clang::FunctionDecl>(name->getDecl()))
-            check_scope(name, callee);
+            check_callee(name, callee);
     }
     if (const auto* member = llvm::dyn_cast<clang::MemberExpr>(statement))
         if (const auto* callee = llvm::dyn_cast<clang::CXXMethodDecl>(member->getMemberDecl()))
-            check_scope(member, callee);
+            check_callee(member, callee);
     if (const auto* construct = llvm::dyn_cast<clang::CXXConstructExpr>(statement))
-        check_scope(construct, construct->getConstructor());
+        check_callee(construct, construct->getConstructor());
     if (const auto* builtin = llvm::dyn_cast<clang::AtomicExpr>(statement)) change_atomic(builtin);
     if (const auto* loop = llvm::dyn_cast<clang::CXXForRangeStmt>(statement))
         if (flow_.is_slot(loop->getRangeInit()))

@@ -24,13 +24,13 @@ struct owner {
 class list {
   public:
     list() = default;
-    // CHECK-DAG: refused.cpp:[[@LINE+1]]:{{[0-9]+}}: error: a constructor before its body loads a marked field, where no scope is open [obase:rewrite]
+    // CHECK-DAG: refused.cpp:[[@LINE+1]]:{{[0-9]+}}: error: a constructor loads a marked field before its body, where no scope is open [obase:rewrite]
     explicit list(const list& other, int) : key_(other.head_->key) {}
     // CHECK-DAG: refused.cpp:[[@LINE+1]]:{{[0-9]+}}: error: an access of a marked field is written by a macro [obase:rewrite]
     int key_of_second() const { return KEY_OF_NEXT(head_); }
     // CHECK-DAG: refused.cpp:[[@LINE+1]]:{{[0-9]+}}: error: the address of a marked field goes where the rewriter cannot follow it [obase:rewrite]
     void swap() { std::iter_swap(&head_, &other_); }
-    // CHECK-DAG: refused.cpp:[[@LINE+1]]:{{[0-9]+}}: error: a constructor before its body calls 'list::first', a part of operations, where no scope is open [obase:rewrite]
+    // CHECK-DAG: refused.cpp:[[@LINE+1]]:{{[0-9]+}}: error: a constructor calls 'list::first', a part of operations before its body, where no scope is open [obase:rewrite]
     explicit list(int) : key_(first()->key) {}
     // CHECK-DAG: refused.cpp:[[@LINE+1]]:{{[0-9]+}}: error: a default argument or the initializer of a field or global variable loads a marked field, where no scope is open [obase:rewrite]
     static int key_of(const list& l, int key = all.head_->key) { return l.key_ + key; }
