@@ -4,7 +4,11 @@
 #include "annotations.hpp"
 #include "unit_visitor.hpp"
 
+#include "clang/AST/DeclTemplate.h"
+#include "clang/AST/ExprConcepts.h"
 #include "clang/AST/RecursiveASTVisitor.h"
+#include "clang/Frontend/FrontendOptions.h"
+#include "llvm/ADT/STLExtras.h"
 
 #include <utility>
 
@@ -15,15 +19,24 @@ namespace {
 // Finds the functions and variables within a top-level declaration, namespaces and classes included.
 class definitions : public clang::RecursiveASTVisitor<definitions> {
   public:
-    definitions(marked_types& types, visibility& roles, const outside_marks& outside)
-        : types_(types), roles_(roles), outside_(outside) {}
+    definitions(marked_types& types, visibility& roles, const outside_marks& outside,
+                bool instances = false)
+        : types_(types), roles_(roles), outside_(outside), instances_(instances) {}
+
+    // Those of templates, which the parser brings by themselves.
+    bool shouldVisitTemplateInstantiations() const { return instances_; }
 
     bool TraverseDecl(clang::Decl* declaration) {
-        if (declaration != nullptr && of_standard_library(declaration)) return true;
+        if (declaration != nullptr && (of_standard_library(declaration) ||
+                                       llvm::isa<clang::RequiresExprBodyDecl>(declaration)))
+            return true;
         return RecursiveASTVisitor::TraverseDecl(declaration);
     }
     bool VisitRecordDecl(clang::RecordDecl* record) {
         types_.look_at(record);
+        const auto* type = llvm::dyn_cast<clang::CXXRecordDecl>(record);
+        if (type != nullptr && type->isCompleteDefinition() && !type->isDependentContext())
+            roles_.look_at(type);
         return true;
     }
     bool VisitFunctionDecl(clang::FunctionDecl* function) {
@@ -41,6 +54,7 @@ class definitions : public clang::RecursiveASTVisitor<definitions> {
     marked_types& types_;
     visibility& roles_;
     const outside_marks& outside_;
+    bool instances_;
 };
 
 } // namespace
@@ -56,6 +70,23 @@ void analysis::HandleTagDeclDefinition(clang::TagDecl* tag) {
         if (!type->isDependentContext() && !of_standard_library(type)) roles_.look_at(type);
 }
 
+// Is the source one that clang has read already: a module's tree, to make its code, or a header's?
+bool analysis::compiles_tree() const {
+    return llvm::any_of(compiler_.getFrontendOpts().Inputs,
+                        [](const clang::FrontendInputFile& input) {
+                            return input.getKind().getFormat() == clang::InputKind::Precompiled;
+                        });
+}
+
+// What comes from a precompiled header is not brought by the parser, and brought by its reader as it is
+// needed, in any order. All of it is looked at before the text and before code is made of any of it, as
+// if the header's text stood at the beginning.
+void analysis::Initialize(clang::ASTContext& ast) {
+    if (ast.getExternalSource() == nullptr || compiles_tree()) return;
+    definitions look(types_, roles_, marks_, /*instances=*/true);
+    look.TraverseDecl(ast.getTranslationUnitDecl());
+}
+
 // The code generator gets the same declarations after this, and may make code of them at once.
 bool analysis::HandleTopLevelDecl(clang::DeclGroupRef group) {
     definitions look(types_, roles_, marks_);
@@ -66,10 +97,20 @@ bool analysis::HandleTopLevelDecl(clang::DeclGroupRef group) {
 void analysis::HandleTranslationUnit(clang::ASTContext& ast) {
     // The tree of a program that is wrong anyway may be incomplete.
     if (compiler_.getDiagnostics().hasErrorOccurred()) return;
-    roles_.finish();
+    // Of a tree only what code is made of has been brought, and there is nothing else to be checked.
     unit whole{ast, types_, roles_, says_};
-    check_unit(whole);
-    checked(whole);
+    if (!compiles_tree()) {
+        roles_.finish();
+        check_unit(whole);
+    }
+    // Who imports a module does not see it as a whole, and its code is made of its tree.
+    for (const auto* mark : types_.marks())
+        if (compiles_tree() || mark->getOwningModule() != nullptr)
+            says_.refuse(mark->getLocation(), "module",
+                         "the marked field " + quoted(mark) +
+                             " is part of a module, which cannot be compiled with obase",
+                         "declare it in a header, which may be precompiled (-include-pch)");
+    if (!compiles_tree()) checked(whole);
 }
 
 } // namespace obase::frontend

@@ -20,6 +20,7 @@ class analysis : public clang::ASTConsumer {
   public:
     analysis(clang::CompilerInstance& compiler, outside_marks marks);
 
+    void Initialize(clang::ASTContext& ast) override;
     void HandleTagDeclDefinition(clang::TagDecl* tag) override;
     bool HandleTopLevelDecl(clang::DeclGroupRef group) override;
     void HandleTranslationUnit(clang::ASTContext& ast) final;
@@ -33,6 +34,8 @@ class analysis : public clang::ASTConsumer {
     report says_;
 
   private:
+    bool compiles_tree() const;
+
     marked_types types_;
     visibility roles_;
 };

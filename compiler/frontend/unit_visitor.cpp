@@ -17,7 +17,9 @@ class unit_visitor : public clang::RecursiveASTVisitor<unit_visitor> {
     bool shouldVisitTemplateInstantiations() const { return true; }
 
     bool TraverseDecl(clang::Decl* declaration) {
-        if (declaration == nullptr) return true;
+        // No code is made of what a requires expression asks.
+        if (declaration == nullptr || llvm::isa<clang::RequiresExprBodyDecl>(declaration))
+            return true;
         const bool library = of_standard_library(declaration);
         if (auto* function = llvm::dyn_cast<clang::FunctionDecl>(declaration)) {
             if (function->isDependentContext()) return true;
