@@ -4,6 +4,9 @@
 // RUN: %obase-clang --obase-show --obase-static %s -o %t | %filecheck --check-prefix=STATIC %s
 // RUN: %obase-clang --obase-show --obase-marks=some/file -x c - | %filecheck --check-prefix=MARKS %s
 // RUN: %obase-clang --obase-show -v | %filecheck --check-prefix=NOTHING %s
+// RUN: %obase-clang --obase-show -x c-header %s -o %t.pch | %filecheck --check-prefix=NOTHING %s
+// RUN: %obase-clang --obase-show -xc-header %s -o %t.pch | %filecheck --check-prefix=NOTHING %s
+// RUN: %obase-clang --obase-show -include-pch %t.pch | %filecheck --check-prefix=NOTHING %s
 // RUN: not %obase-clang --obase-mark=some/file 2>&1 | %filecheck --check-prefix=WRONG %s
 // RUN: not %obase-clang -fsanitize=undefined,thread %s -o %t 2>&1 | %filecheck --check-prefix=THREADS %s
 // RUN: %obase-clang --obase-show -fsanitize=thread --obase-library=some/libobase.a %s -o %t | %filecheck --check-prefix=LIBRARY %s
