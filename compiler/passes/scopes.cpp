@@ -11,6 +11,7 @@
 #include "instrumentation.hpp"
 
 #include <llvm/IR/Constants.h>
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
@@ -151,7 +152,19 @@ class inserter {
         if (is_destructor(f) && fields_.members.contains(&f))
             if (const std::uint64_t bytes = f.getParamDereferenceableBytes(0); bytes != 0)
                 ends.push_back({f.getArg(0), bytes});
+        if (!variables.empty() && f.hasFnAttribute(llvm::Attribute::SanitizeAddress))
+            stays_on_the_stack(f);
         return ends;
+    }
+
+    // ASan puts variables elsewhere to find uses after return, and unmaps that with the thread. The
+    // runtime forgets the stack of a thread that ends, and nothing besides. ASan leaves functions
+    // with inline assembly alone.
+    static void stays_on_the_stack(llvm::Function& f) {
+        llvm::BasicBlock& entry = f.getEntryBlock();
+        llvm::IRBuilder<> top(&entry, entry.getFirstNonPHIOrDbgOrAlloca());
+        auto* type = llvm::FunctionType::get(top.getVoidTy(), false);
+        top.CreateCall(type, llvm::InlineAsm::get(type, "", "", /*hasSideEffects=*/true));
     }
 
     // Else the frame could have another variable in the same place before the function ends.
