@@ -68,15 +68,15 @@ class run_word {
     // FREE -> ATTACHED. Precondition: the caller popped the run from the pool or just made it.
     void attach(std::uint32_t owner) noexcept { word_.store_release(attached_word(owner)); }
 
-    // ATTACHED: takes the remote list. Returns its head (0: it was empty) and its length.
-    // Precondition: the caller is the owner.
-    std::uint32_t grab(std::uint32_t owner, std::uint32_t* count) noexcept {
+    // ATTACHED or QUEUED: takes the remote list. Returns its head (0: it was empty) and its length.
+    // Precondition: the caller is the owner, or popped the run off its stack.
+    std::uint32_t grab(std::uint32_t* count) noexcept {
         std::uint64_t seen = word_.load_relaxed();
         for (;;) {
             const run_view now = unpack(seen);
             *count = now.count;
             if (now.count == 0) return 0;
-            if (word_.cas_acq_rel(seen, attached_word(owner))) return now.head;
+            if (word_.cas_acq_rel(seen, pack(now.state, now.owner, 0, 0))) return now.head;
         }
     }
 

@@ -69,7 +69,7 @@ void blocks_come_back_once() {
     }
     threads::spawn([&] {
         std::uint32_t count = 0;
-        std::uint32_t head = run.word.grab(me, &count);
+        std::uint32_t head = run.word.grab(&count);
         std::uint32_t got = run.template collect<threads>(head);
         threads::require(got == count, "count and list disagree");
         // Nothing is on the local list, so the owner may detach while the remote one is empty too.
@@ -111,7 +111,8 @@ TEST(run_word, blocks_come_back_once_natively) {
 }
 
 // Property: a detached run whose blocks all come back from others, with nobody helping, is pushed
-// on the stack exactly once, and whoever pops it finds all its blocks.
+// on the stack exactly once, and whoever pops it finds all its blocks, but those that the collector
+// took off its list in between.
 template <class P>
 void a_deserted_run_is_found() {
     using threads = testing::threads_for<P>;
@@ -137,12 +138,22 @@ void a_deserted_run_is_found() {
             run.word.take(me + 1);
         }
     });
+    typename P::template atomic<std::uint32_t> collected;
+    threads::spawn([&] {
+        if (stack.pop(link) != 0) return;
+        std::uint32_t count = 0;
+        const std::uint32_t head = run.word.grab(&count);
+        threads::require(run.template collect<threads>(head) == count, "count and list disagree");
+        collected.store_release(count);
+        stack.push(0, link);
+    });
     threads::run();
     const std::uint32_t popped = stack.pop(link);
     threads::require((popped == 0 ? 1U : 0U) + takers.load_relaxed() == 1, "on the stack once");
     const run_view end = run.word.view();
-    threads::require(end.count == capacity, "all blocks are on its list");
-    threads::require(run.template collect<threads>(end.head) == capacity, "each of them once");
+    const std::uint32_t left = capacity - collected.load_relaxed();
+    threads::require(end.count == left, "all other blocks are on its list");
+    threads::require(run.template collect<threads>(end.head) == left, "each of them once");
     threads::require(end.state == (popped == 0 ? run_state::queued : run_state::attached), "state");
 }
 

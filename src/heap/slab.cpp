@@ -167,7 +167,7 @@ void slab_heap::hand_back_run(slab_run& run, std::uint32_t owner) noexcept {
     for (;;) {
         if (run.free.load_relaxed() == nullptr) {
             std::uint32_t count = 0;
-            if (const std::uint32_t head = run.word.grab(owner, &count)) {
+            if (const std::uint32_t head = run.word.grab(&count)) {
                 adopt_list(run, head, count);
             }
         }
@@ -175,7 +175,8 @@ void slab_heap::hand_back_run(slab_run& run, std::uint32_t owner) noexcept {
             to_pool(run);
             return;
         }
-        if (run.free.load_relaxed() != nullptr || run.fresh < run.capacity) {
+        if (run.free.load_relaxed() != nullptr || run.fresh < run.capacity ||
+            run.absent.load_relaxed() != 0) {
             run.word.queue(owner);
             partial_[run.bin.load_relaxed()].push(number_of(run), next_link());
             return;
@@ -196,11 +197,13 @@ void slab_heap::adopt_list(slab_run& run, std::uint32_t head, std::uint32_t coun
 void slab_heap::to_pool(slab_run& run) noexcept {
     run.word.release();
     run.free.store_relaxed(nullptr);
+    run.absent.store_relaxed(0);
     run.returned.store_relaxed(false);
     dirty_.push(number_of(run), next_link());
 }
 
 bool slab_heap::extend(slab_run& run) noexcept {
+    if (bring_back(run)) return true;
     if (run.fresh >= run.capacity) return false;
     const std::size_t size = run.block_size.load_relaxed();
     const std::size_t wanted = std::max(extend_bytes / size, extend_blocks_min);
@@ -216,11 +219,11 @@ bool slab_heap::extend(slab_run& run) noexcept {
     return true;
 }
 
-// Makes the local list nonempty, if the run has anything. Precondition: `owner` owns the run.
-bool slab_heap::refill(slab_run& run, std::uint32_t owner) noexcept {
+// Makes the local list nonempty, if the run has anything. Precondition: the caller owns the run.
+bool slab_heap::refill(slab_run& run) noexcept {
     if (run.free.load_relaxed() != nullptr) return true;
     std::uint32_t count = 0;
-    if (const std::uint32_t head = run.word.grab(owner, &count)) {
+    if (const std::uint32_t head = run.word.grab(&count)) {
         adopt_list(run, head, count);
         return true;
     }
@@ -298,6 +301,7 @@ void slab_heap::start_run(slab_run& run, unsigned number, std::uint32_t owner) n
     run.bin.store_relaxed(static_cast<std::uint16_t>(number));
     run.capacity = static_cast<std::uint16_t>(run_bytes / size);
     run.fresh = 0;
+    run.last_out = 0;
     run.current.store_relaxed(false);
     run.word.attach(owner);
 }
@@ -308,7 +312,7 @@ slab_run* slab_heap::free_run() noexcept {
     if (number != dirty_.none) return &runs_[number];
     if (slab_run* const run = run_from_frontier()) return run;
     // The range is used up: some partial runs may be wholly free by now.
-    scavenge_partial();
+    scavenge_partial(scavenge::free_runs);
     number = dirty_.pop(next_link());
     return number == dirty_.none ? nullptr : &runs_[number];
 }
@@ -339,7 +343,7 @@ slab_run* slab_heap::find_run(thread_heap& heap, unsigned number) noexcept {
     thread_bin& bin = heap.bin[number];
     if (slab_run* const run = bin.current) {
         for (;;) {
-            if (refill(*run, heap.id)) return run;
+            if (refill(*run)) return run;
             // Everything is handed out: leave the run to those who free.
             bin.current = nullptr;
             run->current.store_relaxed(false);
@@ -354,6 +358,7 @@ slab_run* slab_heap::find_run(thread_heap& heap, unsigned number) noexcept {
         if (popped != partial_[number].none) {
             run = &runs_[popped];
             run->word.take(heap.id);
+            run->last_out = 0;
         } else if ((run = free_run()) != nullptr) {
             start_run(*run, number, heap.id);
         } else if (bin.attached != 0) {
@@ -364,7 +369,7 @@ slab_run* slab_heap::find_run(thread_heap& heap, unsigned number) noexcept {
         }
     }
     make_current(heap, number, *run);
-    native::check(refill(*run, heap.id), "a run with room has nothing to give");
+    native::check(refill(*run), "a run with room has nothing to give");
     return run;
 }
 
@@ -501,9 +506,11 @@ void slab_heap::give_back_remote(slab_run& run, void* first, void* last,
 
 // Collector, and threads in need.
 
-// Moves partial runs whose every block came back to the pool. A run popped off its stack is the
-// caller's; if all that is handed out is on its remote list nobody can push any more.
-void slab_heap::scavenge_partial() noexcept {
+// Moves partial runs whose every block came back to the pool; of others that are idle it gives pages
+// back if asked to. A run popped off its stack is the caller's; if all that is handed out is on its
+// remote list nobody can push any more. Returns the bytes of those pages.
+std::size_t slab_heap::scavenge_partial(scavenge what) noexcept {
+    std::size_t bytes = 0;
     for (auto& stack : partial_) {
         if (stack.empty()) continue;
         std::uint32_t number = stack.take_all();
@@ -513,9 +520,36 @@ void slab_heap::scavenge_partial() noexcept {
             if (run.word.view().count == run.used.load_relaxed()) {
                 to_pool(run);
             } else {
+                if (what == scavenge::idle_pages) bytes += hollow_if_idle(run);
                 stack.push(number, next_link());
             }
             number = next;
+        }
+    }
+    return bytes;
+}
+
+// Hands back what threads keep besides their current runs and of which little is out, as they would
+// when they end. Local lists and `used` of such runs change under the heap's lock only.
+void slab_heap::scavenge_attached() noexcept {
+    const std::lock_guard hold(registry_);
+    for (std::uint32_t id = 1; id <= heap_count_; ++id) {
+        thread_heap& heap = heaps_[id];
+        const std::lock_guard hold_heap(heap.lock);
+        for (unsigned word = 0; word < std::size(heap.used_bins); ++word) {
+            for (std::uint64_t left = heap.used_bins[word]; left != 0; left &= left - 1) {
+                thread_bin& bin =
+                    heap.bin[word * 64 + static_cast<unsigned>(std::countr_zero(left))];
+                std::uint32_t number = bin.attached;
+                for (std::uint32_t i = bin.attached_count; i != 0; --i) {
+                    slab_run& run = runs_[number - 1];
+                    number = run.attached_next;
+                    const std::uint32_t out = run.used.load_relaxed() - run.word.view().count;
+                    if (!little_is_out(run, out)) continue;
+                    unlist_attached(heap, run);
+                    hand_back_run(run, heap.id);
+                }
+            }
         }
     }
 }
@@ -525,9 +559,9 @@ std::size_t slab_heap::return_free_memory() noexcept {
         const std::lock_guard hold(mine.lock);
         flush_all(mine);
     }
-    scavenge_partial();
+    scavenge_attached();
+    std::size_t bytes = scavenge_partial(scavenge::idle_pages);
     std::vector<std::uint32_t> runs;
-    std::size_t bytes = 0;
     std::uint32_t number = dirty_.take_all();
     try {
         while (number != dirty_.none) {
@@ -591,6 +625,8 @@ slab_counters slab_heap::counters() const noexcept {
         }
         ++sum.runs;
         sum.extent_bytes += run_bytes;
+        sum.extent_bytes -=
+            static_cast<std::size_t>(std::popcount(run.absent.load_relaxed())) * os::page_size;
         const std::uint32_t used = run.used.load_relaxed();
         const std::uint32_t gone = now.count + (run.current.load_relaxed() ? 1U : 0U);
         if (used <= gone) continue; // also when a racing change made the figures disagree
@@ -659,7 +695,8 @@ void slab_heap::recount_after_fork(slab_run& run) noexcept {
          block = *static_cast<void**>(block)) {
         ++listed;
     }
-    run.used.store_relaxed(run.fresh - listed + (run.current.load_relaxed() ? 1U : 0U));
+    run.used.store_relaxed(run.fresh - blocks_away(run) - listed +
+                           (run.current.load_relaxed() ? 1U : 0U));
 }
 
 void slab_heap::rebuild_stacks_after_fork() noexcept {
@@ -724,7 +761,10 @@ const char* slab_heap::validate() const noexcept {
                  block = *static_cast<void* const*>(block)) {
                 const auto offset =
                     static_cast<std::size_t>(static_cast<const char*>(block) - memory_of(run));
-                if (offset % size != 0 || offset / size >= run.fresh) return run.capacity + 1U;
+                if (offset % size != 0 || offset / size >= run.fresh ||
+                    (pages_of_block(offset / size, size) & run.absent.load_relaxed()) != 0) {
+                    return run.capacity + 1U;
+                }
                 ++count;
             }
             return count;
@@ -733,11 +773,15 @@ const char* slab_heap::validate() const noexcept {
         const std::uint32_t remote =
             length(now.head == 0 ? nullptr : memory_of(run) + (now.head - 1) * granule);
         if (local > run.capacity) return "local list of a run is broken";
+        if (remote > run.capacity) return "remote list of a run is broken";
         if (remote != now.count) return "remote list of a run and its count disagree";
         const std::uint32_t used = run.used.load_relaxed() - (run.current.load_relaxed() ? 1U : 0U);
-        if (local + used != run.fresh) return "used blocks of a run are miscounted";
+        if (local + used + blocks_away(run) != run.fresh) {
+            return "used blocks of a run are miscounted";
+        }
         if (remote > used) return "more blocks came back than were out";
-        if (now.state == run_state::detached && (local != 0 || run.fresh != run.capacity)) {
+        if (now.state == run_state::detached &&
+            (local != 0 || run.fresh != run.capacity || run.absent.load_relaxed() != 0)) {
             return "a detached run was not full";
         }
         if (now.state == run_state::detached && now.count >= threshold_of(run)) {

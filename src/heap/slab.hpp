@@ -10,14 +10,14 @@
 // allocate() takes a recent block (its bytes are still in the cache), else pops the current run's
 // local list. free() puts the block on the recent list, or when that is full back to the current
 // run. Neither needs an atomic read-modify-write. The rest (lists that ran dry or full, runs to
-// give away) is in slab.cpp, under the thread heap's lock, which only fork and counters() contend
-// for. Life of a run: see run_word.hpp.
+// give away) is in slab.cpp, under the thread heap's lock, which only fork, counters() and the
+// collector contend for. Life of a run: see run_word.hpp.
 //
 // Invariants of a run
 //   ATTACHED: it is its owner's current run of its bin, or on the owner's attached list.
 //   used == blocks handed out and not back on the local list, which includes those on the remote
 //   list and on threads' recent lists, + 1 while the run is current.
-//   blocks on the local list + used - current == fresh <= capacity
+//   blocks on the local list + used - current + those away (hollow.cpp) == fresh <= capacity
 //
 // Sizes: classes up to 128 bytes hold one size. Above, the difference between block and object, in
 // granules, is kept in one byte per 128 bytes of address (blocks are larger than that, so no two
@@ -33,6 +33,7 @@
 #include "heap/run_stack.hpp"
 #include "heap/run_word.hpp"
 #include "heap/size_class.hpp"
+#include "os/memory.hpp"
 #include "os/platform.hpp"
 
 namespace obase::heap {
@@ -51,14 +52,31 @@ struct alignas(64) slab_run {
     std::uint16_t capacity;                   // constant while not FREE
     std::uint16_t fresh;                      // blocks ever put on the local list since FREE
     native::atomic<bool> current;
-    native::atomic<bool> returned;      // its pages were given back (meaningful while FREE)
-    native::atomic<std::uint32_t> next; // link in a run_stack
-    std::uint32_t attached_previous;    // run numbers + 1, in the owner's ring of attached runs
+    native::atomic<bool> returned;        // its pages were given back (meaningful while FREE)
+    bool looked_at;                       // by hollow_if_idle() when last_out blocks were out
+    std::uint16_t last_out;               // 0: not looked at since somebody had the run
+    native::atomic<std::uint16_t> absent; // pages given back while not FREE, a bit each
+    native::atomic<std::uint32_t> next;   // link in a run_stack
+    std::uint32_t attached_previous;      // run numbers + 1, in the owner's ring of attached runs
     std::uint32_t attached_next;
 };
 static_assert(sizeof(slab_run) == 64);
 
-// Held for a few instructions by its own thread; contended only by fork and by counters().
+// Whether to take a run from a thread that keeps it but may be idle, and to look at its pages.
+inline bool little_is_out(const slab_run& run, std::uint32_t blocks_out) noexcept {
+    return blocks_out <= run.capacity / 4U;
+}
+
+// The pages of its run that a block lies in, a bit each. Precondition: index < capacity.
+constexpr std::uint32_t pages_of_block(std::size_t index, std::size_t block_size) noexcept {
+    static_assert(run_bytes / os::page_size == 16);
+    const std::size_t first = index * block_size / os::page_size;
+    const std::size_t last = ((index + 1) * block_size - 1) / os::page_size;
+    return (std::uint32_t{2} << last) - (std::uint32_t{1} << first);
+}
+
+// Held for a few instructions by its own thread; contended only by fork, by counters() and by the
+// collector.
 class heap_lock {
   public:
     void lock() noexcept {
@@ -184,7 +202,8 @@ class slab_heap {
     void thread_exit() noexcept;
 
     // Collector only: gives free runs' pages back, and the caller's recent blocks to their runs;
-    // returns bytes.
+    // returns bytes. Other threads' runs of which little is left go to whoever needs them, and their
+    // pages too once they are idle (hollow.cpp): a thread that does not allocate again never looks.
     std::size_t return_free_memory() noexcept;
 
     slab_counters counters() const noexcept;
@@ -231,7 +250,7 @@ class slab_heap {
     void give_back(thread_heap& heap, slab_run& run, void* first, void* last,
                    std::uint32_t count) noexcept;
     void give_back_remote(slab_run& run, void* first, void* last, std::uint32_t count) noexcept;
-    bool refill(slab_run& run, std::uint32_t owner) noexcept;
+    bool refill(slab_run& run) noexcept;
     bool extend(slab_run& run) noexcept;
     slab_run* find_run(thread_heap& heap, unsigned number) noexcept;
     slab_run* free_run() noexcept;
@@ -248,7 +267,13 @@ class slab_heap {
     void hand_back_run(slab_run& run, std::uint32_t owner) noexcept;
     void recount_after_fork(slab_run& run) noexcept;
     void rebuild_stacks_after_fork() noexcept;
-    void scavenge_partial() noexcept;
+    enum class scavenge : bool { free_runs, idle_pages };
+    std::size_t scavenge_partial(scavenge what) noexcept;
+    void scavenge_attached() noexcept;
+    std::size_t hollow_if_idle(slab_run& run) noexcept;
+    std::size_t hollow(slab_run& run) noexcept;
+    bool bring_back(slab_run& run) noexcept;
+    std::uint32_t blocks_away(const slab_run& run) const noexcept;
 
     char* base_ = nullptr;
     unsigned slot_ = 0;

@@ -12,12 +12,16 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 #include <obase/word/atomic.hpp>
 
 #include "heap/sanitized.hpp"
+#include "heap/size_class.hpp"
+#include "os/memory.hpp"
+#include "os/process.hpp"
 #include "testing/tier.hpp"
 
 namespace obase::heap {
@@ -191,6 +195,136 @@ TEST(space_threads, runs_whose_objects_moved_away_are_reused_without_their_owner
     EXPECT_TRUE(s.validate(nullptr));
 }
 
+// The same with a thread that freed here and there before, as one that loads a dictionary does. It keeps
+// runs with room, and a few blocks that it freed last, each of a run of its own: of these only the pages
+// beneath stay. When it goes on it finds every other place free.
+TEST(space_threads, pages_that_an_idle_thread_keeps_are_given_back) {
+    for (const std::size_t size : {64U, 304U, 1032U, 5000U}) {
+        const owned_space owner = make_space({.range_bytes = 64 * mib});
+        space& s = *owner;
+        const std::size_t block = class_block_size(size_class(size));
+        const std::size_t in_run = run_bytes / block;
+        constexpr std::size_t runs = 100;
+        std::vector<std::uint64_t*> objects;
+        word::native_atomic<int> phase;
+        const auto wait_for = [&](int wanted) {
+            while (phase.load_acquire() != wanted) std::this_thread::yield();
+        };
+        const auto allocate = [&](std::size_t count) {
+            for (std::size_t i = 0; i < count; ++i) {
+                objects.push_back(static_cast<std::uint64_t*>(s.allocate(size, {})));
+                fill(objects.back(), size);
+            }
+        };
+        std::thread idle([&] {
+            allocate(runs * in_run);
+            // Of some runs half the blocks, then one of each.
+            for (std::size_t run = 0; run < 20; ++run)
+                for (std::size_t i = 0; i < in_run / 2; ++i)
+                    s.free(std::exchange(objects[run * in_run + i], nullptr));
+            for (std::size_t run = 30; run < runs; ++run)
+                s.free(std::exchange(objects[run * in_run], nullptr));
+            phase.store_release(1);
+            wait_for(2);
+            objects.clear();
+            allocate(runs * in_run);
+            phase.store_release(3);
+            wait_for(4);
+        });
+        wait_for(1);
+        for (std::uint64_t* object : objects)
+            if (object != nullptr) s.free(object);
+        s.return_free_memory();
+        s.return_free_memory(); // what is still as it was is idle
+        constexpr std::size_t recent = 64;
+        const std::size_t kept = recent * std::max(block + os::page_size, os::page_size * 2);
+        EXPECT_LE(s.counters(new_class).extent_bytes, kept + 2 * run_bytes) << size;
+        EXPECT_EQ(s.counters(new_class).live_objects, 0U) << size;
+        if (!sanitized) {
+            EXPECT_LE(os::resident_in(s.range_begin(new_class), runs * run_bytes),
+                      kept + 2 * run_bytes)
+                << size;
+        }
+        std::string what;
+        EXPECT_TRUE(s.validate(&what)) << what;
+
+        phase.store_release(2);
+        wait_for(3);
+        EXPECT_TRUE(s.validate(&what)) << what;
+        EXPECT_EQ(s.counters(new_class).live_objects, runs * in_run) << size;
+        // Away or not, every place was found: few runs more than it takes.
+        EXPECT_LE(s.counters(new_class).runs, runs + 2) << size;
+        for (const std::uint64_t* object : objects) ASSERT_TRUE(intact(object)) << size;
+        // Part of the objects, so that there is something to look at again.
+        for (std::size_t i = 0; i < objects.size(); ++i)
+            if (i % (4 * in_run) != 0) s.free(std::exchange(objects[i], nullptr));
+        for (int round = 0; round < 3; ++round) s.return_free_memory();
+        EXPECT_TRUE(s.validate(&what)) << what;
+        for (std::uint64_t* object : objects) {
+            if (object == nullptr) continue;
+            ASSERT_TRUE(intact(object)) << size;
+            s.free(object);
+        }
+        phase.store_release(4);
+        idle.join();
+        s.return_free_memory();
+        expect_empty(s);
+        EXPECT_EQ(s.counters(new_class).extent_bytes, 0U) << size;
+    }
+}
+
+// Threads fill and empty what they share, and rest in between, while the collector gives back what it
+// finds idle: also of runs that are in use again the next moment.
+TEST(space_threads, pages_of_idle_runs_come_and_go) {
+    const owned_space owner = make_space({.range_bytes = 256 * mib});
+    space& s = *owner;
+    std::vector<slot> slots(8'000);
+    word::native_atomic<std::uint64_t> damaged;
+    word::native_atomic<unsigned> running;
+    const std::uint64_t rounds = testing::scaled(20, 1'000, 10'000);
+    std::vector<std::thread> threads;
+    for (unsigned number = 0; number < 3; ++number) {
+        running.fetch_add_acq_rel(1);
+        threads.emplace_back([&, number] {
+            std::minstd_rand random(number + 1);
+            const auto replace = [&](std::uint64_t* object) {
+                std::uint64_t* const old = slots[random() % slots.size()].exchange_acq_rel(object);
+                if (old == nullptr) return;
+                if (!intact(old)) damaged.fetch_add_relaxed(1);
+                s.free(old);
+            };
+            for (std::uint64_t round = 0; round < rounds; ++round) {
+                const std::uint64_t made = 500 + random() % 4'000;
+                for (std::uint64_t i = 0; i < made; ++i) {
+                    const std::size_t size = 40 + random() % 4 * 300;
+                    auto* const object = static_cast<std::uint64_t*>(s.allocate(size, {}));
+                    fill(object, size);
+                    replace(object);
+                }
+                for (std::uint64_t i = 0; i < slots.size(); ++i) replace(nullptr);
+                for (std::uint64_t i = random() % 200; i > 0; --i) std::this_thread::yield();
+            }
+            running.fetch_add_acq_rel(~0U);
+        });
+    }
+    std::uint64_t hollow = 0;
+    while (running.load_acquire() != 0) {
+        s.return_free_memory();
+        hollow += s.counters(new_class).extent_bytes % run_bytes != 0 ? 1U : 0U;
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_GT(hollow, 0U) << "nothing was idle for long enough";
+    EXPECT_EQ(damaged.load_relaxed(), 0U);
+    for (slot& at : slots) {
+        std::uint64_t* const object = at.load_acquire();
+        if (object == nullptr) continue;
+        EXPECT_TRUE(intact(object));
+        s.free(object);
+    }
+    s.return_free_memory();
+    expect_empty(s);
+}
+
 // Thousands of threads, few at a time: nothing stays behind, and the number of runs does not grow
 // with them.
 TEST(space_threads, nothing_leaks_with_a_thread) {
@@ -220,8 +354,8 @@ TEST(space_threads, nothing_leaks_with_a_thread) {
             });
         }
         for (std::thread& thread : threads) thread.join();
-        if (wave == waves / 5) {
-            runs_early = s.counters(new_class).runs;
+        if (wave <= waves / 5) { // the most: threads meet as they please
+            runs_early = std::max(runs_early, s.counters(new_class).runs);
             metadata_early = s.metadata_bytes();
         }
     }
@@ -320,6 +454,9 @@ TEST(space_threads, a_forked_child_has_a_working_heap) {
                 for (void* object : held) s.free(object);
             });
         }
+        threads.emplace_back([&] {
+            while (!done.load_acquire()) s.return_free_memory();
+        });
         std::vector<std::uint64_t*> mine;
         for (int i = 0; i < 300; ++i) {
             const std::size_t size = 64 + static_cast<std::size_t>(i) * 8;

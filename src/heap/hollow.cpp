@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+//
+// Hollow runs: the pages of a partial run under free blocks only are given back while the run lives.
+//
+// What it is for: every block on a thread's recent lists keeps a run, and nobody but that thread can
+// take it off. Once the collector has moved all objects away, a thread that loaded them and only
+// reads from then on would hold as many runs as it has recent blocks, up to 64 of each bin.
+//
+// A page that was given back is *absent*, a bit in slab_run::absent. A fresh block that lies in one,
+// be it in part, is *away*: free, and on no list. bring_back() takes pages in one after the other, in
+// the order of addresses, and lists the blocks that are then no longer away.
+//
+// Invariants
+//   A block that is handed out or on a list lies in no absent page. So whoever frees a block may
+//   write a link into it, and a list can be followed without touching absent pages.
+//   `absent` changes while one thread has the run: with its bin's stack popped under registry_, or
+//   under the lock of the heap it is ATTACHED to. Fork holds both.
+#include <algorithm>
+#include <bit>
+#include <bitset>
+
+#include "heap/slab.hpp"
+
+namespace obase::heap {
+
+namespace {
+
+constexpr std::uint32_t all_pages = (1U << (run_bytes / os::page_size)) - 1;
+
+// Fewer pages are not worth the calls, nor the faults if the run is used again.
+constexpr int min_pages = 4;
+
+using block_set = std::bitset<run_bytes / granule>;
+
+} // namespace
+
+std::uint32_t slab_heap::blocks_away(const slab_run& run) const noexcept {
+    const std::uint32_t absent = run.absent.load_relaxed();
+    if (absent == 0) return 0;
+    const std::size_t size = run.block_size.load_relaxed();
+    std::uint32_t count = 0;
+    for (std::uint32_t i = 0; i < run.fresh; ++i)
+        count += (pages_of_block(i, size) & absent) != 0 ? 1U : 0U;
+    return count;
+}
+
+// Lists the blocks that come back with the lowest absent page, or with more if there are none. False:
+// no block is away. Preconditions: the caller has the run; its local list is empty.
+bool slab_heap::bring_back(slab_run& run) noexcept {
+    std::uint32_t absent = run.absent.load_relaxed();
+    const std::size_t size = run.block_size.load_relaxed();
+    void* list = nullptr;
+    while (absent != 0 && list == nullptr) {
+        const std::size_t page = static_cast<std::size_t>(std::countr_zero(absent)) * os::page_size;
+        absent &= absent - 1;
+        const std::size_t first = page / size;
+        const std::size_t last =
+            std::min<std::size_t>(run.fresh, (page + os::page_size - 1) / size + 1);
+        for (std::size_t i = last; i-- > first;) {
+            if ((pages_of_block(i, size) & absent) != 0) continue; // comes with a later page
+            char* const block = memory_of(run) + i * size;
+            *reinterpret_cast<void**>(block) = list;
+            list = block;
+        }
+    }
+    run.absent.store_relaxed(static_cast<std::uint16_t>(absent));
+    if (list != nullptr) run.free.store_release(list);
+    return list != nullptr;
+}
+
+// Looks at a run once when it had as many blocks out the last time. Its lists are in its pages, and
+// to follow them at each return of memory would keep those in DRAM. Returns the bytes given back.
+// Precondition: the caller popped the run off its stack.
+std::size_t slab_heap::hollow_if_idle(slab_run& run) noexcept {
+    const std::uint32_t out = run.used.load_relaxed() - run.word.view().count;
+    if (run.last_out != out) {
+        run.last_out = static_cast<std::uint16_t>(out);
+        run.looked_at = false;
+        return 0;
+    }
+    if (run.looked_at || !little_is_out(run, out)) return 0;
+    run.looked_at = true;
+    return hollow(run);
+}
+
+// Precondition: as hollow_if_idle(). The run's lists become one, in the order of addresses.
+std::size_t slab_heap::hollow(slab_run& run) noexcept {
+    const std::lock_guard hold(registry_); // fork waits: the child would find half a list
+    const std::size_t size = run.block_size.load_relaxed();
+    std::uint32_t absent = run.absent.load_relaxed();
+    char* const memory = memory_of(run);
+
+    block_set free;
+    const auto note = [&](void* block) {
+        for (; block != nullptr; block = *static_cast<void**>(block))
+            free.set(static_cast<std::size_t>(static_cast<char*>(block) - memory) / size);
+    };
+    note(run.free.load_relaxed());
+    std::uint32_t came_back = 0;
+    if (const std::uint32_t head = run.word.grab(&came_back)) {
+        note(memory + (head - 1) * granule);
+        run.used.store_relaxed(run.used.load_relaxed() - came_back);
+    }
+
+    std::uint32_t wanted = 0; // pages of blocks that are handed out
+    for (std::size_t i = 0; i < run.fresh; ++i) {
+        const std::uint32_t pages = pages_of_block(i, size);
+        if (!free.test(i) && (pages & absent) == 0) wanted |= pages;
+    }
+    std::size_t bytes = 0;
+    std::uint32_t spare = all_pages & ~wanted & ~absent;
+    if (std::popcount(spare) < min_pages) spare = 0;
+    while (spare != 0) {
+        const int first = std::countr_zero(spare);
+        const int count = std::countr_one(spare >> first);
+        const std::uint32_t pages = ((1U << count) - 1) << first;
+        const std::size_t length = static_cast<std::size_t>(count) * os::page_size;
+        if (os::advise(memory + static_cast<std::size_t>(first) * os::page_size, length,
+                       os::advice::dontneed) == 0) {
+            absent |= pages;
+            bytes += length;
+        }
+        spare &= ~pages;
+    }
+
+    void* list = nullptr;
+    for (std::size_t i = run.fresh; i-- > 0;) {
+        if (!free.test(i) || (pages_of_block(i, size) & absent) != 0) continue;
+        char* const block = memory + i * size;
+        *reinterpret_cast<void**>(block) = list;
+        list = block;
+    }
+    run.free.store_release(list);
+    run.absent.store_relaxed(static_cast<std::uint16_t>(absent));
+    return bytes;
+}
+
+} // namespace obase::heap
