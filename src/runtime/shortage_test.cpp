@@ -462,6 +462,7 @@ TEST(shortage, no_memory_for_a_pin) {
         configure();
         checked_objects<> objects(200);
         objects.grow(200);
+        obase::runtime::get().collect_now(); // the collector has its record from here on
         static obase::os::memory_calls calls = obase::os::real_memory_calls();
         calls.mmap = [](void*, std::size_t, int, int, int, off_t) {
             errno = ENOMEM;
