@@ -273,6 +273,42 @@ TEST(space_threads, pages_that_an_idle_thread_keeps_are_given_back) {
     }
 }
 
+// A thread that ends may have used up what is listed of such a run, and nothing of what is away.
+TEST(space_threads, pages_that_are_away_outlast_a_thread) {
+    const owned_space owner = make_space({.range_bytes = 64 * mib});
+    space& s = *owner;
+    constexpr std::size_t size = 64;
+    constexpr std::size_t in_run = run_bytes / size;
+    std::vector<void*> objects;
+    for (std::size_t i = 0; i < 3 * in_run; ++i) objects.push_back(s.allocate(size, {}));
+    void* const first = *std::min_element(objects.begin(), objects.end());
+    for (void* object : objects)
+        if (object != first) s.free(object);
+    s.thread_exit();
+    s.return_free_memory();
+    s.return_free_memory();
+    EXPECT_EQ(s.counters(new_class).extent_bytes, os::page_size);
+    objects.assign({first});
+    std::thread([&] {
+        for (std::size_t i = 1; i < os::page_size / size; ++i)
+            objects.push_back(s.allocate(size, {}));
+    }).join();
+    EXPECT_EQ(s.counters(new_class).extent_bytes, os::page_size);
+    std::string what;
+    EXPECT_TRUE(s.validate(&what)) << what;
+    std::thread([&] {
+        for (std::size_t i = objects.size(); i < in_run; ++i)
+            objects.push_back(s.allocate(size, {}));
+    }).join();
+    EXPECT_EQ(s.counters(new_class).extent_bytes, run_bytes);
+    EXPECT_EQ(s.counters(new_class).live_objects, in_run);
+    std::sort(objects.begin(), objects.end());
+    EXPECT_EQ(std::adjacent_find(objects.begin(), objects.end()), objects.end());
+    for (void* object : objects) s.free(object);
+    s.return_free_memory();
+    expect_empty(s);
+}
+
 // Threads fill and empty what they share, and rest in between, while the collector gives back what it
 // finds idle: also of runs that are in use again the next moment.
 TEST(space_threads, pages_of_idle_runs_come_and_go) {
@@ -281,7 +317,7 @@ TEST(space_threads, pages_of_idle_runs_come_and_go) {
     std::vector<slot> slots(8'000);
     word::native_atomic<std::uint64_t> damaged;
     word::native_atomic<unsigned> running;
-    const std::uint64_t rounds = testing::scaled(20, 1'000, 10'000);
+    const std::uint64_t rounds = testing::scaled(8, 1'000, 10'000);
     std::vector<std::thread> threads;
     for (unsigned number = 0; number < 3; ++number) {
         running.fetch_add_acq_rel(1);
@@ -431,6 +467,37 @@ bool true_in_child(space& s, Check&& check) {
     int status = 0;
     waitpid(child, &status, 0);
     return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+// fork while runs are looked at: the child finds none half done.
+TEST(space_threads, a_fork_waits_while_pages_are_given_back) {
+    const owned_space owner = make_space({.range_bytes = 128 * mib});
+    space& s = *owner;
+    word::native_atomic<bool> done;
+    std::thread collector([&] {
+        constexpr std::size_t in_run = run_bytes / 8; // the most, so that it takes its time
+        std::vector<void*> objects(30 * in_run);
+        while (!done.load_acquire()) {
+            for (void*& object : objects) object = s.allocate(8, {});
+            for (std::size_t i = 0; i < objects.size(); ++i)
+                if (i % in_run != 0) s.free(objects[i]);
+            for (int round = 0; round < 3; ++round) s.return_free_memory();
+            for (std::size_t i = 0; i < objects.size(); i += in_run) s.free(objects[i]);
+        }
+    });
+    const std::uint64_t rounds = testing::scaled(40, 1'000, 10'000);
+    for (std::uint64_t round = 0; round < rounds; ++round) {
+        ASSERT_TRUE(true_in_child(s, [&] {
+            std::string what;
+            if (s.validate(&what)) return true;
+            std::fprintf(stderr, "child: %s\n", what.c_str());
+            return false;
+        })) << round;
+    }
+    done.store_release(true);
+    collector.join();
+    s.return_free_memory();
+    expect_empty(s);
 }
 
 // fork at any moment of other threads' allocations: the child has the forking thread's objects as
