@@ -13,8 +13,11 @@
 // Invariants
 //   A block that is handed out or on a list lies in no absent page. So whoever frees a block may
 //   write a link into it, and a list can be followed without touching absent pages.
-//   `absent` changes while one thread has the run: with its bin's stack popped under registry_, or
-//   under the lock of the heap it is ATTACHED to. Fork holds both.
+//   A fresh block lies in each absent page: a run with absent pages has room.
+//   `absent` and the local list change while one thread has the run: popped off its stack, under
+//   hollowing_, or ATTACHED to a heap, under its lock. Fork holds both.
+//   One run at a time is kept from those who allocate, and at most max_looks are looked at in a
+//   round, because fork and stop() wait for the round.
 #include <algorithm>
 #include <bit>
 #include <bitset>
@@ -25,10 +28,11 @@ namespace obase::heap {
 
 namespace {
 
-constexpr std::uint32_t all_pages = (1U << (run_bytes / os::page_size)) - 1;
-
 // Fewer pages are not worth the calls, nor the faults if the run is used again.
 constexpr int min_pages = 4;
+
+// Runs: 64 MiB. A look costs 10 to 70 us.
+constexpr unsigned max_looks = 1024;
 
 using block_set = std::bitset<run_bytes / granule>;
 
@@ -40,7 +44,7 @@ std::uint32_t slab_heap::blocks_away(const slab_run& run) const noexcept {
     const std::size_t size = run.block_size.load_relaxed();
     std::uint32_t count = 0;
     for (std::uint32_t i = 0; i < run.fresh; ++i)
-        count += (pages_of_block(i, size) & absent) != 0 ? 1U : 0U;
+        count += (pages_of_blocks(i, 1, size) & absent) != 0 ? 1U : 0U;
     return count;
 }
 
@@ -57,7 +61,7 @@ bool slab_heap::bring_back(slab_run& run) noexcept {
         const std::size_t last =
             std::min<std::size_t>(run.fresh, (page + os::page_size - 1) / size + 1);
         for (std::size_t i = last; i-- > first;) {
-            if ((pages_of_block(i, size) & absent) != 0) continue; // comes with a later page
+            if ((pages_of_blocks(i, 1, size) & absent) != 0) continue; // comes with a later page
             char* const block = memory_of(run) + i * size;
             *reinterpret_cast<void**>(block) = list;
             list = block;
@@ -68,24 +72,43 @@ bool slab_heap::bring_back(slab_run& run) noexcept {
     return list != nullptr;
 }
 
-// Looks at a run once when it had as many blocks out the last time. Its lists are in its pages, and
-// to follow them at each return of memory would keep those in DRAM. Returns the bytes given back.
-// Precondition: the caller popped the run off its stack.
-std::size_t slab_heap::hollow_if_idle(slab_run& run) noexcept {
+// Whether little is out, and as much as when this was last asked. Precondition: the caller popped the
+// run off its stack.
+bool slab_heap::is_as_before(slab_run& run) noexcept {
     const std::uint32_t out = run.used.load_relaxed() - run.word.view().count;
-    if (run.last_out != out) {
-        run.last_out = static_cast<std::uint16_t>(out);
-        run.looked_at = false;
-        return 0;
-    }
-    if (run.looked_at || !little_is_out(run, out)) return 0;
-    run.looked_at = true;
-    return hollow(run);
+    if (run.last_out == out) return little_is_out(run, out);
+    run.last_out = static_cast<std::uint16_t>(out);
+    return false;
 }
 
-// Precondition: as hollow_if_idle(). The run's lists become one, in the order of addresses.
+// Looks at the idle runs that scavenge_partial() left on top of their stacks, at each once while it
+// stays as it is: their lists are in their pages, and to follow them in each round would keep those
+// in DRAM. Returns the bytes given back.
+std::size_t slab_heap::hollow_idle_runs() noexcept {
+    std::size_t bytes = 0;
+    unsigned looks = 0;
+    for (unsigned bin = 0; bin < bins && looks < max_looks; ++bin) {
+        while (looks < max_looks) {
+            const std::uint32_t number = partial_[bin].pop(next_link());
+            if (number == partial_[bin].none) break;
+            slab_run& run = runs_[number];
+            if (!run.idle) {
+                partial_[bin].push(number, next_link());
+                break;
+            }
+            run.idle = false;
+            bytes += hollow(run);
+            idle_[bin].push(number, next_link());
+            ++looks;
+        }
+    }
+    return bytes;
+}
+
+// Precondition: the caller popped the run off its stack. Its lists become one, in the order of
+// addresses.
 std::size_t slab_heap::hollow(slab_run& run) noexcept {
-    const std::lock_guard hold(registry_); // fork waits: the child would find half a list
+    const std::lock_guard hold(hollowing_); // fork waits: the child would find half a list
     const std::size_t size = run.block_size.load_relaxed();
     std::uint32_t absent = run.absent.load_relaxed();
     char* const memory = memory_of(run);
@@ -104,11 +127,11 @@ std::size_t slab_heap::hollow(slab_run& run) noexcept {
 
     std::uint32_t wanted = 0; // pages of blocks that are handed out
     for (std::size_t i = 0; i < run.fresh; ++i) {
-        const std::uint32_t pages = pages_of_block(i, size);
+        const std::uint32_t pages = pages_of_blocks(i, 1, size);
         if (!free.test(i) && (pages & absent) == 0) wanted |= pages;
     }
     std::size_t bytes = 0;
-    std::uint32_t spare = all_pages & ~wanted & ~absent;
+    std::uint32_t spare = pages_of_blocks(0, run.fresh, size) & ~wanted & ~absent;
     if (std::popcount(spare) < min_pages) spare = 0;
     while (spare != 0) {
         const int first = std::countr_zero(spare);
@@ -125,7 +148,7 @@ std::size_t slab_heap::hollow(slab_run& run) noexcept {
 
     void* list = nullptr;
     for (std::size_t i = run.fresh; i-- > 0;) {
-        if (!free.test(i) || (pages_of_block(i, size) & absent) != 0) continue;
+        if (!free.test(i) || (pages_of_blocks(i, 1, size) & absent) != 0) continue;
         char* const block = memory + i * size;
         *reinterpret_cast<void**>(block) = list;
         list = block;

@@ -19,7 +19,7 @@
 //                         the one thread whose transition made it QUEUED. Whoever pops it owns it.
 //
 //   FREE --attach--> ATTACHED --detach--> DETACHED --push at threshold--> QUEUED --take--> ATTACHED
-//                    ATTACHED --queue--> QUEUED        (thread exit)
+//                    ATTACHED --queue--> QUEUED        (thread exit, or by the collector)
 //                    ATTACHED --release--> FREE        QUEUED --release--> FREE
 //                    DETACHED --reattach--> ATTACHED   (by its owner only)
 //
@@ -29,8 +29,8 @@
 //
 // Orders: a push releases the freer's last accesses to the block, and grab, take and reattach
 // acquire them; every change is a read-modify-write, so all pushes since the last grab stay in one
-// release sequence. The owner may look at the state relaxed: only it makes or ends its own
-// ATTACHED.
+// release sequence. The owner may look at the state relaxed, under the lock of its heap: only it
+// makes its own ATTACHED, and only it ends that, or the collector under the same lock.
 //
 // When not to use it: dense runs; they have no local list and need only a count.
 #pragma once

@@ -197,7 +197,6 @@ void slab_heap::adopt_list(slab_run& run, std::uint32_t head, std::uint32_t coun
 void slab_heap::to_pool(slab_run& run) noexcept {
     run.word.release();
     run.free.store_relaxed(nullptr);
-    run.absent.store_relaxed(0);
     run.returned.store_relaxed(false);
     dirty_.push(number_of(run), next_link());
 }
@@ -302,6 +301,8 @@ void slab_heap::start_run(slab_run& run, unsigned number, std::uint32_t owner) n
     run.capacity = static_cast<std::uint16_t>(run_bytes / size);
     run.fresh = 0;
     run.last_out = 0;
+    run.idle = false;
+    run.absent.store_relaxed(0);
     run.current.store_relaxed(false);
     run.word.attach(owner);
 }
@@ -312,7 +313,7 @@ slab_run* slab_heap::free_run() noexcept {
     if (number != dirty_.none) return &runs_[number];
     if (slab_run* const run = run_from_frontier()) return run;
     // The range is used up: some partial runs may be wholly free by now.
-    scavenge_partial(scavenge::free_runs);
+    scavenge_partial(scavenge::in_need);
     number = dirty_.pop(next_link());
     return number == dirty_.none ? nullptr : &runs_[number];
 }
@@ -354,11 +355,13 @@ slab_run* slab_heap::find_run(thread_heap& heap, unsigned number) noexcept {
     }
     slab_run* run = roomy_attached(heap, number);
     if (run == nullptr) {
-        const std::uint32_t popped = partial_[number].pop(next_link());
+        std::uint32_t popped = partial_[number].pop(next_link());
+        if (popped == partial_[number].none) popped = idle_[number].pop(next_link());
         if (popped != partial_[number].none) {
             run = &runs_[popped];
             run->word.take(heap.id);
             run->last_out = 0;
+            run->idle = false;
         } else if ((run = free_run()) != nullptr) {
             start_run(*run, number, heap.id);
         } else if (bin.attached != 0) {
@@ -506,27 +509,44 @@ void slab_heap::give_back_remote(slab_run& run, void* first, void* last,
 
 // Collector, and threads in need.
 
-// Moves partial runs whose every block came back to the pool; of others that are idle it gives pages
-// back if asked to. A run popped off its stack is the caller's; if all that is handed out is on its
-// remote list nobody can push any more. Returns the bytes of those pages.
-std::size_t slab_heap::scavenge_partial(scavenge what) noexcept {
-    std::size_t bytes = 0;
-    for (auto& stack : partial_) {
-        if (stack.empty()) continue;
+// Moves partial runs whose every block came back to the pool. A run popped off its stack is the
+// caller's; if all that is handed out is on its remote list nobody can push any more. Threads that
+// find the stacks empty meanwhile start other runs, so nothing else is done here.
+void slab_heap::scavenge_partial(scavenge caller) noexcept {
+    const auto sweep = [&](run_stack<native>& stack, auto&& keep) {
+        if (stack.empty()) return;
         std::uint32_t number = stack.take_all();
         while (number != stack.none) {
             slab_run& run = runs_[number];
             const std::uint32_t next = run.next.load_relaxed();
-            if (run.word.view().count == run.used.load_relaxed()) {
+            if (run.word.view().count == run.used.load_relaxed())
                 to_pool(run);
-            } else {
-                if (what == scavenge::idle_pages) bytes += hollow_if_idle(run);
-                stack.push(number, next_link());
-            }
+            else
+                keep(run, number);
             number = next;
         }
+    };
+    const bool ages = caller == scavenge::collector;
+    for (unsigned bin = 0; bin < bins; ++bin) {
+        sweep(idle_[bin], [&](slab_run& run, std::uint32_t number) {
+            (ages && !is_as_before(run) ? partial_ : idle_)[bin].push(number, next_link());
+        });
+        std::uint32_t idle = partial_[bin].none; // for the top of the stack
+        sweep(partial_[bin], [&](slab_run& run, std::uint32_t number) {
+            if (ages) run.idle = is_as_before(run);
+            if (run.idle) {
+                run.next.store_relaxed(idle);
+                idle = number;
+            } else {
+                partial_[bin].push(number, next_link());
+            }
+        });
+        while (idle != partial_[bin].none) {
+            const std::uint32_t next = runs_[idle].next.load_relaxed();
+            partial_[bin].push(idle, next_link());
+            idle = next;
+        }
     }
-    return bytes;
 }
 
 // Hands back what threads keep besides their current runs and of which little is out, as they would
@@ -560,7 +580,8 @@ std::size_t slab_heap::return_free_memory() noexcept {
         flush_all(mine);
     }
     scavenge_attached();
-    std::size_t bytes = scavenge_partial(scavenge::idle_pages);
+    scavenge_partial(scavenge::collector);
+    std::size_t bytes = hollow_idle_runs();
     std::vector<std::uint32_t> runs;
     std::uint32_t number = dirty_.take_all();
     try {
@@ -586,6 +607,7 @@ std::size_t slab_heap::return_free_memory() noexcept {
         const bool ok = os::advise(begin, length, os::advice::dontneed) == 0;
         if (ok) {
             bytes += length;
+            for (std::size_t i = first; i < last; ++i) bytes -= absent_bytes(runs_[runs[i]]);
             // The runs are this thread's at the moment; slack of free blocks means nothing.
             slack_.give_back(std::size_t{runs[first]} << (run_shift - 7),
                              (std::size_t{runs[last - 1]} + 1) << (run_shift - 7));
@@ -620,13 +642,11 @@ slab_counters slab_heap::counters() const noexcept {
         const slab_run& run = runs_[i];
         const run_view now = run.word.view();
         if (now.state == run_state::free) {
-            if (!run.returned.load_relaxed()) sum.extent_bytes += run_bytes;
+            if (!run.returned.load_relaxed()) sum.extent_bytes += run_bytes - absent_bytes(run);
             continue;
         }
         ++sum.runs;
-        sum.extent_bytes += run_bytes;
-        sum.extent_bytes -=
-            static_cast<std::size_t>(std::popcount(run.absent.load_relaxed())) * os::page_size;
+        sum.extent_bytes += run_bytes - absent_bytes(run);
         const std::uint32_t used = run.used.load_relaxed();
         const std::uint32_t gone = now.count + (run.current.load_relaxed() ? 1U : 0U);
         if (used <= gone) continue; // also when a racing change made the figures disagree
@@ -680,9 +700,11 @@ void slab_heap::fork_prepare() noexcept {
     registry_.lock();
     for (std::uint32_t id = 1; id <= heap_count_; ++id) heaps_[id].lock.lock();
     commit_.lock();
+    hollowing_.lock();
 }
 
 void slab_heap::fork_parent() noexcept {
+    hollowing_.unlock();
     commit_.unlock();
     for (std::uint32_t id = 1; id <= heap_count_; ++id) heaps_[id].lock.unlock();
     registry_.unlock();
@@ -703,6 +725,7 @@ void slab_heap::rebuild_stacks_after_fork() noexcept {
     dirty_.take_all();
     returned_.take_all();
     for (auto& stack : partial_) stack.take_all();
+    for (auto& stack : idle_) stack.take_all();
     for (std::uint32_t number = frontier_.load_relaxed(); number-- > 0;) {
         const slab_run& run = runs_[number];
         const run_state state = run.word.view().state;
@@ -715,6 +738,7 @@ void slab_heap::rebuild_stacks_after_fork() noexcept {
 }
 
 void slab_heap::fork_child() noexcept {
+    hollowing_.unlock();
     commit_.unlock();
     rebuild_stacks_after_fork();
     const thread_heap* const mine = thread_heaps[slot_];
@@ -762,7 +786,7 @@ const char* slab_heap::validate() const noexcept {
                 const auto offset =
                     static_cast<std::size_t>(static_cast<const char*>(block) - memory_of(run));
                 if (offset % size != 0 || offset / size >= run.fresh ||
-                    (pages_of_block(offset / size, size) & run.absent.load_relaxed()) != 0) {
+                    (pages_of_blocks(offset / size, 1, size) & run.absent.load_relaxed()) != 0) {
                     return run.capacity + 1U;
                 }
                 ++count;
@@ -776,6 +800,9 @@ const char* slab_heap::validate() const noexcept {
         if (remote > run.capacity) return "remote list of a run is broken";
         if (remote != now.count) return "remote list of a run and its count disagree";
         const std::uint32_t used = run.used.load_relaxed() - (run.current.load_relaxed() ? 1U : 0U);
+        if ((run.absent.load_relaxed() & ~pages_of_blocks(0, run.fresh, size)) != 0) {
+            return "an absent page lies under no block";
+        }
         if (local + used + blocks_away(run) != run.fresh) {
             return "used blocks of a run are miscounted";
         }
@@ -783,6 +810,10 @@ const char* slab_heap::validate() const noexcept {
         if (now.state == run_state::detached &&
             (local != 0 || run.fresh != run.capacity || run.absent.load_relaxed() != 0)) {
             return "a detached run was not full";
+        }
+        if (now.state == run_state::queued && local + remote == 0 && run.fresh == run.capacity &&
+            run.absent.load_relaxed() == 0) {
+            return "a queued run has no room";
         }
         if (now.state == run_state::detached && now.count >= threshold_of(run)) {
             return "a detached run is past its threshold";

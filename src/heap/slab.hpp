@@ -25,6 +25,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -45,16 +46,16 @@ using native = os::native_platform;
 
 struct alignas(64) slab_run {
     run_word<native> word;
-    native::atomic<void*> free;               // local list, linked through the blocks; owner only
-    native::atomic<std::uint32_t> used;       // owner writes, the collector reads
+    native::atomic<void*> free;               // local list, linked through the blocks
+    native::atomic<std::uint32_t> used;       // the collector reads it at any time
     native::atomic<std::uint32_t> block_size; // constant while not FREE
     native::atomic<std::uint16_t> bin;        // constant while not FREE
     std::uint16_t capacity;                   // constant while not FREE
     std::uint16_t fresh;                      // blocks ever put on the local list since FREE
     native::atomic<bool> current;
-    native::atomic<bool> returned;        // its pages were given back (meaningful while FREE)
-    bool looked_at;                       // by hollow_if_idle() when last_out blocks were out
-    std::uint16_t last_out;               // 0: not looked at since somebody had the run
+    native::atomic<bool> returned; // its pages were given back (meaningful while FREE)
+    bool idle;                     // the next for hollow_idle_runs()
+    std::uint16_t last_out;        // blocks out when the collector last saw it; 0: it did not
     native::atomic<std::uint16_t> absent; // pages given back while not FREE, a bit each
     native::atomic<std::uint32_t> next;   // link in a run_stack
     std::uint32_t attached_previous;      // run numbers + 1, in the owner's ring of attached runs
@@ -67,11 +68,17 @@ inline bool little_is_out(const slab_run& run, std::uint32_t blocks_out) noexcep
     return blocks_out <= run.capacity / 4U;
 }
 
-// The pages of its run that a block lies in, a bit each. Precondition: index < capacity.
-constexpr std::uint32_t pages_of_block(std::size_t index, std::size_t block_size) noexcept {
+inline std::size_t absent_bytes(const slab_run& run) noexcept {
+    return static_cast<std::size_t>(std::popcount(run.absent.load_relaxed())) * os::page_size;
+}
+
+// The pages of its run that `count` blocks from the block `index` on lie in, a bit each.
+// Preconditions: count > 0, index + count <= capacity.
+constexpr std::uint32_t pages_of_blocks(std::size_t index, std::size_t count,
+                                        std::size_t block_size) noexcept {
     static_assert(run_bytes / os::page_size == 16);
     const std::size_t first = index * block_size / os::page_size;
-    const std::size_t last = ((index + 1) * block_size - 1) / os::page_size;
+    const std::size_t last = ((index + count) * block_size - 1) / os::page_size;
     return (std::uint32_t{2} << last) - (std::uint32_t{1} << first);
 }
 
@@ -267,10 +274,11 @@ class slab_heap {
     void hand_back_run(slab_run& run, std::uint32_t owner) noexcept;
     void recount_after_fork(slab_run& run) noexcept;
     void rebuild_stacks_after_fork() noexcept;
-    enum class scavenge : bool { free_runs, idle_pages };
-    std::size_t scavenge_partial(scavenge what) noexcept;
+    enum class scavenge : bool { in_need, collector };
+    void scavenge_partial(scavenge caller) noexcept;
     void scavenge_attached() noexcept;
-    std::size_t hollow_if_idle(slab_run& run) noexcept;
+    bool is_as_before(slab_run& run) noexcept;
+    std::size_t hollow_idle_runs() noexcept;
     std::size_t hollow(slab_run& run) noexcept;
     bool bring_back(slab_run& run) noexcept;
     std::uint32_t blocks_away(const slab_run& run) const noexcept;
@@ -294,7 +302,10 @@ class slab_heap {
     std::uint32_t max_heaps_ = 0;
     thread_heap* shared_ = nullptr; // for threads that cannot have their own: under its lock
 
+    std::mutex hollowing_; // held over each change by hollow(), for fork
+
     alignas(64) run_stack<native> partial_[bins];
+    run_stack<native> idle_[bins]; // partial runs too, which hollow() has seen: the second choice
 };
 
 } // namespace obase::heap

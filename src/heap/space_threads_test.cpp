@@ -285,8 +285,9 @@ TEST(space_threads, pages_that_are_away_outlast_a_thread) {
     for (void* object : objects)
         if (object != first) s.free(object);
     s.thread_exit();
-    s.return_free_memory();
-    s.return_free_memory();
+    std::size_t returned = s.return_free_memory();
+    returned += s.return_free_memory();
+    EXPECT_EQ(returned, 3 * run_bytes - os::page_size);
     EXPECT_EQ(s.counters(new_class).extent_bytes, os::page_size);
     objects.assign({first});
     std::thread([&] {
@@ -304,9 +305,42 @@ TEST(space_threads, pages_that_are_away_outlast_a_thread) {
     EXPECT_EQ(s.counters(new_class).live_objects, in_run);
     std::sort(objects.begin(), objects.end());
     EXPECT_EQ(std::adjacent_find(objects.begin(), objects.end()), objects.end());
-    for (void* object : objects) s.free(object);
+    // And again: what was given back already is not counted when the rest of the run goes.
+    for (void* object : objects)
+        if (object != first) s.free(object);
     s.return_free_memory();
+    EXPECT_EQ(s.return_free_memory(), run_bytes - os::page_size);
+    s.free(first);
+    EXPECT_EQ(s.return_free_memory(), os::page_size);
     expect_empty(s);
+}
+
+// In runs of 5 KiB blocks the last page lies under no block: it is no room.
+TEST(space_threads, a_page_under_no_block_is_no_room) {
+    for (const std::size_t size : {5000U, 7000U, 12288U, 15000U}) {
+        const owned_space owner = make_space({.range_bytes = 64 * mib});
+        space& s = *owner;
+        const std::size_t in_run = run_bytes / class_block_size(size_class(size));
+        std::vector<void*> objects;
+        const auto allocate = [&](std::size_t count) {
+            std::thread([&] {
+                for (; count > 0; --count) objects.push_back(s.allocate(size, {}));
+            }).join();
+        };
+        allocate(in_run);
+        for (; objects.size() > 1; objects.pop_back()) s.free(objects.back());
+        for (int round = 0; round < 3; ++round) s.return_free_memory();
+        allocate(in_run - 1);
+        std::string what;
+        EXPECT_TRUE(s.validate(&what)) << what;
+        allocate(1);
+        for (void* object : objects) {
+            ASSERT_NE(object, nullptr);
+            s.free(object);
+        }
+        s.return_free_memory();
+        expect_empty(s);
+    }
 }
 
 // Threads fill and empty what they share, and rest in between, while the collector gives back what it
