@@ -37,9 +37,14 @@ void engine<Binding>::detach_thread(record& self) noexcept {
     registry_.release(self);
 }
 
+// Of an object. Not std::has_single_bit(), which is a call where the processor may lack popcnt.
+constexpr bool is_alignment(std::size_t bytes) noexcept {
+    return bytes != 0 && bytes <= 4096 && (bytes & (bytes - 1)) == 0;
+}
+
 template <class Binding>
 void* engine<Binding>::allocate_managed(std::size_t bytes, const allocation& how) noexcept {
-    if (!std::has_single_bit(how.alignment) || how.alignment > 4096) return nullptr;
+    if (!is_alignment(how.alignment)) return nullptr;
     heap::space* heaps = space();
     if (heaps == nullptr) return nullptr;
     heap::attributes attributes;
@@ -56,9 +61,9 @@ void* engine<Binding>::allocate_managed(std::size_t bytes, const allocation& how
 
 template <class Binding>
 void* engine<Binding>::allocate(std::size_t bytes, const allocation& how) noexcept {
-    if (!std::has_single_bit(how.alignment) || how.alignment > 4096) return nullptr;
     if (void* object = allocate_managed(bytes, how); object != nullptr) return object;
     // R17: a foreign object is never armed and never moves; all else works.
+    if (!is_alignment(how.alignment)) return nullptr;
     if (bytes > PTRDIFF_MAX) return nullptr; // rounded up it might be small
     if (how.alignment <= alignof(std::max_align_t)) return std::malloc(bytes);
     return std::aligned_alloc(how.alignment, (bytes + how.alignment - 1) & ~(how.alignment - 1));

@@ -30,6 +30,7 @@
 #include <functional>
 #include <malloc.h>
 #include <new>
+#include <type_traits>
 #include <utility>
 
 namespace obase::runtime_internal {
@@ -231,8 +232,18 @@ class marked_pointers {
     // Whoever was inside when the memory was retired may have stored into it since, a back link say. So
     // its slots end once more.
     static void end_managed(void* object) noexcept {
-        forget(object, protocol::usable_size(object));
-        protocol::deallocate(object);
+        auto& engine = Kind::engine::instance();
+        if (may_have_slots(engine, object)) forget(object, engine.managed_size(object));
+        engine.deallocate(object);
+    }
+    // Of most objects, strings say, the answer is no, and their sizes need not be looked up. Small ones
+    // lie in one run, and so in one stretch that any_near() asks of.
+    static_assert(heap::run_shift <=
+                  std::remove_reference_t<
+                      decltype(std::declval<typename Kind::engine&>().directory())>::page_shift);
+    static bool may_have_slots(typename Kind::engine& engine, const void* object) noexcept {
+        const scope one_operation;
+        return engine.is_large(object) || engine.directory().any_near(object);
     }
     struct plain_memory {
         void* address;
