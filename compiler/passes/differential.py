@@ -85,17 +85,24 @@ class workplace:
         options = self.options
         for suffix in [".cpp", ".c"]:
             of_language = [str(source) for source in sources if source.suffix == suffix]
-            if options.rewriter and of_language:
-                language = "-std=c++20" if suffix == ".cpp" else "-std=gnu11"
-                made([options.rewriter, f"--root={SAMPLES}", f"--out={options.out / 'rewritten'}",
-                      *of_language, "--", language, f"-I{options.include}"])
+            if not options.rewriter or not of_language:
+                continue
+            language = "-std=c++20" if suffix == ".cpp" else "-std=gnu11"
+            for protocol in self.protocols:
+                made([options.rewriter, f"--root={SAMPLES}", f"--protocol={protocol}",
+                      f"--out={self.rewritten(protocol)}", *of_language, "--", language,
+                      f"-I{options.include}"])
+
+    def rewritten(self, protocol):
+        """The folder."""
+        return self.options.out / f"rewritten.{protocol}"
 
     def compile(self, compiler, source, program, flags, protocol):
         """What went wrong, or nothing. Without a protocol the program is plain."""
         options = self.options
         arguments = []
         if protocol and options.rewriter:
-            source = options.out / "rewritten" / source.name
+            source = self.rewritten(protocol) / source.name
         elif protocol:
             arguments = instrumented(options, protocol)
         places = "-gline-tables-only" if "clang" in compiler else "-g1"

@@ -5,6 +5,7 @@
 //
 // Exit status: 0 written; 1 refused, nothing written; 2 the command line was not understood.
 #include "edits.hpp"
+#include "manner.hpp"
 #include "output.hpp"
 #include "places.hpp"
 #include "rewriter.hpp"
@@ -46,6 +47,7 @@ libobase. Nothing is written if something is refused.
   --out=DIRECTORY   where the result goes; the folders below the root are kept
   --root=DIRECTORY  only files below it are changed; the working directory if not given
   --marks=FILE      marks from outside the source (docs/compiler.md); may be given more than once
+  --protocol=NAME   arming (default) or atc; the same for all of a program
   --no-lines        no #line directives: errors and debuggers show the written files
   --no-escapes      do not let obase-clang look for addresses that outlive their operations
   -p DIRECTORY      where compile_commands.json lies
@@ -60,7 +62,7 @@ struct settings {
     std::string build;
     std::vector<std::string> marks;
     std::vector<std::string> sources;
-    bool lines = true;
+    manner how;
     bool escapes = true;
 };
 
@@ -75,7 +77,7 @@ class consumer : public frontend::analysis {
         if (compiler_.getDiagnostics().hasErrorOccurred()) return;
         places where(whole.ast, to_, given_.root);
         where.read_all();
-        rewrite_unit(whole, where, given_.lines);
+        rewrite_unit(whole, where, given_.how);
     }
 
     edits& to_;
@@ -132,11 +134,16 @@ std::string parse(int count, const char** arguments, settings& given) {
             return true;
         };
         std::string mark;
+        std::string name;
         if (takes("--out=", given.out) || takes("--root=", given.root)) continue;
         if (takes("--marks=", mark)) {
             given.marks.push_back(mark);
+        } else if (takes("--protocol=", name)) {
+            if (name != "arming" && name != "atc")
+                return "'" + argument.str() + "' names no protocol; there are arming and atc";
+            given.how.on = name == "atc" ? protocol::atc : protocol::arming;
         } else if (argument == "--no-lines") {
-            given.lines = false;
+            given.how.lines = false;
         } else if (argument == "--no-escapes") {
             given.escapes = false;
         } else if (argument == "-p") {
@@ -144,7 +151,9 @@ std::string parse(int count, const char** arguments, settings& given) {
             given.build = arguments[i];
         } else if (argument.starts_with("-")) {
             return "'" + argument.str() +
-                   "' is none of --out=, --root=, --marks=, --no-lines, --no-escapes, -p, --help";
+                   "' is none of --out=, --root=, --marks=, --protocol=, --no-lines, --no-escapes, "
+                   "-p, "
+                   "--help";
         } else {
             given.sources.push_back(argument.str());
         }
@@ -258,7 +267,7 @@ int run(int count, const char** arguments) {
             !what.empty())
             return failure(what);
 
-    output result(changes, given.root, given.lines);
+    output result(changes, given.root, given.how);
     if (const std::string what = result.make(); !what.empty()) return failure(what);
     for (const std::string& source : given.sources) {
         llvm::SmallString<256> real;

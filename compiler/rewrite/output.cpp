@@ -12,8 +12,8 @@
 
 namespace obase::rewrite {
 
-output::output(const edits& changes, std::string root, bool lines)
-    : changes_(changes), root_(std::move(root)), lines_(lines) {}
+output::output(const edits& changes, std::string root, const manner& how)
+    : changes_(changes), root_(std::move(root)), how_(how) {}
 
 std::string output::below_root(const std::string& path) const {
     return path.substr(root_.size() + 1);
@@ -31,9 +31,10 @@ std::string output::make() {
         }
         if (changes_.changes(path)) {
             const std::string name = below_root(path);
-            std::string head = "/* Made by obase-rewrite from " + name + ". */\n" +
-                               "#include <obase/marked_access.h>\n";
-            if (lines_) head += "#line 1 \"" + name + "\"\n";
+            std::string head = "/* Made by obase-rewrite from " + name + ". */\n";
+            if (how_.on == protocol::atc) head += "#define OBASE_PROTOCOL_ATC\n";
+            head += "#include <obase/marked_access.h>\n";
+            if (how_.lines) head += "#line 1 \"" + name + "\"\n";
             text.insert(0, head);
         }
         files_[path] = std::move(text);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "edits.hpp"
+#include "manner.hpp"
 
 #include "llvm/ADT/StringRef.h"
 
@@ -14,8 +15,7 @@ namespace obase::rewrite {
 
 class output {
   public:
-    // `lines`: with #line directives, and each line of the source in one line of the result.
-    output(const edits& changes, std::string root, bool lines);
+    output(const edits& changes, std::string root, const manner& how);
 
     // Applies the changes. Empty if all is well, as with write.
     std::string make();
@@ -32,7 +32,7 @@ class output {
 
     const edits& changes_;
     std::string root_;
-    bool lines_;
+    manner how_;
     std::map<std::string, std::string> files_;
 };
 

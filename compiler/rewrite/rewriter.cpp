@@ -137,8 +137,8 @@ class collector : public walk<collector> {
 
 class changer : public walk<changer> {
   public:
-    changer(frontend::unit& in, slot_flow& flow, places& where, bool lines)
-        : in_(in), flow_(flow), where_(where), lines_(lines), sources_(in.ast.getSourceManager()) {}
+    changer(frontend::unit& in, slot_flow& flow, places& where, const manner& how)
+        : in_(in), flow_(flow), where_(where), how_(how), sources_(in.ast.getSourceManager()) {}
 
     void meet_function(const clang::FunctionDecl* f);
     void meet(const clang::Stmt* statement);
@@ -197,7 +197,7 @@ class changer : public walk<changer> {
     void insert_behind(const place& brace, const std::string& text) {
         const llvm::StringRef rest = where_.file_text(brace).drop_front(brace.end);
         std::string put = " ";
-        if (!lines_ && rest.starts_with("\n"))
+        if (!how_.lines && rest.starts_with("\n"))
             put = ("\n" + rest.drop_front().take_while([](char c) {
                       return c == ' ' || c == '\t';
                   })).str();
@@ -269,11 +269,15 @@ class changer : public walk<changer> {
                clang::Expr::NPCK_NotNull;
     }
     bool opens_scope(const clang::FunctionDecl* f) const;
+    // The function of obase/marked.h.
+    std::string runtime_name(llvm::StringRef name) const {
+        return ((how_.on == protocol::atc ? "obase_marked_atc_" : "obase_marked_") + name).str();
+    }
 
     frontend::unit& in_;
     slot_flow& flow_;
     places& where_;
-    bool lines_;
+    manner how_;
     clang::SourceManager& sources_;
 };
 
@@ -578,13 +582,13 @@ void changer::change_free(const clang::DeclRefExpr* name) {
     if (function == nullptr || function->getIdentifier() == nullptr || !function->isExternC())
         return;
     const char* by = llvm::StringSwitch<const char*>(function->getName())
-                         .Cases("free", "cfree", "obase_marked_free")
-                         .Case("realloc", "obase_marked_realloc")
-                         .Case("malloc_usable_size", "obase_marked_usable_size")
+                         .Cases("free", "cfree", "free")
+                         .Case("realloc", "realloc")
+                         .Case("malloc_usable_size", "usable_size")
                          .Default(nullptr);
     if (by == nullptr || !where_.may_change(name->getBeginLoc())) return;
     if (const auto at = written(name->getSourceRange(), "a call that frees"))
-        where_.change().replace(at->path, at->begin, at->end, by);
+        where_.change().replace(at->path, at->begin, at->end, runtime_name(by));
 }
 
 void changer::meet(const clang::Stmt* statement) {
@@ -886,25 +890,25 @@ void changer::change_allocations() {
         }
         if (callee != nullptr && callee->getIdentifier() != nullptr && callee->isExternC())
             by = llvm::StringSwitch<const char*>(callee->getName())
-                     .Case("malloc", "obase_marked_malloc")
-                     .Case("calloc", "obase_marked_calloc")
-                     .Case("aligned_alloc", "obase_marked_aligned_alloc")
+                     .Case("malloc", "malloc")
+                     .Case("calloc", "calloc")
+                     .Case("aligned_alloc", "aligned_alloc")
                      .Default(nullptr);
         if (by == nullptr) continue;
         if (const auto at = written(call->getCallee()->getSourceRange(), "an allocation"))
-            where_.change().replace(at->path, at->begin, at->end, by);
+            where_.change().replace(at->path, at->begin, at->end, runtime_name(by));
     }
 }
 
 } // namespace
 
-void rewrite_unit(frontend::unit& in, places& where, bool lines) {
+void rewrite_unit(frontend::unit& in, places& where, const manner& how) {
     slot_flow flow(in);
     collector collects(in, flow);
     auto* whole = in.ast.getTranslationUnitDecl();
     collects.TraverseDecl(whole);
     collects.settle();
-    changer changes(in, flow, where, lines);
+    changer changes(in, flow, where, how);
     changes.change_fields();
     changes.change_classes();
     changes.change_carriers();

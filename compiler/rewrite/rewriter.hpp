@@ -6,13 +6,13 @@
 // is no pointer any more.
 #pragma once
 
+#include "manner.hpp"
 #include "places.hpp"
 
 #include "compiler/frontend/checks.hpp"
 
 namespace obase::rewrite {
 
-// `lines`: each line of the source stays one line.
-void rewrite_unit(frontend::unit& in, places& where, bool lines);
+void rewrite_unit(frontend::unit& in, places& where, const manner& how);
 
 } // namespace obase::rewrite

@@ -143,9 +143,10 @@ OBASE_EXPORT size_t obase_marked_atc_usable_size(const void* address);
 OBASE_EXPORT void obase_marked_atc_forget(void* begin, size_t bytes);
 OBASE_EXPORT void obase_marked_atc_thread_ends(void);
 
-/* What a translation unit that the passes compiled calls before its own constructors: all of a program
- * must be of one protocol, since each takes the words of the other for something else. The second
- * protocol ends the process with a message and status 1. `unit` is named in it. */
+/* What a translation unit calls before its own constructors, if the passes compiled it or it includes
+ * obase/marked_access.h: all of a program must be of one protocol, since each takes the words of the
+ * other for something else. The second protocol ends the process with a message and status 1. `unit`
+ * is named in it. */
 OBASE_EXPORT void obase_marked_unit(const char* protocol, const char* unit);
 /* The same of a unit that was compiled with -fsanitize=thread: a library that was not ends the process,
  * because the sanitizer would not see how its threads wait, and report each move. */

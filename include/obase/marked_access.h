@@ -16,24 +16,65 @@
  *
  * When not to use it: in new C++ code, which can say obase::guide.
  *
- * Rules, threads and errors: as obase/marked.h. Cost: a load is a load and a test of its sign; the
- * others are the calls of obase/marked.h that they name.
+ * Protocol: arming; for the inclusion, atc, if OBASE_PROTOCOL_ATC is defined before it, as
+ * `obase-rewrite --protocol=atc` does in each file. A program whose translation units are of two, by
+ * this header or by the passes, ends at its start with a message; a translation unit is refused here.
+ *
+ * Rules, threads and errors: as obase/marked.h. Cost: a load is a load and a test of its sign, and a
+ * call under atc; the others are the calls of obase/marked.h that they name.
  */
+#if defined(OBASE_MARKED_ACCESS_H) && defined(OBASE_ACCESS_ATC) != defined(OBASE_PROTOCOL_ATC)
+#error "files of obase-rewrite --protocol=arming and --protocol=atc in one translation unit"
+#endif
+
 #ifndef OBASE_MARKED_ACCESS_H
 #define OBASE_MARKED_ACCESS_H
 
 #include <obase/marked.h>
 
+/* The function of obase/marked.h on the protocol. */
+#ifdef OBASE_PROTOCOL_ATC
+#define OBASE_ACCESS_ATC
+#define OBASE_ACCESS_PROTOCOL "atc"
+#define OBASE_RUNTIME(name) obase_marked_atc_##name
+#else
+#define OBASE_ACCESS_PROTOCOL "arming"
+#define OBASE_RUNTIME(name) obase_marked_##name
+#endif
+
+/* Before the constructors of the program, whose priorities begin at 101, as in units of the passes. */
+#pragma GCC diagnostic push
+#ifndef __has_warning
+#pragma GCC diagnostic ignored "-Wprio-ctor-dtor"
+#elif __has_warning("-Wprio-ctor-dtor")
+#pragma GCC diagnostic ignored "-Wprio-ctor-dtor"
+#endif
+static void __attribute__((constructor(100))) obase_tell_runtime(void) {
+    obase_marked_unit(OBASE_ACCESS_PROTOCOL, __BASE_FILE__);
+#ifdef __SANITIZE_THREAD__
+    obase_marked_unit_thread_sanitized(__BASE_FILE__);
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+    obase_marked_unit_thread_sanitized(__BASE_FILE__);
+#endif
+#endif
+}
+#pragma GCC diagnostic pop
+
 /* The word as it is. One aligned load: the slot may be changed by others meanwhile. */
 static inline void* obase_slot_word(void* const* slot) { return *(void* const volatile*)slot; }
 
-/* The tag bits of obase/word/arming.hpp: the sign says that there is more to do. */
 static inline void* obase_slot_address(void* const* slot) {
+#ifdef OBASE_ACCESS_ATC
+    return OBASE_RUNTIME(load)((void**)slot);
+#else
+    /* The tag bits of obase/word/arming.hpp: the sign says that there is more to do. */
     void* word = obase_slot_word(slot);
-    return (intptr_t)word >= 0 ? word : obase_marked_load((void**)slot);
+    return (intptr_t)word >= 0 ? word : OBASE_RUNTIME(load)((void**)slot);
+#endif
 }
 
-/* No access of the object. */
+/* No access of the object. The tag bits of both protocols are above the address. */
 static inline int obase_slot_holds_null(void* const* slot) {
     return ((uintptr_t)obase_slot_word(slot) & (((uintptr_t)1 << 48) - 1)) == 0;
 }
@@ -57,11 +98,11 @@ static inline int obase_slot_holds_null(void* const* slot) {
  * object, `new T` one that stays where it is. */
 #define OBASE_MANAGED_CLASS                                                                        \
     static void* operator new(::std::size_t bytes, ::obase::managed_memory) {                      \
-        return ::obase_marked_new(bytes);                                                          \
+        return ::OBASE_RUNTIME(new)(bytes);                                                        \
     }                                                                                              \
     static void* operator new(::std::size_t bytes, ::std::align_val_t alignment,                   \
                               ::obase::managed_memory) {                                           \
-        return ::obase_marked_new_aligned(bytes, static_cast<::std::size_t>(alignment));           \
+        return ::OBASE_RUNTIME(new_aligned)(bytes, static_cast<::std::size_t>(alignment));         \
     }                                                                                              \
     /* The others are as they would be without these. */                                           \
     static void* operator new(::std::size_t bytes) { return ::operator new(bytes); }               \
@@ -73,22 +114,22 @@ static inline int obase_slot_holds_null(void* const* slot) {
     }                                                                                              \
     static void* operator new(::std::size_t, void* place) noexcept { return place; }               \
     static void operator delete(void* address, ::std::size_t bytes) noexcept {                     \
-        ::obase_marked_delete(address, bytes, 0);                                                  \
+        ::OBASE_RUNTIME(delete)(address, bytes, 0);                                                \
     }                                                                                              \
     static void operator delete(void* address, ::std::size_t bytes,                                \
                                 ::std::align_val_t alignment) noexcept {                           \
-        ::obase_marked_delete(address, bytes, static_cast<::std::size_t>(alignment));              \
+        ::OBASE_RUNTIME(delete)(address, bytes, static_cast<::std::size_t>(alignment));            \
     }                                                                                              \
     /* For constructors that throw. */                                                             \
     static void operator delete(void* address, ::obase::managed_memory) noexcept {                 \
-        ::obase_marked_delete(address, 0, 0);                                                      \
+        ::OBASE_RUNTIME(delete)(address, 0, 0);                                                    \
     }                                                                                              \
     static void operator delete(void* address, ::std::align_val_t alignment,                       \
                                 ::obase::managed_memory) noexcept {                                \
-        ::obase_marked_delete(address, 0, static_cast<::std::size_t>(alignment));                  \
+        ::OBASE_RUNTIME(delete)(address, 0, static_cast<::std::size_t>(alignment));                \
     }                                                                                              \
     static void operator delete(void* address, const ::std::nothrow_t&) noexcept {                 \
-        ::obase_marked_delete(address, 0, 0);                                                      \
+        ::OBASE_RUNTIME(delete)(address, 0, 0);                                                    \
     }                                                                                              \
     static void operator delete(void*, void*) noexcept {}
 
@@ -98,8 +139,8 @@ struct managed_memory {};
 
 class marked_operation {
   public:
-    marked_operation() noexcept : outer_(obase_marked_enter()) {}
-    ~marked_operation() { obase_marked_leave(outer_); }
+    marked_operation() noexcept : outer_(OBASE_RUNTIME(enter)()) {}
+    ~marked_operation() { OBASE_RUNTIME(leave)(outer_); }
     marked_operation(const marked_operation&) = delete;
     marked_operation& operator=(const marked_operation&) = delete;
 
@@ -117,7 +158,7 @@ class marked_word {
     marked_word() = default;
     marked_word(const marked_word&) = delete;
     marked_word& operator=(const marked_word&) = delete;
-    ~marked_word() { obase_marked_forget(this, sizeof *this); }
+    ~marked_word() { OBASE_RUNTIME(forget)(this, sizeof *this); }
 
   protected:
     constexpr explicit marked_word(std::nullptr_t) noexcept : word_(nullptr) {}
@@ -125,13 +166,13 @@ class marked_word {
     bool holds_null() const noexcept { return obase_slot_holds_null(&word_) != 0; }
     void* get() const noexcept { return obase_slot_address(&word_); }
     void set(const volatile void* address) noexcept {
-        obase_marked_store(&word_, const_cast<void*>(address));
+        OBASE_RUNTIME(store)(&word_, const_cast<void*>(address));
     }
     void* swap_in(const volatile void* address) noexcept {
-        return obase_marked_exchange(&word_, const_cast<void*>(address));
+        return OBASE_RUNTIME(exchange)(&word_, const_cast<void*>(address));
     }
     bool replace(void*& expected, const volatile void* desired) noexcept {
-        return obase_marked_compare_exchange(&word_, &expected, const_cast<void*>(desired)) != 0;
+        return OBASE_RUNTIME(compare_exchange)(&word_, &expected, const_cast<void*>(desired)) != 0;
     }
 
   private:
@@ -297,8 +338,8 @@ std::unique_ptr<T> obase::make_unique_managed(Arguments&&... arguments) {
 
 #define OBASE_OPERATION                                                                            \
     __attribute__((cleanup(obase_operation_ends), unused)) const uint64_t obase_this_operation =   \
-        obase_marked_enter()
-static inline void obase_operation_ends(const uint64_t* outer) { obase_marked_leave(*outer); }
+        OBASE_RUNTIME(enter)()
+static inline void obase_operation_ends(const uint64_t* outer) { OBASE_RUNTIME(leave)(*outer); }
 
 /* After the declaration of a variable with slots in it: they end where the variable does. */
 #define OBASE_SLOTS_END(variable)                                                                  \
@@ -309,7 +350,7 @@ typedef struct obase_range {
     size_t bytes;
 } obase_range;
 static inline void obase_slots_end(const obase_range* range) {
-    obase_marked_forget(range->begin, range->bytes);
+    OBASE_RUNTIME(forget)(range->begin, range->bytes);
 }
 
 /* Headers may be shared with C++. */
@@ -335,22 +376,22 @@ static inline void obase_slots_end(const obase_range* range) {
 #define obase_slot_store_at(place, address)                                                        \
     __extension__({                                                                                \
         OBASE_HELD_AT(place) obase_address = (address);                                            \
-        obase_marked_store(OBASE_WORD_AT(place), (void*)(uintptr_t)obase_address);                 \
+        OBASE_RUNTIME(store)(OBASE_WORD_AT(place), (void*)(uintptr_t)obase_address);               \
         obase_address;                                                                             \
     })
 #define obase_slot_exchange_at(place, address)                                                     \
     __extension__({                                                                                \
         OBASE_HELD_AT(place) obase_address = (address);                                            \
         (OBASE_HELD_AT(place))                                                                     \
-            obase_marked_exchange(OBASE_WORD_AT(place), (void*)(uintptr_t)obase_address);          \
+            OBASE_RUNTIME(exchange)(OBASE_WORD_AT(place), (void*)(uintptr_t)obase_address);        \
     })
 #define obase_slot_compare_exchange_at(place, expected, desired)                                   \
     __extension__({                                                                                \
         OBASE_HELD_AT(place)* const obase_expected = (expected);                                   \
         OBASE_HELD_AT(place) obase_desired = (desired);                                            \
         void* obase_seen = (void*)(uintptr_t)*obase_expected;                                      \
-        const int obase_done = obase_marked_compare_exchange(OBASE_WORD_AT(place), &obase_seen,    \
-                                                             (void*)(uintptr_t)obase_desired);     \
+        const int obase_done = OBASE_RUNTIME(compare_exchange)(OBASE_WORD_AT(place), &obase_seen,  \
+                                                               (void*)(uintptr_t)obase_desired);   \
         if (!obase_done) *obase_expected = (OBASE_HELD_AT(place))obase_seen;                       \
         obase_done;                                                                                \
     })
@@ -364,3 +405,6 @@ static inline void obase_slots_end(const obase_range* range) {
 
 #endif
 #endif
+
+/* Each file that includes this says its own. */
+#undef OBASE_PROTOCOL_ATC

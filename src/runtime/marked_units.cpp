@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// What the translation units with marked pointers say of themselves when they are loaded, before any of
-// their code runs: one protocol per program, and a library that suits them.
+// What the translation units with marked pointers, of the passes or of obase-rewrite, say of themselves
+// when they are loaded, before any of their code runs: one protocol per program, and a library that
+// suits them.
 #include <obase/marked.h>
 
 #include "heap/sanitized.hpp"
@@ -30,7 +31,8 @@ void obase_marked_unit(const char* protocol, const char* unit) {
     if (std::strcmp(first_protocol, protocol) == 0) return;
     std::fprintf(stderr,
                  "obase: '%s' was compiled with --obase-protocol=%s, and '%s' with "
-                 "--obase-protocol=%s; compile all of a program with the same one\n",
+                 "--obase-protocol=%s; compile all of a program with the same one (obase-rewrite: "
+                 "--protocol=)\n",
                  first_unit, first_protocol, unit, protocol);
     std::_Exit(1); // no destructors: nothing has been constructed yet, or it is in use
 }

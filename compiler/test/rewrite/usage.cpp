@@ -8,6 +8,9 @@
 // RUN: sh -c "%rewrite --out=%t --wrong %s -- -std=c++20; echo status $?" 2>&1 | %filecheck --check-prefix=WRONG %s
 // WRONG: obase-rewrite: '--wrong' is none of --out=
 // WRONG: status 2
+// RUN: sh -c "%rewrite --out=%t --protocol=ATC %s -- -std=c++20; echo status $?" 2>&1 | %filecheck --check-prefix=PROTOCOL %s
+// PROTOCOL: obase-rewrite: '--protocol=ATC' names no protocol; there are arming and atc
+// PROTOCOL: status 2
 // RUN: sh -c "%rewrite --out=%t %s; echo status $?" 2>&1 | %filecheck --check-prefix=NO-COMMAND %s
 // NO-COMMAND: obase-rewrite: neither compiler arguments behind -- nor -p
 // NO-COMMAND: status 2
