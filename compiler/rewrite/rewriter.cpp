@@ -215,6 +215,7 @@ class changer : public walk<changer> {
     void change_store(const clang::Expr* slot, const clang::BinaryOperator* store);
     void change_atomic(const clang::AtomicExpr* builtin);
     void change_free(const clang::DeclRefExpr* name);
+    void change_clearing(const clang::CallExpr* call);
     void change_type(clang::TypeLoc type, slot_kind kind, clang::SourceLocation at);
     bool in_c() const { return !in_.ast.getLangOpts().CPlusPlus; }
     // The function with this name for the slot. In C, the types of slots are all different, so those
@@ -591,7 +592,31 @@ void changer::change_free(const clang::DeclRefExpr* name) {
         where_.change().replace(at->path, at->begin, at->end, runtime_name(by));
 }
 
+// Memory in which there may be slots is filled with zeros.
+void changer::change_clearing(const clang::CallExpr* call) {
+    const auto* callee = call->getDirectCallee();
+    if (callee == nullptr || callee->getIdentifier() == nullptr || call->getNumArgs() < 2) return;
+    llvm::StringRef name = callee->getName();
+    name.consume_front("__builtin_");
+    const char* by = llvm::StringSwitch<const char*>(name)
+                         .Case("memset", "obase_slots_memset")
+                         .Cases("bzero", "explicit_bzero", "obase_slots_bzero")
+                         .Default(nullptr);
+    if (by == nullptr || !(callee->isExternC() || callee->getBuiltinID() != 0)) return;
+    const clang::QualType to = call->getArg(0)->IgnoreParenCasts()->getType();
+    const clang::QualType what = to->isPointerType() ? to->getPointeeType() : to;
+    const bool marked = in_.types.held_mark(what) != nullptr;
+    // What is pointed to may be anything.
+    if (!marked && !(to->isPointerType() && (what->isVoidType() || what->isCharType()))) return;
+    const auto at = where_.of(call->getCallee()->getSourceRange());
+    if (at)
+        where_.change().replace(at->path, at->begin, at->end, by);
+    else if (marked)
+        refuse_macro(call->getCallee()->getSourceRange(), "clearing a struct with marked fields");
+}
+
 void changer::meet(const clang::Stmt* statement) {
+    if (const auto* call = llvm::dyn_cast<clang::CallExpr>(statement)) change_clearing(call);
     if (const auto* name = llvm::dyn_cast<clang::DeclRefExpr>(statement)) {
         change_free(name);
         if (const auto* callee = llvm::dyn_cast<clang::FunctionDecl>(name->getDecl()))

@@ -79,6 +79,18 @@ static inline int obase_slot_holds_null(void* const* slot) {
     return ((uintptr_t)obase_slot_word(slot) & (((uintptr_t)1 << 48) - 1)) == 0;
 }
 
+/* memset and bzero of zeros: slots inside end, because what their words hold besides an address (under
+ * atc the counts of those who are inside) is not the program's to clear. */
+static inline void* obase_slots_memset(void* begin, int byte, size_t bytes) {
+    OBASE_RUNTIME(forget)(begin, bytes);
+    return __builtin_memset(begin, byte, bytes);
+}
+static inline void obase_slots_bzero(void* begin, size_t bytes) {
+    (void)obase_slots_memset(begin, 0, bytes);
+    /* Memory that is never read again is cleared all the same: explicit_bzero. */
+    __asm__ volatile("" : : "r"(begin) : "memory");
+}
+
 #ifdef __cplusplus
 
 #include <atomic>
