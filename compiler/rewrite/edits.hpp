@@ -24,6 +24,14 @@ class edits {
     // Puts `text` in the place of [begin, end), in which nothing else is changed.
     void replace(const std::string& path, unsigned begin, unsigned end, const std::string& text);
 
+    // Behind [begin, end) its text comes once more, between `before` and `after`, with the changes in
+    // it and with those of the copy alone.
+    void copy(const std::string& path, unsigned begin, unsigned end, const std::string& before,
+              const std::string& after);
+    // In the copy of what begins at `of`.
+    void replace_in_copy(const std::string& path, unsigned of, unsigned begin, unsigned end,
+                         const std::string& text);
+
     bool changes(const std::string& path) const;
     const std::map<std::string, std::string>& files() const { return texts_; }
 
@@ -46,8 +54,19 @@ class edits {
         }
     };
 
+    struct copied {
+        unsigned end = 0;
+        std::string before;
+        std::string after;
+        std::set<change> alone;
+    };
+    // [begin, end) with these changes. Empty, and `conflict` the offset, where they contradict.
+    static std::string apply(const std::string& text, const std::set<change>& all, unsigned begin,
+                             unsigned end, unsigned& conflict);
+
     std::map<std::string, std::string> texts_;
     std::map<std::string, std::set<change>> changes_;
+    std::map<std::string, std::map<unsigned, copied>> copies_; // by begin
 };
 
 } // namespace obase::rewrite

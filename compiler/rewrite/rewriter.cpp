@@ -5,6 +5,7 @@
 #include "walk.hpp"
 
 #include "clang/AST/Attr.h"
+#include "clang/AST/Mangle.h"
 #include "clang/AST/TypeLoc.h"
 #include "clang/Basic/SourceManager.h"
 #include "clang/Lex/Lexer.h"
@@ -148,6 +149,16 @@ class changer : public walk<changer> {
     void change_allocations();
 
   private:
+    bool change_allocation(const clang::Expr* value, const place* copy);
+    void change_maker(const clang::FunctionDecl* maker);
+    bool has_twin(const clang::FunctionDecl* maker);
+    void declare_twin(const clang::FunctionDecl* maker, const std::string& declaration);
+    void write_twin(const clang::FunctionDecl* maker, const place& name,
+                    const std::string& declaration);
+    std::string twin_name(const place& name) const {
+        return "obase_managed_" + where_.text(name).str();
+    }
+
     // The nearest statement around the one that is met, without parentheses; from there outwards.
     const clang::Stmt* parent(unsigned& index) const {
         while (index > 0) {
@@ -716,6 +727,7 @@ bool changer::opens_scope(const clang::FunctionDecl* f) const {
 }
 
 void changer::meet_function(const clang::FunctionDecl* f) {
+    if (is_maker(f)) change_maker(f);
     if (!f->doesThisDeclarationHaveABody() || !opens_scope(f)) return;
     const auto* body = llvm::dyn_cast<clang::CompoundStmt>(f->getBody());
     if (body == nullptr) {
@@ -878,51 +890,166 @@ void changer::change_carriers() {
 }
 
 void changer::change_allocations() {
-    for (const auto& [value, in] : flow_.allocations()) {
-        if (!where_.may_change(value->getBeginLoc())) continue;
-        if (const auto* fresh = llvm::dyn_cast<clang::CXXNewExpr>(value)) {
-            const auto* record = fresh->getAllocatedType()->getAsCXXRecordDecl();
-            // What is freed by the class's operator delete, which marked_access.h brings.
-            if (fresh->isArray() || fresh->getNumPlacementArgs() != 0 || record == nullptr ||
-                !in_.types.is_managed(record) || !where_.may_change(record->getLocation()))
-                continue;
-            const clang::SourceLocation keyword =
-                fresh->isGlobalNew() ? clang::Lexer::findNextToken(fresh->getBeginLoc(), sources_,
-                                                                   in_.ast.getLangOpts())
-                                           ->getLocation()
-                                     : fresh->getBeginLoc();
-            if (const auto at = written(keyword, "an allocation"))
-                where_.change().wrap(at->path, at->end, at->end, " (obase_managed)", "");
-            continue;
-        }
-        const auto* call = llvm::cast<clang::CallExpr>(value);
-        const auto* callee = call->getDirectCallee();
-        const char* by = nullptr;
-        if (standard_callee(call) == "make_unique") {
-            const clang::QualType made =
-                frontend::type_argument(call->getType()->getAsRecordDecl(), 0);
-            const auto* record = made.isNull() ? nullptr : made->getAsCXXRecordDecl();
-            if (record == nullptr || !in_.types.is_managed(record) ||
-                !where_.may_change(record->getLocation()))
-                continue;
-            const auto* name =
-                llvm::dyn_cast<clang::DeclRefExpr>(call->getCallee()->IgnoreImpCasts());
-            if (name == nullptr) continue;
-            const clang::SourceRange range(name->getBeginLoc(), name->getLocation());
-            if (const auto at = written(range, "an allocation"))
-                where_.change().replace(at->path, at->begin, at->end, "obase::make_unique_managed");
-            continue;
-        }
-        if (callee != nullptr && callee->getIdentifier() != nullptr && callee->isExternC())
-            by = llvm::StringSwitch<const char*>(callee->getName())
-                     .Case("malloc", "malloc")
-                     .Case("calloc", "calloc")
-                     .Case("aligned_alloc", "aligned_alloc")
-                     .Default(nullptr);
-        if (by == nullptr) continue;
-        if (const auto at = written(call->getCallee()->getSourceRange(), "an allocation"))
-            where_.change().replace(at->path, at->begin, at->end, runtime_name(by));
+    for (const auto& [value, in] : flow_.allocations()) (void)change_allocation(value, nullptr);
+}
+
+// False if it is no allocation, or none that can be managed. Within `copy`, only there.
+bool changer::change_allocation(const clang::Expr* value, const place* copy) {
+    if (!where_.may_change(value->getBeginLoc())) return false;
+    const auto put = [&](const std::optional<place>& at, const std::string& text) {
+        if (!at) return true; // refused
+        if (copy != nullptr)
+            where_.change().replace_in_copy(at->path, copy->begin, at->begin, at->end, text);
+        else
+            where_.change().replace(at->path, at->begin, at->end, text);
+        return true;
+    };
+    if (const auto* fresh = llvm::dyn_cast<clang::CXXNewExpr>(value)) {
+        const auto* record = fresh->getAllocatedType()->getAsCXXRecordDecl();
+        // What is freed by the class's operator delete, which marked_access.h brings.
+        if (fresh->isArray() || fresh->getNumPlacementArgs() != 0 || record == nullptr ||
+            !in_.types.is_managed(record) || !where_.may_change(record->getLocation()))
+            return false;
+        const clang::SourceLocation keyword =
+            fresh->isGlobalNew()
+                ? clang::Lexer::findNextToken(fresh->getBeginLoc(), sources_, in_.ast.getLangOpts())
+                      ->getLocation()
+                : fresh->getBeginLoc();
+        return put(written(keyword, "an allocation"), "new (obase_managed)");
     }
+    const auto* call = llvm::cast<clang::CallExpr>(value);
+    const auto* callee = call->getDirectCallee();
+    const auto* name = llvm::dyn_cast<clang::DeclRefExpr>(call->getCallee()->IgnoreParenImpCasts());
+    if (standard_callee(call) == "make_unique") {
+        const clang::QualType made = frontend::type_argument(call->getType()->getAsRecordDecl(), 0);
+        const auto* record = made.isNull() ? nullptr : made->getAsCXXRecordDecl();
+        if (record == nullptr || !in_.types.is_managed(record) ||
+            !where_.may_change(record->getLocation()) || name == nullptr)
+            return false;
+        const clang::SourceRange range(name->getBeginLoc(), name->getLocation());
+        return put(written(range, "an allocation"), "obase::make_unique_managed");
+    }
+    if (callee != nullptr && name != nullptr && is_maker(callee)) {
+        if (llvm::none_of(callee->redecls(),
+                          [this](const auto* declared) { return has_twin(declared); }))
+            refuse(call->getBeginLoc(),
+                   quoted(callee) +
+                       " is named by a makes line, and no file below --root declares it "
+                       "outside of functions and classes",
+                   "declare it so, or give a root that its header is below of");
+        const auto at = written(name->getLocation(), "an allocation");
+        return put(at, at ? twin_name(*at) : "");
+    }
+    if (callee == nullptr || callee->getIdentifier() == nullptr || !callee->isExternC())
+        return false;
+    const char* by = llvm::StringSwitch<const char*>(callee->getName())
+                         .Case("malloc", "malloc")
+                         .Case("calloc", "calloc")
+                         .Case("aligned_alloc", "aligned_alloc")
+                         .Default(nullptr);
+    if (by == nullptr) return false;
+    return put(written(call->getCallee()->getSourceRange(), "an allocation"), runtime_name(by));
+}
+
+// Is this a declaration beside which the twin's is written?
+bool changer::has_twin(const clang::FunctionDecl* maker) {
+    return where_.may_change(maker->getLocation()) &&
+           maker->getLexicalDeclContext()->getRedeclContext()->isFileContext();
+}
+
+// A maker gets a twin, which returns managed memory: its text once more, under another name. Refuses
+// one of which there is none.
+void changer::change_maker(const clang::FunctionDecl* maker) {
+    const auto refuse_twin = [&](const char* because, const char* advice) {
+        refuse(maker->getLocation(),
+               quoted(maker) + " is named by a makes line, and " + because +
+                   ", so no twin of it can be written",
+               advice);
+    };
+    const auto* apart = "let a function of its own allocate, and name that in the makes line";
+    if (llvm::isa<clang::CXXMethodDecl>(maker) && where_.may_change(maker->getLocation()))
+        return refuse_twin("is a method", apart);
+    if (!has_twin(maker)) return; // who calls it is told
+    if (maker->isTemplateInstantiation()) return refuse_twin("is a template", apart);
+    const auto same_name =
+        maker->getDeclContext()->getRedeclContext()->lookup(maker->getDeclName());
+    if (llvm::any_of(same_name, [&](const clang::NamedDecl* other) {
+            return other->getCanonicalDecl() != maker->getCanonicalDecl();
+        }))
+        return refuse_twin("is overloaded", apart);
+    const bool elsewhere = maker->isExternallyVisible();
+    if (in_c() && elsewhere && maker->isInlineSpecified())
+        return refuse_twin("is inline without being static", "make it static inline");
+    for (const auto* declared : maker->decls())
+        if (const auto* variable = llvm::dyn_cast<clang::VarDecl>(declared);
+            variable != nullptr && variable->isStaticLocal())
+            return refuse_twin("has a static variable, of which there would be two",
+                               "move the variable out of the function");
+    const auto name = written(maker->getLocation(), "the name of a function that makes");
+    if (!name) return;
+    std::string declaration = "OBASE_STATIC_TWIN(" + where_.text(*name).str() + ");";
+    if (elsewhere) {
+        const char* macro = in_c() || maker->isExternC() ? "OBASE_C_TWIN(" : "OBASE_TWIN(";
+        declaration = macro + where_.text(*name).str() + ", \"" +
+                      clang::ASTNameGenerator(in_.ast).getName(maker) + ".obase\");";
+    }
+    if (maker->doesThisDeclarationHaveABody())
+        write_twin(maker, *name, maker->getQualifier() == nullptr ? declaration : "");
+    else
+        declare_twin(maker, declaration);
+}
+
+void changer::declare_twin(const clang::FunctionDecl* maker, const std::string& declaration) {
+    clang::SourceLocation end = maker->getEndLoc();
+    for (;;) {
+        const auto next = clang::Lexer::findNextToken(end, sources_, in_.ast.getLangOpts());
+        if (!next || next->is(clang::tok::eof)) {
+            refuse_macro(maker->getSourceRange(), "the declaration of a function that makes");
+            return;
+        }
+        end = next->getLocation();
+        if (next->is(clang::tok::semi)) break;
+    }
+    if (const auto at = written(end, "the declaration of a function that makes"))
+        where_.change().wrap(at->path, at->end, at->end, " " + declaration, "");
+}
+
+void changer::write_twin(const clang::FunctionDecl* maker, const place& name,
+                         const std::string& declaration) {
+    const auto whole = written(maker->getSourceRange(), "a function that makes");
+    if (!whole) return;
+    std::vector<const clang::CallExpr*> unknown;
+    bool makes = false;
+    for (const auto& [value, in] : flow_.made_by(maker, unknown)) {
+        const bool here = in != nullptr && in->getCanonicalDecl() == maker->getCanonicalDecl();
+        makes = change_allocation(value, here ? &*whole : nullptr) || makes;
+    }
+    for (const auto* call : unknown) {
+        makes = true; // or so it would be
+        refuse(call->getBeginLoc(),
+               quoted(call->getDirectCallee()) + ", from which " + quoted(maker) +
+                   " has what it returns, is named by no makes line",
+               "name it in one, too, or allocate here");
+    }
+    if (!makes)
+        refuse(maker->getLocation(),
+               quoted(maker) +
+                   " is named by a makes line, but nothing that it returns is seen to be "
+                   "allocated",
+               "name the functions that allocate, down to the one that calls malloc");
+    where_.change().replace_in_copy(whole->path, whole->begin, name.begin, name.end,
+                                    twin_name(name));
+    const llvm::StringRef text = where_.file_text(*whole);
+    const auto line = [&](unsigned at) {
+        return "\n#line " + std::to_string(1 + text.take_front(at).count('\n')) + "\n";
+    };
+    if (how_.lines)
+        where_.change().copy(whole->path, whole->begin, whole->end,
+                             line(whole->begin) + declaration + (declaration.empty() ? "" : " "),
+                             line(whole->end));
+    else
+        where_.change().copy(whole->path, whole->begin, whole->end,
+                             "\n\n" + declaration + (declaration.empty() ? "" : "\n"), "");
 }
 
 } // namespace

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "slot_flow.hpp"
 
+#include "compiler/frontend/annotations.hpp"
+
 #include "clang/AST/DeclCXX.h"
 #include "clang/AST/ExprCXX.h"
 
@@ -61,6 +63,12 @@ llvm::StringRef standard_callee(const clang::CallExpr* call) {
     if (callee == nullptr || callee->getIdentifier() == nullptr || !callee->isInStdNamespace())
         return {};
     return callee->getName();
+}
+
+bool is_maker(const clang::FunctionDecl* function) {
+    return llvm::any_of(function->redecls(), [](const clang::FunctionDecl* declaration) {
+        return frontend::annotated(declaration, frontend::makes_text);
+    });
 }
 
 bool gets_value(const clang::ParmVarDecl* parameter) {
@@ -218,9 +226,18 @@ bool slot_flow::operates(const clang::FunctionDecl* function) const {
            (in_.roles.role_of(function) == frontend::role::entry || runs_inside(function));
 }
 
-std::vector<slot_flow::source> slot_flow::allocations() const {
+std::vector<slot_flow::source>
+slot_flow::made_by(const clang::FunctionDecl* maker,
+                   std::vector<const clang::CallExpr*>& unknown) const {
+    const auto returned = sources_.find(key(maker));
+    if (returned == sources_.end()) return {};
+    return trace(returned->second, maker->getCanonicalDecl(), &unknown);
+}
+
+std::vector<slot_flow::source>
+slot_flow::trace(std::vector<source> work, const clang::FunctionDecl* maker,
+                 std::vector<const clang::CallExpr*>* unknown) const {
     std::vector<source> found;
-    std::vector<source> work = stored_;
     llvm::DenseSet<const clang::Expr*> seen;
     const auto follow = [&](const clang::ValueDecl* to) {
         const auto known = sources_.find(key(to));
@@ -230,10 +247,18 @@ std::vector<slot_flow::source> slot_flow::allocations() const {
     while (!work.empty()) {
         const source at = work.back();
         work.pop_back();
-        if (!operates(at.in)) continue;
+        const bool in_maker =
+            maker != nullptr && at.in != nullptr && at.in->getCanonicalDecl() == maker;
+        if (!in_maker && !operates(at.in)) continue;
         const clang::Expr* value = bare(at.value);
         if (!seen.insert(value).second) continue;
         const auto add = [&](const clang::Expr* more) { work.push_back({more, at.in}); };
+        const auto* any_call = llvm::dyn_cast<clang::CallExpr>(value);
+        if (any_call != nullptr && any_call->getDirectCallee() != nullptr &&
+            is_maker(any_call->getDirectCallee())) {
+            found.push_back({value, at.in});
+            continue;
+        }
         if (const auto* cast = llvm::dyn_cast<clang::CastExpr>(value)) {
             add(cast->getSubExpr());
         } else if (llvm::isa<clang::CXXNewExpr>(value)) {
@@ -273,6 +298,8 @@ std::vector<slot_flow::source> slot_flow::allocations() const {
                 found.push_back({value, at.in}); // malloc, if that is what it is
             } else if (runs_inside(callee)) {
                 follow(callee);
+            } else if (in_maker && callee != nullptr && !frontend::of_standard_library(callee)) {
+                unknown->push_back(call);
             }
         }
     }

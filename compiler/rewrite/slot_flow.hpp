@@ -36,6 +36,9 @@ llvm::StringRef standard_callee(const clang::CallExpr* call);
 // it is given; for class types the slot itself.
 bool gets_value(const clang::ParmVarDecl* parameter);
 
+// Does a marks file, or the source, say that it makes what it returns (frontend::makes_text)?
+bool is_maker(const clang::FunctionDecl* function);
+
 class slot_flow {
   public:
     struct source {
@@ -75,14 +78,20 @@ class slot_flow {
         return carriers_.contains(key(declaration));
     }
 
-    // new, malloc and make_unique whose results end in slots, within operations.
-    std::vector<source> allocations() const;
+    // new, malloc, make_unique and calls of makers whose results end in slots, within operations.
+    std::vector<source> allocations() const { return trace(stored_, nullptr); }
+    // The same for what the maker returns, in it and in the parts of operations that it calls.
+    // `unknown` are those calls in it of functions that are compiled here and are neither.
+    std::vector<source> made_by(const clang::FunctionDecl* maker,
+                                std::vector<const clang::CallExpr*>& unknown) const;
 
   private:
     // Runs in the scope of its callers: the front end says so, or operations are all that call it.
     bool runs_inside(const clang::FunctionDecl* function) const;
     bool operates(const clang::FunctionDecl* function) const;
     void find_inside();
+    std::vector<source> trace(std::vector<source> work, const clang::FunctionDecl* maker,
+                              std::vector<const clang::CallExpr*>* unknown = nullptr) const;
 
     static const clang::ValueDecl* key(const clang::ValueDecl* declaration);
 
