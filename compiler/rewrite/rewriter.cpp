@@ -145,10 +145,14 @@ class changer : public walk<changer> {
     void meet(const clang::Stmt* statement);
     void change_fields();
     void change_classes();
+    bool VisitCXXRecordDecl(clang::CXXRecordDecl* record);
     void change_carriers();
     void change_allocations();
 
   private:
+    static const clang::CXXMethodDecl* own_allocation(const clang::CXXRecordDecl* record);
+    bool has_slots(const clang::CXXRecordDecl* record) const;
+    void change_class(const clang::CXXRecordDecl* record, const std::string& text);
     bool change_allocation(const clang::Expr* value, const place* copy);
     void change_maker(const clang::FunctionDecl* maker);
     bool has_twin(const clang::FunctionDecl* maker);
@@ -805,6 +809,7 @@ void changer::change_fields() {
     }
 }
 
+// Those that marked fields point to.
 void changer::change_classes() {
     if (in_c()) return;
     for (const auto* field : in_.types.marks()) {
@@ -813,21 +818,56 @@ void changer::change_classes() {
         if (record == nullptr || !record->hasDefinition()) continue;
         record = record->getDefinition();
         if (!where_.may_change(record->getLocation())) continue;
-        for (const auto* method : record->methods())
-            if (method->getOverloadedOperator() == clang::OO_New ||
-                method->getOverloadedOperator() == clang::OO_Delete)
-                refuse(method->getLocation(),
-                       quoted(record) + ", to which marked fields point, allocates by itself",
-                       "leave operator new and operator delete out, or do not mark the fields");
-        const auto at = where_.of_token(record->getBraceRange().getBegin());
-        if (!at) {
-            refuse(record->getLocation(), quoted(record) + " is written by a macro",
-                   "write it without the macro");
-            continue;
-        }
-        insert_behind(*at, record->isClass() ? "public: OBASE_MANAGED_CLASS private:"
-                                             : "OBASE_MANAGED_CLASS");
+        if (const auto* own = own_allocation(record))
+            refuse(own->getLocation(),
+                   quoted(record) + ", to which marked fields point, allocates by itself",
+                   "leave operator new and operator delete out, or do not mark the fields");
+        change_class(record, has_slots(record) ? "OBASE_MANAGED_NEW" : "OBASE_MANAGED_CLASS");
     }
+}
+
+// Those with slots in them.
+bool changer::VisitCXXRecordDecl(clang::CXXRecordDecl* record) {
+    if (record->isThisDeclarationADefinition() && !record->isLambda() && !record->isUnion() &&
+        !record->isDependentContext() && where_.may_change(record->getLocation()) &&
+        has_slots(record) && own_allocation(record) == nullptr)
+        change_class(record, "OBASE_SLOTTED_CLASS");
+    return true;
+}
+
+const clang::CXXMethodDecl* changer::own_allocation(const clang::CXXRecordDecl* record) {
+    for (const auto* method : record->methods()) switch (method->getOverloadedOperator()) {
+        case clang::OO_New:
+        case clang::OO_Delete:
+        case clang::OO_Array_New:
+        case clang::OO_Array_Delete:
+            return method;
+        default:
+            break;
+        }
+    return nullptr;
+}
+
+// The same for all who see the class: of a template, the fields that it marks itself, because what else
+// its instances hold differs.
+bool changer::has_slots(const clang::CXXRecordDecl* record) const {
+    if (record->getTemplateInstantiationPattern() == nullptr)
+        return in_.types.held_mark(in_.ast.getRecordType(record)) != nullptr;
+    return llvm::any_of(record->fields(),
+                        [this](const auto* field) { return in_.types.is_marked(field); });
+}
+
+void changer::change_class(const clang::CXXRecordDecl* record, const std::string& text) {
+    // An explicit instantiation has no braces of its own.
+    const auto* pattern = record->getTemplateInstantiationPattern();
+    const auto braces = (pattern != nullptr ? pattern : record)->getBraceRange();
+    const auto at = where_.of_token(braces.getBegin());
+    if (!at) {
+        refuse(record->getLocation(), quoted(record) + " is written by a macro",
+               "write it without the macro");
+        return;
+    }
+    insert_behind(*at, record->isClass() ? "public: " + text + " private:" : text);
 }
 
 void changer::change_carriers() {

@@ -103,6 +103,11 @@ OBASE_EXPORT void obase_marked_free(void* address);
 OBASE_EXPORT void obase_marked_delete(void* address, size_t bytes, size_t alignment);
 OBASE_EXPORT void obase_marked_delete_array(void* address, size_t bytes, size_t alignment);
 
+/* The same where slots inside have ended already, by a destructor: memory that is not managed waits for the
+ * scopes that are open, as if they were there. For what obase-rewrite makes. */
+OBASE_EXPORT void obase_marked_delete_slotted(void* address, size_t bytes, size_t alignment);
+OBASE_EXPORT void obase_marked_delete_array_slotted(void* address, size_t bytes, size_t alignment);
+
 /* realloc for memory of any origin: slots inside go along, and a managed object stays managed. No
  * other thread uses the memory. */
 OBASE_EXPORT void* obase_marked_realloc(void* address, size_t bytes);
@@ -138,6 +143,9 @@ OBASE_EXPORT void* obase_marked_atc_new_array(size_t bytes);
 OBASE_EXPORT void obase_marked_atc_free(void* address);
 OBASE_EXPORT void obase_marked_atc_delete(void* address, size_t bytes, size_t alignment);
 OBASE_EXPORT void obase_marked_atc_delete_array(void* address, size_t bytes, size_t alignment);
+OBASE_EXPORT void obase_marked_atc_delete_slotted(void* address, size_t bytes, size_t alignment);
+OBASE_EXPORT void obase_marked_atc_delete_array_slotted(void* address, size_t bytes,
+                                                        size_t alignment);
 OBASE_EXPORT void* obase_marked_atc_realloc(void* address, size_t bytes);
 OBASE_EXPORT size_t obase_marked_atc_usable_size(const void* address);
 OBASE_EXPORT void obase_marked_atc_forget(void* begin, size_t bytes);

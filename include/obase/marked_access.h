@@ -121,7 +121,39 @@ static inline void obase_slots_bzero(void* begin, size_t bytes) {
 /* In a class whose objects marked fields point to: `delete` takes memory of any origin, and frees
  * what is managed when no open scope can hold its address. `new (obase_managed) T` makes a managed
  * object, `new T` one that stays where it is. */
-#define OBASE_MANAGED_CLASS                                                                        \
+#define OBASE_MANAGED_CLASS OBASE_CLASS_MANAGED_NEW(delete) OBASE_CLASS_NEW(delete)
+
+/* In a class with slots in its objects: they end with its destructor, and `delete` and `delete[]` free
+ * memory of any origin, managed or not, when no scope is open that may be looking at them. */
+#define OBASE_SLOTTED_CLASS                                                                        \
+    OBASE_CLASS_NEW(delete_slotted)                                                                \
+    static void* operator new[](::std::size_t bytes) { return ::operator new[](bytes); }           \
+    static void* operator new[](::std::size_t bytes, ::std::align_val_t alignment) {               \
+        return ::operator new[](bytes, alignment);                                                 \
+    }                                                                                              \
+    static void* operator new[](::std::size_t bytes, const ::std::nothrow_t& tag) noexcept {       \
+        return ::operator new[](bytes, tag);                                                       \
+    }                                                                                              \
+    static void* operator new[](::std::size_t, void* place) noexcept { return place; }             \
+    static void operator delete[](void* address, ::std::size_t bytes) noexcept {                   \
+        ::OBASE_RUNTIME(delete_array_slotted)(address, bytes, 0);                                  \
+    }                                                                                              \
+    static void operator delete[](void* address, ::std::size_t bytes,                              \
+                                  ::std::align_val_t alignment) noexcept {                         \
+        ::OBASE_RUNTIME(delete_array_slotted)(address, bytes,                                      \
+                                              static_cast<::std::size_t>(alignment));              \
+    }                                                                                              \
+    /* For constructors that throw. */                                                             \
+    static void operator delete[](void* address, const ::std::nothrow_t&) noexcept {               \
+        ::OBASE_RUNTIME(delete_array_slotted)(address, 0, 0);                                      \
+    }                                                                                              \
+    static void operator delete[](void*, void*) noexcept {}
+
+/* In one with slots whose objects marked fields point to, besides. */
+#define OBASE_MANAGED_NEW OBASE_CLASS_MANAGED_NEW(delete_slotted)
+
+/* With the function of the runtime that frees. */
+#define OBASE_CLASS_MANAGED_NEW(frees)                                                             \
     static void* operator new(::std::size_t bytes, ::obase::managed_memory) {                      \
         return ::OBASE_RUNTIME(new)(bytes);                                                        \
     }                                                                                              \
@@ -129,7 +161,17 @@ static inline void obase_slots_bzero(void* begin, size_t bytes) {
                               ::obase::managed_memory) {                                           \
         return ::OBASE_RUNTIME(new_aligned)(bytes, static_cast<::std::size_t>(alignment));         \
     }                                                                                              \
-    /* The others are as they would be without these. */                                           \
+    /* For constructors that throw. */                                                             \
+    static void operator delete(void* address, ::obase::managed_memory) noexcept {                 \
+        ::OBASE_RUNTIME(frees)(address, 0, 0);                                                     \
+    }                                                                                              \
+    static void operator delete(void* address, ::std::align_val_t alignment,                       \
+                                ::obase::managed_memory) noexcept {                                \
+        ::OBASE_RUNTIME(frees)(address, 0, static_cast<::std::size_t>(alignment));                 \
+    }
+
+/* What a class has that says nothing of it, but for what frees. */
+#define OBASE_CLASS_NEW(frees)                                                                     \
     static void* operator new(::std::size_t bytes) { return ::operator new(bytes); }               \
     static void* operator new(::std::size_t bytes, ::std::align_val_t alignment) {                 \
         return ::operator new(bytes, alignment);                                                   \
@@ -139,22 +181,15 @@ static inline void obase_slots_bzero(void* begin, size_t bytes) {
     }                                                                                              \
     static void* operator new(::std::size_t, void* place) noexcept { return place; }               \
     static void operator delete(void* address, ::std::size_t bytes) noexcept {                     \
-        ::OBASE_RUNTIME(delete)(address, bytes, 0);                                                \
+        ::OBASE_RUNTIME(frees)(address, bytes, 0);                                                 \
     }                                                                                              \
     static void operator delete(void* address, ::std::size_t bytes,                                \
                                 ::std::align_val_t alignment) noexcept {                           \
-        ::OBASE_RUNTIME(delete)(address, bytes, static_cast<::std::size_t>(alignment));            \
+        ::OBASE_RUNTIME(frees)(address, bytes, static_cast<::std::size_t>(alignment));             \
     }                                                                                              \
     /* For constructors that throw. */                                                             \
-    static void operator delete(void* address, ::obase::managed_memory) noexcept {                 \
-        ::OBASE_RUNTIME(delete)(address, 0, 0);                                                    \
-    }                                                                                              \
-    static void operator delete(void* address, ::std::align_val_t alignment,                       \
-                                ::obase::managed_memory) noexcept {                                \
-        ::OBASE_RUNTIME(delete)(address, 0, static_cast<::std::size_t>(alignment));                \
-    }                                                                                              \
     static void operator delete(void* address, const ::std::nothrow_t&) noexcept {                 \
-        ::OBASE_RUNTIME(delete)(address, 0, 0);                                                    \
+        ::OBASE_RUNTIME(frees)(address, 0, 0);                                                     \
     }                                                                                              \
     static void operator delete(void*, void*) noexcept {}
 
@@ -380,6 +415,8 @@ static inline void obase_slots_end(const obase_range* range) {
 
 /* Headers may be shared with C++. */
 #define OBASE_MANAGED_CLASS
+#define OBASE_MANAGED_NEW
+#define OBASE_SLOTTED_CLASS
 
 /* Of a type of its own for each field, so that it is not taken for a pointer. */
 #define OBASE_SLOT(type)                                                                           \

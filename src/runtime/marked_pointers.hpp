@@ -139,8 +139,10 @@ class marked_pointers {
         return object != nullptr ? object : std::aligned_alloc(alignment, bytes);
     }
 
-    // Frees memory of any origin; `plain` is how it is freed if it is not managed.
-    static void release(void* address, std::size_t bytes, destroyer plain) noexcept {
+    // Frees memory of any origin; `plain` is how it is freed if it is not managed. `had_slots`: there
+    // were some that have ended, as in an object with a destructor.
+    static void release(void* address, std::size_t bytes, destroyer plain,
+                        bool had_slots = false) noexcept {
         if (address == nullptr) return;
         if (const std::size_t size = Kind::engine::instance().managed_size(address); size != 0) {
             forget(address, size);
@@ -152,18 +154,21 @@ class marked_pointers {
         if (with_slots) protocol::forget_range(address, static_cast<char*>(address) + bytes);
         // Once memory of malloc has stood in for managed memory, any may be such an object, which
         // operations that are open may be reading.
-        if (with_slots || substituted_.load_relaxed())
+        if (with_slots || had_slots || substituted_.load_relaxed())
             retire_plain(address, bytes, plain);
         else
             plain(address);
     }
 
-    static void release_object(void* address, std::size_t bytes, std::size_t alignment) noexcept {
-        release(address, bytes, delete_for(alignment, std::make_index_sequence<alignments>{}));
+    static void release_object(void* address, std::size_t bytes, std::size_t alignment,
+                               bool had_slots = false) noexcept {
+        release(address, bytes, delete_for(alignment, std::make_index_sequence<alignments>{}),
+                had_slots);
     }
-    static void release_array(void* address, std::size_t bytes, std::size_t alignment) noexcept {
-        release(address, bytes,
-                delete_array_for(alignment, std::make_index_sequence<alignments>{}));
+    static void release_array(void* address, std::size_t bytes, std::size_t alignment,
+                              bool had_slots = false) noexcept {
+        release(address, bytes, delete_array_for(alignment, std::make_index_sequence<alignments>{}),
+                had_slots);
     }
 
     static void* reallocate(void* address, std::size_t bytes) noexcept {

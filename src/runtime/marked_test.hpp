@@ -649,6 +649,41 @@ TEST(marked, what_is_stored_into_freed_memory_is_no_slot_in_the_end) {
     OBASE_MARKED(forget)(&keeper, sizeof keeper);
 }
 
+// A destructor ends the slots of its object before the memory is freed. Who is in an operation may be
+// looking at them.
+TEST(marked, memory_that_had_slots_waits_for_operations) {
+    quiet_runtime<protocol>();
+    constexpr std::size_t words = 8;
+    for (const bool array : {false, true})
+        for (const std::size_t alignment : {std::size_t{0}, std::size_t{64}}) {
+            const std::align_val_t aligned{alignment};
+            constexpr std::size_t bytes = words * sizeof(std::uint64_t);
+            void* memory = nullptr;
+            if (array)
+                memory =
+                    alignment == 0 ? ::operator new[](bytes) : ::operator new[](bytes, aligned);
+            else
+                memory = alignment == 0 ? ::operator new(bytes) : ::operator new(bytes, aligned);
+            auto* box = static_cast<volatile std::uint64_t*>(memory);
+            for (std::size_t i = 0; i < words; ++i) box[i] = ~i;
+            const operation one;
+            std::thread([=] {
+                if (array)
+                    OBASE_MARKED(delete_array_slotted)(memory, bytes, alignment);
+                else
+                    OBASE_MARKED(delete_slotted)(memory, bytes, alignment);
+            }).join();
+            (void)runtime().reclaim_now();
+            for (std::size_t i = 0; i < words; ++i)
+                EXPECT_EQ(box[i], ~i); // malloc writes into what is free
+        }
+    (void)runtime().reclaim_now();
+    node* object = make_node(1);
+    OBASE_MARKED(delete_slotted)(object, sizeof *object, 0);
+    OBASE_MARKED(delete_slotted)(nullptr, 0, 0);
+    OBASE_MARKED(delete_array_slotted)(nullptr, 0, 0);
+}
+
 TEST(marked, memory_of_every_function) {
     quiet_runtime<protocol>();
     const operation one;

@@ -40,7 +40,7 @@ int main() {
 // CHECK: /* Made by obase-rewrite from list.cpp. */
 // CHECK-NEXT: #include <obase/marked_access.h>
 // CHECK-NEXT: #line 1 "list.cpp"
-// CHECK: class list {
+// CHECK: class list { public: OBASE_SLOTTED_CLASS private:
 // CHECK-NEXT:   public:
 // CHECK-NEXT:     ~list() { OBASE_OPERATION;
 // CHECK-NEXT:         while (!obase_slot_is_null(head_)) pop();
@@ -58,7 +58,7 @@ int main() {
 // CHECK-NEXT:     }
 // CHECK-NEXT:     bool empty() const { OBASE_OPERATION; return obase_slot_is_null(head_); }
 // CHECK-NEXT:     int size() const { return size_; }
-// CHECK:     struct node { OBASE_MANAGED_CLASS
+// CHECK:     struct node { OBASE_MANAGED_NEW OBASE_SLOTTED_CLASS
 // CHECK-NEXT:         int key;
 // CHECK-NEXT:         OBASE_SLOT(node*) next;
 // CHECK-NEXT:     };

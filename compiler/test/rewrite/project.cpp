@@ -10,7 +10,7 @@
 // CHECK:     void push(word w);
 // CHECK:     word pop() { OBASE_OPERATION;
 // CHECK:         obase_slot_store(top_, obase_slot_load(top->below));
-// CHECK:     struct node { OBASE_MANAGED_CLASS
+// CHECK:     struct node { OBASE_MANAGED_NEW OBASE_SLOTTED_CLASS
 // CHECK:         OBASE_SLOT(node*) below;
 // RUN: cmp %t/out/include/word.hpp %t/project/include/word.hpp
 // RUN: cmp %t/out/src/main.cpp %t/project/src/main.cpp
