@@ -91,8 +91,9 @@ static inline void obase_slots_bzero(void* begin, size_t bytes) {
     __asm__ volatile("" : : "r"(begin) : "memory");
 }
 
-/* Declares the twin of a function that a marks file says `makes` what it returns: the twin returns managed
- * memory. `label` is its name for the linker, as the passes have it. A static function needs none. */
+/* Declares the twin of a function that a marks file says `makes` what it returns: the twin returns
+ * managed memory. `label` is its name for the linker, as the passes have it. A static function needs
+ * none. */
 #ifdef __cplusplus
 #define OBASE_C_TWIN(function, label)                                                              \
     extern "C" __typeof__(function) obase_managed_##function __asm__(label)
