@@ -308,7 +308,7 @@ allocations find_allocations(const llvm::Module& module, const slots& fields, co
     return tracer(fields, said, module.getDataLayout()).trace();
 }
 
-void convert_allocations(llvm::Module& module,
+void convert_allocations(llvm::Module& module, const slots& fields,
                          const llvm::SetVector<llvm::CallBase*>& allocations) {
     llvm::Type* pointer = llvm::PointerType::getUnqual(module.getContext());
     llvm::Type* size = llvm::Type::getInt64Ty(module.getContext());
@@ -359,11 +359,17 @@ void convert_allocations(llvm::Module& module,
     }
 
     llvm::SmallVector<llvm::CallBase*, 32> others;
+    // Functions in which a destructor ends slots. What such a function deletes waits, all of it.
+    llvm::DenseSet<const llvm::Function*> slotted;
     for (llvm::Function& f : module)
         for (llvm::Instruction& i : llvm::instructions(f))
-            if (auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
-                call != nullptr && kind_of(*call) != memory_call::none && !is_allocation(*call))
-                others.push_back(call);
+            if (auto* call = llvm::dyn_cast<llvm::CallBase>(&i)) {
+                if (kind_of(*call) != memory_call::none && !is_allocation(*call))
+                    others.push_back(call);
+                if (const llvm::Function* callee = callee_of(*call);
+                    callee != nullptr && ends_slots(*callee, fields))
+                    slotted.insert(&f);
+            }
     for (llvm::CallBase* call : others) {
         llvm::Value* address = call->getArgOperand(0);
         llvm::Value* zero = llvm::ConstantInt::get(size, 0);
@@ -376,6 +382,7 @@ void convert_allocations(llvm::Module& module,
         if (aligned) alignment = call->getArgOperand(count - 1);
         if (count > (aligned ? 2u : 1u) && call->getArgOperand(1)->getType() == size)
             bytes = call->getArgOperand(1);
+        const bool waits = slotted.contains(call->getFunction());
         switch (kind_of(*call)) {
         case memory_call::reallocates:
             replace_call(*call, function("realloc", pointer, {pointer, size}),
@@ -388,11 +395,15 @@ void convert_allocations(llvm::Module& module,
             replace_call(*call, function("free", nothing, {pointer}), {address});
             break;
         case memory_call::deletes:
-            replace_call(*call, function("delete", nothing, {pointer, size, size}),
-                         {address, bytes, alignment});
+            replace_call(
+                *call,
+                function(waits ? "delete_slotted" : "delete", nothing, {pointer, size, size}),
+                {address, bytes, alignment});
             break;
         case memory_call::deletes_array:
-            replace_call(*call, function("delete_array", nothing, {pointer, size, size}),
+            replace_call(*call,
+                         function(waits ? "delete_array_slotted" : "delete_array", nothing,
+                                  {pointer, size, size}),
                          {address, bytes, alignment});
             break;
         default:

@@ -14,6 +14,7 @@
 //   overwritten.cpp     slots end that are cleared as bytes
 //   conversion.cpp      accesses become calls of the runtime (obase/marked.h)
 //   allocation.cpp      so do allocations that end in marked fields, and all frees
+//   destructors.cpp     whether the slots in what is freed have ended before
 //   scopes.cpp          operations are entered and left, slots in frames forgotten
 //   protocol.cpp        which of the runtime's protocols it is; all of a program agree
 //
@@ -176,7 +177,13 @@ void check_escapes(const slots& fields, const llvm::SetVector<llvm::CallBase*>& 
 // Slots in memory that is set to zero, or to a variable's initial value, end before.
 void end_overwritten_slots(llvm::Module& module, const slots& fields, const marks& said);
 void convert_accesses(llvm::Module& module, slots& fields);
-void convert_allocations(llvm::Module& module, const llvm::SetVector<llvm::CallBase*>& allocations);
+void convert_allocations(llvm::Module& module, const slots& fields,
+                         const llvm::SetVector<llvm::CallBase*>& allocations);
+
+// C++ destructors, complete (D1) and base (D2), by their Itanium names.
+bool is_destructor(const llvm::Function& f);
+// Whether slots end with what the destructor ends: marked fields of the class, of its bases or members.
+bool ends_slots(const llvm::Function& destructor, const slots& fields);
 // The calls by which a function is an operation: one at its beginning, one at each of its exits.
 struct scope_calls {
     llvm::CallInst* enter;

@@ -41,12 +41,6 @@ bool calls_elsewhere(llvm::Function& f) {
     return false;
 }
 
-// C++ destructors, complete (D1) and base (D2), by their Itanium names.
-bool is_destructor(const llvm::Function& f) {
-    const llvm::StringRef name = f.getName();
-    return name.starts_with("_ZN") && (name.ends_with("D1Ev") || name.ends_with("D2Ev"));
-}
-
 // Calls by which the thread ends here.
 llvm::SmallVector<llvm::CallBase*, 2> thread_ends(llvm::Function& f) {
     llvm::SmallVector<llvm::CallBase*, 2> found;

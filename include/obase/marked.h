@@ -104,7 +104,7 @@ OBASE_EXPORT void obase_marked_delete(void* address, size_t bytes, size_t alignm
 OBASE_EXPORT void obase_marked_delete_array(void* address, size_t bytes, size_t alignment);
 
 /* The same where slots inside have ended already, by a destructor: memory that is not managed waits
- * for the scopes that are open, as if they were there. For what obase-rewrite makes. */
+ * for the scopes that are open, as if they were there. */
 OBASE_EXPORT void obase_marked_delete_slotted(void* address, size_t bytes, size_t alignment);
 OBASE_EXPORT void obase_marked_delete_array_slotted(void* address, size_t bytes, size_t alignment);
 
