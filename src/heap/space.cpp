@@ -175,9 +175,8 @@ void space::free_elsewhere(void* object) noexcept {
     }
 }
 
-std::size_t space::usable_size(const void* object) const noexcept {
+std::size_t space::usable_size_elsewhere(const void* object) const noexcept {
     const unsigned cls = class_of(object);
-    if (cls == new_class) return slabs_.size_of(object);
     return cls == classes_ ? large_.size_of(object) : dense_[cls - 1].size_of(object);
 }
 

@@ -106,7 +106,11 @@ class space {
         }
     }
     // The size the object was rounded to: see object_info.
-    std::size_t usable_size(const void* object) const noexcept;
+    std::size_t usable_size(const void* object) const noexcept {
+        if (class_of(object) == new_class) [[likely]]
+            return slabs_.size_of(object);
+        return usable_size_elsewhere(object);
+    }
 
     // How many allocations failed so far.
     std::uint64_t failures() const noexcept { return failures_.load_relaxed(); }
@@ -258,6 +262,7 @@ class space {
         return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(base_);
     }
     void* allocate_large(std::size_t size, attributes attr) noexcept;
+    std::size_t usable_size_elsewhere(const void* object) const noexcept;
     void free_elsewhere(void* object) noexcept;
     bool set_up(const space_options& options, std::string* why_not) noexcept;
 
