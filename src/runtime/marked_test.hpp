@@ -649,6 +649,29 @@ TEST(marked, what_is_stored_into_freed_memory_is_no_slot_in_the_end) {
     OBASE_MARKED(forget)(&keeper, sizeof keeper);
 }
 
+// The same where the slot is far from the beginning of the object.
+TEST(marked, what_is_stored_far_into_a_freed_object_is_no_slot_in_the_end) {
+    quiet_runtime<protocol>();
+    marked<node> keeper{};
+    keeper.set(make_node(1));
+    constexpr std::size_t count = 128 * 1024;
+    auto* fields = static_cast<marked<node>*>(OBASE_MARKED(calloc)(count, sizeof(marked<node>)));
+    ASSERT_TRUE(managed(fields));
+    marked<node>& last = fields[count - 1];
+    {
+        const operation one;
+        std::thread([fields] { OBASE_MARKED(free)(fields); }).join();
+        last.set(keeper.get());
+        last.set(nullptr);
+        EXPECT_TRUE(last.registered());
+    }
+    (void)runtime().reclaim_now();
+    EXPECT_FALSE(last.registered());
+    const operation one;
+    OBASE_MARKED(delete)(keeper.exchange(nullptr), sizeof(node), 0);
+    OBASE_MARKED(forget)(&keeper, sizeof keeper);
+}
+
 // A destructor ends the slots of its object before the memory is freed. Who is in an operation may be
 // looking at them.
 TEST(marked, memory_that_had_slots_waits_for_operations) {
