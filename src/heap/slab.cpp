@@ -67,6 +67,17 @@ constexpr std::size_t commit_chunk(std::size_t committed) noexcept {
     return std::clamp<std::size_t>(round_up(committed / 8, 2U << 20), 2U << 20, 64U << 20);
 }
 
+// Calls visit(bin, number). Precondition: heap.lock is held.
+template <class Visit>
+void for_each_used_bin(thread_heap& heap, Visit&& visit) {
+    for (unsigned word = 0; word < std::size(heap.used_bins); ++word) {
+        for (std::uint64_t left = heap.used_bins[word]; left != 0; left &= left - 1) {
+            const unsigned number = word * 64 + static_cast<unsigned>(std::countr_zero(left));
+            visit(heap.bin[number], number);
+        }
+    }
+}
+
 } // namespace
 
 bool slab_heap::create(char* base, std::size_t bytes, unsigned slot) noexcept {
@@ -141,25 +152,21 @@ void slab_heap::thread_exit() noexcept {
 // Precondition: heap.lock is held, and its thread does not use the heap.
 void slab_heap::hand_back(thread_heap& heap) noexcept {
     flush_all(heap);
-    for (unsigned word = 0; word < std::size(heap.used_bins); ++word) {
-        for (std::uint64_t left = heap.used_bins[word]; left != 0; left &= left - 1) {
-            const unsigned number = word * 64 + static_cast<unsigned>(std::countr_zero(left));
-            thread_bin& bin = heap.bin[number];
-            bin.limit = 0;
-            if (slab_run* const run = bin.current) {
-                bin.current = nullptr;
-                run->current.store_relaxed(false);
-                run->used.store_relaxed(run->used.load_relaxed() - 1);
-                hand_back_run(*run, heap.id);
-            }
-            while (bin.attached != 0) {
-                slab_run& run = runs_[bin.attached - 1];
-                unlist_attached(heap, run);
-                hand_back_run(run, heap.id);
-            }
+    for_each_used_bin(heap, [&](thread_bin& bin, unsigned) {
+        bin.limit = 0;
+        if (slab_run* const run = bin.current) {
+            bin.current = nullptr;
+            run->current.store_relaxed(false);
+            run->used.store_relaxed(run->used.load_relaxed() - 1);
+            hand_back_run(*run, heap.id);
         }
-        heap.used_bins[word] = 0;
-    }
+        while (bin.attached != 0) {
+            slab_run& run = runs_[bin.attached - 1];
+            unlist_attached(heap, run);
+            hand_back_run(run, heap.id);
+        }
+    });
+    std::fill(std::begin(heap.used_bins), std::end(heap.used_bins), 0);
 }
 
 // Precondition: the run is ATTACHED to `owner`, neither current nor listed.
@@ -446,11 +453,7 @@ void slab_heap::flush(thread_heap& heap, thread_bin& bin, std::uint32_t keep) no
 }
 
 void slab_heap::flush_all(thread_heap& heap) noexcept {
-    for (unsigned word = 0; word < std::size(heap.used_bins); ++word) {
-        for (std::uint64_t left = heap.used_bins[word]; left != 0; left &= left - 1) {
-            flush(heap, heap.bin[word * 64 + static_cast<unsigned>(std::countr_zero(left))], 0);
-        }
-    }
+    for_each_used_bin(heap, [&](thread_bin& bin, unsigned) { flush(heap, bin, 0); });
 }
 
 // Puts `count` linked blocks of one run, first to last, where they belong. Precondition: heap.lock
@@ -556,21 +559,17 @@ void slab_heap::scavenge_attached() noexcept {
     for (std::uint32_t id = 1; id <= heap_count_; ++id) {
         thread_heap& heap = heaps_[id];
         const std::lock_guard hold_heap(heap.lock);
-        for (unsigned word = 0; word < std::size(heap.used_bins); ++word) {
-            for (std::uint64_t left = heap.used_bins[word]; left != 0; left &= left - 1) {
-                thread_bin& bin =
-                    heap.bin[word * 64 + static_cast<unsigned>(std::countr_zero(left))];
-                std::uint32_t number = bin.attached;
-                for (std::uint32_t i = bin.attached_count; i != 0; --i) {
-                    slab_run& run = runs_[number - 1];
-                    number = run.attached_next;
-                    const std::uint32_t out = run.used.load_relaxed() - run.word.view().count;
-                    if (!little_is_out(run, out)) continue;
-                    unlist_attached(heap, run);
-                    hand_back_run(run, heap.id);
-                }
+        for_each_used_bin(heap, [&](thread_bin& bin, unsigned) {
+            std::uint32_t number = bin.attached;
+            for (std::uint32_t i = bin.attached_count; i != 0; --i) {
+                slab_run& run = runs_[number - 1];
+                number = run.attached_next;
+                const std::uint32_t out = run.used.load_relaxed() - run.word.view().count;
+                if (!little_is_out(run, out)) continue;
+                unlist_attached(heap, run);
+                hand_back_run(run, heap.id);
             }
-        }
+        });
     }
 }
 
@@ -658,16 +657,13 @@ slab_counters slab_heap::counters() const noexcept {
     for (std::uint32_t id = 1; id <= heap_count_; ++id) {
         thread_heap& heap = heaps_[id];
         const std::lock_guard hold_heap(heap.lock);
-        for (unsigned word = 0; word < std::size(heap.used_bins); ++word) {
-            for (std::uint64_t left = heap.used_bins[word]; left != 0; left &= left - 1) {
-                const unsigned number = word * 64 + static_cast<unsigned>(std::countr_zero(left));
-                const std::uint64_t recent = std::min<std::uint64_t>(
-                    heap.bin[number].count.load_relaxed(), sum.live_objects);
-                sum.live_objects -= recent;
-                sum.live_bytes -= std::min<std::uint64_t>(
-                    recent * detail::block_table[number % size_classes], sum.live_bytes);
-            }
-        }
+        for_each_used_bin(heap, [&](thread_bin& bin, unsigned number) {
+            const std::uint64_t recent =
+                std::min<std::uint64_t>(bin.count.load_relaxed(), sum.live_objects);
+            sum.live_objects -= recent;
+            sum.live_bytes -= std::min<std::uint64_t>(
+                recent * detail::block_table[number % size_classes], sum.live_bytes);
+        });
     }
     return sum;
 }
