@@ -359,17 +359,13 @@ void convert_allocations(llvm::Module& module, const slots& fields,
     }
 
     llvm::SmallVector<llvm::CallBase*, 32> others;
-    // Functions in which a destructor ends slots. What such a function deletes waits, all of it.
-    llvm::DenseSet<const llvm::Function*> slotted;
     for (llvm::Function& f : module)
         for (llvm::Instruction& i : llvm::instructions(f))
-            if (auto* call = llvm::dyn_cast<llvm::CallBase>(&i)) {
-                if (kind_of(*call) != memory_call::none && !is_allocation(*call))
-                    others.push_back(call);
-                if (const llvm::Function* callee = callee_of(*call);
-                    callee != nullptr && ends_slots(*callee, fields))
-                    slotted.insert(&f);
-            }
+            if (auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
+                call != nullptr && kind_of(*call) != memory_call::none && !is_allocation(*call))
+                others.push_back(call);
+    // All that such a function deletes waits.
+    const llvm::DenseSet<const llvm::Function*> slotted = functions_that_end_slots(module, fields);
     for (llvm::CallBase* call : others) {
         llvm::Value* address = call->getArgOperand(0);
         llvm::Value* zero = llvm::ConstantInt::get(size, 0);

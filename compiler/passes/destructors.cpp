@@ -4,9 +4,7 @@
 // in it any more, though operations may still be looking at it.
 #include "instrumentation.hpp"
 
-#include <llvm/ADT/SmallPtrSet.h>
 #include <llvm/Demangle/Demangle.h>
-#include <llvm/IR/InstIterator.h>
 
 namespace obase::passes {
 
@@ -26,19 +24,6 @@ bool is_of_class_with_slots(const llvm::Function& destructor, const slots& field
     return false;
 }
 
-bool ends_slots(const llvm::Function& destructor, const slots& fields,
-                llvm::SmallPtrSetImpl<const llvm::Function*>& seen) {
-    if (!is_destructor(destructor) || !seen.insert(&destructor).second) return false;
-    if (fields.members.contains(&destructor)) return true;
-    if (destructor.isDeclaration()) return is_of_class_with_slots(destructor, fields);
-    for (const llvm::Instruction& i : llvm::instructions(destructor))
-        if (const auto* call = llvm::dyn_cast<llvm::CallBase>(&i))
-            if (const llvm::Function* callee = callee_of(*call);
-                callee != nullptr && ends_slots(*callee, fields, seen))
-                return true;
-    return false;
-}
-
 } // namespace
 
 bool is_destructor(const llvm::Function& f) {
@@ -46,9 +31,22 @@ bool is_destructor(const llvm::Function& f) {
     return name.starts_with("_ZN") && (name.ends_with("D1Ev") || name.ends_with("D2Ev"));
 }
 
-bool ends_slots(const llvm::Function& destructor, const slots& fields) {
-    llvm::SmallPtrSet<const llvm::Function*, 8> seen;
-    return ends_slots(destructor, fields, seen);
+llvm::DenseSet<const llvm::Function*> functions_that_end_slots(const llvm::Module& module,
+                                                               const slots& fields) {
+    llvm::SetVector<const llvm::Function*> destructors;
+    for (const llvm::Function& f : module)
+        if (is_destructor(f) && (fields.members.contains(&f) ||
+                                 (f.isDeclaration() && is_of_class_with_slots(f, fields))))
+            destructors.insert(&f);
+    llvm::DenseSet<const llvm::Function*> found;
+    for (std::size_t i = 0; i < destructors.size(); ++i)
+        for_each_call(*destructors[i], [&](llvm::CallBase& call) {
+            const llvm::Function* caller = call.getFunction();
+            found.insert(caller);
+            if (is_destructor(*caller))
+                destructors.insert(caller); // of a derived class, or a member's
+        });
+    return found;
 }
 
 } // namespace obase::passes

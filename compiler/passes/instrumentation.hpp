@@ -182,8 +182,9 @@ void convert_allocations(llvm::Module& module, const slots& fields,
 
 // C++ destructors, complete (D1) and base (D2), by their Itanium names.
 bool is_destructor(const llvm::Function& f);
-// Whether slots end with what the destructor ends: marked fields of the class, of its bases or members.
-bool ends_slots(const llvm::Function& destructor, const slots& fields);
+// Those that call a destructor with which slots end: marked fields of the class, of its bases or members.
+llvm::DenseSet<const llvm::Function*> functions_that_end_slots(const llvm::Module& module,
+                                                               const slots& fields);
 // The calls by which a function is an operation: one at its beginning, one at each of its exits.
 struct scope_calls {
     llvm::CallInst* enter;

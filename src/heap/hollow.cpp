@@ -14,10 +14,11 @@
 //   A block that is handed out or on a list lies in no absent page. So whoever frees a block may
 //   write a link into it, and a list can be followed without touching absent pages.
 //   A fresh block lies in each absent page: a run with absent pages has room.
-//   `absent` and the local list change while one thread has the run: popped off its stack, under
-//   hollowing_, or ATTACHED to a heap, under its lock. Fork holds both.
-//   One run at a time is kept from those who allocate, and at most max_looks are looked at in a
-//   round, because fork and stop() wait for the round.
+//   `absent` changes while one thread has the run: popped off its stack, under hollowing_, or
+//   ATTACHED to a heap, under its lock. Fork holds both. So does the local list of a run that is no
+//   thread's current one.
+//   hollow_idle_runs() keeps one run at a time from those who allocate, and looks at max_looks at
+//   the most, because fork and stop() wait for the round.
 #include <algorithm>
 #include <bit>
 #include <bitset>

@@ -16,6 +16,9 @@ struct bucket {
 struct row { bucket both[2]; };
 struct owner { std::unique_ptr<node> held OBASE_GUIDED; };
 struct elsewhere { ~elsewhere(); node* head OBASE_GUIDED = nullptr; };
+struct outside { ~outside(); node* head OBASE_GUIDED = nullptr; };
+outside::~outside() { head = nullptr; }
+struct derived : outside { long words[8]; };
 struct without { ~without(); long words[8]; };
 class table {
   public:
@@ -24,6 +27,7 @@ class table {
     OBASE_ENTRY void of_a_member() { delete row_; }
     OBASE_ENTRY void unique() { delete owner_; }
     OBASE_ENTRY void foreign() { if (elsewhere_->head == nullptr) delete elsewhere_; }
+    OBASE_ENTRY void base() { delete derived_; }
     OBASE_ENTRY void none() { delete without_; }
   private:
     bucket* bucket_;
@@ -31,9 +35,10 @@ class table {
     row* row_;
     owner* owner_;
     elsewhere* elsewhere_;
+    derived* derived_;
     without* without_;
 };
-void use(table& t) { t.one(), t.many(), t.of_a_member(), t.unique(), t.foreign(), t.none(); }
+void use(table& t) { t.one(), t.many(), t.of_a_member(), t.unique(), t.foreign(), t.base(), t.none(); }
 
 // CHECK-LABEL: define {{.*}}@_ZN5table3oneEv(
 // CHECK:       call void @obase_marked_delete_slotted({{.*}}, i64 8, i64 0)
@@ -45,6 +50,8 @@ void use(table& t) { t.one(), t.many(), t.of_a_member(), t.unique(), t.foreign()
 // CHECK:       call void @obase_marked_delete_slotted({{.*}}, i64 8, i64 0)
 // CHECK-LABEL: define {{.*}}@_ZN5table7foreignEv(
 // CHECK:       call void @obase_marked_delete_slotted({{.*}}, i64 8, i64 0)
+// CHECK-LABEL: define {{.*}}@_ZN5table4baseEv(
+// CHECK:       call void @obase_marked_delete_slotted({{.*}}, i64 72, i64 0)
 // CHECK-LABEL: define {{.*}}@_ZN5table4noneEv(
 // CHECK:       call void @obase_marked_delete({{.*}}, i64 64, i64 0)
 
