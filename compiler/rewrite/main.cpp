@@ -152,8 +152,7 @@ std::string parse(int count, const char** arguments, settings& given) {
         } else if (argument.starts_with("-")) {
             return "'" + argument.str() +
                    "' is none of --out=, --root=, --marks=, --protocol=, --no-lines, --no-escapes, "
-                   "-p, "
-                   "--help";
+                   "-p, --help";
         } else {
             given.sources.push_back(argument.str());
         }
