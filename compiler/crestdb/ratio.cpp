@@ -4,7 +4,9 @@
 // one process, on the same keys, both compiled by clang.
 //
 // Two stores are filled alike. Then rounds of A B B A, each a slice of operations by one thread, timed
-// by the thread's own clock, so that other work on the machine matters little. Prints per mix the
+// by the thread's own clock, so that other work on the machine matters little. A quarter of the rounds
+// each is made with stores of its own, filled in turns first and second, so that it matters little where
+// they happen to lie in memory; skip lists have towers of the same heights in both. Prints per mix the
 // median over all rounds of the ratio of throughputs (1: as fast as by hand) and the middle half.
 //
 //     build/test/compiler_crestdb_pugh_hash_table.ratio [--keys N] [--rounds N] [--operations N]
@@ -23,6 +25,7 @@
 #include <ctime>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -73,6 +76,53 @@ double run(crestdb::store& store, const std::vector<std::string>& keys, std::uin
     return took;
 }
 
+constexpr unsigned builds = 4;
+constexpr std::array<unsigned, 3> mixes = {0, 5, 50}; // % of the operations write
+
+struct pair {
+    std::unique_ptr<crestdb::store> by_hand;
+    std::unique_ptr<crestdb::store> by_mark;
+};
+
+// In a thread each, one after the other: the heights of a skip list's towers are random numbers from the
+// address of a thread-local variable, which is that of the thread before.
+pair open_both(const crestdb::store_kind& marked, const std::vector<std::string>& keys,
+               bool marked_first) {
+    const auto filled = [&](const crestdb::store_kind& kind,
+                            std::unique_ptr<crestdb::store>& into) {
+        std::thread([&] {
+            into = kind.open(keys.size());
+            for (const std::string& key : keys) into->put(key, std::string(100, 'v'));
+        }).join();
+    };
+    pair both;
+    if (marked_first) filled(marked, both.by_mark);
+    filled(crestdb::by_hand(), both.by_hand);
+    if (!marked_first) filled(marked, both.by_mark);
+    if (both.by_hand->index_bytes() != both.by_mark->index_bytes())
+        std::fprintf(stderr, "ratio: the stores differ, %zu bytes by hand, %zu marked\n",
+                     both.by_hand->index_bytes(), both.by_mark->index_bytes());
+    return both;
+}
+
+struct result {
+    std::vector<double> ratios;
+    double hand = 0; // seconds
+    double mark = 0;
+};
+
+void measure(const pair& stores, const std::vector<std::string>& keys, std::uint64_t operations,
+             unsigned writes, std::uint64_t round, result& into) {
+    const std::uint64_t seed = 88172645463325252u + round;
+    double hand = run(*stores.by_hand, keys, operations, writes, seed);
+    double mark = run(*stores.by_mark, keys, operations, writes, seed);
+    mark += run(*stores.by_mark, keys, operations, writes, ~seed);
+    hand += run(*stores.by_hand, keys, operations, writes, ~seed);
+    into.ratios.push_back(hand / mark);
+    into.hand += hand;
+    into.mark += mark;
+}
+
 [[noreturn]] void usage() {
     std::fputs("usage: ratio [--smoke] [--keys N] [--rounds N] [--operations N]\n", stderr);
     std::exit(2);
@@ -99,40 +149,29 @@ int main(int argc, char** argv) {
         else
             usage();
     }
-    obase::runtime& runtime = obase::runtime::get();
     const crestdb::store_kind marked = crestdb::subject_of_index_test().front();
-    const auto by_hand = crestdb::by_hand().open(chosen.keys);
-    const auto by_mark = marked.open(chosen.keys);
     std::vector<std::string> keys;
     for (std::uint64_t i = 0; i < chosen.keys; ++i) keys.push_back(key_of(i));
-    for (const std::string& key : keys) {
-        by_hand->put(key, std::string(100, 'v'));
-        by_mark->put(key, std::string(100, 'v'));
-    }
-    // What is used has been moved, so that both are as they are after a while.
-    for (int i = 0; i < 3; ++i) {
-        run(*by_hand, keys, chosen.operations, 0, 1);
-        run(*by_mark, keys, chosen.operations, 0, 1);
-        (void)runtime.collect_now();
-    }
-    for (const unsigned writes : {0u, 5u, 50u}) {
-        std::vector<double> ratios;
-        std::array<double, 2> total{}; // seconds
-        for (std::uint64_t round = 0; round < chosen.rounds; ++round) {
-            const std::uint64_t seed = 88172645463325252u + round;
-            double hand = run(*by_hand, keys, chosen.operations, writes, seed);
-            double mark = run(*by_mark, keys, chosen.operations, writes, seed);
-            mark += run(*by_mark, keys, chosen.operations, writes, ~seed);
-            hand += run(*by_hand, keys, chosen.operations, writes, ~seed);
-            ratios.push_back(hand / mark);
-            total[0] += hand;
-            total[1] += mark;
+    std::array<result, mixes.size()> results;
+    for (unsigned build = 0; build < builds; ++build) {
+        const pair stores = open_both(marked, keys, build % 2 == 1);
+        // What is used has been moved, so that both are as they are after a while.
+        for (int i = 0; i < 3; ++i) {
+            run(*stores.by_hand, keys, chosen.operations, 0, 1);
+            run(*stores.by_mark, keys, chosen.operations, 0, 1);
+            (void)obase::runtime::get().collect_now();
         }
+        for (std::size_t mix = 0; mix < mixes.size(); ++mix)
+            for (std::uint64_t round = build; round < chosen.rounds; round += builds)
+                measure(stores, keys, chosen.operations, mixes[mix], round, results[mix]);
+    }
+    for (std::size_t mix = 0; mix < mixes.size(); ++mix) {
+        auto& [ratios, hand, mark] = results[mix];
         std::sort(ratios.begin(), ratios.end());
         const double operations = 2.0 * static_cast<double>(chosen.rounds * chosen.operations);
         std::printf("%s, %u %% writes: %.3f [%.3f, %.3f] of by hand; %.0f and %.0f ns\n",
-                    marked.index, writes, ratios[ratios.size() / 2], ratios[ratios.size() / 4],
-                    ratios[ratios.size() * 3 / 4], 1e9 * total[1] / operations,
-                    1e9 * total[0] / operations);
+                    marked.index, mixes[mix], ratios[ratios.size() / 2], ratios[ratios.size() / 4],
+                    ratios[ratios.size() * 3 / 4], 1e9 * mark / operations,
+                    1e9 * hand / operations);
     }
 }

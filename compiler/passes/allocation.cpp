@@ -308,7 +308,7 @@ allocations find_allocations(const llvm::Module& module, const slots& fields, co
     return tracer(fields, said, module.getDataLayout()).trace();
 }
 
-void convert_allocations(llvm::Module& module, const slots& fields,
+void convert_allocations(llvm::Module& module,
                          const llvm::SetVector<llvm::CallBase*>& allocations) {
     llvm::Type* pointer = llvm::PointerType::getUnqual(module.getContext());
     llvm::Type* size = llvm::Type::getInt64Ty(module.getContext());
@@ -364,8 +364,6 @@ void convert_allocations(llvm::Module& module, const slots& fields,
             if (auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
                 call != nullptr && kind_of(*call) != memory_call::none && !is_allocation(*call))
                 others.push_back(call);
-    // All that such a function deletes waits.
-    const llvm::DenseSet<const llvm::Function*> slotted = functions_that_end_slots(module, fields);
     for (llvm::CallBase* call : others) {
         llvm::Value* address = call->getArgOperand(0);
         llvm::Value* zero = llvm::ConstantInt::get(size, 0);
@@ -378,7 +376,6 @@ void convert_allocations(llvm::Module& module, const slots& fields,
         if (aligned) alignment = call->getArgOperand(count - 1);
         if (count > (aligned ? 2u : 1u) && call->getArgOperand(1)->getType() == size)
             bytes = call->getArgOperand(1);
-        const bool waits = slotted.contains(call->getFunction());
         switch (kind_of(*call)) {
         case memory_call::reallocates:
             replace_call(*call, function("realloc", pointer, {pointer, size}),
@@ -391,15 +388,11 @@ void convert_allocations(llvm::Module& module, const slots& fields,
             replace_call(*call, function("free", nothing, {pointer}), {address});
             break;
         case memory_call::deletes:
-            replace_call(
-                *call,
-                function(waits ? "delete_slotted" : "delete", nothing, {pointer, size, size}),
-                {address, bytes, alignment});
+            replace_call(*call, function("delete", nothing, {pointer, size, size}),
+                         {address, bytes, alignment});
             break;
         case memory_call::deletes_array:
-            replace_call(*call,
-                         function(waits ? "delete_array_slotted" : "delete_array", nothing,
-                                  {pointer, size, size}),
+            replace_call(*call, function("delete_array", nothing, {pointer, size, size}),
                          {address, bytes, alignment});
             break;
         default:

@@ -91,28 +91,7 @@ class converter {
         if (is_no_access(load)) {
             llvm::Value* address = here.CreateAnd(bits, address_mask);
             llvm::Value* is_null = here.CreateICmpEQ(address, llvm::ConstantInt::get(word_, 0));
-            while (!load.use_empty()) {
-                auto* comparison = llvm::dyn_cast<llvm::ICmpInst>(*load.user_begin());
-                if (comparison ==
-                    nullptr) { // the pointer that is prefetched, or that of the number
-                    llvm::Value* pointer = here.CreateIntToPtr(address, pointer_);
-                    if (load.getType()->isPointerTy()) {
-                        load.replaceUsesWithIf(
-                            pointer, [](const llvm::Use& u) { return is_prefetch(*u.getUser()); });
-                    } else {
-                        auto* cast = llvm::cast<llvm::IntToPtrInst>(*load.user_begin());
-                        cast->replaceAllUsesWith(pointer);
-                        cast->eraseFromParent();
-                    }
-                    continue;
-                }
-                llvm::IRBuilder<> there(comparison);
-                llvm::Value* result = comparison->getPredicate() == llvm::ICmpInst::ICMP_EQ
-                                          ? is_null
-                                          : there.CreateNot(is_null);
-                comparison->replaceAllUsesWith(result);
-                comparison->eraseFromParent();
-            }
+            settle_uses(load, address, is_null);
             load.eraseFromParent();
             return;
         }
@@ -164,25 +143,26 @@ class converter {
         old.eraseFromParent();
     }
 
-    // Whether the object is not touched: the address is only compared with null, or prefetched.
-    static bool is_no_access(const llvm::LoadInst& load) {
-        return llvm::all_of(load.users(), [&](const llvm::User* user) {
-            if (const auto* cast = llvm::dyn_cast<llvm::IntToPtrInst>(user))
-                return llvm::all_of(cast->users(),
-                                    [](const llvm::User* u) { return is_prefetch(*u); });
-            return is_prefetch(*user) || compares_with_null(*user, load);
-        });
-    }
-    static bool is_prefetch(const llvm::User& user) {
-        const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&user);
-        return call != nullptr && call->getIntrinsicID() == llvm::Intrinsic::prefetch;
-    }
-    static bool compares_with_null(const llvm::User& user, const llvm::Value& v) {
-        const auto* comparison = llvm::dyn_cast<llvm::ICmpInst>(&user);
-        if (comparison == nullptr || !comparison->isEquality()) return false;
-        const auto* other = llvm::dyn_cast<llvm::Constant>(
-            comparison->getOperand(comparison->getOperand(0) == &v ? 1 : 0));
-        return other != nullptr && other->isNullValue();
+    // Of a load that is no access, or of the pointer that the number becomes.
+    void settle_uses(llvm::Instruction& loaded, llvm::Value* address, llvm::Value* is_null) {
+        llvm::IRBuilder<> here(&loaded);
+        llvm::Value* pointer = nullptr;
+        for (llvm::User* user : llvm::make_early_inc_range(loaded.users())) {
+            auto* use = llvm::cast<llvm::Instruction>(user);
+            if (auto* comparison = llvm::dyn_cast<llvm::ICmpInst>(use)) {
+                llvm::IRBuilder<> there(comparison);
+                comparison->replaceAllUsesWith(comparison->getPredicate() == llvm::ICmpInst::ICMP_EQ
+                                                   ? is_null
+                                                   : there.CreateNot(is_null));
+                comparison->eraseFromParent();
+            } else if (auto* cast = llvm::dyn_cast<llvm::IntToPtrInst>(use)) {
+                settle_uses(*cast, address, is_null);
+                cast->eraseFromParent();
+            } else {
+                if (pointer == nullptr) pointer = here.CreateIntToPtr(address, pointer_);
+                use->replaceUsesOfWith(&loaded, pointer); // a prefetch
+            }
+        }
     }
 
     void convert_store(llvm::StoreInst& store) {
@@ -245,7 +225,28 @@ class converter {
     llvm::FunctionCallee load_, store_, exchange_, compare_exchange_;
 };
 
+bool is_prefetch(const llvm::User& user) {
+    const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&user);
+    return call != nullptr && call->getIntrinsicID() == llvm::Intrinsic::prefetch;
+}
+bool compares_with_null(const llvm::User& user, const llvm::Value& v) {
+    const auto* comparison = llvm::dyn_cast<llvm::ICmpInst>(&user);
+    if (comparison == nullptr || !comparison->isEquality()) return false;
+    const auto* other = llvm::dyn_cast<llvm::Constant>(
+        comparison->getOperand(comparison->getOperand(0) == &v ? 1 : 0));
+    return other != nullptr && other->isNullValue();
+}
+bool touches_nothing(const llvm::Value& loaded) {
+    return llvm::all_of(loaded.users(), [&](const llvm::User* user) {
+        if (const auto* cast = llvm::dyn_cast<llvm::IntToPtrInst>(user))
+            return touches_nothing(*cast);
+        return is_prefetch(*user) || compares_with_null(*user, loaded);
+    });
+}
+
 } // namespace
+
+bool is_no_access(const llvm::LoadInst& load) { return touches_nothing(load); }
 
 void convert_accesses(llvm::Module& module, slots& fields) {
     if (fields.annotations.empty()) return;

@@ -14,7 +14,6 @@
 //   overwritten.cpp     slots end that are cleared as bytes
 //   conversion.cpp      accesses become calls of the runtime (obase/marked.h)
 //   allocation.cpp      so do allocations that end in marked fields, and all frees
-//   destructors.cpp     whether the slots in what is freed have ended before
 //   scopes.cpp          operations are entered and left, slots in frames forgotten
 //   protocol.cpp        which of the runtime's protocols it is; all of a program agree
 //
@@ -177,14 +176,11 @@ void check_escapes(const slots& fields, const llvm::SetVector<llvm::CallBase*>& 
 // Slots in memory that is set to zero, or to a variable's initial value, end before.
 void end_overwritten_slots(llvm::Module& module, const slots& fields, const marks& said);
 void convert_accesses(llvm::Module& module, slots& fields);
-void convert_allocations(llvm::Module& module, const slots& fields,
-                         const llvm::SetVector<llvm::CallBase*>& allocations);
+// Whether the object is not touched: its address is only compared with null, or prefetched. Such a load
+// needs no scope.
+bool is_no_access(const llvm::LoadInst& load);
+void convert_allocations(llvm::Module& module, const llvm::SetVector<llvm::CallBase*>& allocations);
 
-// C++ destructors, complete (D1) and base (D2), by their Itanium names.
-bool is_destructor(const llvm::Function& f);
-// Those that call a destructor with which slots end: marked fields of the class, of its bases or members.
-llvm::DenseSet<const llvm::Function*> functions_that_end_slots(const llvm::Module& module,
-                                                               const slots& fields);
 // The calls by which a function is an operation: one at its beginning, one at each of its exits.
 struct scope_calls {
     llvm::CallInst* enter;

@@ -55,7 +55,7 @@ class instrument : public llvm::PassInfoMixin<instrument> {
         if (!errors.any()) {
             end_overwritten_slots(module, fields, said);
             convert_accesses(module, fields);
-            convert_allocations(module, fields, allocated);
+            convert_allocations(module, allocated);
             inline_scopes(module, insert_scopes(module, fields, plan, errors));
             tell_runtime(module);
         }

@@ -21,8 +21,9 @@ namespace obase::passes {
 
 namespace {
 
-// Stores of null need no scope: nobody's address is used, and the slot has nothing to be known for.
+// Where nobody's address is used no scope is needed. Stores of null: the slot has nothing to be known for.
 bool needs_scope(const llvm::Instruction& access) {
+    if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&access)) return !is_no_access(*load);
     if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&access)) {
         const auto* value = llvm::dyn_cast<llvm::Constant>(store->getValueOperand());
         return value == nullptr || !value->isNullValue();
@@ -53,10 +54,17 @@ llvm::SmallVector<llvm::CallBase*, 2> thread_ends(llvm::Function& f) {
     return found;
 }
 
-struct ending { // memory that ends with a function
+struct ending { // slots that end with a function
     llvm::Value* begin;
     std::uint64_t bytes;
+    bool of_object; // whose memory may be freed afterwards
 };
+
+// C++ destructors, complete (D1) and base (D2), by their Itanium names.
+bool is_destructor(const llvm::Function& f) {
+    const llvm::StringRef name = f.getName();
+    return name.starts_with("_ZN") && (name.ends_with("D1Ev") || name.ends_with("D2Ev"));
+}
 
 class inserter {
   public:
@@ -84,8 +92,10 @@ class inserter {
         llvm::FunctionCallee enter = runtime("enter", word_, {});
         llvm::FunctionCallee leave =
             runtime("leave", llvm::Type::getVoidTy(module_.getContext()), {word_});
-        llvm::FunctionCallee forget =
-            runtime("forget", llvm::Type::getVoidTy(module_.getContext()), {pointer_, word_});
+        const auto ends_slots = [this](const ending& end) {
+            return runtime(end.of_object ? "destroyed" : "forget",
+                           llvm::Type::getVoidTy(module_.getContext()), {pointer_, word_});
+        };
         scope_calls calls{};
         if (operation) {
             llvm::BasicBlock& entry = f.getEntryBlock();
@@ -102,7 +112,8 @@ class inserter {
                     .getCallee()));
         const auto end_at = [&](llvm::IRBuilder<>& here) {
             for (const ending& end : ends)
-                here.CreateCall(forget, {end.begin, llvm::ConstantInt::get(word_, end.bytes)});
+                here.CreateCall(ends_slots(end),
+                                {end.begin, llvm::ConstantInt::get(word_, end.bytes)});
             if (operation) calls.leaves.push_back(here.CreateCall(leave, {calls.enter}));
         };
         llvm::EscapeEnumerator exits(f, "obase.leave");
@@ -139,13 +150,13 @@ class inserter {
                 continue;
             }
             never_shared(*variable);
-            ends.push_back({variable, bytes->getFixedValue()});
+            ends.push_back({variable, bytes->getFixedValue(), false});
         }
         // The slots of an object end with its destructor, in which they may be left as they are
         // after what they held is gone.
         if (is_destructor(f) && fields_.members.contains(&f))
             if (const std::uint64_t bytes = f.getParamDereferenceableBytes(0); bytes != 0)
-                ends.push_back({f.getArg(0), bytes});
+                ends.push_back({f.getArg(0), bytes, true});
         if (!variables.empty() && f.hasFnAttribute(llvm::Attribute::SanitizeAddress))
             stays_on_the_stack(f);
         return ends;

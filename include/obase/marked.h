@@ -95,18 +95,13 @@ OBASE_EXPORT void* obase_marked_new_aligned(size_t bytes, size_t alignment);
 OBASE_EXPORT void* obase_marked_new_array(size_t bytes);
 
 /* free, operator delete and operator delete[] for memory of any origin. The slots inside end. A
- * managed object, and other memory with slots in it, is freed when no scope that is open now can
- * hold its address; the rest at once, or likewise once malloc has had to stand in for the heaps.
- * `bytes` and `alignment` are 0 where the program did not say.
+ * managed object, and other memory that has slots in it or had some (obase_marked_destroyed), is freed
+ * when no scope that is open now can hold its address; the rest at once, or likewise once malloc has
+ * had to stand in for the heaps. `bytes` and `alignment` are 0 where the program did not say.
  * Cost: of unmanaged memory without slots, a few nanoseconds more than the function named. */
 OBASE_EXPORT void obase_marked_free(void* address);
 OBASE_EXPORT void obase_marked_delete(void* address, size_t bytes, size_t alignment);
 OBASE_EXPORT void obase_marked_delete_array(void* address, size_t bytes, size_t alignment);
-
-/* The same where slots inside have ended already, by a destructor: memory that is not managed waits
- * for the scopes that are open, as if they were there. */
-OBASE_EXPORT void obase_marked_delete_slotted(void* address, size_t bytes, size_t alignment);
-OBASE_EXPORT void obase_marked_delete_array_slotted(void* address, size_t bytes, size_t alignment);
 
 /* realloc for memory of any origin: slots inside go along, and a managed object stays managed. No
  * other thread uses the memory. */
@@ -114,11 +109,15 @@ OBASE_EXPORT void* obase_marked_realloc(void* address, size_t bytes);
 /* malloc_usable_size for memory of any origin. */
 OBASE_EXPORT size_t obase_marked_usable_size(const void* address);
 
-/* The slots in [begin, begin + bytes) end, what they hold is not freed: for a frame that is left, an
- * object that was destroyed, a mapping that goes. Afterwards the collector does not touch the memory.
- * Cost: a few dependent loads where there are no slots, else one atomic read-modify-write per 512
- * bytes; waits out a visit of the collector that is under way. */
+/* The slots in [begin, begin + bytes) end, what they hold is not freed: for a frame that is left, memory
+ * that is cleared, a mapping that goes. Afterwards the collector does not touch the memory. Cost: a load
+ * or a few dependent ones where there are no slots, else one atomic read-modify-write per 512 bytes;
+ * waits out a visit of the collector that is under way. */
 OBASE_EXPORT void obase_marked_forget(void* begin, size_t bytes);
+/* The same for an object with marked fields that was destroyed, in memory that may be freed later, which
+ * will then wait for the scopes that are open, even if no field has ever held a managed address. Cost:
+ * twice that of forget where the object is not managed. */
+OBASE_EXPORT void obase_marked_destroyed(void* object, size_t bytes);
 /* The same for the calling thread's whole stack, which is about to end without its frames being left:
  * before pthread_exit in C. Cost: some microseconds. */
 OBASE_EXPORT void obase_marked_thread_ends(void);
@@ -143,12 +142,10 @@ OBASE_EXPORT void* obase_marked_atc_new_array(size_t bytes);
 OBASE_EXPORT void obase_marked_atc_free(void* address);
 OBASE_EXPORT void obase_marked_atc_delete(void* address, size_t bytes, size_t alignment);
 OBASE_EXPORT void obase_marked_atc_delete_array(void* address, size_t bytes, size_t alignment);
-OBASE_EXPORT void obase_marked_atc_delete_slotted(void* address, size_t bytes, size_t alignment);
-OBASE_EXPORT void obase_marked_atc_delete_array_slotted(void* address, size_t bytes,
-                                                        size_t alignment);
 OBASE_EXPORT void* obase_marked_atc_realloc(void* address, size_t bytes);
 OBASE_EXPORT size_t obase_marked_atc_usable_size(const void* address);
 OBASE_EXPORT void obase_marked_atc_forget(void* begin, size_t bytes);
+OBASE_EXPORT void obase_marked_atc_destroyed(void* object, size_t bytes);
 OBASE_EXPORT void obase_marked_atc_thread_ends(void);
 
 /* What a translation unit calls before its own constructors, if the passes compiled it or it includes

@@ -122,12 +122,12 @@ static inline void obase_slots_bzero(void* begin, size_t bytes) {
 /* In a class whose objects marked fields point to: `delete` takes memory of any origin, and frees
  * what is managed when no open scope can hold its address. `new (obase_managed) T` makes a managed
  * object, `new T` one that stays where it is. */
-#define OBASE_MANAGED_CLASS OBASE_CLASS_MANAGED_NEW(delete) OBASE_CLASS_NEW(delete)
+#define OBASE_MANAGED_CLASS OBASE_MANAGED_NEW OBASE_CLASS_NEW
 
 /* In a class with slots in its objects: they end with its destructor, and `delete` and `delete[]` free
  * memory of any origin, managed or not, when no scope is open that may be looking at them. */
 #define OBASE_SLOTTED_CLASS                                                                        \
-    OBASE_CLASS_NEW(delete_slotted)                                                                \
+    OBASE_CLASS_NEW                                                                                \
     static void* operator new[](::std::size_t bytes) { return ::operator new[](bytes); }           \
     static void* operator new[](::std::size_t bytes, ::std::align_val_t alignment) {               \
         return ::operator new[](bytes, alignment);                                                 \
@@ -137,24 +137,20 @@ static inline void obase_slots_bzero(void* begin, size_t bytes) {
     }                                                                                              \
     static void* operator new[](::std::size_t, void* place) noexcept { return place; }             \
     static void operator delete[](void* address, ::std::size_t bytes) noexcept {                   \
-        ::OBASE_RUNTIME(delete_array_slotted)(address, bytes, 0);                                  \
+        ::OBASE_RUNTIME(delete_array)(address, bytes, 0);                                          \
     }                                                                                              \
     static void operator delete[](void* address, ::std::size_t bytes,                              \
                                   ::std::align_val_t alignment) noexcept {                         \
-        ::OBASE_RUNTIME(delete_array_slotted)(address, bytes,                                      \
-                                              static_cast<::std::size_t>(alignment));              \
+        ::OBASE_RUNTIME(delete_array)(address, bytes, static_cast<::std::size_t>(alignment));      \
     }                                                                                              \
     /* For constructors that throw. */                                                             \
     static void operator delete[](void* address, const ::std::nothrow_t&) noexcept {               \
-        ::OBASE_RUNTIME(delete_array_slotted)(address, 0, 0);                                      \
+        ::OBASE_RUNTIME(delete_array)(address, 0, 0);                                              \
     }                                                                                              \
     static void operator delete[](void*, void*) noexcept {}
 
 /* In one with slots whose objects marked fields point to, besides. */
-#define OBASE_MANAGED_NEW OBASE_CLASS_MANAGED_NEW(delete_slotted)
-
-/* With the function of the runtime that frees. */
-#define OBASE_CLASS_MANAGED_NEW(frees)                                                             \
+#define OBASE_MANAGED_NEW                                                                          \
     static void* operator new(::std::size_t bytes, ::obase::managed_memory) {                      \
         return ::OBASE_RUNTIME(new)(bytes);                                                        \
     }                                                                                              \
@@ -164,15 +160,15 @@ static inline void obase_slots_bzero(void* begin, size_t bytes) {
     }                                                                                              \
     /* For constructors that throw. */                                                             \
     static void operator delete(void* address, ::obase::managed_memory) noexcept {                 \
-        ::OBASE_RUNTIME(frees)(address, 0, 0);                                                     \
+        ::OBASE_RUNTIME(delete)(address, 0, 0);                                                    \
     }                                                                                              \
     static void operator delete(void* address, ::std::align_val_t alignment,                       \
                                 ::obase::managed_memory) noexcept {                                \
-        ::OBASE_RUNTIME(frees)(address, 0, static_cast<::std::size_t>(alignment));                 \
+        ::OBASE_RUNTIME(delete)(address, 0, static_cast<::std::size_t>(alignment));                \
     }
 
 /* What a class has that says nothing of it, but for what frees. */
-#define OBASE_CLASS_NEW(frees)                                                                     \
+#define OBASE_CLASS_NEW                                                                            \
     static void* operator new(::std::size_t bytes) { return ::operator new(bytes); }               \
     static void* operator new(::std::size_t bytes, ::std::align_val_t alignment) {                 \
         return ::operator new(bytes, alignment);                                                   \
@@ -182,15 +178,15 @@ static inline void obase_slots_bzero(void* begin, size_t bytes) {
     }                                                                                              \
     static void* operator new(::std::size_t, void* place) noexcept { return place; }               \
     static void operator delete(void* address, ::std::size_t bytes) noexcept {                     \
-        ::OBASE_RUNTIME(frees)(address, bytes, 0);                                                 \
+        ::OBASE_RUNTIME(delete)(address, bytes, 0);                                                \
     }                                                                                              \
     static void operator delete(void* address, ::std::size_t bytes,                                \
                                 ::std::align_val_t alignment) noexcept {                           \
-        ::OBASE_RUNTIME(frees)(address, bytes, static_cast<::std::size_t>(alignment));             \
+        ::OBASE_RUNTIME(delete)(address, bytes, static_cast<::std::size_t>(alignment));            \
     }                                                                                              \
     /* For constructors that throw. */                                                             \
     static void operator delete(void* address, const ::std::nothrow_t&) noexcept {                 \
-        ::OBASE_RUNTIME(frees)(address, 0, 0);                                                     \
+        ::OBASE_RUNTIME(delete)(address, 0, 0);                                                    \
     }                                                                                              \
     static void operator delete(void*, void*) noexcept {}
 
@@ -219,7 +215,7 @@ class marked_word {
     marked_word() = default;
     marked_word(const marked_word&) = delete;
     marked_word& operator=(const marked_word&) = delete;
-    ~marked_word() { OBASE_RUNTIME(forget)(this, sizeof *this); }
+    ~marked_word() { OBASE_RUNTIME(destroyed)(this, sizeof *this); }
 
   protected:
     constexpr explicit marked_word(std::nullptr_t) noexcept : word_(nullptr) {}

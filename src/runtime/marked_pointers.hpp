@@ -102,7 +102,8 @@ class marked_pointers {
         if (!engine.manages(address))
             return protocol::address(Kind::take(slot_of(field), bits_of(address)));
         const scope until_stored;
-        make_slot(engine, slot_of(field));
+        if (!engine.manages(protocol::address(slot_of(field).load_relaxed())))
+            make_slot(engine, slot_of(field));
         return protocol::address(Kind::take(slot_of(field), protocol::newborn(address)));
     }
 
@@ -110,7 +111,7 @@ class marked_pointers {
         auto& engine = Kind::engine::instance();
         const bool managed_object = engine.manages(desired);
         const bits word = managed_object ? protocol::newborn(desired) : bits_of(desired);
-        if (managed_object) make_slot(engine, slot_of(field));
+        if (managed_object && !engine.manages(*expected)) make_slot(engine, slot_of(field));
         return protocol::compare_exchange(slot_of(field), *expected, word) ? 1 : 0;
     }
 
@@ -119,7 +120,7 @@ class marked_pointers {
         allocation how;
         how.alignment = alignment;
         void* object = Kind::engine::instance().allocate_managed(bytes, how);
-        if (object == nullptr) substituted_.store_relaxed(true);
+        if (object == nullptr) all_wait_.store_relaxed(true);
         return object;
     }
 
@@ -139,36 +140,24 @@ class marked_pointers {
         return object != nullptr ? object : std::aligned_alloc(alignment, bytes);
     }
 
-    // Frees memory of any origin; `plain` is how it is freed if it is not managed. `had_slots`: there
-    // were some that have ended, as in an object with a destructor.
-    static void release(void* address, std::size_t bytes, destroyer plain,
-                        bool had_slots = false) noexcept {
+    // Frees memory of any origin; `plain` is how it is freed if it is not managed.
+    static void release(void* address, std::size_t bytes, destroyer plain) noexcept {
         if (address == nullptr) return;
-        if (const std::size_t size = Kind::engine::instance().managed_size(address); size != 0) {
-            forget(address, size);
-            protocol::retire(address, &end_managed, size);
+        const std::size_t size = Kind::engine::instance().managed_size(address);
+        if (size == 0) {
+            release_plain(address, bytes, plain);
             return;
         }
-        if (bytes == 0) bytes = malloc_usable_size(address);
-        const bool with_slots = has_slots(address, bytes);
-        if (with_slots) protocol::forget_range(address, static_cast<char*>(address) + bytes);
-        // Once memory of malloc has stood in for managed memory, any may be such an object, which
-        // operations that are open may be reading.
-        if (with_slots || had_slots || substituted_.load_relaxed())
-            retire_plain(address, bytes, plain);
-        else
-            plain(address);
+        end_slots(address, size);
+        protocol::retire(address, &end_managed, size);
     }
 
-    static void release_object(void* address, std::size_t bytes, std::size_t alignment,
-                               bool had_slots = false) noexcept {
-        release(address, bytes, delete_for(alignment, std::make_index_sequence<alignments>{}),
-                had_slots);
+    static void release_object(void* address, std::size_t bytes, std::size_t alignment) noexcept {
+        release(address, bytes, delete_for(alignment, std::make_index_sequence<alignments>{}));
     }
-    static void release_array(void* address, std::size_t bytes, std::size_t alignment,
-                              bool had_slots = false) noexcept {
-        release(address, bytes, delete_array_for(alignment, std::make_index_sequence<alignments>{}),
-                had_slots);
+    static void release_array(void* address, std::size_t bytes, std::size_t alignment) noexcept {
+        release(address, bytes,
+                delete_array_for(alignment, std::make_index_sequence<alignments>{}));
     }
 
     static void* reallocate(void* address, std::size_t bytes) noexcept {
@@ -182,7 +171,7 @@ class marked_pointers {
             return nullptr;
         }
         if (bytes <= before && bytes >= before / 2) {
-            forget(static_cast<char*>(address) + bytes, before - bytes);
+            end_slots(static_cast<char*>(address) + bytes, before - bytes);
             return address;
         }
         // Slots are moved one by one. An array of records that grows by one at a time, which costs
@@ -193,6 +182,7 @@ class marked_pointers {
         void* fresh = was_managed ? allocate(bytes) : std::malloc(room);
         if (fresh == nullptr) return nullptr;
         relocate(fresh, address, std::min(before, bytes));
+        if (!was_managed) leave_trace(address);
         release(address, 0, &free_plain);
         return fresh;
     }
@@ -202,14 +192,19 @@ class marked_pointers {
     }
 
     static void forget(void* begin, std::size_t bytes) noexcept {
-        if (has_slots(begin, bytes))
-            protocol::forget_range(begin, static_cast<char*>(begin) + bytes);
+        if (end_slots(begin, bytes) && !is_managed(begin)) leave_trace(begin);
+    }
+
+    // Slots that never held a managed address are none, but whoever frees the memory waits all the same.
+    static void destroyed(void* object, std::size_t bytes) noexcept {
+        end_slots(object, bytes);
+        if (!is_managed(object)) leave_trace(object);
     }
 
     static void thread_ends() noexcept {
         const os::stack_range stack = os::own_stack();
-        forget(stack.low, static_cast<std::size_t>(static_cast<char*>(stack.high) -
-                                                   static_cast<char*>(stack.low)));
+        end_slots(stack.low, static_cast<std::size_t>(static_cast<char*>(stack.high) -
+                                                      static_cast<char*>(stack.low)));
     }
 
   private:
@@ -219,7 +214,8 @@ class marked_pointers {
         return Kind::engine::instance().manages(address);
     }
 
-    // In a scope, before a managed address is stored. Not after it, as R10 has it for guides: whoever sees
+    // In a scope, before a managed address is stored, unless one is there already: then this was done. (Who
+    // exchanges, it was written before; who stores, it need not be.) Not after it, as R10 has it for guides: whoever sees
     // the address may take it out again and end the memory, in which there would be a slot then. What the
     // collector finds in the slot until the store is no candidate of a move: it waits for this scope, and
     // the store writes no word that it has written.
@@ -234,11 +230,26 @@ class marked_pointers {
         engine.directory().set(&s);
     }
 
+    // Whether there were any.
+    static bool end_slots(void* begin, std::size_t bytes) noexcept {
+        return has_leaf(begin, bytes) && end_slots_of_leaf(begin, bytes);
+    }
+    [[gnu::noinline]] static bool end_slots_of_leaf(void* begin, std::size_t bytes) noexcept {
+        if (!has_slots(begin, bytes)) return false;
+        protocol::forget_range(begin, static_cast<char*>(begin) + bytes);
+        return true;
+    }
+    // For whoever frees memory that is not managed. What is managed waits anyway.
+    static void leave_trace(const void* begin) noexcept {
+        const scope one_operation;
+        if (!Kind::engine::instance().directory().leave_trace(begin)) all_wait_.store_relaxed(true);
+    }
+
     // Whoever was inside when the memory was retired may have stored into it since, a back link say. So
     // its slots end once more.
     static void end_managed(void* object) noexcept {
         auto& engine = Kind::engine::instance();
-        if (may_have_slots(engine, object)) forget(object, engine.managed_size(object));
+        if (engine.is_large(object) || has_leaf(object, 1)) end_slots_of_object(engine, object);
         engine.deallocate(object);
     }
     // Of most objects, strings say, the answer is no, and their sizes need not be looked up. Small ones
@@ -246,9 +257,20 @@ class marked_pointers {
     static_assert(heap::run_shift <=
                   std::remove_reference_t<
                       decltype(std::declval<typename Kind::engine&>().directory())>::page_shift);
-    static bool may_have_slots(typename Kind::engine& engine, const void* object) noexcept {
+    [[gnu::noinline]] static void end_slots_of_object(typename Kind::engine& engine,
+                                                      void* object) noexcept {
         const scope one_operation;
-        return engine.is_large(object) || engine.directory().any_near(object);
+        if (engine.is_large(object) || engine.directory().any_near(object))
+            end_slots(object, engine.managed_size(object));
+    }
+    [[gnu::noinline]] static void release_plain(void* address, std::size_t bytes,
+                                                destroyer plain) noexcept {
+        if (bytes == 0) bytes = malloc_usable_size(address);
+        const bool with_slots = end_slots(address, bytes);
+        if (with_slots || has_traces(address, bytes) || all_wait_.load_relaxed())
+            retire_plain(address, bytes, plain);
+        else
+            plain(address);
     }
     struct plain_memory {
         void* address;
@@ -258,7 +280,8 @@ class marked_pointers {
     static void end_plain(void* retired) noexcept {
         const plain_memory memory = *static_cast<plain_memory*>(retired);
         std::free(retired);
-        forget(memory.address, memory.bytes);
+        end_slots(memory.address, memory.bytes);
+        remove_traces(memory.address, memory.bytes);
         memory.plain(memory.address);
     }
     static void retire_plain(void* address, std::size_t bytes, destroyer plain) noexcept {
@@ -268,10 +291,25 @@ class marked_pointers {
         // Else it stays: what would have to end its slots cannot be written down.
     }
 
+    static const char* end_of(const void* begin, std::size_t bytes) noexcept {
+        return static_cast<const char*>(begin) + bytes;
+    }
+    // Saves most callers a scope.
+    static bool has_leaf(const void* begin, std::size_t bytes) noexcept {
+        return Kind::engine::instance().directory().has_leaf_in(begin, end_of(begin, bytes));
+    }
     static bool has_slots(const void* begin, std::size_t bytes) noexcept {
         const scope one_operation;
-        return Kind::engine::instance().directory().any_in(begin,
-                                                           static_cast<const char*>(begin) + bytes);
+        return Kind::engine::instance().directory().any_in(begin, end_of(begin, bytes));
+    }
+    static bool has_traces(const void* begin, std::size_t bytes) noexcept {
+        if (!has_leaf(begin, bytes)) return false;
+        const scope one_operation;
+        return Kind::engine::instance().directory().any_trace_in(begin, end_of(begin, bytes));
+    }
+    static void remove_traces(const void* begin, std::size_t bytes) noexcept {
+        const scope one_operation;
+        Kind::engine::instance().directory().remove_traces(begin, end_of(begin, bytes));
     }
 
     // Moves what is in `from` to fresh memory of at least `bytes`. Slots become slots there.
@@ -301,9 +339,10 @@ class marked_pointers {
         protocol::forget_range(from, static_cast<char*>(from) + bytes);
     }
 
-    // Whether an object came from malloc for want of room. Relaxed: who frees one was given its address
-    // by whoever set this.
-    static inline constinit word::native_atomic<bool> substituted_{false};
+    // All that is freed waits for the operations that are open, since any of it may be an object that came
+    // from malloc for want of room, or have had slots that left no trace for want of memory. Relaxed: who
+    // frees it was given its address by whoever set this.
+    static inline constinit word::native_atomic<bool> all_wait_{false};
 };
 
 } // namespace obase::runtime_internal

@@ -21,6 +21,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cerrno>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -672,39 +673,126 @@ TEST(marked, what_is_stored_far_into_a_freed_object_is_no_slot_in_the_end) {
     OBASE_MARKED(forget)(&keeper, sizeof keeper);
 }
 
+// Memory that is not managed, `words` words of ~i, and what frees it.
+constexpr std::size_t words = 8;
+struct plain_memory {
+    explicit plain_memory(bool is_array = false, std::size_t aligned_to = 0)
+        : array(is_array), alignment(aligned_to) {
+        const std::align_val_t aligned{alignment};
+        if (array)
+            begin = alignment == 0 ? ::operator new[](bytes) : ::operator new[](bytes, aligned);
+        else
+            begin = alignment == 0 ? ::operator new(bytes) : ::operator new(bytes, aligned);
+        for (std::size_t i = 0; i < words; ++i) word(i) = ~i;
+    }
+    void free() const {
+        if (array)
+            OBASE_MARKED(delete_array)(begin, bytes, alignment);
+        else
+            OBASE_MARKED(delete)(begin, bytes, alignment);
+    }
+    volatile std::uint64_t& word(std::size_t i) const {
+        return static_cast<volatile std::uint64_t*>(begin)[i];
+    }
+    // malloc writes into what is free.
+    void expect_untouched() const {
+        for (std::size_t i = 0; i < words; ++i) EXPECT_EQ(word(i), ~i);
+    }
+    bool has_trace() const {
+        const protocol::scope one_operation;
+        return kind::engine::instance().directory().any_trace_in(
+            begin, static_cast<const char*>(begin) + bytes);
+    }
+
+    static constexpr std::size_t bytes = words * sizeof(std::uint64_t);
+    bool array;
+    std::size_t alignment;
+    void* begin;
+};
+
 // A destructor ends the slots of its object before the memory is freed. Who is in an operation may be
 // looking at them.
-TEST(marked, memory_that_had_slots_waits_for_operations) {
+TEST(marked, memory_of_destroyed_objects_waits_for_operations) {
     quiet_runtime<protocol>();
-    constexpr std::size_t words = 8;
     for (const bool array : {false, true})
         for (const std::size_t alignment : {std::size_t{0}, std::size_t{64}}) {
-            const std::align_val_t aligned{alignment};
-            constexpr std::size_t bytes = words * sizeof(std::uint64_t);
-            void* memory = nullptr;
-            if (array)
-                memory =
-                    alignment == 0 ? ::operator new[](bytes) : ::operator new[](bytes, aligned);
-            else
-                memory = alignment == 0 ? ::operator new(bytes) : ::operator new(bytes, aligned);
-            auto* box = static_cast<volatile std::uint64_t*>(memory);
-            for (std::size_t i = 0; i < words; ++i) box[i] = ~i;
-            const operation one;
-            std::thread([=] {
-                if (array)
-                    OBASE_MARKED(delete_array_slotted)(memory, bytes, alignment);
-                else
-                    OBASE_MARKED(delete_slotted)(memory, bytes, alignment);
-            }).join();
+            const plain_memory box(array, alignment);
+            {
+                const operation one;
+                std::thread([&box] {
+                    // An element in the middle, none of whose fields was ever used.
+                    OBASE_MARKED(destroyed)(&static_cast<char*>(box.begin)[16], 16);
+                    EXPECT_TRUE(box.has_trace());
+                    box.free();
+                }).join();
+                (void)runtime().reclaim_now();
+                box.expect_untouched();
+            }
             (void)runtime().reclaim_now();
-            for (std::size_t i = 0; i < words; ++i)
-                EXPECT_EQ(box[i], ~i); // malloc writes into what is free
+            EXPECT_FALSE(box.has_trace());
         }
-    (void)runtime().reclaim_now();
     node* object = make_node(1);
-    OBASE_MARKED(delete_slotted)(object, sizeof *object, 0);
-    OBASE_MARKED(delete_slotted)(nullptr, 0, 0);
-    OBASE_MARKED(delete_array_slotted)(nullptr, 0, 0);
+    OBASE_MARKED(destroyed)(object, sizeof *object);
+    OBASE_MARKED(delete)(object, sizeof *object, 0);
+}
+
+// In C an object that is cleared may be freed next.
+TEST(marked, memory_whose_slots_were_forgotten_waits_for_operations) {
+    quiet_runtime<protocol>();
+    marked<node> keeper{};
+    keeper.set(make_node(1));
+    const plain_memory box;
+    {
+        const operation one;
+        std::thread([&box, &keeper] {
+            const operation other;
+            auto* field = reinterpret_cast<marked<node>*>(&static_cast<char*>(box.begin)[40]);
+            field->set(keeper.get());
+            field->set(nullptr);
+            OBASE_MARKED(forget)(field, sizeof *field);
+            box.word(5) = ~std::uint64_t{5};
+            box.free();
+        }).join();
+        (void)runtime().reclaim_now();
+        box.expect_untouched();
+    }
+    (void)runtime().reclaim_now();
+    EXPECT_FALSE(box.has_trace());
+    const operation one;
+    OBASE_MARKED(delete)(keeper.exchange(nullptr), sizeof(node), 0);
+    OBASE_MARKED(forget)(&keeper, sizeof keeper);
+}
+
+// Where the trace of a slot cannot be kept, all memory waits.
+TEST(marked, without_room_for_traces_all_memory_waits) {
+    const auto child = run_in_child([] {
+        quiet_runtime<protocol>();
+        (void)make_node(1); // this thread is known
+        static std::atomic<bool> short_of_memory{false};
+        static obase::os::memory_calls calls = obase::os::real_memory_calls();
+        calls.mmap = [](void* a, std::size_t n, int p, int f, int fd, off_t o) -> void* {
+            if (short_of_memory) {
+                errno = ENOMEM;
+                return reinterpret_cast<void*>(~std::uintptr_t{0}); // MAP_FAILED
+            }
+            return obase::os::real_memory_calls().mmap(a, n, p, f, fd, o);
+        };
+        obase::os::use_memory_calls(&calls);
+        // Where nothing is mapped, so that the directory knows nothing of it; nobody looks there.
+        void* const far = reinterpret_cast<void*>(std::uintptr_t{0x123} << 32);
+        const plain_memory box;
+        const operation one;
+        short_of_memory = true;
+        OBASE_MARKED(destroyed)(far, 8);
+        short_of_memory = false;
+        std::thread([&box] { box.free(); }).join();
+        (void)runtime().reclaim_now();
+        for (std::size_t i = 0; i < words; ++i)
+            require(box.word(i) == ~i, "memory that may have had slots waits");
+        obase::os::use_memory_calls(nullptr);
+        return 0;
+    });
+    EXPECT_EQ(child.status, 0) << child.err;
 }
 
 TEST(marked, memory_of_every_function) {
@@ -765,6 +853,9 @@ TEST(marked, realloc_takes_slots_along) {
             ASSERT_NE(grown, table);
             EXPECT_EQ(managed(grown), managed_table);
             for (std::uint64_t i = 0; i < 100; ++i) EXPECT_EQ(grown[i].registered(), i % 3 == 0);
+            // Others may be looking at the old one. malloc would have written into it.
+            (void)runtime().reclaim_now();
+            for (std::uint64_t i = 1; i < 100; i += 3) EXPECT_EQ(table[i].word(), 0u);
             table = grown;
         }
         collect(2);

@@ -7,8 +7,13 @@
 // (4 KiB of bitmap for 256 KiB of memory), and a 64-bit summary with one bit for each bitmap page.
 // Leaves are made when the first slot of their 16 MiB appears and unmapped when the last is gone.
 //
-// Threads: set, clear, clear_range, any_in and test by any thread, inside a scope. Everything else by
-// the one collector thread.
+// Threads: set, clear, clear_range, any_in, test and the traces by any thread, inside a scope; has_leaf_in
+// also outside of one. Everything else by the one collector thread.
+//
+// Traces: slots may end before the memory that they are in is freed, as those of an object with a
+// destructor do. A second bitmap says where, for whoever frees the memory: operations of other threads may
+// be looking at it. The collector takes no notice of traces. They go with their leaf: it is unlinked when
+// it has no slots, and all scopes have ended that were open then.
 //
 // The visit handshake (R8, R10), both halves:
 //   collector, begin_visit()   publishes the bitmap word it is about to visit in `hazard_`
@@ -62,9 +67,13 @@ class directory {
     static constexpr std::size_t root_entries = std::size_t{1} << (address_bits - leaf_shift);
     static_assert(words_per_leaf / words_per_page == 64, "the summary is one word");
 
+    struct bitmap {
+        atomic<word>* words;  // words_per_leaf of them, lazily backed
+        atomic<word> summary; // which pages of `words` may have bits
+    };
     struct leaf {
-        atomic<word>* words; // words_per_leaf of them, lazily backed
-        atomic<word> summary;
+        bitmap slots;
+        bitmap traces;
         std::uintptr_t base; // first address covered
         leaf* next_fresh;    // from set() to refresh()
     };
@@ -101,10 +110,9 @@ class directory {
         leaf* l = leaf_for_set(address_of(slot));
         if (l == nullptr) return false;
         const std::size_t index = word_index(address_of(slot));
-        const word page = page_bit(address_of(slot));
-        if ((l->summary.load_relaxed() & page) == 0) l->summary.fetch_or_seq_cst(page);
+        note_page(l->slots, address_of(slot));
         // seq_cst: a collector that sees the bit sees the slot's word.
-        l->words[index].fetch_or_seq_cst(bit_of(address_of(slot)));
+        l->slots.words[index].fetch_or_seq_cst(bit_of(address_of(slot)));
         return true;
     }
 
@@ -113,7 +121,7 @@ class directory {
     void clear(const void* slot) noexcept {
         leaf* l = find(address_of(slot));
         if (l == nullptr) return;
-        l->words[word_index(address_of(slot))].fetch_and_seq_cst(~bit_of(address_of(slot)));
+        l->slots.words[word_index(address_of(slot))].fetch_and_seq_cst(~bit_of(address_of(slot)));
         wait_for_visit_of(address_of(slot));
     }
 
@@ -121,11 +129,43 @@ class directory {
     // scope. Cost: one test per 16 MiB, one per 256 KiB in use, one RMW per bitmap word with a
     // slot.
     void clear_range(const void* begin, const void* end) noexcept {
-        for_each_nonempty(address_of(begin), address_of(end),
+        for_each_nonempty(&leaf::slots, address_of(begin), address_of(end),
                           [this](atomic<word>& bits, std::uintptr_t base, word mask) {
                               bits.fetch_and_seq_cst(~mask);
                               wait_for_visit_of(base);
                           });
+    }
+
+    // Says of the word that memory around it, which will be freed, has had slots. In a scope. False when no
+    // memory could be had. Relaxed: the program itself sees to it that memory is freed after what is in it
+    // has ended.
+    bool leave_trace(const void* at) noexcept {
+        leaf* l = leaf_for_set(address_of(at));
+        if (l == nullptr) return false;
+        note_page(l->traces, address_of(at));
+        atomic<word>& bits = l->traces.words[word_index(address_of(at))];
+        if ((bits.load_relaxed() & bit_of(address_of(at))) == 0)
+            bits.fetch_or_relaxed(bit_of(address_of(at)));
+        return true;
+    }
+    // In a scope.
+    bool any_trace_in(const void* begin, const void* end) noexcept {
+        return any_bit(&leaf::traces, address_of(begin), address_of(end));
+    }
+    // In a scope.
+    void remove_traces(const void* begin, const void* end) noexcept {
+        for_each_nonempty(
+            &leaf::traces, address_of(begin), address_of(end),
+            [](atomic<word>& bits, std::uintptr_t, word mask) { bits.fetch_and_relaxed(~mask); });
+    }
+
+    // Whether there may be slots or traces in [begin, end). In a scope or not. Cost: one load, and one
+    // more for each border of 16 MiB between them.
+    bool has_leaf_in(const void* begin, const void* end) const noexcept {
+        if (root_ == nullptr || address_of(end) > std::uintptr_t{1} << address_bits) return false;
+        const std::uintptr_t first = address_of(begin) >> leaf_shift;
+        const std::uintptr_t last = (address_of(end) - 1) >> leaf_shift;
+        return root_[first].load_acquire() != 0 || (first < last && any_leaf(first + 1, last));
     }
 
     // Whether any slot in [begin, end) is registered. In a scope. Cost: as clear_range(); one load of
@@ -134,18 +174,19 @@ class directory {
         const std::uintptr_t first = address_of(begin);
         const std::uintptr_t last = address_of(end) - 1;
         if (first >> page_shift == last >> page_shift && !any_near(begin)) return false;
-        return any_bit(first, last + 1);
+        return any_bit(&leaf::slots, first, last + 1);
     }
     // Whether a slot may be registered in the 256 KiB, a multiple of that on, in which the address lies.
     // In a scope. Cost: two dependent loads.
     bool any_near(const void* address) const noexcept {
         const leaf* l = find(address_of(address));
-        return l != nullptr && (l->summary.load_seq_cst() & page_bit(address_of(address))) != 0;
+        return l != nullptr &&
+               (l->slots.summary.load_seq_cst() & page_bit(address_of(address))) != 0;
     }
 
     bool test(const void* slot) const noexcept {
         leaf* l = find(address_of(slot));
-        return l != nullptr && (l->words[word_index(address_of(slot))].load_seq_cst() &
+        return l != nullptr && (l->slots.words[word_index(address_of(slot))].load_seq_cst() &
                                 bit_of(address_of(slot))) != 0;
     }
 
@@ -179,7 +220,7 @@ class directory {
         if (begin >= end) return false;
         const std::size_t first = word_index(begin);
         const std::size_t last = word_index(end - 1);
-        word summary = l.summary.load_seq_cst();
+        word summary = l.slots.summary.load_seq_cst();
         while (summary != 0) {
             const auto page = static_cast<std::size_t>(std::countr_zero(summary));
             summary &= summary - 1;
@@ -187,10 +228,10 @@ class directory {
             const std::size_t page_last = std::min(last, (page + 1) * words_per_page - 1);
             for (std::size_t i = page_first; i <= page_last; ++i) {
                 prefetch_slots(l, i + prefetch_distance, page_last);
-                if (l.words[i].load_relaxed() == 0) continue;
+                if (l.slots.words[i].load_relaxed() == 0) continue;
                 const std::uintptr_t base = l.base + (i << word_shift);
                 hold(base);
-                const word bits = l.words[i].load_seq_cst() & mask_of(base, begin, end);
+                const word bits = l.slots.words[i].load_seq_cst() & mask_of(base, begin, end);
                 if (bits != 0) {
                     any = true;
                     visit(base, bits);
@@ -217,15 +258,16 @@ class directory {
         bool failed = false;
         const std::uintptr_t source = address_of(from);
         const std::uintptr_t target = address_of(to);
-        for_each_nonempty(
-            source, source + size, [&](atomic<word>& bits, std::uintptr_t base, word mask) {
-                for (word left = bits.load_seq_cst() & mask; left != 0; left &= left - 1) {
-                    const std::uintptr_t slot = base + 8u * bit_number(left);
-                    if (failed) return;
-                    if (!set(pointer_to(target + (slot - source)))) failed = true;
-                    ++count;
-                }
-            });
+        for_each_nonempty(&leaf::slots, source, source + size,
+                          [&](atomic<word>& bits, std::uintptr_t base, word mask) {
+                              for (word left = bits.load_seq_cst() & mask; left != 0;
+                                   left &= left - 1) {
+                                  const std::uintptr_t slot = base + 8u * bit_number(left);
+                                  if (failed) return;
+                                  if (!set(pointer_to(target + (slot - source)))) failed = true;
+                                  ++count;
+                              }
+                          });
         if (!failed) return count;
         clear_unvisited(to, size);
         return -1;
@@ -234,17 +276,17 @@ class directory {
     // Collector: unregisters all slots of an object nobody else can reach: no handshake needed.
     void clear_unvisited(const void* object, std::size_t size) noexcept {
         const std::uintptr_t begin = address_of(object);
-        for_each_nonempty(begin, begin + size, [](atomic<word>& bits, std::uintptr_t, word mask) {
-            bits.fetch_and_seq_cst(~mask);
-        });
+        for_each_nonempty(
+            &leaf::slots, begin, begin + size,
+            [](atomic<word>& bits, std::uintptr_t, word mask) { bits.fetch_and_seq_cst(~mask); });
     }
 
     // Collector: no bit is set now. Reads the bitmap only, not the memory it covers.
     bool looks_empty(const leaf& l) const noexcept {
-        for (word summary = l.summary.load_seq_cst(); summary != 0; summary &= summary - 1) {
+        for (word summary = l.slots.summary.load_seq_cst(); summary != 0; summary &= summary - 1) {
             const std::size_t first = bit_number(summary) * words_per_page;
             for (std::size_t i = first; i < first + words_per_page; ++i)
-                if (l.words[i].load_seq_cst() != 0) return false;
+                if (l.slots.words[i].load_seq_cst() != 0) return false;
         }
         return true;
     }
@@ -296,8 +338,9 @@ class directory {
     std::size_t bytes() const noexcept {
         std::size_t total = 0;
         for (const leaf* l : leaves_)
-            total += sizeof(leaf) +
-                     4096 * static_cast<std::size_t>(std::popcount(l->summary.load_relaxed()));
+            total += sizeof(leaf) + 4096 * static_cast<std::size_t>(
+                                               std::popcount(l->slots.summary.load_relaxed()) +
+                                               std::popcount(l->traces.summary.load_relaxed()));
         return total;
     }
 
@@ -377,9 +420,10 @@ class directory {
         } while (!fresh_.cas_acq_rel(head, first));
     }
 
-    // Header and bitmap in one mapping; the header has a page of its own.
+    // Header and bitmaps in one mapping; the header has a page of its own.
     static constexpr std::size_t leaf_header = 4096;
-    static constexpr std::size_t leaf_bytes = leaf_header + words_per_leaf * sizeof(word);
+    static constexpr std::size_t bitmap_bytes = words_per_leaf * sizeof(word);
+    static constexpr std::size_t leaf_bytes = leaf_header + 2 * bitmap_bytes;
 
     static void* map_zeroed(std::size_t bytes) noexcept {
         void* memory = os::reserve(bytes, 4096);
@@ -394,15 +438,23 @@ class directory {
         void* memory = map_zeroed(leaf_bytes);
         if (memory == nullptr) return nullptr;
         leaf* l = new (memory) leaf{};
-        l->words = reinterpret_cast<atomic<word>*>(static_cast<char*>(memory) + leaf_header);
+        char* words = static_cast<char*>(memory) + leaf_header;
+        l->slots.words = reinterpret_cast<atomic<word>*>(words);
+        l->traces.words = reinterpret_cast<atomic<word>*>(words + bitmap_bytes);
         l->base = (a >> leaf_shift) << leaf_shift;
         return l;
     }
     static void release(leaf* l) noexcept { os::release(l, leaf_bytes); }
 
-    // use(bits, base, mask) for each bitmap word in [begin, end) that has bits under `mask`.
+    static void note_page(bitmap& bits, std::uintptr_t a) noexcept {
+        if ((bits.summary.load_relaxed() & page_bit(a)) == 0)
+            bits.summary.fetch_or_seq_cst(page_bit(a));
+    }
+
+    // use(bits, base, mask) for each word in [begin, end) of that bitmap that has bits under `mask`.
     template <class Use>
-    void for_each_nonempty(std::uintptr_t begin, std::uintptr_t end, Use&& use) noexcept {
+    void for_each_nonempty(bitmap leaf::* which, std::uintptr_t begin, std::uintptr_t end,
+                           Use&& use) noexcept {
         constexpr std::uintptr_t page_span = std::uintptr_t{1} << page_shift;
         for (std::uintptr_t at = begin; at < end;) {
             leaf* l = find(at);
@@ -411,30 +463,40 @@ class directory {
                 continue;
             }
             const std::uintptr_t page_end = (at / page_span + 1) * page_span;
-            if ((l->summary.load_seq_cst() & page_bit(at)) == 0) {
+            bitmap& map = l->*which;
+            if ((map.summary.load_seq_cst() & page_bit(at)) == 0) {
                 at = page_end;
                 continue;
             }
             for (; at < end && at < page_end; at = ((at >> word_shift) + 1) << word_shift) {
                 const std::uintptr_t base = (at >> word_shift) << word_shift;
-                atomic<word>& bits = l->words[word_index(at)];
+                atomic<word>& bits = map.words[word_index(at)];
                 const word mask = mask_of(base, begin, end);
                 if ((bits.load_seq_cst() & mask) != 0) use(bits, base, mask);
             }
         }
     }
 
+    // Not inline, as any_bit(): most objects are small.
+    [[gnu::noinline]] bool any_leaf(std::uintptr_t first, std::uintptr_t last) const noexcept {
+        for (std::uintptr_t i = first; i <= last; ++i)
+            if (root_[i].load_acquire() != 0) return true;
+        return false;
+    }
+
     // Not inline: callers mostly get by with the summary.
-    [[gnu::noinline]] bool any_bit(std::uintptr_t begin, std::uintptr_t end) noexcept {
+    [[gnu::noinline]] bool any_bit(bitmap leaf::* which, std::uintptr_t begin,
+                                   std::uintptr_t end) noexcept {
         bool any = false;
-        for_each_nonempty(begin, end, [&any](atomic<word>&, std::uintptr_t, word) { any = true; });
+        for_each_nonempty(which, begin, end,
+                          [&any](atomic<word>&, std::uintptr_t, word) { any = true; });
         return any;
     }
 
     // Prefetching an address that is no longer mapped is harmless.
     void prefetch_slots(const leaf& l, std::size_t index, std::size_t last) const noexcept {
         if (index > last) return;
-        word bits = l.words[index].load_relaxed();
+        word bits = l.slots.words[index].load_relaxed();
         const char* base = static_cast<const char*>(pointer_to(l.base + (index << word_shift)));
         for (unsigned line = 0; bits != 0; bits >>= 8, ++line)
             if ((bits & 0xff) != 0) __builtin_prefetch(base + 64 * line, 1);

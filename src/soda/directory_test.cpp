@@ -213,6 +213,61 @@ TEST(directory, behaves_like_a_set_of_addresses) {
     EXPECT_TRUE(ok);
 }
 
+TEST(directory, traces_are_no_slots) {
+    native_directory d;
+    EXPECT_FALSE(d.has_leaf_in(at(lowest), at(highest))) << "before open()";
+    EXPECT_FALSE(d.leave_trace(at(leaf_border))) << "before open()";
+    ASSERT_TRUE(d.open());
+    EXPECT_FALSE(d.has_leaf_in(at(lowest), at(highest)));
+    ASSERT_TRUE(d.leave_trace(at(leaf_border + 20)));
+    EXPECT_TRUE(d.any_trace_in(at(leaf_border + 16), at(leaf_border + 24)));
+    EXPECT_FALSE(d.any_trace_in(at(leaf_border), at(leaf_border + 16)));
+    EXPECT_FALSE(d.any_trace_in(at(leaf_border + 24), at(highest)));
+    EXPECT_FALSE(d.test(at(leaf_border + 16)));
+    EXPECT_FALSE(d.any_in(at(lowest), at(highest)));
+    check_equal(d, {});
+
+    ASSERT_TRUE(d.set(at(leaf_border + 16)));
+    d.remove_traces(at(lowest), at(highest));
+    EXPECT_FALSE(d.any_trace_in(at(lowest), at(highest)));
+    EXPECT_TRUE(d.test(at(leaf_border + 16)));
+    ASSERT_TRUE(d.leave_trace(at(leaf_border + 16)));
+    d.clear_range(at(lowest), at(highest));
+    EXPECT_TRUE(d.any_trace_in(at(lowest), at(highest))) << "slots leave them behind";
+
+    // They go with their leaf.
+    d.refresh();
+    ASSERT_EQ(d.leaves().size(), 1u);
+    d.begin_retire(*d.leaves()[0]);
+    ASSERT_TRUE(d.leave_trace(at(leaf_border + 16)));
+    EXPECT_EQ(d.finish_retire(), 0u) << "who leaves one needs the leaf";
+    d.begin_retire(*d.leaves()[0]);
+    EXPECT_EQ(d.finish_retire(), 1u);
+    EXPECT_FALSE(d.any_trace_in(at(lowest), at(highest)));
+    EXPECT_FALSE(d.has_leaf_in(at(lowest), at(highest)));
+}
+
+TEST(directory, leaves_are_found_wherever_they_are_in_a_range) {
+    constexpr std::uintptr_t span = std::uintptr_t{1} << 24;
+    for (std::uintptr_t leaf = 0; leaf < 4; ++leaf) {
+        native_directory d;
+        ASSERT_TRUE(d.open());
+        ASSERT_TRUE(d.set(at(leaf_border + leaf * span + 8)));
+        EXPECT_TRUE(d.has_leaf_in(at(leaf_border), at(leaf_border + 4 * span)));
+        EXPECT_TRUE(
+            d.has_leaf_in(at(leaf_border + leaf * span), at(leaf_border + leaf * span + 1)));
+        for (std::uintptr_t other = 0; other < 4; ++other)
+            EXPECT_EQ(
+                d.has_leaf_in(at(leaf_border + other * span), at(leaf_border + (other + 1) * span)),
+                other == leaf);
+    }
+    native_directory d;
+    ASSERT_TRUE(d.open());
+    EXPECT_FALSE(
+        d.has_leaf_in(at((std::uintptr_t{1} << 47) - 8), at((std::uintptr_t{1} << 47) + 8)))
+        << "no user address";
+}
+
 // Regression: a border in the last seven bytes of a bitmap word shifted by 64, and cleared the
 // word.
 TEST(directory, ranges_may_begin_in_the_last_bytes_of_a_bitmap_word) {
@@ -250,6 +305,8 @@ TEST(directory, bytes_grow_by_the_bitmap_pages_in_use) {
     EXPECT_EQ(d.bytes(), one) << "same bitmap page";
     ASSERT_TRUE(d.set(at(leaf_border + (std::uintptr_t{1} << 18))));
     EXPECT_EQ(d.bytes(), one + 4096);
+    ASSERT_TRUE(d.leave_trace(at(leaf_border)));
+    EXPECT_EQ(d.bytes(), one + 2 * 4096) << "a page of traces";
 }
 
 // Memory runs short.

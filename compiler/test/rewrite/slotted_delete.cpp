@@ -4,13 +4,13 @@
 // RUN: sed /CHECK/d %t/slotted_delete.cpp | %filecheck --match-full-lines %s
 // RUN: %plain-clang++ -O2 -c %t/slotted_delete.cpp -o %t/clang.o
 // RUN: %plain-gcc++ -O2 -c %t/slotted_delete.cpp -o %t/gcc.o
-// RUN: %plain-gcc++ -O2 -c %S/inputs/slotted_delete/main.cpp -o %t/main.o
+// RUN: %plain-gcc++ -O2 -c %S/../inputs/watch_deletes.cpp -o %t/main.o
 // RUN: %plain-gcc++ %t/clang.o %t/main.o %library -o %t/clang && %t/clang
 // RUN: %plain-gcc++ %t/gcc.o %t/main.o %library -o %t/gcc && %t/gcc
 
 // RUN: %rewrite --protocol=atc --out=%t/atc --root=%S %s -- -std=c++20
 // RUN: %plain-gcc++ -O2 -c %t/atc/slotted_delete.cpp -o %t/atc.o
-// RUN: %plain-gcc++ -O2 -DATC -c %S/inputs/slotted_delete/main.cpp -o %t/main.o
+// RUN: %plain-gcc++ -O2 -DATC -c %S/../inputs/watch_deletes.cpp -o %t/main.o
 // RUN: %plain-gcc++ %t/atc.o %t/main.o %library -o %t/atc/program && %t/atc/program
 #include <obase/marked.h>
 #include <memory>
@@ -58,6 +58,8 @@ template struct box<char>;
 // CHECK: struct box { OBASE_SLOTTED_CLASS
 // CHECK: struct pooled {
 // CHECK: struct payload { OBASE_MANAGED_CLASS
+extern const int kinds;
+const int kinds = 6;
 void* object = nullptr;
 long* make_table() {
     auto* fresh = new named_table;

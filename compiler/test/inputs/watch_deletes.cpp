@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// An operation that looks at objects which another thread deletes.
+// An operation that looks at what another thread deletes: the program brings as many kinds as it says.
 #include <cstdio>
 #include <obase/arming.hpp>
 #include <obase/atc.hpp>
@@ -13,11 +13,12 @@ using protocol = obase::atc;
 using protocol = obase::arming;
 #define OBASE(name) obase_marked_##name
 #endif
-long* make_one(int kind);
+extern const int kinds;
+long* make_one(int kind); // returns 8 words of it
 void drop_one(int kind);
 int main() {
     int wrong = 0;
-    for (int kind = 0; kind < 6; ++kind) {
+    for (int kind = 0; kind < kinds; ++kind) {
         volatile long* words = make_one(kind);
         for (int i = 0; i < 8; ++i) words[i] = -1 - i;
         const auto outer = OBASE(enter)();
