@@ -80,7 +80,7 @@ TYPED_TEST(radix_tree, agrees_with_a_map_on_odd_keys) {
         contents model;
         steps_agree_with_a_map(tree, model,
                                {.key = key_of_bytes,
-                                .steps = obase::testing::scaled(8000, 200'000, 2'000'000),
+                                .steps = obase::testing::scaled_for_build(8000, 200'000, 2'000'000),
                                 .turn = 2000,
                                 .seed = seed},
                                [this] { this->collect(); });
@@ -215,7 +215,7 @@ TYPED_TEST(radix_tree, parts_prefixes_of_64_kib) {
 
 // Each key is the prefix of all longer ones, so each is a node.
 TYPED_TEST(radix_tree, is_as_deep_as_keys_are_long) {
-    constexpr std::size_t depth = 3000;
+    const std::size_t depth = obase::testing::scaled_for_build(3000, 3000, 3000);
     const std::string longest(depth, 'd');
     const auto fill = [&](TypeParam& tree) {
         for (std::size_t n = 0; n <= depth; ++n)

@@ -68,7 +68,7 @@ TYPED_TEST(btree, agrees_with_a_map_on_odd_keys) {
         contents model;
         steps_agree_with_a_map(tree, model,
                                {.key = odd_key,
-                                .steps = obase::testing::scaled(4000, 200'000, 2'000'000),
+                                .steps = obase::testing::scaled_for_build(4000, 200'000, 2'000'000),
                                 .seed = seed},
                                [this] { this->collect(); });
         for (const auto& [key, value] : model) ASSERT_TRUE(tree.erase(key));
@@ -84,7 +84,8 @@ TYPED_TEST(btree, takes_keys_in_any_order_and_gives_the_memory_back) {
     for (const auto order : {ascending, descending, shuffled}) {
         TypeParam tree(0);
         const std::size_t empty = tree.index_bytes();
-        std::vector<std::uint64_t> numbers(20'000);
+        std::vector<std::uint64_t> numbers(
+            obase::testing::scaled_for_build(20'000, 20'000, 20'000));
         for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = 3 * i;
         if (order == descending) std::reverse(numbers.begin(), numbers.end());
         if (order == shuffled) std::shuffle(numbers.begin(), numbers.end(), std::mt19937_64(1));

@@ -37,12 +37,6 @@ namespace {
 
 using obase::testing::key_operation;
 
-// How often, by tier. A sanitizer is ten times as slow and finds its races in fewer rounds.
-std::uint64_t scaled(std::uint64_t ci, std::uint64_t extended, std::uint64_t soak) {
-    return obase::testing::scaled(obase::testing::heap_shortage::possible ? ci : ci / 5, extended,
-                                  soak);
-}
-
 // No object of the protocol moves while it exists.
 class nothing_moves {
   public:
@@ -422,7 +416,7 @@ TEST_P(index_of, agrees_with_a_map_on_integer_keys) {
 // Two threads insert, two threads erase; the caller had expected a sixteenth.
 TEST_P(index_of, grows_and_gives_back) {
     constexpr unsigned threads = 2;
-    const std::uint64_t count = scaled(40'000, 10'000'000, 10'000'000);
+    const std::uint64_t count = obase::testing::scaled_for_build(40'000, 10'000'000, 10'000'000);
     settle();
     const std::uint64_t objects_before = live_objects();
     const auto index = open(count / 16);
@@ -481,7 +475,7 @@ TEST_P(index_of, grows_and_gives_back) {
 // the others: nodes are split, merged, grown, and layers made and dropped under everybody's feet.
 TEST_P(index_of, threads_agree_with_maps_of_their_own) {
     constexpr unsigned threads = 3;
-    const std::uint64_t steps = scaled(30'000, 1'500'000, 100'000'000);
+    const std::uint64_t steps = obase::testing::scaled_for_build(30'000, 1'500'000, 100'000'000);
     std::set<std::string> different;
     for (unsigned i = 0; i < 330; ++i)
         if (const std::string key = adversarial_key(i); key.size() < 1000 || i % 2 == 0)
@@ -579,7 +573,8 @@ TEST_P(index_of, witness_finds_nothing) {
     obase::testing::witness witness(keys, 0, 300);
     // Few buckets, so that lists are long enough for neighbours to be deleted together.
     const auto index = open(keys / 4);
-    const std::uint64_t reads = scaled(300'000, 120'000'000, 2'000'000'000);
+    const std::uint64_t reads =
+        obase::testing::scaled_for_build(300'000, 120'000'000, 2'000'000'000);
     std::atomic<bool> stop{false};
     std::vector<std::thread> threads;
     for (unsigned t = 0; t < writers; ++t) {
@@ -647,7 +642,7 @@ TEST_P(index_of, histories_are_linearizable) {
     constexpr unsigned threads = 4;
     constexpr std::size_t keys = 2;
     constexpr std::size_t operations = 14; // of each thread in a round: 28 per key
-    const std::uint64_t rounds = scaled(1'500, 150'000, 8'000'000);
+    const std::uint64_t rounds = obase::testing::scaled_for_build(1'500, 150'000, 8'000'000);
     // Neighbours; one the prefix of the other; with a long prefix in common; with nothing.
     const std::string families[][keys] = {{long_key(0), long_key(1)},
                                           {std::string(8, 'p'), std::string(8, 'p') + '\0'},
@@ -743,7 +738,8 @@ TEST_P(index_of, histories_are_linearizable) {
 TEST_P(index_of, modify_is_atomic) {
     constexpr std::size_t counters = 3;
     constexpr unsigned threads = 3;
-    const std::uint64_t increments = scaled(8'000, 4'000'000, 200'000'000);
+    const std::uint64_t increments =
+        obase::testing::scaled_for_build(8'000, 4'000'000, 200'000'000);
     const auto index = open(4);
     for (std::size_t i = 0; i < counters; ++i) index->put(long_key(i), "0");
     {
@@ -778,7 +774,7 @@ TEST_P(index_of, modify_is_atomic) {
 TEST_P(index_of, scans_miss_nothing_that_stays) {
     if (ordered()) {
         constexpr std::size_t keys = 600;
-        const std::uint64_t scans = scaled(1'500, 1'000'000, 20'000'000);
+        const std::uint64_t scans = obase::testing::scaled_for_build(1'500, 1'000'000, 20'000'000);
         const auto index = open(keys);
         const auto value_of = [](std::size_t key, std::uint64_t filler) {
             return long_key(key) + std::string(filler % 60, '.');

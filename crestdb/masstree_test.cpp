@@ -182,7 +182,8 @@ TYPED_TEST(masstrees, take_keys_in_any_order_and_give_the_memory_back) {
     for (const auto order : {ascending, descending, shuffled}) {
         TypeParam tree(0);
         const std::size_t empty = tree.index_bytes();
-        std::vector<std::uint64_t> numbers(20'000);
+        std::vector<std::uint64_t> numbers(
+            obase::testing::scaled_for_build(20'000, 20'000, 20'000));
         for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = 3 * i;
         if (order == descending) std::reverse(numbers.begin(), numbers.end());
         if (order == shuffled) std::shuffle(numbers.begin(), numbers.end(), std::mt19937_64(1));

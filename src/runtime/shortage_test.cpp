@@ -403,7 +403,8 @@ TEST(shortage, system_calls_fail_at_random_under_load) {
             require(obase::runtime::get().collect_now() == collect_result::done, "all is well");
             std::mt19937_64 random(7);
             use_failing_calls();
-            const std::uint64_t wanted = obase::testing::scaled(4'000, 100'000, 2'000'000);
+            const std::uint64_t wanted =
+                obase::testing::scaled_for_build(4'000, 100'000, 2'000'000);
             for (std::uint64_t round = 1; round < 50 || thrown.failures < wanted; ++round) {
                 // Many windows of all kinds: nothing works, much works, all works.
                 thrown.odds = round % 3 == 0 ? 0 : round % 3 == 1 ? 256 : 96;

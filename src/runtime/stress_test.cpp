@@ -301,7 +301,8 @@ class world {
 template <class Protocol>
 void run_stress() {
     auto& runtime = obase::testing::quiet_runtime<Protocol>();
-    std::uint64_t wanted = obase::testing::scaled(10'000'000, 1'000'000'000, 100'000'000'000);
+    std::uint64_t wanted =
+        obase::testing::scaled_for_build(10'000'000, 1'000'000'000, 100'000'000'000);
     // That mode ends every scope with the collector's lock.
     if (runtime.settings().debug_rearm) wanted /= 10;
     const std::uint64_t lifetime = std::min<std::uint64_t>(wanted / 20, 100'000);
