@@ -42,12 +42,22 @@ class definitions : public clang::RecursiveASTVisitor<definitions> {
     bool VisitFunctionDecl(clang::FunctionDecl* function) {
         // Declarations, too: who calls it here must know.
         if (outside_.makes(function)) annotate(function, makes_text);
+        if (auto* destructor = llvm::dyn_cast<clang::CXXDestructorDecl>(function))
+            mark_destructor(destructor, types_);
         roles_.look_at(function);
         return true;
     }
     bool VisitVarDecl(clang::VarDecl* variable) {
         if (variable->isFileVarDecl()) roles_.look_at(variable);
         return true;
+    }
+
+    // Whether or not it names them.
+    static void mark_destructor(clang::CXXDestructorDecl* destructor, marked_types& types) {
+        const clang::CXXRecordDecl* record = destructor->getParent();
+        if (!record->isDependentContext() &&
+            types.held_mark(record->getTypeForDecl()->getCanonicalTypeInternal()) != nullptr)
+            annotate(destructor, ends_slots_text);
     }
 
   private:
@@ -67,7 +77,10 @@ analysis::analysis(clang::CompilerInstance& compiler, outside_marks marks)
 void analysis::HandleTagDeclDefinition(clang::TagDecl* tag) {
     if (const auto* record = llvm::dyn_cast<clang::RecordDecl>(tag)) types_.look_at(record);
     if (const auto* type = llvm::dyn_cast<clang::CXXRecordDecl>(tag))
-        if (!type->isDependentContext() && !of_standard_library(type)) roles_.look_at(type);
+        if (!type->isDependentContext() && !of_standard_library(type)) {
+            roles_.look_at(type);
+            records_.push_back(type);
+        }
 }
 
 // Is the source one that clang has read already: a module's tree, to make its code, or a header's?
@@ -99,6 +112,10 @@ void analysis::HandleTranslationUnit(clang::ASTContext& ast) {
     if (compiler_.getDiagnostics().hasErrorOccurred()) return;
     // Of a tree only what code is made of has been brought, and there is nothing else to be checked.
     unit whole{ast, types_, roles_, says_};
+    // Destructors that nobody wrote are declared as they are needed. Code of them is made at the end.
+    for (const auto* record : records_)
+        if (auto* destructor = record->getDestructor())
+            definitions::mark_destructor(destructor, types_);
     if (!compiles_tree()) {
         roles_.finish();
         check_unit(whole);

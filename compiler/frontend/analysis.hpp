@@ -13,6 +13,7 @@
 
 #include "clang/AST/ASTConsumer.h"
 #include "clang/Frontend/CompilerInstance.h"
+#include "llvm/ADT/SmallVector.h"
 
 namespace obase::frontend {
 
@@ -38,6 +39,7 @@ class analysis : public clang::ASTConsumer {
 
     marked_types types_;
     visibility roles_;
+    llvm::SmallVector<const clang::CXXRecordDecl*, 64> records_; // complete
 };
 
 } // namespace obase::frontend

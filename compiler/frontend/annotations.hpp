@@ -23,6 +23,9 @@ inline constexpr char outside_text[] = "obase::outside";
 // fields among other things. Its callers may be in other translation units.
 inline constexpr char makes_text[] = "obase::makes";
 
+// On a destructor, by the front end: with it marked fields of the object end, its own or those in it.
+inline constexpr char ends_slots_text[] = "obase::ends_slots";
+
 inline bool annotated(const clang::Decl* declaration, llvm::StringRef text) {
     for (const auto* attribute : declaration->specific_attrs<clang::AnnotateAttr>())
         if (attribute->getAnnotation() == text) return true;

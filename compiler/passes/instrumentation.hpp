@@ -85,6 +85,8 @@ struct marks {
     llvm::DenseMap<const llvm::Function*, role> roles;
     // Functions that allocate what they return, for marked fields among other things.
     llvm::SetVector<llvm::Function*> makers;
+    // With which marked fields end, whether or not they name them.
+    llvm::DenseSet<const llvm::Function*> destructors;
     // What add_managing_twins made.
     llvm::SetVector<llvm::Function*> managing_twins;
 
@@ -186,7 +188,7 @@ struct scope_calls {
     llvm::CallInst* enter;
     llvm::SmallVector<llvm::CallInst*, 4> leaves;
 };
-std::vector<scope_calls> insert_scopes(llvm::Module& module, const slots& fields,
+std::vector<scope_calls> insert_scopes(llvm::Module& module, const slots& fields, const marks& said,
                                        const scope_plan& plan, problems& errors);
 // Puts instructions in their place, where the protocol is arming.
 void inline_scopes(llvm::Module& module, llvm::ArrayRef<scope_calls> calls);

@@ -38,6 +38,8 @@ void read_function_marks(llvm::Module& module, marks& found) {
             found.roles.try_emplace(f, role::internal);
         } else if (text == "obase::makes") {
             found.makers.insert(f);
+        } else if (text == "obase::ends_slots") {
+            found.destructors.insert(f);
         }
     }
     if (others.size() == list->getNumOperands()) return;

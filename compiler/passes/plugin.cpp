@@ -56,7 +56,7 @@ class instrument : public llvm::PassInfoMixin<instrument> {
             end_overwritten_slots(module, fields, said);
             convert_accesses(module, fields);
             convert_allocations(module, allocated);
-            inline_scopes(module, insert_scopes(module, fields, plan, errors));
+            inline_scopes(module, insert_scopes(module, fields, said, plan, errors));
             tell_runtime(module);
         }
         return llvm::PreservedAnalyses::none();

@@ -10,6 +10,8 @@
 // This is done before inlining: afterwards the function that has to leave is part of another.
 #include "instrumentation.hpp"
 
+#include <llvm/Analysis/ValueTracking.h>
+#include <llvm/Demangle/Demangle.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InlineAsm.h>
@@ -17,18 +19,32 @@
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/Transforms/Utils/EscapeEnumerator.h>
 
+#include <cstdlib>
+#include <memory>
+#include <string>
+
 namespace obase::passes {
 
 namespace {
 
-// Where nobody's address is used no scope is needed. Stores of null: the slot has nothing to be known for.
+// Stores of null need no scope: nobody's address is used, and the slot has nothing to be known for.
 bool needs_scope(const llvm::Instruction& access) {
-    if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&access)) return !is_no_access(*load);
     if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&access)) {
         const auto* value = llvm::dyn_cast<llvm::Constant>(store->getValueOperand());
         return value == nullptr || !value->isNullValue();
     }
     return true;
+}
+
+// Whether it is but the test for null of a slot in memory that a caller knows. The others load what a slot
+// holds, or found the memory, which may be freed but for their scope.
+bool only_tests_its_callers(const llvm::Instruction& access) {
+    const auto* load = llvm::dyn_cast<llvm::LoadInst>(&access);
+    if (load == nullptr || !is_no_access(*load)) return false;
+    const llvm::Value* object = llvm::getUnderlyingObject(load->getPointerOperand(), 0);
+    while (is_field_annotation(*object))
+        object = llvm::getUnderlyingObject(llvm::cast<llvm::CallBase>(object)->getArgOperand(0), 0);
+    return llvm::isa<llvm::Argument, llvm::AllocaInst, llvm::GlobalVariable>(object);
 }
 
 bool calls_elsewhere(llvm::Function& f) {
@@ -60,16 +76,21 @@ struct ending { // slots that end with a function
     bool of_object; // whose memory may be freed afterwards
 };
 
-// C++ destructors, complete (D1) and base (D2), by their Itanium names.
+// Where the front end says nothing: by its name.
 bool is_destructor(const llvm::Function& f) {
-    const llvm::StringRef name = f.getName();
-    return name.starts_with("_ZN") && (name.ends_with("D1Ev") || name.ends_with("D2Ev"));
+    llvm::ItaniumPartialDemangler name;
+    const std::string mangled = f.getName().str();
+    if (name.partialDemangle(mangled.c_str()) || !name.isCtorOrDtor()) return false;
+    const std::unique_ptr<char, decltype(&std::free)> base(
+        name.getFunctionBaseName(nullptr, nullptr), &std::free);
+    return base != nullptr && base.get()[0] == '~';
 }
 
 class inserter {
   public:
-    inserter(llvm::Module& module, const slots& fields, const scope_plan& plan, problems& errors)
-        : module_(module), fields_(fields), plan_(plan), errors_(errors),
+    inserter(llvm::Module& module, const slots& fields, const marks& said, const scope_plan& plan,
+             problems& errors)
+        : module_(module), fields_(fields), said_(said), plan_(plan), errors_(errors),
           pointer_(llvm::PointerType::getUnqual(module.getContext())),
           word_(llvm::Type::getInt64Ty(module.getContext())) {}
 
@@ -154,7 +175,7 @@ class inserter {
         }
         // The slots of an object end with its destructor, in which they may be left as they are
         // after what they held is gone.
-        if (is_destructor(f) && fields_.members.contains(&f))
+        if (said_.destructors.contains(&f) || (fields_.members.contains(&f) && is_destructor(f)))
             if (const std::uint64_t bytes = f.getParamDereferenceableBytes(0); bytes != 0)
                 ends.push_back({f.getArg(0), bytes, true});
         if (!variables.empty() && f.hasFnAttribute(llvm::Attribute::SanitizeAddress))
@@ -184,6 +205,7 @@ class inserter {
 
     llvm::Module& module_;
     const slots& fields_;
+    const marks& said_;
     const scope_plan& plan_;
     problems& errors_;
     llvm::Type* pointer_;
@@ -208,20 +230,33 @@ bool is_called_inside_only(const llvm::Function& f, const marks& said) {
 scope_plan plan_scopes(llvm::Module& module, const slots& fields, const marks& said,
                        problems& errors) {
     scope_plan plan;
-    llvm::SetVector<llvm::Function*> needing;
+    llvm::SetVector<llvm::Function*> touching;     // marked fields, themselves or by what they call
+    llvm::DenseSet<const llvm::Function*> needing; // a scope, unless they are called in one
     for (const llvm::Instruction* access : fields.accesses)
-        if (needs_scope(*access))
-            needing.insert(const_cast<llvm::Function*>(access->getFunction()));
-    for (llvm::Function& f : module)
-        if (!f.isDeclaration() && said.of(f) == role::entry && calls_elsewhere(f))
-            needing.insert(&f);
-    for (std::size_t i = 0; i < needing.size(); ++i) {
-        llvm::Function& f = *needing[i];
-        if (is_called_inside_only(f, said))
-            for_each_call(f, [&](llvm::CallBase& call) { needing.insert(call.getFunction()); });
-        else
-            plan.operations.insert(&f);
+        if (needs_scope(*access)) {
+            auto* f = const_cast<llvm::Function*>(access->getFunction());
+            touching.insert(f);
+            if (!only_tests_its_callers(*access)) needing.insert(f);
+        }
+    for (llvm::Function& f : module) {
+        if (f.isDeclaration()) continue;
+        if (said.of(f) == role::entry && calls_elsewhere(f))
+            touching.insert(&f), needing.insert(&f);
+        if (touching.contains(&f) && calls_elsewhere(f)) needing.insert(&f);
     }
+    for (std::size_t i = 0; i < touching.size(); ++i) {
+        llvm::Function& f = *touching[i];
+        const bool inside = is_called_inside_only(f, said);
+        // An entry may find the memory that it has others look at.
+        for_each_call(f, [&](llvm::CallBase& call) {
+            llvm::Function* caller = call.getFunction();
+            if (!inside && said.of(*caller) != role::entry) return;
+            needing.insert(caller);
+            touching.insert(caller);
+        });
+    }
+    for (llvm::Function* f : touching)
+        if (needing.contains(f) && !is_called_inside_only(*f, said)) plan.operations.insert(f);
     for (llvm::Function* f : plan.operations) {
         if (f->isPresplitCoroutine())
             errors.refuse(*f,
@@ -237,9 +272,9 @@ scope_plan plan_scopes(llvm::Module& module, const slots& fields, const marks& s
     return plan;
 }
 
-std::vector<scope_calls> insert_scopes(llvm::Module& module, const slots& fields,
+std::vector<scope_calls> insert_scopes(llvm::Module& module, const slots& fields, const marks& said,
                                        const scope_plan& plan, problems& errors) {
-    inserter all(module, fields, plan, errors);
+    inserter all(module, fields, said, plan, errors);
     for (llvm::Function& f : module)
         if (!f.isDeclaration()) all.insert(f);
     for (const llvm::GlobalVariable& variable : module.globals())

@@ -102,8 +102,7 @@ class marked_pointers {
         if (!engine.manages(address))
             return protocol::address(Kind::take(slot_of(field), bits_of(address)));
         const scope until_stored;
-        if (!engine.manages(protocol::address(slot_of(field).load_relaxed())))
-            make_slot(engine, slot_of(field));
+        make_slot(engine, slot_of(field));
         return protocol::address(Kind::take(slot_of(field), protocol::newborn(address)));
     }
 
@@ -111,7 +110,8 @@ class marked_pointers {
         auto& engine = Kind::engine::instance();
         const bool managed_object = engine.manages(desired);
         const bits word = managed_object ? protocol::newborn(desired) : bits_of(desired);
-        if (managed_object && !engine.manages(*expected)) make_slot(engine, slot_of(field));
+        if (managed_object && (!engine.manages(*expected) || short_of_memory_.load_relaxed()))
+            make_slot(engine, slot_of(field));
         return protocol::compare_exchange(slot_of(field), *expected, word) ? 1 : 0;
     }
 
@@ -120,7 +120,7 @@ class marked_pointers {
         allocation how;
         how.alignment = alignment;
         void* object = Kind::engine::instance().allocate_managed(bytes, how);
-        if (object == nullptr) all_wait_.store_relaxed(true);
+        if (object == nullptr) short_of_memory_.store_relaxed(true);
         return object;
     }
 
@@ -165,13 +165,14 @@ class marked_pointers {
         const bool was_managed = is_managed(address);
         const std::size_t before =
             was_managed ? protocol::usable_size(address) : malloc_usable_size(address);
-        if (!was_managed && !has_slots(address, before)) return std::realloc(address, bytes);
+        if (!was_managed && !must_wait(address, before)) return std::realloc(address, bytes);
         if (bytes == 0) { // as glibc
             release(address, 0, &free_plain);
             return nullptr;
         }
         if (bytes <= before && bytes >= before / 2) {
-            end_slots(static_cast<char*>(address) + bytes, before - bytes);
+            const bool had_slots = end_slots(static_cast<char*>(address) + bytes, before - bytes);
+            if (had_slots && !was_managed) leave_trace(address);
             return address;
         }
         // Slots are moved one by one. An array of records that grows by one at a time, which costs
@@ -192,13 +193,13 @@ class marked_pointers {
     }
 
     static void forget(void* begin, std::size_t bytes) noexcept {
-        if (end_slots(begin, bytes) && !is_managed(begin)) leave_trace(begin);
+        if (end_slots(begin, bytes) && may_be_freed(begin)) leave_trace(begin);
     }
 
     // Slots that never held a managed address are none, but whoever frees the memory waits all the same.
     static void destroyed(void* object, std::size_t bytes) noexcept {
         end_slots(object, bytes);
-        if (!is_managed(object)) leave_trace(object);
+        if (may_be_freed(object)) leave_trace(object);
     }
 
     static void thread_ends() noexcept {
@@ -214,8 +215,9 @@ class marked_pointers {
         return Kind::engine::instance().manages(address);
     }
 
-    // In a scope, before a managed address is stored, unless one is there already: then this was done. (Who
-    // exchanges, it was written before; who stores, it need not be.) Not after it, as R10 has it for guides: whoever sees
+    // In a scope, before a managed address is stored. A compare-exchange that takes one away needs it not:
+    // who stored that did this. (A store may find in memory that was never written what its last owner left
+    // there. An exchange, too: the passes make one of a store that is seq_cst.) Not after it, as R10 has it for guides: whoever sees
     // the address may take it out again and end the memory, in which there would be a slot then. What the
     // collector finds in the slot until the store is no candidate of a move: it waits for this scope, and
     // the store writes no word that it has written.
@@ -227,7 +229,7 @@ class marked_pointers {
                                                                slot& s) noexcept {
         engine.threads().expect_addresses_in_two_slots();
         Kind::hold(s);
-        engine.directory().set(&s);
+        if (!engine.directory().set(&s)) short_of_memory_.store_relaxed(true);
     }
 
     // Whether there were any.
@@ -239,10 +241,18 @@ class marked_pointers {
         protocol::forget_range(begin, static_cast<char*>(begin) + bytes);
         return true;
     }
-    // For whoever frees memory that is not managed. What is managed waits anyway.
+    // For whoever frees memory that is not managed.
     static void leave_trace(const void* begin) noexcept {
         const scope one_operation;
-        if (!Kind::engine::instance().directory().leave_trace(begin)) all_wait_.store_relaxed(true);
+        if (!Kind::engine::instance().directory().leave_trace(begin))
+            short_of_memory_.store_relaxed(true);
+    }
+    // By somebody who would look for traces: what is managed waits anyway, and nobody frees frames.
+    static bool may_be_freed(const void* begin) noexcept {
+        static constinit thread_local bool asked = false;
+        static constinit thread_local os::stack_range stack{};
+        if (!std::exchange(asked, true)) stack = os::own_stack();
+        return (begin < stack.low || begin >= stack.high) && !is_managed(begin);
     }
 
     // Whoever was inside when the memory was retired may have stored into it since, a back link say. So
@@ -266,11 +276,12 @@ class marked_pointers {
     [[gnu::noinline]] static void release_plain(void* address, std::size_t bytes,
                                                 destroyer plain) noexcept {
         if (bytes == 0) bytes = malloc_usable_size(address);
-        const bool with_slots = end_slots(address, bytes);
-        if (with_slots || has_traces(address, bytes) || all_wait_.load_relaxed())
-            retire_plain(address, bytes, plain);
-        else
+        if (!must_wait(address, bytes)) {
             plain(address);
+            return;
+        }
+        end_slots(address, bytes);
+        retire_plain(address, bytes, plain);
     }
     struct plain_memory {
         void* address;
@@ -302,10 +313,17 @@ class marked_pointers {
         const scope one_operation;
         return Kind::engine::instance().directory().any_in(begin, end_of(begin, bytes));
     }
-    static bool has_traces(const void* begin, std::size_t bytes) noexcept {
-        if (!has_leaf(begin, bytes)) return false;
+    // Of memory that is not managed: whether operations that are open may be looking at it.
+    static bool must_wait(const void* begin, std::size_t bytes) noexcept {
+        if (short_of_memory_.load_relaxed()) return true;
+        return has_leaf(begin, bytes) && has_slots_or_traces(begin, bytes);
+    }
+    [[gnu::noinline]] static bool has_slots_or_traces(const void* begin,
+                                                      std::size_t bytes) noexcept {
         const scope one_operation;
-        return Kind::engine::instance().directory().any_trace_in(begin, end_of(begin, bytes));
+        auto& directory = Kind::engine::instance().directory();
+        const char* end = end_of(begin, bytes);
+        return directory.any_in(begin, end) || directory.any_trace_in(begin, end);
     }
     static void remove_traces(const void* begin, std::size_t bytes) noexcept {
         const scope one_operation;
@@ -328,6 +346,7 @@ class marked_pointers {
                 directory.clear(old); // R10: from here on the word is nobody else's
                 auto* fresh = ::new (static_cast<void*>(target)) slot{};
                 protocol::construct(*fresh, Kind::owned(old->load_acquire()));
+                if (!directory.test(fresh)) short_of_memory_.store_relaxed(true);
             } else {
                 std::memcpy(target, source, sizeof(bits));
             }
@@ -339,10 +358,10 @@ class marked_pointers {
         protocol::forget_range(from, static_cast<char*>(from) + bytes);
     }
 
-    // All that is freed waits for the operations that are open, since any of it may be an object that came
-    // from malloc for want of room, or have had slots that left no trace for want of memory. Relaxed: who
-    // frees it was given its address by whoever set this.
-    static inline constinit word::native_atomic<bool> all_wait_{false};
+    // Some object came from malloc for want of room, or some slot is not known, or left no trace, for want of
+    // memory. So all that is freed waits for the operations that are open, and who compares and exchanges
+    // does not rely on a slot. Relaxed: who frees it was given its address by whoever set this.
+    static inline constinit word::native_atomic<bool> short_of_memory_{false};
 };
 
 } // namespace obase::runtime_internal

@@ -763,6 +763,128 @@ TEST(marked, memory_whose_slots_were_forgotten_waits_for_operations) {
     OBASE_MARKED(forget)(&keeper, sizeof keeper);
 }
 
+// Also if the memory is still used after its slots were cleared, for any number of windows.
+TEST(marked, memory_in_use_keeps_the_traces_of_its_slots) {
+    quiet_runtime<protocol>();
+    const plain_memory box;
+    OBASE_MARKED(destroyed)(box.begin, box.bytes);
+    collect(4);
+    {
+        const operation one;
+        std::thread([&box] { box.free(); }).join();
+        (void)runtime().reclaim_now();
+        box.expect_untouched();
+    }
+    (void)runtime().reclaim_now();
+}
+
+TEST(marked, realloc_leaves_memory_that_had_slots_to_those_who_look_at_it) {
+    quiet_runtime<protocol>();
+    for (const std::size_t bytes : {std::size_t{1000}, std::size_t{0}}) {
+        auto* old = static_cast<std::uint64_t*>(std::malloc(words * sizeof(std::uint64_t)));
+        for (std::size_t i = 0; i < words; ++i) old[i] = ~i;
+        OBASE_MARKED(destroyed)(&old[3], sizeof *old);
+        const operation one;
+        void* grown = OBASE_MARKED(realloc)(old, bytes);
+        (void)runtime().reclaim_now();
+        for (std::size_t i = 0; i < words; ++i) EXPECT_EQ(old[i], ~i);
+        if (bytes == 0) continue;
+        for (std::size_t i = 0; i < words; ++i)
+            EXPECT_EQ(static_cast<std::uint64_t*>(grown)[i], ~i);
+        OBASE_MARKED(free)(grown);
+    }
+    (void)runtime().reclaim_now();
+
+    // What shrinks in its place may have had its slots in what is cut off.
+    auto* table = static_cast<marked<node>*>(std::calloc(100, sizeof(marked<node>)));
+    node* kept = make_node(1);
+    table[90].set(kept);
+    const operation one;
+    ASSERT_EQ(OBASE_MARKED(realloc)(table, 80 * sizeof(marked<node>)), table);
+    EXPECT_FALSE(table[90].registered());
+    table[10].field = &table;
+    std::thread([table] { OBASE_MARKED(free)(table); }).join();
+    (void)runtime().reclaim_now();
+    EXPECT_EQ(table[10].field, static_cast<void*>(&table));
+    EXPECT_EQ(table[0].field, nullptr);
+    OBASE_MARKED(delete)(kept, sizeof *kept, 0);
+}
+
+// What lies in memory that is used again may look like a managed address. A store that is seq_cst is an
+// exchange, so it may be the first that comes.
+TEST(marked, what_was_left_in_memory_is_not_taken_for_a_slot) {
+    quiet_runtime<protocol>();
+    marked<node> keeper{};
+    keeper.set(make_node(1));
+    marked<node> fresh{};
+    {
+        const operation one;
+        fresh.set(keeper.get());
+        const std::uint64_t word = fresh.word();
+        OBASE_MARKED(forget)(&fresh, sizeof fresh);
+        std::memcpy(&fresh.field, &word, sizeof word);
+        EXPECT_FALSE(fresh.registered());
+        (void)fresh.exchange(make_node(2));
+        EXPECT_TRUE(fresh.registered());
+        OBASE_MARKED(delete)(fresh.exchange(nullptr), sizeof(node), 0);
+        OBASE_MARKED(delete)(keeper.exchange(nullptr), sizeof(node), 0);
+    }
+    OBASE_MARKED(forget)(&fresh, sizeof fresh);
+    OBASE_MARKED(forget)(&keeper, sizeof keeper);
+}
+
+TEST(marked, nothing_is_forgotten_of_no_memory) {
+    quiet_runtime<protocol>();
+    OBASE_MARKED(forget)(nullptr, 0);
+    marked<node> slot{};
+    slot.set(make_node(1));
+    OBASE_MARKED(forget)(&slot, 0);
+    EXPECT_TRUE(slot.registered());
+    const operation one;
+    OBASE_MARKED(delete)(slot.exchange(nullptr), sizeof(node), 0);
+    OBASE_MARKED(forget)(&slot, sizeof slot);
+}
+
+// A slot that could not be made for want of memory is made later.
+TEST(marked, compare_exchange_makes_slots_that_could_not_be_made_before) {
+    const auto child = run_in_child([] {
+        quiet_runtime<protocol>();
+        node* first = make_node(1); // this thread is known
+        node* second = make_node(2);
+        static std::atomic<bool> short_of_memory{false};
+        static obase::os::memory_calls calls = obase::os::real_memory_calls();
+        calls.mmap = [](void* a, std::size_t n, int p, int f, int fd, off_t o) -> void* {
+            if (short_of_memory) {
+                errno = ENOMEM;
+                return reinterpret_cast<void*>(~std::uintptr_t{0}); // MAP_FAILED
+            }
+            return obase::os::real_memory_calls().mmap(a, n, p, f, fd, o);
+        };
+        // Where there has been no slot yet.
+        constexpr std::size_t bytes = std::size_t{256} << 20;
+        auto* room = static_cast<char*>(obase::os::reserve(bytes, std::size_t{1} << 24));
+        require(room != nullptr && obase::os::commit(room, bytes) == 0, "room for slots");
+        marked<node>* slot = nullptr;
+        obase::os::use_memory_calls(&calls);
+        short_of_memory = true;
+        for (std::size_t at = 0; at < bytes; at += std::size_t{1} << 24) {
+            slot = reinterpret_cast<marked<node>*>(room + at);
+            slot->set(first);
+            if (!slot->registered()) break;
+            slot->set(nullptr);
+        }
+        require(!slot->registered(), "there was to be no memory for it");
+        short_of_memory = false;
+        const operation one;
+        node* seen = slot->get();
+        require(slot->compare_exchange(seen, second), "nobody else is there");
+        require(slot->registered(), "and now there was");
+        obase::os::use_memory_calls(nullptr);
+        return 0;
+    });
+    EXPECT_EQ(child.status, 0) << child.err;
+}
+
 // Where the trace of a slot cannot be kept, all memory waits.
 TEST(marked, without_room_for_traces_all_memory_waits) {
     const auto child = run_in_child([] {

@@ -12,8 +12,7 @@
 //
 // Traces: slots may end before the memory that they are in is freed, as those of an object with a
 // destructor do. A second bitmap says where, for whoever frees the memory: operations of other threads may
-// be looking at it. The collector takes no notice of traces. They go with their leaf: it is unlinked when
-// it has no slots, and all scopes have ended that were open then.
+// be looking at it. The collector takes no notice of traces, but that a leaf with traces stays.
 //
 // The visit handshake (R8, R10), both halves:
 //   collector, begin_visit()   publishes the bitmap word it is about to visit in `hazard_`
@@ -162,7 +161,8 @@ class directory {
     // Whether there may be slots or traces in [begin, end). In a scope or not. Cost: one load, and one
     // more for each border of 16 MiB between them.
     bool has_leaf_in(const void* begin, const void* end) const noexcept {
-        if (root_ == nullptr || address_of(end) > std::uintptr_t{1} << address_bits) return false;
+        if (root_ == nullptr || begin >= end || address_of(end) > std::uintptr_t{1} << address_bits)
+            return false;
         const std::uintptr_t first = address_of(begin) >> leaf_shift;
         const std::uintptr_t last = (address_of(end) - 1) >> leaf_shift;
         return root_[first].load_acquire() != 0 || (first < last && any_leaf(first + 1, last));
@@ -281,14 +281,9 @@ class directory {
             [](atomic<word>& bits, std::uintptr_t, word mask) { bits.fetch_and_seq_cst(~mask); });
     }
 
-    // Collector: no bit is set now. Reads the bitmap only, not the memory it covers.
+    // Collector: no bit is set now, of a slot or a trace. Reads the bitmaps only, not the memory they cover.
     bool looks_empty(const leaf& l) const noexcept {
-        for (word summary = l.slots.summary.load_seq_cst(); summary != 0; summary &= summary - 1) {
-            const std::size_t first = bit_number(summary) * words_per_page;
-            for (std::size_t i = first; i < first + words_per_page; ++i)
-                if (l.slots.words[i].load_seq_cst() != 0) return false;
-        }
-        return true;
+        return looks_empty(l.slots) && looks_empty(l.traces);
     }
     bool has_unlinked() const noexcept { return !unlinked_.empty(); }
 
@@ -445,6 +440,15 @@ class directory {
         return l;
     }
     static void release(leaf* l) noexcept { os::release(l, leaf_bytes); }
+
+    static bool looks_empty(const bitmap& bits) noexcept {
+        for (word summary = bits.summary.load_seq_cst(); summary != 0; summary &= summary - 1) {
+            const std::size_t first = bit_number(summary) * words_per_page;
+            for (std::size_t i = first; i < first + words_per_page; ++i)
+                if (bits.words[i].load_seq_cst() != 0) return false;
+        }
+        return true;
+    }
 
     static void note_page(bitmap& bits, std::uintptr_t a) noexcept {
         if ((bits.summary.load_relaxed() & page_bit(a)) == 0)

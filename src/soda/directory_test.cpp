@@ -225,7 +225,7 @@ TEST(directory, traces_are_no_slots) {
     EXPECT_FALSE(d.any_trace_in(at(leaf_border + 24), at(highest)));
     EXPECT_FALSE(d.test(at(leaf_border + 16)));
     EXPECT_FALSE(d.any_in(at(lowest), at(highest)));
-    check_equal(d, {});
+    EXPECT_EQ(scanned(d, 0, ~std::uintptr_t{0}), model{});
 
     ASSERT_TRUE(d.set(at(leaf_border + 16)));
     d.remove_traces(at(lowest), at(highest));
@@ -235,15 +235,18 @@ TEST(directory, traces_are_no_slots) {
     d.clear_range(at(lowest), at(highest));
     EXPECT_TRUE(d.any_trace_in(at(lowest), at(highest))) << "slots leave them behind";
 
-    // They go with their leaf.
+    // Their leaf stays until they have been removed.
     d.refresh();
     ASSERT_EQ(d.leaves().size(), 1u);
+    EXPECT_FALSE(d.looks_empty(*d.leaves()[0]));
+    d.remove_traces(at(lowest), at(highest));
+    EXPECT_TRUE(d.looks_empty(*d.leaves()[0]));
     d.begin_retire(*d.leaves()[0]);
     ASSERT_TRUE(d.leave_trace(at(leaf_border + 16)));
     EXPECT_EQ(d.finish_retire(), 0u) << "who leaves one needs the leaf";
+    d.remove_traces(at(lowest), at(highest));
     d.begin_retire(*d.leaves()[0]);
     EXPECT_EQ(d.finish_retire(), 1u);
-    EXPECT_FALSE(d.any_trace_in(at(lowest), at(highest)));
     EXPECT_FALSE(d.has_leaf_in(at(lowest), at(highest)));
 }
 
@@ -263,6 +266,8 @@ TEST(directory, leaves_are_found_wherever_they_are_in_a_range) {
     }
     native_directory d;
     ASSERT_TRUE(d.open());
+    EXPECT_FALSE(d.has_leaf_in(nullptr, nullptr)) << "an empty range";
+    EXPECT_FALSE(d.has_leaf_in(at(leaf_border + 1), at(leaf_border)));
     EXPECT_FALSE(
         d.has_leaf_in(at((std::uintptr_t{1} << 47) - 8), at((std::uintptr_t{1} << 47) + 8)))
         << "no user address";

@@ -26,7 +26,19 @@ struct bucket {
     ~bucket() { head = nullptr; }
 };
 extern const int kinds;
-const int kinds = 8;
+const int kinds = 11;
+// Its destructor has nothing to do with the field.
+int destroyed;
+struct silent { ~silent() { ++destroyed; } long words[8]; node* head OBASE_GUIDED = nullptr; };
+struct derived : silent { std::unique_ptr<int> other; };
+auto& local_one() {
+    struct local { ~local() { ++destroyed; } long words[8]; node* head OBASE_GUIDED = nullptr; };
+    static std::unique_ptr<local> made;
+    if (made == nullptr) made = std::make_unique<local>();
+    return made;
+}
+std::unique_ptr<silent> quiet;
+std::unique_ptr<derived> more;
 std::unique_ptr<bucket> one;
 std::unique_ptr<bucket[]> array;
 std::shared_ptr<bucket> shared;
@@ -44,7 +56,10 @@ long* make_one(int kind) {
     case 4: return deque.emplace_back().words;
     case 5: return list.emplace_back().words;
     case 6: return map[1].words;
-    default: return hash[1].words;
+    case 7: return hash[1].words;
+    case 8: return (quiet = std::make_unique<silent>())->words;
+    case 9: return (more = std::make_unique<derived>())->words;
+    default: return local_one()->words;
     }
 }
 void drop_one(int kind) {
@@ -56,6 +71,9 @@ void drop_one(int kind) {
     case 4: std::deque<bucket>().swap(deque); break;
     case 5: list.clear(); break;
     case 6: map.clear(); break;
-    default: hash.clear();
+    case 7: hash.clear(); break;
+    case 8: quiet.reset(); break;
+    case 9: more.reset(); break;
+    default: local_one().reset();
     }
 }

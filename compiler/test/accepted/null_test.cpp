@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+//
+// A test for null is no access. It needs no scope if the memory is the caller's; who finds the memory
+// needs one, because it may be freed, and so does an entry that has others look at it.
+//
+// REQUIRES: passes
+// RUN: %obase-clang++ -O1 -S -emit-llvm %s -o - | %filecheck %s
+#include "marks.h"
+#include <atomic>
+struct node { int key; };
+struct bucket {
+    __attribute__((noinline)) OBASE_ENTRY bool is_empty() const { return head == nullptr; }
+    node* head OBASE_GUIDED;
+};
+struct table {
+    long mask;
+    bucket buckets[64];
+    std::atomic<node*> spare OBASE_GUIDED;
+};
+std::atomic<table*> current;
+void elsewhere();
+
+// CHECK-LABEL: define {{.*}}@_Z5spareRK5table(
+// CHECK-NOT:   obase_marked
+// CHECK:       and i64 {{.*}}, 281474976710655
+// CHECK-NOT:   obase_marked
+// CHECK:       ret i1
+OBASE_ENTRY bool spare(const table& t) { return t.spare.load() != nullptr; }
+
+// CHECK-LABEL: define {{.*}}@_Z5foundi(
+// CHECK:       @obase_marked_enter
+// CHECK:       ret i1
+OBASE_ENTRY bool found(int i) { return current.load()->buckets[i].head != nullptr; }
+
+// CHECK-LABEL: define {{.*}}@_Z16found_by_anotheri(
+// CHECK:       @obase_marked_enter
+// CHECK:       ret i1
+OBASE_ENTRY bool found_by_another(int i) { return current.load()->buckets[i].is_empty(); }
+
+// CHECK-LABEL: define {{.*}}@_Z15asked_elsewhereRK5table(
+// CHECK:       @obase_marked_enter
+// CHECK:       ret i1
+OBASE_ENTRY bool asked_elsewhere(const table& t) {
+    elsewhere();
+    return t.spare.load() != nullptr;
+}
