@@ -16,12 +16,19 @@ namespace obase::frontend {
 
 namespace {
 
+using records = llvm::SetVector<const clang::CXXRecordDecl*>;
+
+bool holds_marks(const clang::CXXRecordDecl* record, marked_types& types) {
+    return types.held_mark(record->getTypeForDecl()->getCanonicalTypeInternal()) != nullptr;
+}
+
 // Finds the functions and variables within a top-level declaration, namespaces and classes included.
 class definitions : public clang::RecursiveASTVisitor<definitions> {
   public:
     definitions(marked_types& types, visibility& roles, const outside_marks& outside,
-                bool instances = false)
-        : types_(types), roles_(roles), outside_(outside), instances_(instances) {}
+                records& undestroyed, bool instances = false)
+        : types_(types), roles_(roles), outside_(outside), undestroyed_(undestroyed),
+          instances_(instances) {}
 
     // Those of templates, which the parser brings by themselves.
     bool shouldVisitTemplateInstantiations() const { return instances_; }
@@ -35,15 +42,18 @@ class definitions : public clang::RecursiveASTVisitor<definitions> {
     bool VisitRecordDecl(clang::RecordDecl* record) {
         types_.look_at(record);
         const auto* type = llvm::dyn_cast<clang::CXXRecordDecl>(record);
-        if (type != nullptr && type->isCompleteDefinition() && !type->isDependentContext())
-            roles_.look_at(type);
+        if (type == nullptr || !type->isCompleteDefinition() || type->isDependentContext())
+            return true;
+        roles_.look_at(type);
+        if (holds_marks(type, types_)) undestroyed_.insert(type);
         return true;
     }
     bool VisitFunctionDecl(clang::FunctionDecl* function) {
         // Declarations, too: who calls it here must know.
         if (outside_.makes(function)) annotate(function, makes_text);
-        if (auto* destructor = llvm::dyn_cast<clang::CXXDestructorDecl>(function))
-            mark_destructor(destructor, types_);
+        if (const auto* destructor = llvm::dyn_cast<clang::CXXDestructorDecl>(function))
+            if (!destructor->isDependentContext() && holds_marks(destructor->getParent(), types_))
+                annotate(function, ends_slots_text);
         roles_.look_at(function);
         return true;
     }
@@ -52,18 +62,11 @@ class definitions : public clang::RecursiveASTVisitor<definitions> {
         return true;
     }
 
-    // Whether or not it names them.
-    static void mark_destructor(clang::CXXDestructorDecl* destructor, marked_types& types) {
-        const clang::CXXRecordDecl* record = destructor->getParent();
-        if (!record->isDependentContext() &&
-            types.held_mark(record->getTypeForDecl()->getCanonicalTypeInternal()) != nullptr)
-            annotate(destructor, ends_slots_text);
-    }
-
   private:
     marked_types& types_;
     visibility& roles_;
     const outside_marks& outside_;
+    records& undestroyed_;
     bool instances_;
 };
 
@@ -71,7 +74,10 @@ class definitions : public clang::RecursiveASTVisitor<definitions> {
 
 analysis::analysis(clang::CompilerInstance& compiler, outside_marks marks)
     : compiler_(compiler), marks_(std::move(marks)), says_(compiler.getDiagnostics()),
-      types_(marks_, says_), roles_(types_, marks_, says_) {}
+      types_(marks_, says_), roles_(types_, marks_, says_) {
+    // A destructor that adds nothing to its base's is no function of its own otherwise.
+    compiler.getCodeGenOpts().CXXCtorDtorAliases = 0;
+}
 
 // As soon as a class is complete: what follows may use its fields.
 void analysis::HandleTagDeclDefinition(clang::TagDecl* tag) {
@@ -79,7 +85,7 @@ void analysis::HandleTagDeclDefinition(clang::TagDecl* tag) {
     if (const auto* type = llvm::dyn_cast<clang::CXXRecordDecl>(tag))
         if (!type->isDependentContext() && !of_standard_library(type)) {
             roles_.look_at(type);
-            records_.push_back(type);
+            if (holds_marks(type, types_)) undestroyed_.insert(type);
         }
 }
 
@@ -96,14 +102,27 @@ bool analysis::compiles_tree() const {
 // if the header's text stood at the beginning.
 void analysis::Initialize(clang::ASTContext& ast) {
     if (ast.getExternalSource() == nullptr || compiles_tree()) return;
-    definitions look(types_, roles_, marks_, /*instances=*/true);
+    definitions look(types_, roles_, marks_, undestroyed_, /*instances=*/true);
     look.TraverseDecl(ast.getTranslationUnitDecl());
+    mark_destructors();
+}
+
+// Destructors that nobody wrote are declared when the first function needs them, of which code may be made
+// at once.
+void analysis::mark_destructors() {
+    undestroyed_.remove_if([](const clang::CXXRecordDecl* record) {
+        auto* destructor = record->getDestructor();
+        if (destructor == nullptr) return false;
+        annotate(destructor, ends_slots_text);
+        return true;
+    });
 }
 
 // The code generator gets the same declarations after this, and may make code of them at once.
 bool analysis::HandleTopLevelDecl(clang::DeclGroupRef group) {
-    definitions look(types_, roles_, marks_);
+    definitions look(types_, roles_, marks_, undestroyed_);
     for (auto* declaration : group) look.TraverseDecl(declaration);
+    mark_destructors();
     return true;
 }
 
@@ -112,10 +131,7 @@ void analysis::HandleTranslationUnit(clang::ASTContext& ast) {
     if (compiler_.getDiagnostics().hasErrorOccurred()) return;
     // Of a tree only what code is made of has been brought, and there is nothing else to be checked.
     unit whole{ast, types_, roles_, says_};
-    // Destructors that nobody wrote are declared as they are needed. Code of them is made at the end.
-    for (const auto* record : records_)
-        if (auto* destructor = record->getDestructor())
-            definitions::mark_destructor(destructor, types_);
+    mark_destructors();
     if (!compiles_tree()) {
         roles_.finish();
         check_unit(whole);

@@ -13,7 +13,7 @@
 
 #include "clang/AST/ASTConsumer.h"
 #include "clang/Frontend/CompilerInstance.h"
-#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace obase::frontend {
 
@@ -36,10 +36,12 @@ class analysis : public clang::ASTConsumer {
 
   private:
     bool compiles_tree() const;
+    void mark_destructors();
 
     marked_types types_;
     visibility roles_;
-    llvm::SmallVector<const clang::CXXRecordDecl*, 64> records_; // complete
+    // With marked fields, and without a destructor so far.
+    llvm::SetVector<const clang::CXXRecordDecl*> undestroyed_;
 };
 
 } // namespace obase::frontend

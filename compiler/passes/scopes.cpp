@@ -19,6 +19,7 @@
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/Transforms/Utils/EscapeEnumerator.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <memory>
 #include <string>
@@ -36,15 +37,24 @@ bool needs_scope(const llvm::Instruction& access) {
     return true;
 }
 
+// Whether a caller knows the memory: it is not found by the function that has the address.
+bool is_known_outside(const llvm::Value* address) {
+    const llvm::Value* object = llvm::getUnderlyingObject(address, 0);
+    while (is_field_annotation(*object))
+        object = llvm::getUnderlyingObject(llvm::cast<llvm::CallBase>(object)->getArgOperand(0), 0);
+    return llvm::isa<llvm::Argument, llvm::AllocaInst, llvm::Constant>(object);
+}
+
 // Whether it is but the test for null of a slot in memory that a caller knows. The others load what a slot
 // holds, or found the memory, which may be freed but for their scope.
 bool only_tests_its_callers(const llvm::Instruction& access) {
     const auto* load = llvm::dyn_cast<llvm::LoadInst>(&access);
-    if (load == nullptr || !is_no_access(*load)) return false;
-    const llvm::Value* object = llvm::getUnderlyingObject(load->getPointerOperand(), 0);
-    while (is_field_annotation(*object))
-        object = llvm::getUnderlyingObject(llvm::cast<llvm::CallBase>(object)->getArgOperand(0), 0);
-    return llvm::isa<llvm::Argument, llvm::AllocaInst, llvm::GlobalVariable>(object);
+    return load != nullptr && is_no_access(*load) && is_known_outside(load->getPointerOperand());
+}
+bool hands_over_what_it_found(const llvm::CallBase& call) {
+    return llvm::any_of(call.args(), [](const llvm::Use& argument) {
+        return argument->getType()->isPointerTy() && !is_known_outside(argument.get());
+    });
 }
 
 bool calls_elsewhere(llvm::Function& f) {
@@ -76,6 +86,8 @@ struct ending { // slots that end with a function
     bool of_object; // whose memory may be freed afterwards
 };
 
+// Of a destructor the deleting variant comes last, when the memory has been freed.
+bool deletes(const llvm::Function& f) { return f.getName().ends_with("D0Ev"); }
 // Where the front end says nothing: by its name.
 bool is_destructor(const llvm::Function& f) {
     llvm::ItaniumPartialDemangler name;
@@ -175,8 +187,11 @@ class inserter {
         }
         // The slots of an object end with its destructor, in which they may be left as they are
         // after what they held is gone.
-        if (said_.destructors.contains(&f) || (fields_.members.contains(&f) && is_destructor(f)))
-            if (const std::uint64_t bytes = f.getParamDereferenceableBytes(0); bytes != 0)
+        if (!deletes(f) &&
+            (said_.destructors.contains(&f) || (fields_.members.contains(&f) && is_destructor(f))))
+            if (const std::uint64_t bytes = std::max(f.getParamDereferenceableBytes(0),
+                                                     f.getParamDereferenceableOrNullBytes(0));
+                bytes != 0)
                 ends.push_back({f.getArg(0), bytes, true});
         if (!variables.empty() && f.hasFnAttribute(llvm::Attribute::SanitizeAddress))
             stays_on_the_stack(f);
@@ -247,12 +262,12 @@ scope_plan plan_scopes(llvm::Module& module, const slots& fields, const marks& s
     for (std::size_t i = 0; i < touching.size(); ++i) {
         llvm::Function& f = *touching[i];
         const bool inside = is_called_inside_only(f, said);
-        // An entry may find the memory that it has others look at.
         for_each_call(f, [&](llvm::CallBase& call) {
             llvm::Function* caller = call.getFunction();
-            if (!inside && said.of(*caller) != role::entry) return;
-            needing.insert(caller);
-            touching.insert(caller);
+            // An entry may find the memory that it has another look at, which opens a scope too late.
+            const bool finds = said.of(*caller) == role::entry && hands_over_what_it_found(call);
+            if (inside || finds) needing.insert(caller);
+            if (inside || finds || is_called_inside_only(*caller, said)) touching.insert(caller);
         });
     }
     for (llvm::Function* f : touching)

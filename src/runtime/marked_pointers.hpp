@@ -252,7 +252,11 @@ class marked_pointers {
         static constinit thread_local bool asked = false;
         static constinit thread_local os::stack_range stack{};
         if (!std::exchange(asked, true)) stack = os::own_stack();
-        return (begin < stack.low || begin >= stack.high) && !is_managed(begin);
+        // Not the lower end: without a limit of the stack it is far below, and other memory between.
+        const void* frame = __builtin_frame_address(0);
+        const bool on_stack =
+            frame >= stack.low && frame <= begin && begin < stack.high; // of this thread, in use
+        return !on_stack && !is_managed(begin);
     }
 
     // Whoever was inside when the memory was retired may have stored into it since, a back link say. So

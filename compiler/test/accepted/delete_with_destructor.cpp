@@ -22,12 +22,9 @@ struct owner {
 owner::~owner() {}
 struct without { ~without(); long words[8]; };
 without::~without() {}
-// Neither of these names the field.
+// It does not name the field.
 struct silent { ~silent(); node* head OBASE_GUIDED = nullptr; };
 silent::~silent() { use(); }
-struct around { std::unique_ptr<int> other; silent in[2]; };
-struct unwritten { std::unique_ptr<int> other; node* head OBASE_GUIDED = nullptr; };
-void both() { around a; unwritten b; }
 // No destructor, though its name ends as one's: _ZN11overloading2D2Ev.
 struct overloading { void D2(); node* head OBASE_GUIDED; };
 void overloading::D2() { head = nullptr; }
@@ -49,10 +46,6 @@ void use(table& t) { t.one(), t.many(); }
 // CHECK-NOT:   obase_marked_destroyed
 // CHECK-LABEL: define {{.*}}@_ZN6silentD2Ev(
 // CHECK:       call void @obase_marked_destroyed({{.*}}, i64 8)
-// CHECK-LABEL: define {{.*}}@_ZN9unwrittenD2Ev(
-// CHECK:       call void @obase_marked_destroyed({{.*}}, i64 16)
-// CHECK-LABEL: define {{.*}}@_ZN6aroundD2Ev(
-// CHECK:       call void @obase_marked_destroyed({{.*}}, i64 24)
 // CHECK-LABEL: define {{.*}}@_ZN11overloading2D2Ev(
 // CHECK-NOT:   obase_marked_destroyed
 // CHECK-LABEL: define {{.*}}@_ZN5table3oneEv(

@@ -44,3 +44,14 @@ OBASE_ENTRY bool asked_elsewhere(const table& t) {
     elsewhere();
     return t.spare.load() != nullptr;
 }
+
+// CHECK-LABEL: define {{.*}}@_Z15found_by_helperi(
+// CHECK:       @obase_marked_enter
+// CHECK:       ret i1
+static bool helper(const bucket& b) { return b.is_empty(); }
+OBASE_ENTRY bool found_by_helper(int i) { return helper(current.load()->buckets[i]); }
+
+// CHECK-LABEL: define {{.*}}@_Z9passed_onRK6bucket(
+// CHECK-NOT:   obase_marked
+// CHECK:       ret i1
+OBASE_ENTRY bool passed_on(const bucket& b) { return b.is_empty(); }
