@@ -267,7 +267,7 @@ scope_plan plan_scopes(llvm::Module& module, const slots& fields, const marks& s
             // An entry may find the memory that it has another look at, which opens a scope too late.
             const bool finds = said.of(*caller) == role::entry && hands_over_what_it_found(call);
             if (inside || finds) needing.insert(caller);
-            if (inside || finds || is_called_inside_only(*caller, said)) touching.insert(caller);
+            if (inside || finds || said.of(*caller) == role::internal) touching.insert(caller);
         });
     }
     for (llvm::Function* f : touching)
