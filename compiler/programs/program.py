@@ -84,7 +84,7 @@ def forcing_object(options):
     # In this order: what forcing.cpp keeps must be there before forced.cpp begins, and after it ends.
     for source in (samples / "forcing.cpp", options.source / "compiler" / "programs" / "forced.cpp"):
         made.append(options.out / f"{source.stem}.o")
-        run([f"{options.clang.replace('clang-', 'clang++-')}", "-std=c++20", "-O2", "-DFORCED=obase::arming",
+        run([options.clang, "--driver-mode=g++", "-std=c++20", "-O2", "-DFORCED=obase::arming",
              f"-I{options.source / 'include'}", f"-I{samples}", "-c", source, "-o", made[-1]])
     return [str(path) for path in made] + ["-lstdc++", "-lpthread"]
 
