@@ -178,8 +178,7 @@ void check_escapes(const slots& fields, const llvm::SetVector<llvm::CallBase*>& 
 // Slots in memory that is set to zero, or to a variable's initial value, end before.
 void end_overwritten_slots(llvm::Module& module, const slots& fields, const marks& said);
 void convert_accesses(llvm::Module& module, slots& fields);
-// Whether the object is not touched: its address is only compared with null, or prefetched. Such a load
-// needs no scope.
+// Whether the object is not touched: its address is only compared with null, or prefetched.
 bool is_no_access(const llvm::LoadInst& load);
 void convert_allocations(llvm::Module& module, const llvm::SetVector<llvm::CallBase*>& allocations);
 

@@ -846,6 +846,20 @@ TEST(marked, nothing_is_forgotten_of_no_memory) {
     OBASE_MARKED(forget)(&slot, sizeof slot);
 }
 
+// From use_scarce_memory() on nothing can be mapped while this is set. In a child.
+std::atomic<bool> short_of_memory{false};
+void use_scarce_memory() {
+    static obase::os::memory_calls calls = obase::os::real_memory_calls();
+    calls.mmap = [](void* a, std::size_t n, int p, int f, int fd, off_t o) -> void* {
+        if (short_of_memory) {
+            errno = ENOMEM;
+            return reinterpret_cast<void*>(~std::uintptr_t{0}); // MAP_FAILED
+        }
+        return obase::os::real_memory_calls().mmap(a, n, p, f, fd, o);
+    };
+    obase::os::use_memory_calls(&calls);
+}
+
 // Of a child of a program with threads: what these were about to free looks lost to LeakSanitizer.
 [[noreturn]] int ends_at_once() { _exit(0); }
 
@@ -855,21 +869,12 @@ TEST(marked, compare_exchange_makes_slots_that_could_not_be_made_before) {
         quiet_runtime<protocol>();
         node* first = make_node(1); // this thread is known
         node* second = make_node(2);
-        static std::atomic<bool> short_of_memory{false};
-        static obase::os::memory_calls calls = obase::os::real_memory_calls();
-        calls.mmap = [](void* a, std::size_t n, int p, int f, int fd, off_t o) -> void* {
-            if (short_of_memory) {
-                errno = ENOMEM;
-                return reinterpret_cast<void*>(~std::uintptr_t{0}); // MAP_FAILED
-            }
-            return obase::os::real_memory_calls().mmap(a, n, p, f, fd, o);
-        };
         // Where there has been no slot yet.
         constexpr std::size_t bytes = std::size_t{256} << 20;
         auto* room = static_cast<char*>(obase::os::reserve(bytes, std::size_t{1} << 24));
         require(room != nullptr && obase::os::commit(room, bytes) == 0, "room for slots");
         marked<node>* slot = nullptr;
-        obase::os::use_memory_calls(&calls);
+        use_scarce_memory();
         short_of_memory = true;
         for (std::size_t at = 0; at < bytes; at += std::size_t{1} << 24) {
             slot = reinterpret_cast<marked<node>*>(room + at);
@@ -893,16 +898,7 @@ TEST(marked, without_room_for_traces_all_memory_waits) {
     const auto child = run_in_child([] {
         quiet_runtime<protocol>();
         (void)make_node(1); // this thread is known
-        static std::atomic<bool> short_of_memory{false};
-        static obase::os::memory_calls calls = obase::os::real_memory_calls();
-        calls.mmap = [](void* a, std::size_t n, int p, int f, int fd, off_t o) -> void* {
-            if (short_of_memory) {
-                errno = ENOMEM;
-                return reinterpret_cast<void*>(~std::uintptr_t{0}); // MAP_FAILED
-            }
-            return obase::os::real_memory_calls().mmap(a, n, p, f, fd, o);
-        };
-        obase::os::use_memory_calls(&calls);
+        use_scarce_memory();
         // Where nothing is mapped, so that the directory knows nothing of it; nobody looks there.
         void* const far = reinterpret_cast<void*>(std::uintptr_t{0x123} << 32);
         const plain_memory box;
