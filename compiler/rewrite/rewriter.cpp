@@ -153,6 +153,11 @@ class changer : public walk<changer> {
     static const clang::CXXMethodDecl* own_allocation(const clang::CXXRecordDecl* record);
     bool has_slots(const clang::CXXRecordDecl* record) const;
     void change_class(const clang::CXXRecordDecl* record, const std::string& text);
+    std::optional<place> brace_of(const clang::CXXRecordDecl* record);
+    static std::string tag_of(const clang::CXXRecordDecl* record);
+    bool ends_late(const clang::CXXRecordDecl* record) const;
+    void end_late(const clang::CXXRecordDecl* record);
+    void skip_base(const clang::InitListExpr* list);
     bool change_allocation(const clang::Expr* value, const place* copy);
     void change_maker(const clang::FunctionDecl* maker);
     bool has_twin(const clang::FunctionDecl* maker);
@@ -655,6 +660,8 @@ void changer::meet(const clang::Stmt* statement) {
                 refuse(capture.getLocation(),
                        "a reference to a marked field is captured by copy, which loads it",
                        "load it into a variable, and capture that");
+    if (const auto* list = llvm::dyn_cast<clang::InitListExpr>(statement); list && !in_c())
+        skip_base(list);
     if (in_c()) {
         if (const auto* list = llvm::dyn_cast<clang::InitListExpr>(statement))
             check_initial_values(list);
@@ -744,8 +751,65 @@ void changer::meet_function(const clang::FunctionDecl* f) {
                "leave constexpr out");
         return;
     }
-    if (const auto at = written(body->getLBracLoc(), "the body of an operation"))
+    const auto at = written(body->getLBracLoc(), "the body of an operation");
+    if (!at) return;
+    const auto* destructor = llvm::dyn_cast<clang::CXXDestructorDecl>(f);
+    if (destructor != nullptr && ends_late(destructor->getParent())) {
+        end_late(destructor->getParent());
+        insert_behind(*at, "OBASE_DESTRUCTION(" + tag_of(destructor->getParent()) + ");");
+    } else {
         insert_behind(*at, "OBASE_OPERATION;");
+    }
+}
+
+// Is its destructor an operation? Then that ends behind the bases and the members, whose slots may hold
+// what the destructor's body has freed. A union has neither.
+bool changer::ends_late(const clang::CXXRecordDecl* record) const {
+    const clang::FunctionDecl* body = nullptr;
+    const auto* destructor = record->hasDefinition() ? record->getDestructor() : nullptr;
+    return destructor != nullptr && !record->isUnion() &&
+           where_.may_change(record->getLocation()) && destructor->hasBody(body) &&
+           !body->isDefaulted() && opens_scope(body);
+}
+
+// A type that nothing else is called, of the innermost namespace or function.
+std::string changer::tag_of(const clang::CXXRecordDecl* record) {
+    std::string tag = record->getNameAsString() + "_destroyed";
+    for (const auto* around = llvm::dyn_cast<clang::CXXRecordDecl>(record->getDeclContext());
+         around != nullptr; around = llvm::dyn_cast<clang::CXXRecordDecl>(around->getDeclContext()))
+        tag = around->getNameAsString() + "_" + tag;
+    return tag;
+}
+
+// By a base, the first, which is destroyed last. One that is empty, so places and sizes stay.
+void changer::end_late(const clang::CXXRecordDecl* record) {
+    const auto* pattern = record->getTemplateInstantiationPattern();
+    const auto* definition = pattern != nullptr ? pattern : record;
+    const bool hidden = record->isClass() && record->isAggregate();
+    const std::string first = std::string(hidden ? "public " : "") +
+                              "obase::destroyed_in_operation<struct " + tag_of(record) + ">";
+    const auto brace = brace_of(record);
+    if (!brace) return;
+    if (definition->getNumBases() == 0) {
+        where_.change().wrap(brace->path, brace->begin, brace->begin, ": " + first + " ", "");
+    } else if (const auto at = written(definition->bases_begin()->getBeginLoc(), "a base class")) {
+        where_.change().wrap(at->path, at->begin, at->begin, first + ", ", "");
+    }
+}
+
+// An aggregate's first base comes before its fields. Where braces are left out the result does not compile.
+void changer::skip_base(const clang::InitListExpr* list) {
+    const auto* made = list->isSemanticForm() ? list : list->getSemanticForm();
+    const auto* given =
+        made != nullptr && made->getSyntacticForm() ? made->getSyntacticForm() : list;
+    const auto* record = made != nullptr ? made->getType()->getAsCXXRecordDecl() : nullptr;
+    if (record == nullptr || given->getNumInits() == 0 || given->getLBraceLoc().isInvalid() ||
+        llvm::isa<clang::DesignatedInitExpr, clang::ImplicitValueInitExpr,
+                  clang::CXXDefaultInitExpr>(given->getInit(0)) ||
+        !ends_late(record))
+        return;
+    if (const auto at = written(given->getLBraceLoc(), "an initializer"))
+        where_.change().wrap(at->path, at->end, at->end, "{}, ", "");
 }
 
 void changer::change_type(clang::TypeLoc type, slot_kind kind, clang::SourceLocation at) {
@@ -857,16 +921,20 @@ bool changer::has_slots(const clang::CXXRecordDecl* record) const {
                         [this](const auto* field) { return in_.types.is_marked(field); });
 }
 
-void changer::change_class(const clang::CXXRecordDecl* record, const std::string& text) {
+std::optional<place> changer::brace_of(const clang::CXXRecordDecl* record) {
     // An explicit instantiation has no braces of its own.
     const auto* pattern = record->getTemplateInstantiationPattern();
     const auto braces = (pattern != nullptr ? pattern : record)->getBraceRange();
     const auto at = where_.of_token(braces.getBegin());
-    if (!at) {
+    if (!at)
         refuse(record->getLocation(), quoted(record) + " is written by a macro",
                "write it without the macro");
-        return;
-    }
+    return at;
+}
+
+void changer::change_class(const clang::CXXRecordDecl* record, const std::string& text) {
+    const auto at = brace_of(record);
+    if (!at) return;
     insert_behind(*at, record->isClass() ? "public: " + text + " private:" : text);
 }
 

@@ -117,6 +117,11 @@ static inline void obase_slots_bzero(void* begin, size_t bytes) {
 /* From here to the end of the block: an operation (obase_marked_enter). */
 #define OBASE_OPERATION const ::obase::marked_operation obase_this_operation
 
+/* The same in the body of a destructor, of a class that has ::obase::destroyed_in_operation<tag> as its
+ * first base: the operation lasts until the members and the other bases have ended. */
+#define OBASE_DESTRUCTION(tag)                                                                     \
+    const ::obase::destroyed_in_operation<tag>::body obase_this_operation(this)
+
 #define OBASE_SLOT(...) ::obase::marked_slot<__VA_ARGS__>
 
 /* In a class whose objects marked fields point to: `delete` takes memory of any origin, and frees
@@ -203,6 +208,45 @@ class marked_operation {
 
   private:
     std::uint64_t outer_;
+};
+
+/* Until a slot has ended it may not be left with the address of what is freed (obase/marked.h, rule 1),
+ * and those of members and bases end after the destructor's body. What has freed it is no operation
+ * anymore then, unless it goes on: the first base is destroyed last. Empty; `Class` is a name for whom it
+ * is the base of. A destructor within a longer operation is a part of that, and does nothing here. */
+template <class Class>
+class destroyed_in_operation {
+  public:
+    destroyed_in_operation() = default;
+    destroyed_in_operation(const destroyed_in_operation&) = default;
+    destroyed_in_operation& operator=(const destroyed_in_operation&) = default;
+    ~destroyed_in_operation() {
+        if (open_ != this) return; // a constructor threw, or the destructor is a part of something
+        open_ = nullptr;
+        OBASE_RUNTIME(leave)(0);
+    }
+
+    class body {
+      public:
+        explicit body(const destroyed_in_operation* object) noexcept
+            : object_(object), outer_(OBASE_RUNTIME(enter)()) {}
+        ~body() {
+            if (outer_ == 0)
+                open_ = object_;
+            else
+                OBASE_RUNTIME(leave)(outer_);
+        }
+        body(const body&) = delete;
+        body& operator=(const body&) = delete;
+
+      private:
+        const destroyed_in_operation* object_;
+        std::uint64_t outer_;
+    };
+
+  private:
+    /* Whose body has ended as an outermost operation, in this thread. */
+    static inline thread_local const destroyed_in_operation* open_ = nullptr;
 };
 
 template <class Held>

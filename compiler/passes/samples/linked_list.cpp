@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
 // A sorted list under a lock, shared by threads: the link to be changed is found by a function that
-// returns the address of a marked field.
+// returns the address of a marked field. Its destructor leaves the address of what it has freed in the
+// head, which ends only after the destructor's body, and now and then late.
 #include "forcing.hpp"
 
 #include <obase/marked.h>
 
+#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <memory>
@@ -16,7 +18,7 @@
 
 class sorted_list {
   public:
-    sorted_list() = default;
+    explicit sorted_list(bool ends_late = false) : ends_(ends_late) {}
     OBASE_ENTRY ~sorted_list() {
         for (node* at = head_; at != nullptr;) {
             node* next = at->next;
@@ -90,8 +92,17 @@ class sorted_list {
         return at;
     }
 
+    struct pause {
+        explicit pause(bool wanted) : wanted_(wanted) {}
+        ~pause() {
+            if (wanted_) std::this_thread::sleep_for(std::chrono::milliseconds(3));
+        }
+        bool wanted_;
+    };
+
     node* head_ OBASE_GUIDED = nullptr;
     mutable std::mutex lock_;
+    pause ends_;
 };
 
 std::uint64_t next_random(std::uint64_t& state) {
@@ -139,7 +150,7 @@ int main() {
         // In memory of its own, and in a frame that comes and goes.
         const auto other = std::make_unique<sorted_list>();
         for (std::uint64_t i = 0; i < 1000; ++i) {
-            sorted_list local;
+            sorted_list local(i % 8 == 0);
             local.insert(i, i);
             other->insert(i * 7 % 1000, i + local.value_of(i));
         }
