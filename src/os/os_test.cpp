@@ -193,23 +193,36 @@ TEST(os_thread, short_turns_change_nothing_else) {
     EXPECT_EQ(current().runtime, before.runtime);
 }
 
-TEST(os_thread, signals_are_blocked_in_one_thread_only) {
+bool is_blocked(int signal) {
+    sigset_t now;
+    pthread_sigmask(SIG_SETMASK, nullptr, &now);
+    return sigismember(&now, signal) == 1;
+}
+
+TEST(os_thread, signals_are_blocked_for_a_while_and_in_the_threads_made_meanwhile) {
+    std::thread made;
+    {
+        const blocked_signals all;
+        EXPECT_TRUE(is_blocked(SIGTERM));
+        made = std::thread([] {
+            EXPECT_TRUE(is_blocked(SIGTERM));
+            EXPECT_TRUE(is_blocked(SIGUSR1));
+        });
+    }
+    EXPECT_FALSE(is_blocked(SIGTERM));
+    EXPECT_FALSE(is_blocked(SIGUSR1));
+    made.join();
+}
+
+TEST(os_thread, a_thread_has_a_name_a_number_and_a_clock) {
     std::thread([] {
-        block_all_signals();
         name_thread("os_test thread");
-        sigset_t now;
-        pthread_sigmask(SIG_SETMASK, nullptr, &now);
-        EXPECT_TRUE(sigismember(&now, SIGTERM));
-        EXPECT_TRUE(sigismember(&now, SIGUSR1));
         EXPECT_NE(thread_id(), static_cast<std::uint32_t>(getpid()));
         const std::uint64_t before = thread_cpu_ns();
         volatile unsigned work = 0;
         while (thread_cpu_ns() - before < 1'000'000) work = work + 1;
         EXPECT_LT(before, thread_cpu_ns());
     }).join();
-    sigset_t now;
-    pthread_sigmask(SIG_SETMASK, nullptr, &now);
-    EXPECT_FALSE(sigismember(&now, SIGUSR1));
 }
 
 word::native_atomic<int> hook_calls;

@@ -90,11 +90,12 @@ void prefer_short_turns() noexcept {
     syscall(SYS_sched_setattr, 0, &now, 0);
 }
 
-void block_all_signals() noexcept {
+blocked_signals::blocked_signals() noexcept {
     sigset_t all;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, nullptr);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
 }
+blocked_signals::~blocked_signals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
 
 no_cancellation::no_cancellation() noexcept {
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_);

@@ -6,6 +6,7 @@
 // thread unless it takes an id; none fails in a way the caller must handle.
 #pragma once
 
+#include <csignal>
 #include <cstdint>
 
 namespace obase::os {
@@ -21,9 +22,19 @@ void sleep_ns(std::uint64_t duration) noexcept;
 // but when it wakes it need not wait until somebody else's turn of milliseconds is over; and for
 // sleeps that end on time. Linux 6.12 for the former. Where it is refused, nothing changes.
 void prefer_short_turns() noexcept;
-// Blocks every signal that can be blocked (rule R13: a handler must not run on the mover). Call it
-// first thing in the thread.
-void block_all_signals() noexcept;
+// While one exists, the calling thread has every signal blocked that can be. Threads that it makes
+// meanwhile inherit that, and keep it: a handler must not run on the mover (rule R13), not even before its
+// first line, and a signal for the process must reach a thread that waits for it.
+class blocked_signals {
+  public:
+    blocked_signals() noexcept;
+    ~blocked_signals();
+    blocked_signals(const blocked_signals&) = delete;
+    blocked_signals& operator=(const blocked_signals&) = delete;
+
+  private:
+    sigset_t before_;
+};
 // Shown by top and gdb; cut to 15 bytes.
 void name_thread(const char* name) noexcept;
 // While one exists, pthread_cancel() does not end the calling thread. For waits inside noexcept

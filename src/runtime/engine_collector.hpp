@@ -9,7 +9,6 @@ namespace obase::runtime_internal {
 
 template <class Binding>
 void engine<Binding>::run() noexcept {
-    os::block_all_signals(); // R13
     os::name_thread(Binding::thread_name);
     os::prefer_short_turns(); // while it waits for a scope, everybody else goes on touching
     collector_thread_.store_release(os::thread_id());

@@ -153,6 +153,7 @@ std::string engine<Binding>::start_locked() noexcept try {
         // The thread before this one, if stop() has not come round to it yet, does nothing any
         // more.
         if (thread_.joinable()) thread_.detach();
+        const os::blocked_signals inherited; // R13
         thread_ = std::thread([this] { run(); });
         return "";
     } catch (const std::exception& error) {

@@ -2,6 +2,7 @@
 //
 // Threads, signals, exceptions and forks against a collector that never rests (O6), with both
 // protocols.
+#include "os/thread.hpp"
 #include "testing/quiet_runtime.hpp"
 #include "testing/tier.hpp"
 
@@ -181,6 +182,26 @@ TYPED_TEST(threads_of, signal_handlers_use_guides) {
         for (auto& w : workers) pthread_kill(w.native_handle(), SIGUSR1);
     stop = true;
     for (auto& w : workers) w.join();
+    std::signal(SIGUSR1, SIG_DFL);
+}
+
+std::atomic<std::uint32_t> signalled_thread;
+void note_thread(int) { signalled_thread = obase::os::thread_id(); }
+
+// A program that blocks a signal but where it waits for it, as around ppoll(), gets it there: the
+// collector's thread does not take it away.
+TYPED_TEST(threads_of, a_signal_waits_for_a_thread_of_the_program) {
+    auto& runtime = TestFixture::runtime();
+    ASSERT_EQ(runtime.collect_now(), obase::collect_result::done); // its thread is there
+    signalled_thread = 0;
+    std::signal(SIGUSR1, note_thread);
+    {
+        const obase::os::blocked_signals busy;
+        kill(getpid(), SIGUSR1);
+        ASSERT_EQ(runtime.collect_now(), obase::collect_result::done);
+        EXPECT_EQ(signalled_thread.load(), 0U);
+    }
+    EXPECT_EQ(signalled_thread.load(), obase::os::thread_id());
     std::signal(SIGUSR1, SIG_DFL);
 }
 
