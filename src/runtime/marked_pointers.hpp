@@ -119,25 +119,31 @@ class marked_pointers {
     static void* managed(std::size_t bytes, std::size_t alignment = usual_alignment) noexcept {
         allocation how;
         how.alignment = alignment;
-        void* object = Kind::engine::instance().allocate_managed(bytes, how);
-        if (object == nullptr) short_of_memory_.store_relaxed(true);
-        return object;
+        return Kind::engine::instance().allocate_managed(bytes, how);
+    }
+
+    // For plain memory in the place of managed memory, before anybody else sees it: whoever frees it waits
+    // for the operations that may have its address.
+    static void* stands_in(void* plain) noexcept {
+        if (plain != nullptr) leave_trace(plain);
+        return plain;
     }
 
     static void* allocate(std::size_t bytes) noexcept {
         void* object = managed(bytes);
-        return object != nullptr ? object : std::malloc(bytes);
+        return object != nullptr ? object : stands_in(std::malloc(bytes));
     }
 
     static void* allocate_zeroed(std::size_t count, std::size_t bytes) noexcept {
         std::size_t all = 0;
         void* object = __builtin_mul_overflow(count, bytes, &all) ? nullptr : managed(all);
-        return object != nullptr ? std::memset(object, 0, all) : std::calloc(count, bytes);
+        return object != nullptr ? std::memset(object, 0, all)
+                                 : stands_in(std::calloc(count, bytes));
     }
 
     static void* allocate_aligned(std::size_t alignment, std::size_t bytes) noexcept {
         void* object = managed(bytes, alignment);
-        return object != nullptr ? object : std::aligned_alloc(alignment, bytes);
+        return object != nullptr ? object : stands_in(std::aligned_alloc(alignment, bytes));
     }
 
     // Frees memory of any origin; `plain` is how it is freed if it is not managed.
@@ -183,7 +189,10 @@ class marked_pointers {
         void* fresh = was_managed ? allocate(bytes) : std::malloc(room);
         if (fresh == nullptr) return nullptr;
         relocate(fresh, address, std::min(before, bytes));
-        if (!was_managed) leave_trace(address);
+        if (!was_managed) {
+            leave_trace(address);
+            leave_trace(fresh); // which may stand in for managed memory, too
+        }
         release(address, 0, &free_plain);
         return fresh;
     }
@@ -362,9 +371,9 @@ class marked_pointers {
         protocol::forget_range(from, static_cast<char*>(from) + bytes);
     }
 
-    // Some object came from malloc for want of room, or some slot is not known, or left no trace, for want of
-    // memory. So all that is freed waits for the operations that are open, and who compares and exchanges
-    // does not rely on a slot. Relaxed: who frees it was given its address by whoever set this.
+    // Some slot is not known, or some memory left no trace, for want of memory. So all that is freed waits
+    // for the operations that are open, and who compares and exchanges does not rely on a slot. Relaxed: who
+    // frees it was given its address by whoever set this.
     static inline constinit word::native_atomic<bool> short_of_memory_{false};
 };
 

@@ -256,12 +256,20 @@ TEST(marked_without_room, objects_of_malloc_wait_for_operations_too) {
         node* object = make_node(0);
         std::uint64_t key = 0;
         while (managed(object)) object = make_node(++key);
+        auto* text = static_cast<char*>(OBASE_MARKED(malloc)(2000));
+        require(!managed(text), "the heaps were to be full");
+        text = static_cast<char*>(OBASE_MARKED(realloc)(text, 4000));
+        std::strcpy(text, "in use");
         {
             const operation one;
-            std::thread([object] { OBASE_MARKED(delete)(object, sizeof *object, 0); }).join();
+            std::thread([object, text] {
+                OBASE_MARKED(delete)(object, sizeof *object, 0);
+                OBASE_MARKED(free)(text);
+            }).join();
             (void)runtime().reclaim_now();
             require(object->right() && object->key == key,
                     "the object"); // malloc writes into what is free
+            require(std::strcmp(text, "in use") == 0, "what was reallocated");
         }
         return 0;
     });
@@ -952,7 +960,28 @@ TEST(marked, memory_of_every_function) {
     EXPECT_EQ(OBASE_MARKED(usable_size)(nullptr), 0u);
 }
 
-// In a child: from then on all memory waits.
+// What is freed waits if it stood in for managed memory, and nothing else does for its sake.
+TEST(marked, memory_of_alignments_that_no_heap_has_waits_alone) {
+    quiet_runtime<protocol>();
+    constexpr std::size_t alignment = 1 << 16;
+    constexpr std::size_t bytes = 512;
+    auto* object = static_cast<std::uint64_t*>(OBASE_MARKED(new_aligned)(bytes, alignment));
+    ASSERT_FALSE(managed(object));
+    std::fill_n(object, bytes / sizeof *object, 42);
+    const plain_memory box;
+    const operation one;
+    std::thread([object, &box] {
+        OBASE_MARKED(delete)(object, bytes, alignment);
+        box.free();
+    }).join();
+    (void)runtime().reclaim_now();
+    // malloc writes into what is free.
+    EXPECT_EQ(object[1], 42U);
+    if (!obase::heap::sanitized) {
+        EXPECT_NE(box.word(1), ~std::size_t{1});
+    }
+}
+
 TEST(marked, more_than_there_is_room_for) {
     if (obase::heap::sanitized)
         GTEST_SKIP() << "the sanitizers end a program that asks for so much";
