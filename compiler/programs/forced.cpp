@@ -2,7 +2,8 @@
 //
 // Linked into programs that others wrote. It asks for nothing by itself; the environment may:
 //
-//     OBASE_TEST_FORCED=1          windows without a pause, from the program's start to its end
+//     OBASE_TEST_FORCED=1          windows from the program's start to its end, without a pause
+//     OBASE_TEST_PAUSE=N           with N microseconds between them
 //     OBASE_TEST_STATISTICS=FILE   at its end a line of JSON is added to the file: the statistics
 //     OBASE_TEST_HISTORY=FILE      the same with the history of the windows
 #include "forcing.hpp"

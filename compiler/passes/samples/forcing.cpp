@@ -10,7 +10,10 @@
 #include <obase/runtime.hpp>
 
 #include <atomic>
+#include <chrono>
+#include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <thread>
 
 namespace {
@@ -19,9 +22,20 @@ std::thread windows;
 } // namespace
 
 void begin_forcing() {
-    windows = std::thread([] {
-        while (!stop) (void)obase::runtime::of<FORCED>().collect_now();
+    // A signal for the process is for the program's threads, which wait for it.
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    const char* asked = std::getenv("OBASE_TEST_PAUSE");
+    const std::chrono::microseconds pause(asked != nullptr ? std::atoi(asked) : 0);
+    windows = std::thread([pause] {
+        while (!stop) {
+            (void)obase::runtime::of<FORCED>().collect_now();
+            if (pause.count() != 0) std::this_thread::sleep_for(pause);
+        }
     });
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 void wait_for_windows() {

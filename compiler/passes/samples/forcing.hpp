@@ -7,7 +7,8 @@
 extern "C" {
 #endif
 
-// From here on the collector runs one window after another.
+// From here on the collector runs one window after another, each so many microseconds after the one before
+// as the environment's OBASE_TEST_PAUSE says, if it does.
 void begin_forcing(void);
 // Waits for two windows: what was used before is moved, whatever the threads' luck. Outside of
 // operations.
