@@ -12,6 +12,7 @@
 #include "llvm/ADT/StringSwitch.h"
 
 #include <optional>
+#include <set>
 #include <string>
 
 namespace obase::rewrite {
@@ -154,10 +155,11 @@ class changer : public walk<changer> {
     bool has_slots(const clang::CXXRecordDecl* record) const;
     void change_class(const clang::CXXRecordDecl* record, const std::string& text);
     std::optional<place> brace_of(const clang::CXXRecordDecl* record);
-    static std::string tag_of(const clang::CXXRecordDecl* record);
-    bool ends_late(const clang::CXXRecordDecl* record) const;
+    std::string destruction(const clang::CXXRecordDecl* record);
+    bool owns_slots(const clang::CXXRecordDecl* record, bool by_pointer,
+                    std::set<const clang::CXXRecordDecl*>& seen);
     void end_late(const clang::CXXRecordDecl* record);
-    void skip_base(const clang::InitListExpr* list);
+    std::string name_of(const clang::CXXRecordDecl* definition, const place& brace);
     bool change_allocation(const clang::Expr* value, const place* copy);
     void change_maker(const clang::FunctionDecl* maker);
     bool has_twin(const clang::FunctionDecl* maker);
@@ -660,8 +662,6 @@ void changer::meet(const clang::Stmt* statement) {
                 refuse(capture.getLocation(),
                        "a reference to a marked field is captured by copy, which loads it",
                        "load it into a variable, and capture that");
-    if (const auto* list = llvm::dyn_cast<clang::InitListExpr>(statement); list && !in_c())
-        skip_base(list);
     if (in_c()) {
         if (const auto* list = llvm::dyn_cast<clang::InitListExpr>(statement))
             check_initial_values(list);
@@ -754,42 +754,80 @@ void changer::meet_function(const clang::FunctionDecl* f) {
     const auto at = written(body->getLBracLoc(), "the body of an operation");
     if (!at) return;
     const auto* destructor = llvm::dyn_cast<clang::CXXDestructorDecl>(f);
-    if (destructor != nullptr && ends_late(destructor->getParent())) {
-        end_late(destructor->getParent());
-        insert_behind(*at, "OBASE_DESTRUCTION(" + tag_of(destructor->getParent()) + ");");
-    } else {
-        insert_behind(*at, "OBASE_OPERATION;");
+    insert_behind(*at, destructor != nullptr ? destruction(destructor->getParent())
+                                             : "OBASE_OPERATION;");
+}
+
+// How a destructor begins that is an operation. Members and bases end after its body, and their slots may
+// hold what the body has freed.
+std::string changer::destruction(const clang::CXXRecordDecl* record) {
+    const bool instance = record->getTemplateInstantiationPattern() != nullptr;
+    std::set<const clang::CXXRecordDecl*> seen;
+    const bool elsewhere = owns_slots(record, false, seen);
+    const bool inside = in_.types.held_mark(in_.ast.getRecordType(record)) != nullptr;
+    // All instances of a template are one text.
+    if (record->isUnion() || (!instance && !inside && !elsewhere)) return "OBASE_OPERATION;";
+    if (!record->isAggregate()) {
+        end_late(record);
+        return "OBASE_DESTRUCTION;";
     }
+    // One more base would come before the values that it is given.
+    if (elsewhere)
+        refuse(record->getLocation(),
+               quoted(record) +
+                   ", whose destructor is an operation, is an aggregate with marked fields in the "
+                   "memory of its members",
+               "give it a constructor");
+    return "OBASE_DESTRUCTION_OF_AGGREGATE;";
 }
 
-// Is its destructor an operation? Then that ends behind the bases and the members, whose slots may hold
-// what the destructor's body has freed. A union has neither.
-bool changer::ends_late(const clang::CXXRecordDecl* record) const {
-    const clang::FunctionDecl* body = nullptr;
-    const auto* destructor = record->hasDefinition() ? record->getDestructor() : nullptr;
-    return destructor != nullptr && !record->isUnion() &&
-           where_.may_change(record->getLocation()) && destructor->hasBody(body) &&
-           !body->isDefaulted() && opens_scope(body);
-}
-
-// A type that nothing else is called, of the innermost namespace or function.
-std::string changer::tag_of(const clang::CXXRecordDecl* record) {
-    std::string tag = record->getNameAsString() + "_destroyed";
-    for (const auto* around = llvm::dyn_cast<clang::CXXRecordDecl>(record->getDeclContext());
-         around != nullptr; around = llvm::dyn_cast<clang::CXXRecordDecl>(around->getDeclContext()))
-        tag = around->getNameAsString() + "_" + tag;
-    return tag;
+// Does what ends with an object of the class, after its destructor's body, free memory with slots in it? The
+// class's own pointers do not.
+bool changer::owns_slots(const clang::CXXRecordDecl* record, bool by_pointer,
+                         std::set<const clang::CXXRecordDecl*>& seen) {
+    record = record != nullptr ? record->getDefinition() : nullptr;
+    if (record == nullptr || !seen.insert(record).second) return false;
+    const auto reaches = [&](clang::QualType type, bool through) {
+        for (;;) {
+            if (const auto* array = in_.ast.getAsArrayType(type))
+                type = array->getElementType();
+            else if (through && type->isPointerType())
+                type = type->getPointeeType();
+            else
+                break;
+        }
+        const auto* other = type->getAsCXXRecordDecl();
+        return (through && in_.types.held_mark(type) != nullptr) || owns_slots(other, true, seen);
+    };
+    if (const auto* special = llvm::dyn_cast<clang::ClassTemplateSpecializationDecl>(record);
+        special != nullptr && by_pointer)
+        for (const auto& argument : special->getTemplateArgs().asArray())
+            if (argument.getKind() == clang::TemplateArgument::Type &&
+                reaches(argument.getAsType(), true))
+                return true;
+    for (const auto& one : record->bases())
+        if (reaches(one.getType(), false)) return true;
+    for (const auto* field : record->fields())
+        if (!in_.types.is_marked(field) && reaches(field->getType(), by_pointer)) return true;
+    return false;
 }
 
 // By a base, the first, which is destroyed last. One that is empty, so places and sizes stay.
 void changer::end_late(const clang::CXXRecordDecl* record) {
     const auto* pattern = record->getTemplateInstantiationPattern();
     const auto* definition = pattern != nullptr ? pattern : record;
-    const bool hidden = record->isClass() && record->isAggregate();
-    const std::string first = std::string(hidden ? "public " : "") +
-                              "obase::destroyed_in_operation<struct " + tag_of(record) + ">";
     const auto brace = brace_of(record);
     if (!brace) return;
+    const auto name = name_of(definition, *brace);
+    if (name.empty()) {
+        refuse(
+            record->getLocation(),
+            quoted(record) +
+                " has a destructor that is an operation, and a template parameter without a name",
+            "name the parameter");
+        return;
+    }
+    const std::string first = "obase::destroyed_in_operation<" + name + ">";
     if (definition->getNumBases() == 0) {
         where_.change().wrap(brace->path, brace->begin, brace->begin, ": " + first + " ", "");
     } else if (const auto at = written(definition->bases_begin()->getBeginLoc(), "a base class")) {
@@ -797,19 +835,32 @@ void changer::end_late(const clang::CXXRecordDecl* record) {
     }
 }
 
-// An aggregate's first base comes before its fields. Where braces are left out the result does not compile.
-void changer::skip_base(const clang::InitListExpr* list) {
-    const auto* made = list->isSemanticForm() ? list : list->getSemanticForm();
-    const auto* given =
-        made != nullptr && made->getSyntacticForm() ? made->getSyntacticForm() : list;
-    const auto* record = made != nullptr ? made->getType()->getAsCXXRecordDecl() : nullptr;
-    if (record == nullptr || given->getNumInits() == 0 || given->getLBraceLoc().isInvalid() ||
-        llvm::isa<clang::DesignatedInitExpr, clang::ImplicitValueInitExpr,
-                  clang::CXXDefaultInitExpr>(given->getInit(0)) ||
-        !ends_late(record))
-        return;
-    if (const auto at = written(given->getLBraceLoc(), "an initializer"))
-        where_.change().wrap(at->path, at->end, at->end, "{}, ", "");
+// The class as it is named within its own head; empty if it cannot be.
+std::string changer::name_of(const clang::CXXRecordDecl* definition, const place& brace) {
+    if (llvm::isa<clang::ClassTemplateSpecializationDecl>(definition)) {
+        // As its author wrote it, up to the bases.
+        const auto at = written(definition->getLocation(), "a class");
+        if (!at) return {};
+        llvm::StringRef text = where_.file_text(*at).slice(at->begin, brace.begin);
+        if (definition->getNumBases() != 0) {
+            const auto first = where_.of_token(definition->bases_begin()->getBeginLoc());
+            if (!first) return {};
+            text = text.take_front(first->begin - at->begin).rsplit(':').first;
+        }
+        text = text.rtrim();
+        if (text.consume_back("final")) text = text.rtrim();
+        return text.str();
+    }
+    const auto* described = definition->getDescribedClassTemplate();
+    if (described == nullptr)
+        return (definition->getKindName() + " " + definition->getName()).str();
+    std::string name = definition->getNameAsString() + "<";
+    for (const auto* parameter : *described->getTemplateParameters()) {
+        if (parameter->getName().empty()) return {};
+        if (name.back() != '<') name += ", ";
+        name += parameter->getName().str() + (parameter->isParameterPack() ? "..." : "");
+    }
+    return name + ">";
 }
 
 void changer::change_type(clang::TypeLoc type, slot_kind kind, clang::SourceLocation at) {

@@ -95,9 +95,9 @@ OBASE_EXPORT void* obase_marked_new_aligned(size_t bytes, size_t alignment);
 OBASE_EXPORT void* obase_marked_new_array(size_t bytes);
 
 /* free, operator delete and operator delete[] for memory of any origin. The slots inside end. A
- * managed object, and other memory that has slots in it or had some (obase_marked_destroyed), is freed
- * when no scope that is open now can hold its address; the rest at once, or likewise once malloc has
- * had to stand in for the heaps. `bytes` and `alignment` are 0 where the program did not say.
+ * managed object, memory in the place of one, and other memory that has slots in it or had some
+ * (obase_marked_destroyed), is freed when no scope that is open now can hold its address; the rest at
+ * once. `bytes` and `alignment` are 0 where the program did not say.
  * Cost: of unmanaged memory without slots, a few nanoseconds more than the function named. */
 OBASE_EXPORT void obase_marked_free(void* address);
 OBASE_EXPORT void obase_marked_delete(void* address, size_t bytes, size_t alignment);

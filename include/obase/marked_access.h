@@ -117,10 +117,14 @@ static inline void obase_slots_bzero(void* begin, size_t bytes) {
 /* From here to the end of the block: an operation (obase_marked_enter). */
 #define OBASE_OPERATION const ::obase::marked_operation obase_this_operation
 
-/* The same in the body of a destructor, of a class that has ::obase::destroyed_in_operation<tag> as its
- * first base: the operation lasts until the members and the other bases have ended. */
-#define OBASE_DESTRUCTION(tag)                                                                     \
-    const ::obase::destroyed_in_operation<tag>::body obase_this_operation(this)
+/* The same in a destructor. The operation lasts until the members and the bases have ended: the class has
+ * ::obase::destroyed_in_operation of itself as its first base. */
+#define OBASE_DESTRUCTION                                                                          \
+    const ::obase::marked_destruction<::std::remove_reference_t<decltype(*this)>>                  \
+        obase_this_operation(this)
+/* Without such a base, in a class of which all slots lie within its objects: they end with the body. */
+#define OBASE_DESTRUCTION_OF_AGGREGATE                                                             \
+    const ::obase::marked_destruction_of_aggregate obase_this_operation(this, sizeof *this)
 
 #define OBASE_SLOT(...) ::obase::marked_slot<__VA_ARGS__>
 
@@ -210,43 +214,66 @@ class marked_operation {
     std::uint64_t outer_;
 };
 
-/* Until a slot has ended it may not be left with the address of what is freed (obase/marked.h, rule 1),
- * and those of members and bases end after the destructor's body. What has freed it is no operation
- * anymore then, unless it goes on: the first base is destroyed last. Empty; `Class` is a name for whom it
- * is the base of. A destructor within a longer operation is a part of that, and does nothing here. */
+/* A slot may not be left with the address of what is freed when the operation ends that has freed it
+ * (obase/marked.h, rule 1), and those of members and bases end after the destructor's body. So its
+ * operation, if it is the outermost, goes on until the first base ends, which is destroyed last. */
+template <class Class>
+class destroyed_in_operation;
+
+template <class Class>
+class marked_destruction {
+  public:
+    explicit marked_destruction(const destroyed_in_operation<Class>* base) noexcept
+        : base_(base), outer_(OBASE_RUNTIME(enter)()) {}
+    ~marked_destruction() {
+        if (outer_ == 0)
+            open_ = base_;
+        else
+            OBASE_RUNTIME(leave)(outer_);
+    }
+    marked_destruction(const marked_destruction&) = delete;
+    marked_destruction& operator=(const marked_destruction&) = delete;
+
+    /* Nothing where a constructor threw, or the destructor was a part of another operation. */
+    static void ends_with(const destroyed_in_operation<Class>* base) noexcept {
+        if (open_ != base) return;
+        open_ = nullptr;
+        OBASE_RUNTIME(leave)(0);
+    }
+
+  private:
+    /* Of whom the body has ended, in this thread. One class has one object at one place. */
+    static inline thread_local const destroyed_in_operation<Class>* open_ = nullptr;
+
+    const destroyed_in_operation<Class>* base_;
+    std::uint64_t outer_;
+};
+
+/* The base: empty, and without names that the class could take for others. */
 template <class Class>
 class destroyed_in_operation {
   public:
     destroyed_in_operation() = default;
     destroyed_in_operation(const destroyed_in_operation&) = default;
     destroyed_in_operation& operator=(const destroyed_in_operation&) = default;
-    ~destroyed_in_operation() {
-        if (open_ != this) return; // a constructor threw, or the destructor is a part of something
-        open_ = nullptr;
-        OBASE_RUNTIME(leave)(0);
+    ~destroyed_in_operation() { marked_destruction<Class>::ends_with(this); }
+};
+
+class marked_destruction_of_aggregate {
+  public:
+    marked_destruction_of_aggregate(void* object, std::size_t bytes) noexcept
+        : object_(object), bytes_(bytes), outer_(OBASE_RUNTIME(enter)()) {}
+    ~marked_destruction_of_aggregate() {
+        OBASE_RUNTIME(destroyed)(object_, bytes_);
+        OBASE_RUNTIME(leave)(outer_);
     }
-
-    class body {
-      public:
-        explicit body(const destroyed_in_operation* object) noexcept
-            : object_(object), outer_(OBASE_RUNTIME(enter)()) {}
-        ~body() {
-            if (outer_ == 0)
-                open_ = object_;
-            else
-                OBASE_RUNTIME(leave)(outer_);
-        }
-        body(const body&) = delete;
-        body& operator=(const body&) = delete;
-
-      private:
-        const destroyed_in_operation* object_;
-        std::uint64_t outer_;
-    };
+    marked_destruction_of_aggregate(const marked_destruction_of_aggregate&) = delete;
+    marked_destruction_of_aggregate& operator=(const marked_destruction_of_aggregate&) = delete;
 
   private:
-    /* Whose body has ended as an outermost operation, in this thread. */
-    static inline thread_local const destroyed_in_operation* open_ = nullptr;
+    void* object_;
+    std::size_t bytes_;
+    std::uint64_t outer_;
 };
 
 template <class Held>

@@ -16,6 +16,29 @@
 #include <utility>
 #include <vector>
 
+// Ends late if wanted.
+struct late_end {
+    explicit late_end(bool is_wanted) : wanted(is_wanted) {}
+    ~late_end() {
+        if (wanted) std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    }
+    bool wanted;
+};
+
+// An aggregate whose destructor does the same.
+struct holder {
+    struct record {
+        std::uint64_t key;
+        std::uint64_t more[2];
+    };
+    record* held OBASE_GUIDED = nullptr;
+    late_end ends{false};
+
+    OBASE_ENTRY void hold(std::uint64_t key) { held = new record{key, {}}; }
+    OBASE_ENTRY std::uint64_t key() const { return held->key; }
+    OBASE_ENTRY ~holder() { delete held; }
+};
+
 class sorted_list {
   public:
     explicit sorted_list(bool ends_late = false) : ends_(ends_late) {}
@@ -92,17 +115,9 @@ class sorted_list {
         return at;
     }
 
-    struct pause {
-        explicit pause(bool wanted) : wanted_(wanted) {}
-        ~pause() {
-            if (wanted_) std::this_thread::sleep_for(std::chrono::milliseconds(3));
-        }
-        bool wanted_;
-    };
-
     node* head_ OBASE_GUIDED = nullptr;
     mutable std::mutex lock_;
-    pause ends_;
+    late_end ends_;
 };
 
 std::uint64_t next_random(std::uint64_t& state) {
@@ -156,6 +171,18 @@ int main() {
         }
         wait_for_windows();
         std::printf("%llu\n", static_cast<unsigned long long>(other->sum()));
+    }
+    {
+        std::vector<std::unique_ptr<holder>> kept;
+        for (std::uint64_t i = 0; i < 1000; ++i) {
+            holder local{nullptr, late_end(i % 8 == 0)};
+            local.hold(i);
+            kept.push_back(std::make_unique<holder>());
+            kept.back()->hold(local.key());
+        }
+        std::uint64_t total = 0;
+        for (std::uint64_t i = 0; i < 1000; ++i) total += i * kept[i]->key();
+        std::printf("%llu\n", static_cast<unsigned long long>(total));
     }
     end_forcing();
 }

@@ -7,6 +7,7 @@
 #include <obase/marked.h>
 
 #include <memory>
+#include <string>
 #include <vector>
 
 struct node {
@@ -20,61 +21,94 @@ OBASE_INTERNAL void clear(node** first) {
     }
 }
 
-// An aggregate: its values come after the base.
-// CHECK: struct chain : obase::destroyed_in_operation<struct chain_destroyed> { OBASE_SLOTTED_CLASS
-// CHECK: ~chain() { OBASE_DESTRUCTION(chain_destroyed); clear(&first); }
+// An aggregate stays one.
+// CHECK: struct chain { OBASE_SLOTTED_CLASS
+// CHECK: ~chain() { OBASE_DESTRUCTION_OF_AGGREGATE; clear(&first); }
 struct chain {
     node* first OBASE_GUIDED;
     int length = 0;
+    std::string name;
     ~chain() { clear(&first); }
 };
-// CHECK: class open_chain : public obase::destroyed_in_operation<struct open_chain_destroyed> { public:
-class open_chain {
-  public:
-    node* first OBASE_GUIDED;
-    ~open_chain() { clear(&first); }
-};
 
-// With bases; and written outside of the class, in another namespace.
+// With bases; and written outside of the class, which has names like those of obase.
 namespace lists {
 class table {
   public:
-    // CHECK: struct row : obase::destroyed_in_operation<struct table_row_destroyed>, private chain {
+    struct body {
+        double coordinates[4];
+    };
+    // CHECK: struct row : obase::destroyed_in_operation<struct row>, private chain {
     struct row : private chain {
-        explicit row(int n) : chain{nullptr, n} {}
+        explicit row(int n) : chain{nullptr, n, "row"} {}
         virtual ~row();
     };
     table() = default;
     ~table();
     void add() { rows_.push_back(std::make_unique<row>(1)); }
+    static constexpr auto size = sizeof(body);
 
   private:
-    // CHECK: OBASE_SLOT(node*) spare_ = nullptr;
     node* spare_ OBASE_GUIDED = nullptr;
     std::vector<std::unique_ptr<row>> rows_;
+    int table_destroyed = 0;
 };
 } // namespace lists
-// CHECK: lists::table::row::~row() { OBASE_DESTRUCTION(table_row_destroyed); clear(&first); }
+// CHECK: lists::table::row::~row() { OBASE_DESTRUCTION; clear(&first); }
 lists::table::row::~row() { clear(&first); }
-// CHECK: lists::table::~table() { OBASE_DESTRUCTION(table_destroyed); clear(&spare_); }
+// CHECK: lists::table::~table() { OBASE_DESTRUCTION; clear(&spare_); }
 lists::table::~table() { clear(&spare_); }
 
-// Of a template, for whatever arguments; a brace on a line of its own.
-// CHECK: template <class Value> class heap final
-// CHECK-NEXT: : obase::destroyed_in_operation<struct heap_destroyed> { public: OBASE_SLOTTED_CLASS
-template <class Value> class heap final
+// Of templates; a brace on a line of its own.
+// CHECK: template <class Value, int... Numbers> class heap final
+// CHECK-NEXT: : obase::destroyed_in_operation<heap<Value, Numbers...>> { public: OBASE_SLOTTED_CLASS
+template <class Value, int... Numbers> class heap final
 {
   public:
     heap() = default;
-    // CHECK: ~heap() { OBASE_DESTRUCTION(heap_destroyed); clear(&first_); }
+    // CHECK: ~heap() { OBASE_DESTRUCTION; clear(&first_); }
+    ~heap() { clear(&first_); }
+
+  private:
+    Value value_{};
+    node* first_ OBASE_GUIDED = nullptr;
+};
+// CHECK: class heap<Value*> : obase::destroyed_in_operation<heap<Value*>>, heap_base {
+struct heap_base {};
+template <class Value> class heap<Value*> : heap_base {
+  public:
+    heap() = default;
+    // CHECK: ~heap() { OBASE_DESTRUCTION; clear(&first_); }
     ~heap() { clear(&first_); }
 
   private:
     node* first_ OBASE_GUIDED = nullptr;
-    Value value_{};
 };
 
-// One that reaches no slot is none, and one that nobody wrote ends them by itself.
+// One whose members hold slots elsewhere, and one without any.
+// CHECK: class owner : obase::destroyed_in_operation<class owner> {
+class owner {
+  public:
+    explicit owner(chain& of) : of_(of) {}
+    // CHECK: ~owner() { OBASE_DESTRUCTION; clear(&of_.first); }
+    ~owner() { clear(&of_.first); }
+
+  private:
+    chain& of_;
+    std::vector<chain> chains_;
+};
+// CHECK: class guard {
+class guard {
+  public:
+    explicit guard(chain& of) : of_(of) {}
+    // CHECK: ~guard() { OBASE_OPERATION; clear(&of_.first); }
+    ~guard() { clear(&of_.first); }
+
+  private:
+    chain& of_;
+};
+
+// One that reaches no slot is no operation, and one that nobody wrote ends them by itself.
 // CHECK: struct counted {
 struct counted {
     int* count;
@@ -86,19 +120,21 @@ struct holder {
     heap<int> more;
 };
 
+chain made() { return {nullptr, 3, "made"}; }
+
 int main() {
-    // CHECK: chain a{{[{][{]}}}, nullptr, 1};
-    chain a{nullptr, 1};
-    // CHECK: chain c{};
-    chain c{};
-    // CHECK: const chain two[] = {{[{][{][{]}}}, nullptr, 1}, {{[{][{]}}}, nullptr}};
-    const chain two[] = {{nullptr, 1}, {nullptr}};
-    open_chain e{};
+    // CHECK: chain a{nullptr, 1, "a"};
+    chain a{nullptr, 1, "a"};
+    chain b{.first = nullptr, .length = 2, .name = "b"};
+    chain c{made()};
     lists::table rows;
     rows.add();
     heap<int> numbers;
-    heap<long> longer;
+    heap<heap<heap<int>>, 1, 2> nested;
+    heap<int*> others;
     holder h;
-    static_assert(sizeof(chain) == 16 && sizeof(open_chain) == 8 && sizeof(heap<int>) == 16);
-    return a.length + c.length + two[0].length;
+    owner o(a);
+    guard g(b);
+    static_assert(sizeof(heap<int>) == 16 && sizeof(heap<heap<int>>) == 24 && sizeof(heap<int*>) == 8);
+    return a.length + b.length + c.length + static_cast<int>(lists::table::size);
 }

@@ -40,9 +40,9 @@ int main() {
 // CHECK: /* Made by obase-rewrite from list.cpp. */
 // CHECK-NEXT: #include <obase/marked_access.h>
 // CHECK-NEXT: #line 1 "list.cpp"
-// CHECK: class list : obase::destroyed_in_operation<struct list_destroyed> { public: OBASE_SLOTTED_CLASS private:
+// CHECK: class list : obase::destroyed_in_operation<class list> { public: OBASE_SLOTTED_CLASS private:
 // CHECK-NEXT:   public:
-// CHECK-NEXT:     ~list() { OBASE_DESTRUCTION(list_destroyed);
+// CHECK-NEXT:     ~list() { OBASE_DESTRUCTION;
 // CHECK-NEXT:         while (!obase_slot_is_null(head_)) pop();
 // CHECK-NEXT:     }
 // CHECK-NEXT:     void push(int key) { OBASE_OPERATION; obase_slot_store(head_, new (obase_managed) node{key, obase_slot_load(head_)}); }
