@@ -61,6 +61,7 @@ static_assert(offsetof(obase::arming::record, exit_work) == 9);
 
 using functions = obase::runtime_internal::marked_pointers<marked_arming>;
 using obase::runtime_internal::free_plain;
+using obase::runtime_internal::usual_alignment;
 
 } // namespace
 

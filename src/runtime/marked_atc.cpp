@@ -57,6 +57,7 @@ struct marked_atc {
 
 using functions = obase::runtime_internal::marked_pointers<marked_atc>;
 using obase::runtime_internal::free_plain;
+using obase::runtime_internal::usual_alignment;
 
 } // namespace
 

@@ -115,35 +115,32 @@ class marked_pointers {
         return protocol::compare_exchange(slot_of(field), *expected, word) ? 1 : 0;
     }
 
-    // Null where the heaps have no room.
-    static void* managed(std::size_t bytes, std::size_t alignment = usual_alignment) noexcept {
+    // Managed memory; where the heaps have no room, what plain() returns or throws. Whoever frees that waits
+    // for the operations that may have its address, so it has a trace before anybody else sees it.
+    template <class Plain>
+    static void* managed_or(std::size_t bytes, std::size_t alignment, Plain plain) {
         allocation how;
         how.alignment = alignment;
-        return Kind::engine::instance().allocate_managed(bytes, how);
-    }
-
-    // For plain memory in the place of managed memory, before anybody else sees it: whoever frees it waits
-    // for the operations that may have its address.
-    static void* stands_in(void* plain) noexcept {
-        if (plain != nullptr) leave_trace(plain);
-        return plain;
+        void* object = Kind::engine::instance().allocate_managed(bytes, how);
+        if (object != nullptr) return object;
+        object = plain();
+        if (object != nullptr) leave_trace(object);
+        return object;
     }
 
     static void* allocate(std::size_t bytes) noexcept {
-        void* object = managed(bytes);
-        return object != nullptr ? object : stands_in(std::malloc(bytes));
+        return managed_or(bytes, usual_alignment, [=] { return std::malloc(bytes); });
     }
 
     static void* allocate_zeroed(std::size_t count, std::size_t bytes) noexcept {
         std::size_t all = 0;
-        void* object = __builtin_mul_overflow(count, bytes, &all) ? nullptr : managed(all);
-        return object != nullptr ? std::memset(object, 0, all)
-                                 : stands_in(std::calloc(count, bytes));
+        if (__builtin_mul_overflow(count, bytes, &all)) return std::calloc(count, bytes);
+        void* object = managed_or(all, usual_alignment, [=] { return std::calloc(count, bytes); });
+        return is_managed(object) ? std::memset(object, 0, all) : object;
     }
 
     static void* allocate_aligned(std::size_t alignment, std::size_t bytes) noexcept {
-        void* object = managed(bytes, alignment);
-        return object != nullptr ? object : stands_in(std::aligned_alloc(alignment, bytes));
+        return managed_or(bytes, alignment, [=] { return std::aligned_alloc(alignment, bytes); });
     }
 
     // Frees memory of any origin; `plain` is how it is freed if it is not managed.
