@@ -8,9 +8,11 @@
 #                  [NO_LIBRARY])
 #       A GoogleTest executable, linked with obase (LIBS rapidcheck for properties). LABELS (default: ci):
 #         ci, long, soak   the tier. One ctest entry per tier, with OBASE_TEST_TIER=<tier> in its
-#                          environment: <name> for ci, <name>.long, <name>.soak.
+#                          environment: <name> for ci, <name>.long, <name>.soak. `make test` runs ci.
+#                          What `make check` runs besides has the label `check`, and is added
+#                          with add_test (scripts/, models/, compiler/fuzz).
 #         any other        a mark on every entry. `sanitize` puts the test into the subset that
-#                          `make test` builds and runs with the thread and address sanitizers.
+#                          `make check` builds and runs with the thread and address sanitizers.
 #       REARM: each entry a second time, <entry>.rearm, with OBASE_DEBUG_REARM=1.
 #       SERIAL: no other test at the same time. NO_MAIN: the sources define main().
 #       NO_LIBRARY: linked with src/os only. For layers that are headers: changing one then rebuilds
@@ -36,7 +38,7 @@ if(OBASE_BUILD_TESTS)
     find_package(benchmark REQUIRED)
     find_package(nlohmann_json 3 REQUIRED)
     find_package(Python3 REQUIRED COMPONENTS Interpreter)
-    # `make test` builds only these with the sanitizers.
+    # `make check` builds only these with the sanitizers.
     add_custom_target(obase_sanitize_tests)
     # The headers that every test reads, compiled once. An executable, because what is compiled for
     # one (-fPIE) cannot use what was compiled for a library.
