@@ -208,11 +208,21 @@ void hints::hint_large(const hint_switches& switches, bool page_out_allowed, con
     }
 }
 
-// Out of memory for the bookkeeping: what is remembered only spares repeated calls, so forget it.
-void hints::forget() noexcept {
-    ++totals_.failures;
+// What is remembered only spares repeated calls.
+void hints::forget_all() noexcept {
     for (intervals* set : {&filled_, &advised_, &paged_out_, &huge_, &collapsed_}) set->clear();
     large_.clear();
+}
+
+// Out of memory for the bookkeeping.
+void hints::forget() noexcept {
+    ++totals_.failures;
+    forget_all();
+}
+
+void hints::skip_window() noexcept {
+    forget_all();
+    ++window_;
 }
 
 void hints::after_window(const heap_view& hot, const heap_view& cold, const hint_switches& switches,

@@ -134,6 +134,11 @@ class hints {
     void after_window(const heap_view& hot, const heap_view& cold, const hint_switches& switches,
                       bool page_out_allowed, const asker& go_on = {}) noexcept;
 
+    // After a window in a mode that gives no hints. What was advised may have been touched, freed or
+    // filled since, and no view says so: everything is forgotten, and advised again when hints come
+    // back. Keeps the table of large objects to what one window saw.
+    void skip_window() noexcept;
+
     const hint_totals& totals() const noexcept { return totals_; }
 
   private:
@@ -146,6 +151,7 @@ class hints {
         bool paged_out = false;
     };
 
+    void forget_all() noexcept;
     void forget() noexcept;
     bool usable(kind which) const noexcept { return !totals_.stopped && !refused_[which]; }
     bool accepted(const char* call, int error, bool* refused = nullptr);

@@ -279,6 +279,23 @@ TEST_F(hints_test, a_passing_failure_is_counted_and_tried_again) {
     EXPECT_TRUE(said.empty());
 }
 
+// What was known of memory is not known after a window without hints: objects were freed, memory was
+// filled and touched, and only hints are told.
+TEST_F(hints_test, nothing_remembered_outlives_a_window_without_hints) {
+    cold.extents.add(cold_base, cold_base + 4 * page);
+    hot.extents.add(hot_base, hot_base + huge);
+    switches.huge = true;
+    EXPECT_EQ(window(true), (log_of{{"pageout", cold_base, 4 * page},
+                                    {"hugepage", hot_base, huge},
+                                    {"collapse", hot_base, huge}}));
+    under_test.note_large(reinterpret_cast<void*>(cold_base * 2), 8 * page, true);
+    under_test.skip_window(); // the object is freed now, and everything was touched
+    EXPECT_EQ(window(true), (log_of{{"pageout", cold_base, 4 * page},
+                                    {"hugepage", hot_base, huge},
+                                    {"collapse", hot_base, huge}}));
+    EXPECT_EQ(under_test.totals().failures, 0u);
+}
+
 TEST_F(hints_test, large_objects_are_hinted_one_by_one_and_once) {
     constexpr std::uintptr_t large_base = std::uintptr_t{1} << 42;
     const auto report = [&](bool is_cold) {

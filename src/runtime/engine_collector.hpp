@@ -126,6 +126,8 @@ void engine<Binding>::finish_window(const object_collector&) noexcept {
                                  throttle();
                                  return !stop_requested();
                              });
+    else
+        hints_->skip_window();
 
     const std::uint64_t dense_pages = (touched_bytes + 4095) / 4096;
     live.window_seconds.set(facts.length_seconds);

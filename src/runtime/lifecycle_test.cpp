@@ -225,6 +225,33 @@ TEST(lifecycle, a_thread_that_waits_for_windows_is_cancelled) {
     EXPECT_EQ(child.status, 0) << child.err;
 }
 
+// A mode without hints once went on filling the table of large objects, which never emptied and whose
+// clock stood still: hints that were switched on later took objects freed long ago for cold ones.
+TEST(lifecycle, large_objects_of_a_mode_without_hints_are_not_hinted_later) {
+    const auto child = run_in_child([] {
+        obase::options settings = obase::options::from_environment();
+        settings.window_seconds = 1e6;
+        settings.cold_threshold = 1;
+        require(settings.set("controller", "fixed").empty(), "controller");
+        settings.mode = run_mode::move;
+        auto& runtime = obase::runtime::get();
+        require(runtime.configure(settings).empty(), "configure");
+        {
+            const obase::guide<item> large =
+                obase::make_guide_with<item>({.extra_bytes = 100'000}, item{1});
+            for (int window = 0; window < 5; ++window)
+                require(runtime.collect_now() == collect_result::done, "a window of mode move");
+        }
+        runtime.set_mode(run_mode::hint);
+        for (int window = 0; window < 3; ++window)
+            require(runtime.collect_now() == collect_result::done, "a window of mode hint");
+        const auto now = runtime.statistics();
+        require(now.hint_cold_bytes == 0 && now.hint_pageout_bytes == 0, "nothing lives");
+        return 0;
+    });
+    EXPECT_EQ(child.status, 0) << child.err;
+}
+
 // In the child of a fork one thread once got the record that is kept for lack of memory; it is
 // never given back, so that thread's scope never ended (O6).
 TEST(lifecycle, a_thread_of_a_forked_child_ends_inside_a_scope) {
