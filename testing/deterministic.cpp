@@ -139,6 +139,7 @@ bool overlap(const void* a, std::size_t a_size, const void* b, std::size_t b_siz
 enum class thread_state : std::uint8_t {
     ready,
     waiting, // has called pause() or yield(), and memory has not changed since
+    asleep,  // in sleep_on(), until wake_all()
     ended,
 };
 
@@ -212,6 +213,8 @@ class scheduler {
         return exploration_->membarrier != testing::membarrier_mode::missing;
     }
     void wait(operation o);
+    void sleep_on(const void* address, std::uint32_t expected);
+    void wake_all(const void* address);
 
     unsigned new_heap() { return heaps_++; }
     void* allocate(std::size_t size, const char* block_name, std::size_t alignment, unsigned heap,
@@ -688,6 +691,36 @@ void scheduler::wait(operation o) {
     priorities_[2u * current_] = --lowest_priority_;
     point(o, nullptr);
     threads_[current_].state = thread_state::ready;
+}
+
+// A system call, so the caller's stores are visible before it looks.
+void scheduler::sleep_on(const void* address, std::uint32_t expected) {
+    if (!running_) {
+        fail("sleeps where no other thread runs");
+    }
+    point(operation::sleep, address);
+    drain(current_);
+    check_memory(address, sizeof expected, freed::forbidden, false);
+    const std::uint64_t seen = read_memory(address, sizeof expected);
+    record(operation::sleep, address, sizeof expected, seen, expected);
+    if (seen != expected) {
+        return;
+    }
+    threads_[current_].state = thread_state::asleep;
+    had_its_turn(current_);
+    point(operation::sleep, address);
+}
+
+void scheduler::wake_all(const void* address) {
+    point(operation::wake, address);
+    record(operation::wake, address, 0, 0, 0);
+    for (std::size_t i = 1; i < threads_.size(); ++i) {
+        virtual_thread& t = threads_[i];
+        if (t.state == thread_state::asleep && t.pending_address == address) {
+            t.state = thread_state::ready;
+            idle_rounds_ = 0;
+        }
+    }
 }
 
 // Memory.
@@ -1367,6 +1400,9 @@ std::string scheduler::state_text() {
         case thread_state::waiting:
             text += "waits";
             break;
+        case thread_state::asleep:
+            text += "sleeps on " + address_text(t.pending_address, unnamed);
+            break;
         case thread_state::ended:
             text += "has ended";
             break;
@@ -1485,6 +1521,16 @@ bool has_membarrier() noexcept { return active == nullptr || active->has_membarr
 void wait(operation o) noexcept {
     if (active != nullptr) {
         active->wait(o);
+    }
+}
+
+void sleep_on(const void* address, std::uint32_t expected) noexcept {
+    running_exploration("sleep_on").sleep_on(address, expected);
+}
+
+void wake_all(const void* address) noexcept {
+    if (active != nullptr) {
+        active->wake_all(address);
     }
 }
 

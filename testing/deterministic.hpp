@@ -191,6 +191,8 @@ namespace detail {
     X(membarrier_fails)                                                                            \
     X(pause)                                                                                       \
     X(yield)                                                                                       \
+    X(sleep)                                                                                       \
+    X(wake)                                                                                        \
     X(spawn)                                                                                       \
     X(end)                                                                                         \
     X(choose)                                                                                      \
@@ -224,6 +226,8 @@ void destroy(void* address, unsigned size) noexcept;
 bool membarrier() noexcept;
 bool has_membarrier() noexcept;
 void wait(operation o) noexcept;
+void sleep_on(const void* address, std::uint32_t expected) noexcept;
+void wake_all(const void* address) noexcept;
 
 } // namespace detail
 
@@ -340,6 +344,16 @@ struct deterministic_platform {
     static bool has_membarrier() noexcept { return detail::has_membarrier(); }
     static void pause() noexcept { detail::wait(detail::operation::pause); }
     static void yield() noexcept { detail::wait(detail::operation::yield); }
+    static constexpr unsigned spins_before_sleep = 1;
+    // The thread does not go on before a wake_all(): a wake-up that is lost is a test that is stuck.
+    static void sleep_on(const atomic<std::uint32_t>& word, std::uint32_t expected) noexcept {
+        detail::sleep_on(&word, expected);
+    }
+    // Time passes when the scheduler likes.
+    static void sleep_on_for(const atomic<std::uint32_t>&, std::uint32_t, std::uint64_t) noexcept {
+        yield();
+    }
+    static void wake_all(const atomic<std::uint32_t>& word) noexcept { detail::wake_all(&word); }
     static void check(bool ok, const char* what) noexcept { testing::require(ok, what); }
 };
 

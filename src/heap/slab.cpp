@@ -754,7 +754,7 @@ void slab_heap::fork_child() noexcept {
             heap.next_spare = spare_;
             spare_ = id;
         }
-        heap.lock.unlock();
+        heap.lock.unlock_in_child();
     }
     registry_.unlock();
 }

@@ -36,6 +36,7 @@
 #include "heap/size_class.hpp"
 #include "os/memory.hpp"
 #include "os/platform.hpp"
+#include "os/waiting.hpp"
 
 namespace obase::heap {
 
@@ -84,20 +85,7 @@ constexpr std::uint32_t pages_of_blocks(std::size_t index, std::size_t count,
 
 // Held for a few instructions by its own thread; contended only by fork, by counters() and by the
 // collector.
-class heap_lock {
-  public:
-    void lock() noexcept {
-        bool expected = false;
-        while (!held_.cas_acq_rel(expected, true)) {
-            expected = false;
-            native::yield();
-        }
-    }
-    void unlock() noexcept { held_.store_release(false); }
-
-  private:
-    native::atomic<bool> held_;
-};
+using heap_lock = os::blocking_lock<native>;
 
 struct thread_bin {
     slab_run* current;

@@ -24,6 +24,7 @@
 #include "mobility/activity_index.hpp"
 #include "mobility/scope_registry.hpp"
 #include "mobility/tag.hpp"
+#include "os/waiting.hpp"
 #include "soda/directory.hpp"
 
 #include <obase/mobility/atc_scope.hpp>
@@ -47,6 +48,7 @@ struct atc_context {
     // The bitmap word whose slots the end of a scope is counting out, with a sequence number; 0:
     // none.
     alignas(64) typename P::template atomic<std::uint64_t> exit_hazard;
+    os::wait_point<P> exit_ended; // exit_hazard names another word, or none
 };
 
 template <class P>
@@ -149,7 +151,9 @@ class atc_threads {
     void forget_other_threads(const context* self) noexcept {
         registry_.for_each_record([self](const record& r) {
             auto* other = static_cast<context*>(r.protocol_data);
-            if (other == nullptr || other == self) return;
+            if (other == nullptr) return;
+            other->exit_ended.forget_waiters();
+            if (other == self) return;
             other->exit_hazard.store_relaxed(0);
             other->tag.clear();
             other->mode = atc_mode::undecided;
@@ -210,11 +214,13 @@ class atc_threads {
                 ++self.exits;
                 self.exit_hazard.exchange_seq_cst((std::uint64_t{self.exits} << exit_key_bits) |
                                                   key);
+                self.exit_ended.notify();
             }
             auto* slot = reinterpret_cast<slot_atomic*>(address);
             if (slots_.test(slot)) word::count_out(*slot);
         });
         self.exit_hazard.store_release(0); // pairs with wait_for_exits()
+        self.exit_ended.notify();
         self.tag.clear();
         P::compiler_fence();
         self.changing = false;
@@ -242,12 +248,13 @@ void wait_for_exits(const scope_registry<P>& registry, const atc_context<P>* sel
     const std::uint64_t first = threads::exit_key(reinterpret_cast<std::uintptr_t>(begin));
     const std::uint64_t last = threads::exit_key(reinterpret_cast<std::uintptr_t>(end) - 1);
     registry.for_each_record([&](const thread_record<P>& r) {
-        const auto* other = static_cast<const atc_context<P>*>(r.protocol_data);
+        auto* other = static_cast<atc_context<P>*>(r.protocol_data);
         if (other == nullptr || other == self) return;
         const std::uint64_t seen = other->exit_hazard.load_seq_cst();
         const std::uint64_t key = seen & key_mask;
         if (seen == 0 || key < first || key > last) return;
-        while (other->exit_hazard.load_acquire() == seen) P::pause(); // pairs with count_out_all()
+        // pairs with count_out_all()
+        other->exit_ended.wait([&] { return other->exit_hazard.load_acquire() != seen; });
     });
 }
 

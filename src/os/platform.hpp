@@ -3,13 +3,16 @@
 // native_platform: the real machine, as the `P` of code templated on its platform.
 //
 // What it is: the names that concurrency code of obase uses to touch other threads (atomics, the
-// process-wide barrier, spinning, giving up the CPU, checking an invariant). The deterministic
+// process-wide barrier, spinning, sleeping until another thread
+// wakes them, checking an invariant). The deterministic
 // platform of testing/deterministic.hpp has the same names, so one source runs under both.
 //
 // When not to use it: code whose interleavings do not matter calls src/os functions directly.
 #pragma once
 
 #include <obase/word/atomic.hpp>
+
+#include <cstdint>
 
 namespace obase::os {
 
@@ -28,6 +31,16 @@ void membarrier_fail_for_tests(bool fail) noexcept;
 
 void yield() noexcept;
 
+// Sleeps while `word` holds `expected`, until wake_all(word); may return early. The check and the
+// beginning of the sleep are one step for wake_all(). Any thread; a system call, which no signal
+// handler of the caller outlasts.
+void sleep_on(const word::native_atomic<std::uint32_t>& word, std::uint32_t expected) noexcept;
+// The same, for at most about `nanoseconds`.
+void sleep_on_for(const word::native_atomic<std::uint32_t>& word, std::uint32_t expected,
+                  std::uint64_t nanoseconds) noexcept;
+// Ends the sleep of every thread of this process that sleeps on `word`. A system call.
+void wake_all(const word::native_atomic<std::uint32_t>& word) noexcept;
+
 // Prints `what` to stderr and aborts.
 [[noreturn]] void invariant_broken(const char* what) noexcept;
 
@@ -42,6 +55,16 @@ struct native_platform {
     static bool has_membarrier() noexcept { return os::membarrier_available(); }
     static void pause() noexcept { __builtin_ia32_pause(); }
     static void yield() noexcept { os::yield(); }
+    // How often a waiter looks, with a pause() after each look, before it sleeps: some microseconds.
+    static constexpr unsigned spins_before_sleep = 256;
+    static void sleep_on(const atomic<std::uint32_t>& word, std::uint32_t expected) noexcept {
+        os::sleep_on(word, expected);
+    }
+    static void sleep_on_for(const atomic<std::uint32_t>& word, std::uint32_t expected,
+                             std::uint64_t nanoseconds) noexcept {
+        os::sleep_on_for(word, expected, nanoseconds);
+    }
+    static void wake_all(const atomic<std::uint32_t>& word) noexcept { os::wake_all(word); }
     static void check(bool ok, const char* what) noexcept {
         if (!ok) [[unlikely]]
             invariant_broken(what);

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "os/platform.hpp"
+#include "os/waiting.hpp"
 
 #include <cstdint>
 #include <mutex>
@@ -25,6 +26,7 @@ class handoff_lock {
         mutex_.lock();
         waiting_.fetch_sub_acq_rel(1);
         served_.fetch_add_acq_rel(1); // ends the wait in lend()
+        was_served_.notify();
     }
     void unlock() noexcept { mutex_.unlock(); }
 
@@ -33,14 +35,15 @@ class handoff_lock {
         if (waiting_.load_acquire() == 0) return;
         const std::uint32_t before = served_.load_acquire();
         mutex_.unlock();
-        while (waiting_.load_acquire() != 0 && served_.load_acquire() == before)
-            os::native_platform::yield();
+        was_served_.wait(
+            [&] { return waiting_.load_acquire() == 0 || served_.load_acquire() != before; });
         mutex_.lock();
     }
 
     // Child of a fork: the only thread holds it, whoever waited is gone.
     void hold_alone() noexcept {
         waiting_.store_relaxed(0);
+        was_served_.forget_waiters();
         ::new (&mutex_) std::mutex;
         mutex_.lock();
     }
@@ -49,6 +52,7 @@ class handoff_lock {
     std::mutex mutex_;
     word::native_atomic<std::uint32_t> waiting_;
     word::native_atomic<std::uint32_t> served_;
+    os::wait_point<os::native_platform> was_served_; // waiting_ or served_ has changed
 };
 
 } // namespace obase::runtime_internal

@@ -39,6 +39,7 @@
 
 #include "os/memory.hpp"
 #include "os/platform.hpp"
+#include "os/waiting.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -249,7 +250,10 @@ class directory {
         end_visit();
         return false;
     }
-    void end_visit() noexcept { hazard_.store_release(0); } // pairs with wait_for_visit_of()
+    void end_visit() noexcept {
+        hazard_.store_release(0); // pairs with wait_for_visit_of()
+        visit_ended_.notify();
+    }
 
     // Collector: registers at `to + k` every slot registered at `from + k`, k < size (R11). Returns
     // how many. The destination must hold the copied words already. -1: no memory, nothing was set.
@@ -340,13 +344,15 @@ class directory {
     }
 
     // Child of a fork: the collector that may have held the hazard does not exist (R14).
-    void forget_visit() noexcept { hazard_.store_relaxed(0); }
+    void forget_visit() noexcept {
+        hazard_.store_relaxed(0);
+        visit_ended_.forget_waiters();
+    }
 
   private:
     static constexpr std::uintptr_t retiring_mark = 1;
     static constexpr std::size_t root_bytes = root_entries * sizeof(std::uintptr_t);
     static constexpr std::size_t prefetch_distance = 8;
-    static constexpr unsigned spins_before_yield = 256;
     // hazard_: bitmap word number in the low bits, visit sequence number in the others; 0 = none.
     static constexpr unsigned key_bits = address_bits - word_shift;
     static constexpr std::uint64_t key_mask = (std::uint64_t{1} << key_bits) - 1;
@@ -514,14 +520,9 @@ class directory {
     void wait_for_visit_of(std::uintptr_t a) noexcept {
         const std::uint64_t seen = hazard_.load_seq_cst();
         if (seen == 0 || (seen & key_mask) != ((a >> word_shift) & key_mask)) return;
-        // The visit takes some hundred nanoseconds, unless the collector lost its processor in it.
-        for (unsigned spins = 0; hazard_.load_acquire() == seen;
-             ++spins) { // pairs with end_visit()
-            if (spins < spins_before_yield)
-                P::pause();
-            else
-                P::yield();
-        }
+        // The visit takes some hundred nanoseconds, unless the collector lost its processor in it,
+        // perhaps to this very thread: then sleep, or a real-time thread would wait for ever.
+        visit_ended_.wait([&] { return hazard_.load_acquire() != seen; }); // pairs with end_visit()
     }
 
     atomic<std::uintptr_t>* root_ = nullptr;
@@ -530,6 +531,7 @@ class directory {
     std::vector<leaf*> unlinked_; // collector: to be unmapped after one more wait
     std::uint64_t sequence_ = 0;  // collector
     alignas(64) atomic<std::uint64_t> hazard_;
+    os::wait_point<P> visit_ended_; // on the hazard's line, which the collector owns
 };
 
 } // namespace obase::soda

@@ -6,6 +6,7 @@
 
 #include "os/memory.hpp"
 #include "os/platform.hpp"
+#include "os/thread.hpp"
 #include "testing/deterministic.hpp"
 #include "testing/heap_shortage.hpp"
 #include "testing/native_threads.hpp"
@@ -18,8 +19,11 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
+#include <pthread.h>
+#include <sched.h>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -658,6 +662,44 @@ TEST(directory, threads_share_leaves_and_words) {
             });
         threads::require(found == owners * slots / 2, "all are found");
     });
+}
+
+// A destroyer with a real-time priority on the collector's processor lets the collector go on. One
+// that only yielded would use up the processor; the CPU time says which, however slow the machine.
+TEST(directory, a_real_time_destroyer_sleeps_until_the_visit_has_ended) {
+    native_directory slots;
+    ASSERT_TRUE(slots.open());
+    alignas(512) static std::uint64_t slot;
+    ASSERT_TRUE(slots.set(&slot));
+    cpu_set_t before, one;
+    ASSERT_EQ(sched_getaffinity(0, sizeof before, &before), 0);
+    CPU_ZERO(&one);
+    CPU_SET(static_cast<unsigned>(sched_getcpu()), &one);
+    ASSERT_EQ(sched_setaffinity(0, sizeof one, &one), 0);
+    word::native_atomic<std::uint32_t> refused, used_ms, destroying;
+    ASSERT_TRUE(slots.begin_visit(&slot));
+    std::thread destroyer([&] {
+        sched_param real_time{};
+        real_time.sched_priority = 1;
+        if (pthread_setschedparam(pthread_self(), SCHED_FIFO, &real_time) != 0)
+            refused.store_release(1);
+        destroying.store_release(1);
+        if (refused.load_relaxed() != 0) return;
+        const std::uint64_t begin = os::thread_cpu_ns();
+        slots.clear(&slot);
+        used_ms.store_release(
+            static_cast<std::uint32_t>((os::thread_cpu_ns() - begin) / 1'000'000));
+    });
+    while (destroying.load_acquire() == 0) os::sleep_ns(1'000'000);
+    // What is left of the visit takes 20 ms of this processor.
+    const std::uint64_t begin = os::thread_cpu_ns();
+    while (refused.load_acquire() == 0 && os::thread_cpu_ns() - begin < 20'000'000) {
+    }
+    slots.end_visit();
+    destroyer.join();
+    ASSERT_EQ(sched_setaffinity(0, sizeof before, &before), 0);
+    if (refused.load_acquire() != 0) GTEST_SKIP() << "no right to real-time priorities";
+    EXPECT_LT(used_ms.load_acquire(), 15u);
 }
 
 } // namespace
