@@ -19,6 +19,7 @@
 #include <obase/allocation.hpp>
 #include <obase/export.hpp>
 #include <obase/mobility/scope_slot.hpp>
+#include <obase/protocol.hpp>
 #include <obase/word/arming.hpp>
 #include <obase/word/atomic.hpp>
 
@@ -48,10 +49,7 @@ struct OBASE_EXPORT arming {
       public:
         scope() noexcept : slot_(here()), outer_(mobility::enter_scope(*slot_, *context_.epoch)) {}
         ~scope() {
-            if (outer_ == 0 && slot_->exit_work) [[unlikely]]
-                end_scope_with_work(*slot_);
-            else
-                mobility::exit_scope(*slot_, outer_);
+            mobility::leave_scope(*slot_, outer_, [this] { end_scope_with_work(*slot_); });
         }
         scope(const scope&) = delete;
         scope& operator=(const scope&) = delete;
@@ -65,10 +63,8 @@ struct OBASE_EXPORT arming {
     // is good until the outermost scope ends (O1). Cost: one load and one predictable test when the
     // object was touched in this window, else a compare-exchange.
     static void* dereference(slot& s) noexcept {
-        const word::bits seen = s.load_acquire(); // pairs with word::publish() and word::replace()
-        if (layout::is_plain(seen)) [[likely]]
-            return reinterpret_cast<void*>(seen);
-        return first_touch(s);
+        return reinterpret_cast<void*>(
+            word::dereference(s, [](slot& armed) { return first_touch(armed); }));
     }
 
     // The same address for comparison only: no access, no scope, and it may be stale at once.
@@ -129,10 +125,8 @@ struct OBASE_EXPORT arming {
         return mobility::enter_scope(*self, *context_.epoch);
     }
     static void leave(mobility::epoch_number outer) noexcept {
-        if (outer == 0 && context_.slot->exit_work) [[unlikely]]
-            end_scope_with_work(*context_.slot);
-        else
-            mobility::exit_scope(*context_.slot, outer);
+        record& self = *context_.slot;
+        mobility::leave_scope(self, outer, [&self] { end_scope_with_work(self); });
     }
 
     // The calling thread's announcement; the second one only if the thread has used obase before.
@@ -147,10 +141,12 @@ struct OBASE_EXPORT arming {
     static record* attach_thread() noexcept;
     static void detach_thread() noexcept;
     static void end_scope_with_work(record& self) noexcept;
-    static void* first_touch(slot& s) noexcept;
+    static word::bits first_touch(slot& s) noexcept;
 
     // Null pointers: a thread that has not used obase yet.
     static OBASE_TLS constinit thread_local thread_context context_;
 };
+
+static_assert(protocol<arming>);
 
 } // namespace obase

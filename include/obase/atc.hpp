@@ -26,6 +26,7 @@
 #include <obase/arming.hpp>
 #include <obase/export.hpp>
 #include <obase/mobility/atc_scope.hpp>
+#include <obase/protocol.hpp>
 #include <obase/word/atc.hpp>
 #include <obase/word/atomic.hpp>
 
@@ -141,5 +142,7 @@ struct OBASE_EXPORT atc {
     // Null slot: a thread that has not used obase yet.
     static OBASE_TLS constinit thread_local thread_context context_;
 };
+
+static_assert(protocol<atc>);
 
 } // namespace obase

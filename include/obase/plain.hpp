@@ -12,6 +12,7 @@
 #pragma once
 
 #include <obase/arming.hpp>
+#include <obase/protocol.hpp>
 
 #include <cstdint>
 #include <cstdlib>
@@ -77,5 +78,7 @@ struct plain {
     static mobility::epoch_number enter() noexcept { return arming::enter(); }
     static void leave(mobility::epoch_number outer) noexcept { arming::leave(outer); }
 };
+
+static_assert(protocol<plain>);
 
 } // namespace obase

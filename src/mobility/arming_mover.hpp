@@ -19,6 +19,7 @@
 // natively and under the deterministic scheduler. Heap is heap::space or a test's.
 #pragma once
 
+#include "mobility/contracts.hpp"
 #include "mobility/mover_types.hpp"
 #include "mobility/pins.hpp"
 #include "mobility/racy_copy.hpp"
@@ -34,10 +35,11 @@
 
 namespace obase::mobility {
 
-template <class P, class Heap>
+template <class P, object_heap Heap>
 class arming_mover {
   public:
     using slot_atomic = typename P::template atomic<std::uint64_t>;
+    using record = thread_record<P>;
     using layout = word::arming;
 
     struct candidate {

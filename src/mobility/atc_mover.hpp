@@ -29,6 +29,7 @@
 #pragma once
 
 #include "mobility/atc_thread.hpp"
+#include "mobility/contracts.hpp"
 #include "mobility/mover_types.hpp"
 #include "mobility/pins.hpp"
 #include "mobility/racy_copy.hpp"
@@ -45,10 +46,11 @@
 namespace obase::mobility {
 
 // Heap: heap::space or a test's.
-template <class P, class Heap>
+template <class P, object_heap Heap>
 class atc_mover {
   public:
     using slot_atomic = typename P::template atomic<std::uint64_t>;
+    using record = thread_record<P>;
     using layout = word::atc;
 
     struct candidate {
@@ -264,8 +266,8 @@ class atc_mover {
 
     bool pinned_now(std::uint64_t address) const noexcept {
         bool found = false;
-        registry_.for_each_record([&](const thread_record<P>& record) {
-            for (const pin_chunk<P>* chunk = &record.pins; chunk != nullptr;
+        registry_.for_each_record([&](const record& r) {
+            for (const pin_chunk<P>* chunk = &r.pins; chunk != nullptr;
                  chunk = chunk->next.load_acquire())
                 for (const auto& entry : chunk->address)
                     found = found || entry.load_acquire() == address;

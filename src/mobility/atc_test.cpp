@@ -2,7 +2,7 @@
 //
 // The ATC word, the index of threads, and the phases of the protocol, one step after another in one
 // thread. What happens between threads is atc_obligations_test.cpp.
-#include "mobility/atc_world_test.hpp"
+#include "mobility/world_test.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -18,7 +18,7 @@ namespace {
 
 using layout = word::atc;
 using P = os::native_platform;
-using world_type = exclusive_atc_world<on_threads<P>>;
+using world_type = exclusive_world<on_threads<P>, atc_protocol>;
 
 const auto never = [](const thread_record<P>&) { return false; };
 const auto at_once = [](const thread_record<P>&) { return true; };
@@ -156,7 +156,7 @@ TEST(atc_mover, moves_objects) {
     auto* h = w.make_holder(self, w.make(1, 0));
     for (unsigned window = 0; window < 4; ++window) {
         auto* before = w.to_object(layout::address(h->guide.load_relaxed()));
-        EXPECT_EQ(w.collect(3), 3u);
+        EXPECT_EQ(w.collect(window_step, 3, nullptr, never), 3u);
         EXPECT_EQ(w.mover.phase(), atc_phase::inactive);
         const world_type::scope in(w, self);
         auto* after = w.dereference(self, h->guide);
@@ -186,7 +186,7 @@ TEST(atc_mover, more_holders_than_the_count_has_numbers) {
     world_type w;
     auto& self = w.attach();
     auto* h = w.make_holder(self, w.make(1, 0));
-    std::vector<world_type::entry*> many;
+    std::vector<world_type::user*> many;
     for (int i = 0; i < 200; ++i) many.push_back(&w.attach());
     in_active(w, [&] {
         for (auto* e : many) {
@@ -205,7 +205,7 @@ TEST(atc_mover, more_holders_than_the_count_has_numbers) {
     w.scan();
     EXPECT_TRUE(w.mover.candidates().empty()); // nothing is swept in DRAIN
     for (std::size_t i = 150; i < 200; ++i) w.threads.leave(many[i]->record, many[i]->context, 0);
-    EXPECT_EQ(w.collect(1), 1u);
+    EXPECT_EQ(w.collect(window_step, 1, nullptr, never), 1u);
     for (auto* e : many) w.detach(*e);
     w.destroy(self, h);
     w.detach(self);
@@ -316,12 +316,12 @@ TEST(atc_mover, a_stuck_scope_costs_its_window_only) {
     auto* h = w.make_holder(self, w.make(1, 0));
     w.threads.enter(stuck.record, stuck.context);
     auto* held = w.dereference(stuck, h->guide);
-    EXPECT_EQ(w.collect(2, at_once), 0u);
+    EXPECT_EQ(w.collect(window_step, 2, nullptr, at_once), 0u);
     EXPECT_EQ(w.mover.phase(), atc_phase::drain);
-    EXPECT_EQ(w.collect(2, at_once), 0u);
+    EXPECT_EQ(w.collect(window_step, 2, nullptr, at_once), 0u);
     w.verify(held, 1, 0);
     w.threads.leave(stuck.record, stuck.context, 0);
-    EXPECT_EQ(w.collect(2, at_once), 2u);
+    EXPECT_EQ(w.collect(window_step, 2, nullptr, at_once), 2u);
     w.detach(stuck);
     w.destroy(self, h);
     w.detach(self);
@@ -425,7 +425,7 @@ TEST(atc_threads, what_is_not_noted_is_sticky) {
         w.scan();
         EXPECT_EQ(w.move_all(), 64u);
     });
-    EXPECT_EQ(w.collect(1), 200u);
+    EXPECT_EQ(w.collect(window_step, 1, nullptr, never), 200u);
     for (auto* h : many) w.destroy(self, h);
     w.detach(self);
 }
@@ -440,16 +440,16 @@ TEST(atc_threads, objects_that_arrive_in_a_round_stay_for_it) {
         auto* made = w.make_holder(self, w.make(2, 0));
         EXPECT_TRUE(layout::is_sticky(made->guide.load_relaxed()));
         const world_type::scope in(w, self);
-        w.heap.free(w.exchange(h->guide, w.make(3, 0)));
+        w.heap.free(w.exchange(self, h->guide, w.make(3, 0)));
         EXPECT_TRUE(layout::is_sticky(h->guide.load_relaxed()));
-        std::uint64_t expected = w.to_address(w.dereference(self, made->guide));
+        auto* expected = w.dereference(self, made->guide);
         auto* o = w.make(4, 0);
         EXPECT_TRUE(w.compare_exchange(self, made->guide, expected, o));
-        w.heap.free(w.to_object(expected));
+        w.heap.free(expected);
         EXPECT_EQ(w.move_all(), 0u);
         w.destroy(self, made);
     });
-    EXPECT_EQ(w.collect(1), 1u);
+    EXPECT_EQ(w.collect(window_step, 1, nullptr, never), 1u);
     w.destroy(self, h);
     EXPECT_EQ(w.heap.live_blocks(), 0u);
     w.detach(self);
@@ -508,8 +508,8 @@ TEST(atc_mover, nested_slots_at_a_new_place_are_not_those_of_before) {
 // are used again.
 TEST(activity_index, a_collision_hides_nobody) {
     world_type w;
-    std::set<world_type::entry*> all;
-    std::vector<world_type::entry*> in_order;
+    std::set<world_type::user*> all;
+    std::vector<world_type::user*> in_order;
     for (int i = 0; i < 40; ++i) {
         in_order.push_back(&w.attach());
         all.insert(in_order.back());

@@ -46,6 +46,31 @@ TEST(scope_registry, nested_scopes_keep_the_outermost_epoch) {
     exit_scope(r, again);
 }
 
+// R2: what is to be done at the end of a scope is done once, where the outermost one ends.
+TEST(scope_registry, work_is_done_when_the_outermost_scope_ends) {
+    scope_registry<native> registry;
+    thread_record<native> r;
+    registry.add(r, 1);
+    unsigned done = 0;
+    const auto work = [&] {
+        ++done;
+        r.exit_work = false;
+        exit_scope(r, 0);
+    };
+    const epoch_number outer = enter_scope(r, registry.epoch());
+    const epoch_number inner = enter_scope(r, registry.epoch());
+    r.exit_work = true;
+    leave_scope(r, inner, work);
+    EXPECT_EQ(done, 0u);
+    EXPECT_NE(r.epoch.load_relaxed(), 0u);
+    leave_scope(r, outer, work);
+    EXPECT_EQ(done, 1u);
+    EXPECT_EQ(r.epoch.load_relaxed(), 0u);
+    leave_scope(r, enter_scope(r, registry.epoch()), work);
+    EXPECT_EQ(done, 1u);
+    EXPECT_EQ(r.epoch.load_relaxed(), 0u);
+}
+
 TEST(scope_registry, a_wait_names_the_record_it_waits_for) {
     scope_registry<native> registry;
     thread_record<native> outside, inside;

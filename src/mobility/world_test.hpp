@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// world: the arming protocol without a runtime around it, small enough for the deterministic
-// scheduler. It has the real registry, directory, mover and reclaimer; the heap, the threads' half
-// of the protocol (written here as the runtime writes it) and the objects are the test's own.
+// world: a protocol without a runtime around it, small enough for the deterministic scheduler. The
+// registry, the directory, both halves of the protocol and the reclaimer are the library's own text;
+// the heap and the objects are the test's.
 //
 // One source runs in two ways: `in_schedule` under testing::deterministic_platform, where every
 // operation is a step, freed memory is known and stores wait in store buffers; `on_threads` on OS
@@ -13,7 +13,11 @@
 // version it wrote last. Nothing of it is shared with the code under test.
 #pragma once
 
+#include "mobility/activity_index.hpp"
 #include "mobility/arming_mover.hpp"
+#include "mobility/arming_thread.hpp"
+#include "mobility/atc_mover.hpp"
+#include "mobility/atc_thread.hpp"
 #include "mobility/pins.hpp"
 #include "mobility/reclaimer.hpp"
 #include "mobility/scope_registry.hpp"
@@ -30,9 +34,12 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <string>
@@ -61,7 +68,7 @@ struct no_attributes {};
 // come round to the same value is the worst case for an exact-word comparison.
 inline constexpr std::uint64_t window_step = std::uint64_t{1} << word::arming::stamp_bits;
 
-// Heaps. Both have what arming_mover asks for, and allocate(), free(), map() and unmap()
+// Heaps. Both have what the movers ask for, and allocate(), free(), map() and unmap()
 // for threads.
 
 template <class P>
@@ -223,14 +230,182 @@ struct scheduled_as : in_schedule<testing::deterministic_platform> {
     using shared_cell = exclusive_cell;
 };
 
-template <class E, class Cell>
-class world {
+// The protocols of worlds: the shipped halves of one each, on the heap and the platform of E, and where
+// its threads' records come from. Both have:
+//   user                 what a thread is to the protocol
+//   attach(), detach()   a thread's life
+//   enter(), leave()     scopes
+//   touch(), construct(), end(), forget(), exchange(), compare_exchange()
+//                        the life of slots, by addresses; 0 is null. touch() and compare_exchange()
+//                        want a scope
+//   batches              rounds of moves in one window of a collector that is in no hurry
+
+template <class E>
+class arming_protocol {
   public:
     using P = typename E::platform;
     using slot = typename P::template atomic<std::uint64_t>;
     using record = thread_record<P>;
-    using pin_entry = typename P::template atomic<std::uint64_t>;
+    using user = record;
+    using layout = word::arming;
     using mover_type = arming_mover<P, typename E::heap>;
+    static constexpr unsigned batches = 1;
+
+    // The records are the world's, so attach() never fails.
+    user& attach() {
+        return *claim_record(registry, 1, [this] {
+            const std::uint32_t i = used_records_.fetch_add_relaxed(1);
+            if (i >= records_.size()) std::abort(); // the test has too many threads
+            return &records_[i];
+        });
+    }
+    void detach(user& u) { registry.release(u); }
+    static record& record_of(user& u) { return u; }
+
+    epoch_number enter(user& u) { return half_.enter(u); }
+    void leave(user& u, epoch_number outer) { half_.leave(u, outer); }
+
+    std::uint64_t touch(user& u, slot& s) { return half_.dereference(u, s); }
+    bool construct(user& u, slot& s, std::uint64_t address) {
+        return half_.construct(u, s, owned(address));
+    }
+    std::uint64_t end(user& u, slot& s) { return half_.destroy(u, s); }
+    void forget(user& u, void* begin, void* end) { half_.forget_range(u, begin, end); }
+    std::uint64_t exchange(user&, slot& s, std::uint64_t address) {
+        const std::uint64_t old = half_.exchange(s, owned(address));
+        E::require(!layout::is_armed(old), "only the collector makes armed words");
+        return layout::address(old);
+    }
+    bool compare_exchange(user&, slot& s, std::uint64_t& expected, std::uint64_t address) {
+        return half_.compare_exchange(s, expected, owned(address));
+    }
+    static std::uint64_t owned(std::uint64_t address) {
+        return address != 0 ? layout::make_born(address) : 0;
+    }
+
+    // What arming_threads asks of the engine.
+    scope_registry<P>& threads() noexcept { return registry; }
+    soda::directory<P>& directory() noexcept { return slots; }
+    void end_scope(record& r) noexcept {
+        r.exit_work = false;
+        exit_scope(r, 0);
+    }
+    static bool rearms() noexcept { return false; }
+    static void remember_touch(record&, slot&) noexcept {}
+
+    scope_registry<P> registry;
+    soda::directory<P> slots;
+    typename E::heap heap;
+    mover_type mover{registry, slots, heap};
+
+  private:
+    arming_threads<P, arming_protocol> half_{*this};
+    std::array<record, 12> records_;
+    typename P::template atomic<std::uint32_t> used_records_;
+};
+
+// Its index has one place, so that every second thread collides.
+template <class E>
+class atc_protocol {
+  public:
+    using P = typename E::platform;
+    using slot = typename P::template atomic<std::uint64_t>;
+    using record = thread_record<P>;
+    using user = atc_entry<P>;
+    using index_type = activity_index<P, user, 1>;
+    using layout = word::atc;
+    struct heap_type : E::heap {
+        unsigned class_of(const void*) const noexcept { return 1; }
+    };
+    using mover_type = atc_mover<P, heap_type>;
+    // All but the first visit slots in ACTIVE and do not wait.
+    static constexpr unsigned batches = 2;
+
+    atc_protocol() { E::require(mover.reserve(1000), "room for all slots of a test"); }
+
+    user& attach() {
+        const std::uint32_t id = ids_.fetch_add_relaxed(1) + 1;
+        return *index.claim(registry, id, [this] {
+            auto fresh = std::make_unique<typename index_type::place>();
+            auto* p = fresh.get();
+            const std::lock_guard lock(places_mutex_);
+            places_.push_back(std::move(fresh));
+            return p;
+        });
+    }
+    void detach(user& u) {
+        threads.detach(u.context);
+        registry.release(u.record);
+    }
+    static record& record_of(user& u) { return u.record; }
+
+    epoch_number enter(user& u) { return threads.enter(u.record, u.context); }
+    void leave(user& u, epoch_number outer) { threads.leave(u.record, u.context, outer); }
+
+    std::uint64_t touch(user& u, slot& s) { return threads.dereference(u.context, s); }
+    bool construct(user& u, slot& s, std::uint64_t address) {
+        const epoch_number outer = enter(u);
+        threads.construct(s, owned(address));
+        leave(u, outer);
+        return slots.test(&s);
+    }
+    std::uint64_t end(user& u, slot& s) {
+        const epoch_number outer = enter(u);
+        const std::uint64_t address = threads.destroy(&u.context, s);
+        leave(u, outer);
+        return address;
+    }
+    void forget(user& u, void* begin, void* end) {
+        const epoch_number outer = enter(u);
+        threads.forget_range(&u.context, begin, end);
+        leave(u, outer);
+    }
+    std::uint64_t exchange(user& u, slot& s, std::uint64_t address) {
+        const epoch_number outer = enter(u);
+        const std::uint64_t old = threads.exchange(s, owned(address));
+        leave(u, outer);
+        return layout::address(old);
+    }
+    // As the public compare-exchange does it.
+    bool compare_exchange(user& u, slot& s, std::uint64_t& expected, std::uint64_t address) {
+        for (;;) {
+            if (threads.exchange_if(s, expected, owned(address))) return true;
+            const std::uint64_t current = touch(u, s);
+            if (current != expected) {
+                expected = current;
+                return false;
+            }
+        }
+    }
+    static std::uint64_t owned(std::uint64_t address) {
+        return address != 0 ? layout::make_born(address) : 0;
+    }
+
+    scope_registry<P> registry;
+    soda::directory<P> slots;
+    heap_type heap;
+    atc_state<P> state;
+    atc_threads<P> threads{registry, slots, state};
+    mover_type mover{registry, slots, heap, state};
+    index_type index;
+
+  private:
+    typename P::template atomic<std::uint32_t> ids_;
+    std::mutex places_mutex_;
+    std::vector<std::unique_ptr<typename index_type::place>> places_;
+};
+
+template <class E, class Cell, template <class> class Protocol>
+class world : public Protocol<E> {
+  public:
+    using protocol = Protocol<E>;
+    using P = typename E::platform;
+    using slot = typename protocol::slot;
+    using record = typename protocol::record;
+    using user = typename protocol::user;
+    static_assert(object_heap<typename E::heap>);
+    static_assert(mover<typename protocol::mover_type>);
+    using pin_entry = typename P::template atomic<std::uint64_t>;
 
     struct object {
         object(std::uint64_t identity, std::uint64_t v)
@@ -242,89 +417,89 @@ class world {
     };
     // What a slot that is not inside an object lives in.
     struct holder {
-        explicit holder(std::uint64_t word) : guide(word), spare{} {}
+        holder() : guide(0), spare{} {}
         slot guide;
         std::uint64_t spare[3]; // of an object's size, so that either may follow the other
     };
     static_assert(sizeof(object) == sizeof(holder));
 
     world() {
-        heap.object_bytes = sizeof(object);
-        E::require(slots.open(), "room for the directory");
+        this->heap.object_bytes = sizeof(object);
+        E::require(this->slots.open(), "room for the directory");
     }
-
-    // A thread's life. The records are the world's, so attach() never fails.
-    record& attach() {
-        record* r = registry.find_unused(1);
-        if (r != nullptr) return *r;
-        const std::uint32_t i = used_records_.fetch_add_relaxed(1);
-        if (i >= records_.size()) std::abort(); // the test has too many threads
-        registry.add(records_[i], 1);
-        return records_[i];
-    }
-    void detach(record& r) { registry.release(r); }
 
     class scope {
       public:
-        scope(world& w, record& r) : record_(r), outer_(enter_scope(r, w.registry.epoch())) {}
-        ~scope() { exit_scope(record_, outer_); }
+        scope(world& w, user& u) : world_(w), user_(u), outer_(w.enter(u)) {}
+        ~scope() { world_.leave(user_, outer_); }
         scope(const scope&) = delete;
         scope& operator=(const scope&) = delete;
 
       private:
-        record& record_;
+        world& world_;
+        user& user_;
         epoch_number outer_;
     };
 
-    // In a scope.
-    object* dereference(slot& s) { return to_object(word::touch(s).address); }
+    static object* to_object(std::uint64_t address) { return reinterpret_cast<object*>(address); }
+    static std::uint64_t to_address(const object* o) { return reinterpret_cast<std::uint64_t>(o); }
 
-    // Takes the slot's object out and puts `word` in. The caller owns the object.
-    static object* take(slot& s, std::uint64_t word) {
-        return to_object(word::arming::address(word::replace(s, word)));
+    // In a scope.
+    object* dereference(user& u, slot& s) { return to_object(protocol::touch(u, s)); }
+    // Takes the slot's object out and puts `o` in. The caller owns what comes out.
+    object* exchange(user& u, slot& s, object* o) {
+        return to_object(protocol::exchange(u, s, to_address(o)));
+    }
+    // In a scope.
+    bool compare_exchange(user& u, slot& s, object*& expected, object* o) {
+        std::uint64_t seen = to_address(expected);
+        const bool done = protocol::compare_exchange(u, s, seen, to_address(o));
+        expected = to_object(seen);
+        return done;
     }
 
     object* make(std::uint64_t id, std::uint64_t version) {
-        return ::new (heap.allocate(sizeof(object))) object(id, version);
+        return ::new (this->heap.allocate(sizeof(object))) object(id, version);
     }
-    static std::uint64_t born(object* o) {
-        return word::arming::make_born(reinterpret_cast<std::uint64_t>(o));
+    holder* make_holder(user& u, object* o) {
+        return make_holder(u, o, this->heap.allocate(sizeof(holder)));
     }
-    static object* to_object(std::uint64_t word) {
-        return reinterpret_cast<object*>(word::arming::address(word));
-    }
-
-    // R10: the word first, then the bit.
-    holder* make_holder(record& r, object* o) {
-        return make_holder(r, o, heap.allocate(sizeof(holder)));
-    }
-    holder* make_holder(record& r, object* o, void* memory) {
-        const scope in(*this, r);
-        auto* h = ::new (memory) holder(o == nullptr ? 0 : born(o));
-        E::require(slots.set(&h->guide), "room for a leaf");
+    holder* make_holder(user& u, object* o, void* memory) {
+        auto* h = ::new (memory) holder;
+        give(u, h->guide, o);
         return h;
     }
-    void give_nested(record& r, object* parent, object* child) {
-        const scope in(*this, r);
-        parent->nested.store_release(born(child));
-        E::require(slots.set(&parent->nested), "room for a leaf");
+    void give_nested(user& u, object* parent, object* child) { give(u, parent->nested, child); }
+    void give(user& u, slot& s, object* o) {
+        E::require(protocol::construct(u, s, to_address(o)), "room for a leaf");
     }
-    // R10: the bit first, then the word. Returns the object, whose owner is the caller.
-    object* end_slot(record& r, slot& s) {
-        const scope in(*this, r);
-        slots.clear(&s);
-        return to_object(word::arming::address(s.load_acquire()));
-    }
-    // An object nobody else can reach, with what it owns.
-    void destroy(record& r, object* o) {
+    // Returns the object, whose owner is the caller.
+    object* end_slot(user& u, slot& s) { return to_object(protocol::end(u, s)); }
+    // An object that no other thread can reach, with what it owns.
+    void destroy(user& u, object* o) {
         if (o == nullptr) return;
-        if (object* child = end_slot(r, o->nested); child != nullptr) destroy(r, child);
-        heap.free(o);
+        if (object* child = end_slot(u, o->nested); child != nullptr) destroy(u, child);
+        this->heap.free(o);
     }
-    void destroy(record& r, holder* h) {
-        object* o = end_slot(r, h->guide);
-        heap.free(h);
-        destroy(r, o);
+    void destroy(user& u, holder* h) {
+        object* o = end_slot(u, h->guide);
+        this->heap.free(h);
+        destroy(u, o);
+    }
+
+    pin_entry* pin(user& u, object* o) {
+        return claim_pin<P>(protocol::record_of(u), to_address(o),
+                            [] { return static_cast<pin_chunk<P>*>(nullptr); });
+    }
+    void retire(user& u, object* o) {
+        reclaim.retire(protocol::record_of(u),
+                       *new retired_object{nullptr, o, [](void*) noexcept {}, sizeof *o});
+    }
+    void free_retired() {
+        reclaim.reclaim([this](retired_object* node) {
+            this->heap.free(node->object);
+            delete node;
+        });
     }
 
     // Exclusive objects: the caller is the only thread that uses this one.
@@ -338,49 +513,77 @@ class world {
         o->check.store_relaxed(id ^ ~version);
     }
 
-    // The collector. Visits all slots; whatever is movable becomes a candidate.
-    void scan(std::uint64_t window) {
-        mover.forget(); // R6
-        slots.refresh();
-        for (auto* leaf : slots.leaves())
-            slots.scan(*leaf, heap.begin(), heap.end(),
-                       [&](std::uintptr_t base, std::uint64_t bits) {
-                           for (; bits != 0; bits &= bits - 1) {
-                               const auto bit = static_cast<unsigned>(std::countr_zero(bits));
-                               slot& s = *reinterpret_cast<slot*>(base + 8u * bit);
-                               const observation seen = mover.visit(s, window);
-                               if (seen.movable) mover.add_candidate(s, seen, 1);
-                           }
-                       });
+    // The collector. Visits all slots in [begin, end); what is movable becomes a candidate.
+    void scan(std::uint64_t window = window_step) {
+        scan(window, this->heap.begin(), this->heap.end());
+    }
+    void scan(std::uint64_t window, std::uintptr_t begin, std::uintptr_t end) {
+        this->mover.forget(); // R6
+        this->slots.refresh();
+        for (auto* leaf : this->slots.leaves())
+            this->slots.scan(*leaf, begin, end, [&](std::uintptr_t base, std::uint64_t bits) {
+                for (; bits != 0; bits &= bits - 1) {
+                    const auto bit = static_cast<unsigned>(std::countr_zero(bits));
+                    slot& s = *reinterpret_cast<slot*>(base + 8u * bit);
+                    const observation seen = this->mover.visit(s, window);
+                    if (seen.movable) this->mover.add_candidate(s, seen, 1);
+                }
+            });
     }
     // Moves what settle() has left: nothing, if the wait was given up.
-    unsigned move_all(std::uint64_t window) {
+    unsigned move_all(std::uint64_t window = window_step) {
         unsigned moved = 0;
-        for (const auto& c : std::vector(mover.candidates())) {
+        for (const auto& c : std::vector(this->mover.candidates())) {
             moved_object result;
-            moved += mover.move(c, window, result) == move_result::moved;
+            moved += this->mover.move(c, window, result) == move_result::moved;
         }
-        mover.forget();
+        this->mover.forget();
+        return moved;
+    }
+    template <class GiveUp>
+    unsigned collect(std::uint64_t window, unsigned rounds, const record* self, GiveUp&& give_up) {
+        unsigned moved = 0;
+        for (unsigned i = 0; i < rounds; ++i) {
+            scan(window);
+            if (this->mover.candidates().empty()) continue;
+            if (this->mover.settle(self, give_up) == wait_result::given_up) break;
+            moved += move_all(window);
+        }
+        this->mover.finish();
         return moved;
     }
     template <class GiveUp>
     unsigned collect(std::uint64_t window, const record* self, GiveUp&& give_up) {
-        scan(window);
-        mover.settle(self, give_up);
-        return move_all(window);
+        return collect(window, protocol::batches, self, give_up);
     }
-    unsigned collect(std::uint64_t window) {
+    unsigned collect(std::uint64_t window = window_step) {
         return collect(window, nullptr, [](const record&) { return false; });
     }
+    // How many slots are registered in the heap. No threads.
+    std::size_t registered() {
+        std::size_t count = 0;
+        this->slots.refresh();
+        for (auto* leaf : this->slots.leaves())
+            this->slots.scan(*leaf, this->heap.begin(), this->heap.end(),
+                             [&](std::uintptr_t, std::uint64_t bits) {
+                                 count += static_cast<std::size_t>(std::popcount(bits));
+                             });
+        return count;
+    }
 
-    // Spawns a thread that is attached while `work(record)` runs.
+    bool registered_in_scope(user& u, const slot& s) {
+        const scope in(*this, u);
+        return this->slots.test(&s);
+    }
+
+    // Spawns a thread that is attached while `work(user)` runs.
     template <class Work>
     void thread(const char* name, Work work) {
         busy.fetch_add_relaxed(1);
         E::spawn(name, [this, work] {
-            record& r = attach();
-            work(r);
-            detach(r);
+            user& u = this->attach();
+            work(u);
+            this->detach(u);
             busy.fetch_sub_acq_rel(1);
         });
     }
@@ -397,23 +600,15 @@ class world {
         collector(windows, [this](std::uint64_t w) { moves.fetch_add_relaxed(collect(w)); });
     }
 
-    scope_registry<P> registry;
-    soda::directory<P> slots;
-    typename E::heap heap;
-    mover_type mover{registry, slots, heap};
-    reclaimer<P> reclaim{registry};
+    reclaimer<P> reclaim{this->registry};
     typename P::template atomic<unsigned> busy;
     typename P::template atomic<std::uint64_t> moves;
-
-  private:
-    std::array<record, 12> records_;
-    typename P::template atomic<std::uint32_t> used_records_;
 };
 
-template <class E>
-using exclusive_world = world<E, typename E::exclusive_cell>;
-template <class E>
-using shared_world = world<E, typename E::shared_cell>;
+template <class E, template <class> class Protocol>
+using exclusive_world = world<E, typename E::exclusive_cell, Protocol>;
+template <class E, template <class> class Protocol>
+using shared_world = world<E, typename E::shared_cell, Protocol>;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 inline constexpr unsigned sanitizer_slowdown = 10;

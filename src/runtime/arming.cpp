@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// The functions of obase::arming: each is a transition of obase/word/arming.hpp on one slot plus
-// what the rules demand around it.
+// The functions of obase::arming: each calls the threads' half of the protocol
+// (mobility/arming_thread.hpp) with the calling thread's record.
 #include <obase/arming.hpp>
 
+#include "mobility/arming_thread.hpp"
 #include "runtime/arming_engine.hpp"
 
 namespace obase {
@@ -17,6 +18,9 @@ constinit thread_local arming::thread_context arming::context_{};
 namespace {
 mobility::thread_record<os::native_platform>& full(arming::record& slot) noexcept {
     return static_cast<mobility::thread_record<os::native_platform>&>(slot);
+}
+mobility::arming_threads<os::native_platform, arming_engine> half() noexcept {
+    return mobility::arming_threads<os::native_platform, arming_engine>(arming_engine::instance());
 }
 } // namespace
 
@@ -44,37 +48,26 @@ void arming::end_scope_with_work(record& self) noexcept {
     arming_engine::instance().end_scope(full(self));
 }
 
-void* arming::first_touch(slot& s) noexcept {
-    const word::touch_result touched = word::touch(s);
-    if (touched.disarmed) {
-        arming_engine& engine = arming_engine::instance();
-        if (engine.rearms() && in_scope()) engine.remember_touch(full(*context_.slot), s);
-    }
-    return reinterpret_cast<void*>(touched.address);
+word::bits arming::first_touch(slot& s) noexcept {
+    record* self = context_.slot;
+    return half().first_touch(self != nullptr ? &full(*self) : nullptr, s);
 }
 
 void arming::construct(slot& s, word::bits word) noexcept {
-    s.store_release(word); // R10: the word first, then the bit
-    const scope one_operation;
-    arming_engine::instance().directory().set(&s);
+    half().construct(full(*here()), s, word);
 }
 
-void* arming::destroy(slot& s) noexcept {
-    const scope one_operation;
-    arming_engine::instance().directory().clear(&s); // R10: bit, hazard, and only then the word
-    return address(s.load_acquire());
-}
+void* arming::destroy(slot& s) noexcept { return address(half().destroy(full(*here()), s)); }
 
 void arming::forget_range(void* begin, void* end) noexcept {
-    const scope one_operation;
-    arming_engine::instance().directory().clear_range(begin, end);
+    half().forget_range(full(*here()), begin, end);
 }
 
-word::bits arming::exchange(slot& s, word::bits word) noexcept { return word::replace(s, word); }
+word::bits arming::exchange(slot& s, word::bits word) noexcept { return half().exchange(s, word); }
 
 bool arming::compare_exchange(slot& s, void*& expected, word::bits word) noexcept {
     auto seen = reinterpret_cast<word::bits>(expected);
-    const bool done = word::compare_replace(s, seen, word);
+    const bool done = half().compare_exchange(s, seen, word);
     expected = reinterpret_cast<void*>(seen);
     return done;
 }

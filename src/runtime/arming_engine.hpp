@@ -4,6 +4,7 @@
 #pragma once
 
 #include "mobility/arming_mover.hpp"
+#include "mobility/arming_thread.hpp"
 #include "runtime/engine.hpp"
 
 #include <obase/arming.hpp>
@@ -34,12 +35,10 @@ struct arming_binding {
     template <class Pages>
     static record* claim_record(mobility::scope_registry<os::native_platform>& registry,
                                 std::uint32_t id, Pages&& zeroed_pages) noexcept {
-        if (record* unused = registry.find_unused(id); unused != nullptr) return unused;
-        void* memory = zeroed_pages(sizeof(record));
-        if (memory == nullptr) return nullptr;
-        auto* fresh = ::new (memory) record{};
-        registry.add(*fresh, id);
-        return fresh;
+        return mobility::claim_record(registry, id, [&]() -> record* {
+            void* memory = zeroed_pages(sizeof(record));
+            return memory != nullptr ? ::new (memory) record{} : nullptr;
+        });
     }
     // Nothing per thread but the record.
     static void detach(record&) noexcept {}
@@ -51,6 +50,9 @@ struct arming_binding {
             slot.cas_acq_rel(seen, word::arming::make_born_touched(seen));
     }
 };
+
+static_assert(mobility::object_heap<heap::space>);
+static_assert(mobility::mover<arming_binding::mover>);
 
 using arming_engine = engine<arming_binding>;
 

@@ -46,6 +46,8 @@ struct atc_binding {
     static void forget_other_threads(const record* self) noexcept;
 };
 
+static_assert(mobility::mover<atc_binding::mover>);
+
 using atc_engine = engine<atc_binding>;
 
 // Made once, in atc.cpp.

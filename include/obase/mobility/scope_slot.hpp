@@ -58,4 +58,15 @@ inline void exit_scope(scope_slot<Atomic>& slot, epoch_number outer) noexcept {
     slot.epoch.store_release(outer); // pairs with scope_registry::wait_for()
 }
 
+// The end of a scope as a program executes it: exit_scope(), but where an outermost scope ends and
+// something is to be done then (exit_work), end_with_work() ends it.
+template <class Atomic, class EndWithWork>
+inline void leave_scope(scope_slot<Atomic>& slot, epoch_number outer,
+                        EndWithWork&& end_with_work) noexcept {
+    if (outer == 0 && slot.exit_work) [[unlikely]]
+        end_with_work();
+    else
+        exit_scope(slot, outer);
+}
+
 } // namespace obase::mobility

@@ -114,6 +114,18 @@ touch_result touch(Atomic& slot) noexcept {
     return {seen, false};
 }
 
+// The address in the slot, 0 for null, as every dereference of a program begins: a load and a test.
+// What is not plain goes to first_touch(slot), which returns touch()'s address.
+//
+// Order: acquire, as touch().
+template <class Atomic, class FirstTouch>
+inline bits dereference(Atomic& slot, FirstTouch&& first_touch) noexcept {
+    const bits seen = slot.load_acquire(); // pairs with publish() and replace()
+    if (arming::is_plain(seen)) [[likely]]
+        return seen;
+    return first_touch(slot);
+}
+
 // plain -> armed, born -> armed, armed -> armed with a newer stamp. Collector only, inside a visit
 // (hazard held, SODA bit seen). False if a thread got in between: then it was touched.
 //
