@@ -47,9 +47,28 @@ class control {
     virtual bool stop_requested() noexcept = 0;
     virtual void checkpoint() noexcept = 0; // parks here while a fork is under way
     virtual void throttle() noexcept = 0;   // sleeps off what exceeds the processor share
+    // Around a system call that a fork need not wait for.
+    virtual void call_begins() noexcept = 0;
+    virtual void call_ends() noexcept = 0;
     virtual void wait_begins() noexcept = 0;
     // A scope keeps the collector waiting. True: give this round of moves up.
     virtual bool give_up(std::uint32_t thread_id, std::uint64_t epoch) noexcept = 0;
+};
+
+// The heaps ask the same of it while they return memory.
+class between_pieces final : public heap::pacer {
+  public:
+    explicit between_pieces(control& asked) noexcept : control_(asked) {}
+    void call_begins() noexcept override { control_.call_begins(); }
+    void call_ends() noexcept override { control_.call_ends(); }
+    bool go_on() noexcept override {
+        control_.checkpoint();
+        control_.throttle();
+        return !control_.stop_requested();
+    }
+
+  private:
+    control& control_;
 };
 
 struct window_plan {
@@ -265,7 +284,8 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
     }
     if (plan.move) hot_bytes_ = space_.counters(heap::hot_class).live_bytes;
     auto& live = recorder_.live;
-    live.returned_bytes.add(space_.return_free_memory());
+    between_pieces ask(control);
+    live.returned_bytes.add(space_.return_free_memory(ask));
     live.scanned_guides.add(scanned_);
     live.touched_guides.add(touched_);
     live.armed_guides.add(armed_);

@@ -326,15 +326,15 @@ std::size_t dense_heap::select_frozen(std::size_t max_bytes) noexcept {
     return total;
 }
 
-std::size_t dense_heap::return_free_memory() noexcept {
+// A fork between two pieces may freeze the file, and with it any run: nothing is remembered across.
+std::size_t dense_heap::return_free_memory(pacer& ask) noexcept {
     // A file that is too old to be written back by name; here, because nobody is looking at the
     // descriptors.
     while (frozen_count_ > 2 * files_kept) merge_oldest();
+    constexpr std::size_t most = piece_bytes >> run_shift;
     const std::size_t end = frontier_.load_relaxed();
     std::size_t bytes = 0;
-    std::size_t first = 0;
-    std::size_t count = 0;
-    for (std::size_t i = 0; i < end; ++i) {
+    const auto returnable = [&](std::size_t i) {
         dense_run& run = runs_[i];
         if (run.status.load_relaxed() == dense_run::state::sealed && run.live.load_acquire() == 0) {
             run.status.store_release(dense_run::state::unused);
@@ -346,17 +346,20 @@ std::size_t dense_heap::return_free_memory() noexcept {
                 set_free_bit(i, true);
             }
         }
-        const bool returnable =
-            run.status.load_relaxed() == dense_run::state::unused && !run.returned && !frozen(run);
-        if (returnable && count != 0 && first + count == i) {
-            ++count;
-        } else if (returnable) {
-            bytes += give_back(first, count);
-            first = i;
-            count = 1;
+        return run.status.load_relaxed() == dense_run::state::unused && !run.returned &&
+               !frozen(run);
+    };
+    bool go_on = true;
+    for (std::size_t i = 0; i < end && go_on;) {
+        const std::size_t first = i;
+        while (i < end && i - first < most && returnable(i)) ++i;
+        if (i == first) {
+            ++i;
+            continue;
         }
+        bytes += give_back(first, i - first, ask);
+        go_on = ask.go_on();
     }
-    bytes += give_back(first, count);
     if (frozen_free_ != 0) bytes += adopt_free_runs();
     return bytes;
 }
@@ -448,13 +451,18 @@ std::size_t dense_heap::adopt_free_runs() noexcept {
     return bytes;
 }
 
-// Returns the bytes given back. On failure the runs stay free and are tried again next time.
-std::size_t dense_heap::give_back(std::size_t first, std::size_t count) noexcept {
-    if (count == 0) return 0;
+// Returns the bytes given back. On failure the runs stay free and are tried again next time. A fork
+// may come while pages go back, but not while a file is punched: it freezes the file.
+std::size_t dense_heap::give_back(std::size_t first, std::size_t count, pacer& ask) noexcept {
     const std::size_t length = count << run_shift;
-    char* const begin = base_ + (first << run_shift);
-    const int error = file_backed() ? os::punch_file(fd_, first << run_shift, length)
-                                    : os::advise(begin, length, os::advice::dontneed);
+    int error = 0;
+    if (file_backed()) {
+        error = os::punch_file(fd_, first << run_shift, length);
+    } else {
+        ask.call_begins();
+        error = os::advise(base_ + (first << run_shift), length, os::advice::dontneed);
+        ask.call_ends();
+    }
     if (error != 0) return 0;
     for (std::size_t i = first; i < first + count; ++i) runs_[i].returned = true;
     return length;

@@ -45,6 +45,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "heap/pacer.hpp"
 #include "heap/reserved_array.hpp"
 #include "heap/size_class.hpp"
 #include "os/platform.hpp"
@@ -104,7 +105,7 @@ class dense_heap {
     // Whether the last selection has frozen runs: their objects should be found wherever their slots
     // lie.
     bool emptying_frozen_files() const noexcept { return emptying_; }
-    std::size_t return_free_memory() noexcept;
+    std::size_t return_free_memory(pacer& ask) noexcept;
 
     bool file_backed() const noexcept { return directory_[0] != 0; }
     // Collector. visit(context, begin, end, fd) for stretches over one file. fd -1: a frozen file
@@ -139,7 +140,7 @@ class dense_heap {
     std::size_t next_mark(std::size_t run, std::size_t after, std::size_t limit) const noexcept;
     bool open_run(unsigned set) noexcept;
     bool grow() noexcept;
-    std::size_t give_back(std::size_t first, std::size_t count) noexcept;
+    std::size_t give_back(std::size_t first, std::size_t count, pacer& ask) noexcept;
     void set_free_bit(std::size_t run, bool free) noexcept;
     std::size_t lowest_free() noexcept;
 

@@ -17,8 +17,8 @@
 //   `absent` changes while one thread has the run: popped off its stack, under hollowing_, or
 //   ATTACHED to a heap, under its lock. Fork holds both. So does the local list of a run that is no
 //   thread's current one.
-//   hollow_idle_runs() keeps one run at a time from those who allocate, and looks at max_looks at
-//   the most, because fork and stop() wait for the round.
+//   hollow_idle_runs() keeps one run at a time from those who allocate. Its pages become absent, in
+//   the books, before they are given back: from then on no list leads there.
 #include <algorithm>
 #include <bit>
 #include <bitset>
@@ -85,7 +85,7 @@ bool slab_heap::is_as_before(slab_run& run) noexcept {
 // Looks at the idle runs that scavenge_partial() left on top of their stacks, at each once while it
 // stays as it is: their lists are in their pages, and to follow them in each round would keep those
 // in DRAM. Returns the bytes given back.
-std::size_t slab_heap::hollow_idle_runs() noexcept {
+std::size_t slab_heap::hollow_idle_runs(pacer& ask) noexcept {
     std::size_t bytes = 0;
     unsigned looks = 0;
     for (unsigned bin = 0; bin < bins && looks < max_looks; ++bin) {
@@ -98,18 +98,18 @@ std::size_t slab_heap::hollow_idle_runs() noexcept {
                 break;
             }
             run.idle = false;
-            bytes += hollow(run);
+            bytes += hollow(run, ask);
             idle_[bin].push(number, next_link());
             ++looks;
+            if (!ask.go_on()) return bytes;
         }
     }
     return bytes;
 }
 
-// Precondition: the caller popped the run off its stack. Its lists become one, in the order of
-// addresses.
-std::size_t slab_heap::hollow(slab_run& run) noexcept {
-    const std::lock_guard hold(hollowing_); // fork waits: the child would find half a list
+// Precondition: the caller has the run, off its stack. Its lists become one, in the order of addresses.
+std::size_t slab_heap::hollow(slab_run& run, pacer& ask) noexcept {
+    std::unique_lock hold(hollowing_); // fork waits: the child would find half a list
     const std::size_t size = run.block_size.load_relaxed();
     std::uint32_t absent = run.absent.load_relaxed();
     char* const memory = memory_of(run);
@@ -131,32 +131,42 @@ std::size_t slab_heap::hollow(slab_run& run) noexcept {
         const std::uint32_t pages = pages_of_blocks(i, 1, size);
         if (!free.test(i) && (pages & absent) == 0) wanted |= pages;
     }
-    std::size_t bytes = 0;
     std::uint32_t spare = pages_of_blocks(0, run.fresh, size) & ~wanted & ~absent;
     if (std::popcount(spare) < min_pages) spare = 0;
-    while (spare != 0) {
-        const int first = std::countr_zero(spare);
-        const int count = std::countr_one(spare >> first);
-        const std::uint32_t pages = ((1U << count) - 1) << first;
-        const std::size_t length = static_cast<std::size_t>(count) * os::page_size;
-        if (os::advise(memory + static_cast<std::size_t>(first) * os::page_size, length,
-                       os::advice::dontneed) == 0) {
-            absent |= pages;
-            bytes += length;
+    absent |= spare;
+    const auto list_blocks = [&] {
+        void* list = nullptr;
+        for (std::size_t i = run.fresh; i-- > 0;) {
+            if (!free.test(i) || (pages_of_blocks(i, 1, size) & absent) != 0) continue;
+            char* const block = memory + i * size;
+            *reinterpret_cast<void**>(block) = list;
+            list = block;
         }
-        spare &= ~pages;
-    }
+        run.free.store_release(list);
+        run.absent.store_relaxed(static_cast<std::uint16_t>(absent));
+    };
+    list_blocks();
+    if (spare == 0) return 0;
+    hold.unlock();
 
-    void* list = nullptr;
-    for (std::size_t i = run.fresh; i-- > 0;) {
-        if (!free.test(i) || (pages_of_blocks(i, 1, size) & absent) != 0) continue;
-        char* const block = memory + i * size;
-        *reinterpret_cast<void**>(block) = list;
-        list = block;
+    ask.call_begins();
+    std::uint32_t kept = 0; // the system would not take them
+    for (std::uint32_t left = spare; left != 0;) {
+        const int first = std::countr_zero(left);
+        const int count = std::countr_one(left >> first);
+        const std::uint32_t pages = ((1U << count) - 1) << first;
+        if (os::advise(memory + static_cast<std::size_t>(first) * os::page_size,
+                       static_cast<std::size_t>(count) * os::page_size, os::advice::dontneed) != 0)
+            kept |= pages;
+        left &= ~pages;
     }
-    run.free.store_release(list);
-    run.absent.store_relaxed(static_cast<std::uint16_t>(absent));
-    return bytes;
+    ask.call_ends();
+    if (kept != 0) {
+        hold.lock();
+        absent &= ~kept;
+        list_blocks();
+    }
+    return static_cast<std::size_t>(std::popcount(spare & ~kept)) * os::page_size;
 }
 
 } // namespace obase::heap

@@ -9,17 +9,27 @@
 namespace obase::heap {
 namespace {
 
-// A tag: bit 0 used; a used extent has its attribute set in 1..5 and its exact size from bit 8; a
-// free one its pages from bit 8. 0: no extent begins or ends here.
+// A tag: bit 0 used; a used extent has its attribute set in 2..6 and its exact size from bit 8; a
+// free one and a claimed one their pages from bit 8. 0: no extent begins or ends here.
 constexpr std::uint64_t used_bit = 1;
-constexpr std::uint64_t free_bit = 2;
+constexpr std::uint64_t free_bit = 2; // without used_bit
 constexpr std::uint64_t used_tag(std::size_t size, unsigned set) noexcept {
     return used_bit | std::uint64_t{set} << 2 | std::uint64_t{size} << 8;
 }
 constexpr std::uint64_t free_tag(std::size_t pages) noexcept {
     return free_bit | std::uint64_t{pages} << 8;
 }
+constexpr std::uint64_t claimed_tag(std::size_t pages) noexcept {
+    return std::uint64_t{pages} << 8;
+}
 constexpr std::uint64_t value_of(std::uint64_t tag) noexcept { return tag >> 8; }
+
+constexpr bool is_used(std::uint64_t tag) noexcept { return (tag & used_bit) != 0; }
+constexpr bool is_free(std::uint64_t tag) noexcept {
+    return (tag & (used_bit | free_bit)) == free_bit;
+}
+
+constexpr std::size_t piece_pages = piece_bytes / os::page_size;
 
 // Priorities of the treap: any fixed scrambling of the page number will do.
 constexpr std::uint32_t priority(std::uint32_t at) noexcept {
@@ -49,6 +59,8 @@ void large_heap::destroy() noexcept {
 void large_heap::update(index at) noexcept {
     node& n = nodes_[at - 1];
     n.longest = std::max({n.pages, longest(n.left), longest(n.right)});
+    const auto dirty = [this](index child) { return child != 0 && nodes_[child - 1].any_dirty; };
+    n.any_dirty = n.dirty_first != n.dirty_end || dirty(n.left) || dirty(n.right);
 }
 
 // Nodes with numbers below `key` to *below, the others to *above.
@@ -81,18 +93,25 @@ large_heap::index large_heap::merge(index below, index above) noexcept {
     return above;
 }
 
-void large_heap::insert_free(std::size_t page, std::size_t pages, bool dirty) noexcept {
-    const auto at = static_cast<index>(page + 1);
-    nodes_[page] = {0, 0, static_cast<std::uint32_t>(pages), static_cast<std::uint32_t>(pages),
-                    dirty};
+void large_heap::insert_free(const extent& free) noexcept {
+    const auto at = static_cast<index>(free.page + 1);
+    const auto pages = static_cast<std::uint32_t>(free.pages);
+    nodes_[free.page] = {0,
+                         0,
+                         pages,
+                         pages,
+                         static_cast<std::uint32_t>(free.dirty_first),
+                         static_cast<std::uint32_t>(free.dirty_end),
+                         free.dirty_first != free.dirty_end};
+    dirty_pages_ += free.dirty_end - free.dirty_first;
     index below = 0;
     index above = 0;
     split(root_, at, &below, &above);
     root_ = merge(merge(below, at), above);
-    set_tags(page, pages, free_tag(pages));
+    set_tags(free.page, free.pages, free_tag(free.pages));
 }
 
-void large_heap::remove_free(std::size_t page) noexcept {
+large_heap::extent large_heap::remove_free(std::size_t page) noexcept {
     const auto at = static_cast<index>(page + 1);
     index below = 0;
     index rest = 0;
@@ -101,7 +120,33 @@ void large_heap::remove_free(std::size_t page) noexcept {
     split(root_, at, &below, &rest);
     split(rest, at + 1, &here, &above);
     root_ = merge(below, above);
-    set_tags(page, nodes_[page].pages, 0);
+    const node& n = nodes_[page];
+    set_tags(page, n.pages, 0);
+    dirty_pages_ -= n.dirty_end - n.dirty_first;
+    return {page, n.pages, n.dirty_first, n.dirty_end};
+}
+
+// With its free neighbours. The dirty part of the result spans those of the parts.
+void large_heap::insert_merged(extent free) noexcept {
+    const auto join = [&free](const extent& other) {
+        free.page = std::min(free.page, other.page);
+        free.pages += other.pages;
+        if (other.dirty_first == other.dirty_end) return;
+        if (free.dirty_first == free.dirty_end) {
+            free.dirty_first = other.dirty_first;
+            free.dirty_end = other.dirty_end;
+        } else {
+            free.dirty_first = std::min(free.dirty_first, other.dirty_first);
+            free.dirty_end = std::max(free.dirty_end, other.dirty_end);
+        }
+    };
+    const std::size_t end = free.page + free.pages;
+    if (end < frontier_ && is_free(tags_[end].load_relaxed())) join(remove_free(end));
+    if (free.page > 0) {
+        const std::uint64_t before = tags_[free.page - 1].load_relaxed();
+        if (is_free(before)) join(remove_free(free.page - value_of(before)));
+    }
+    insert_free(free);
 }
 
 // The lowest free extent of at least `pages`.
@@ -125,55 +170,68 @@ void large_heap::set_tags(std::size_t page, std::size_t pages, std::uint64_t tag
     tags_[page + pages - 1].store_release(tag);
 }
 
-// Makes a free extent of at least `pages` at the end.
-bool large_heap::grow(std::size_t pages) noexcept {
-    std::size_t missing = pages;
-    std::size_t first = frontier_;
+// Makes more memory free at the end, for an extent of at least `pages`. False: there is none. The lock
+// is not held meanwhile, and other threads may grow the heap as well: to commit pages twice changes
+// nothing.
+bool large_heap::grow(std::size_t pages, std::unique_lock<std::mutex>& hold) noexcept {
+    const std::size_t first = frontier_;
     std::size_t before = 0; // pages of a free extent that ends at the frontier
-    if (frontier_ > 0) {
-        const std::uint64_t tag = tags_[frontier_ - 1].load_relaxed();
-        if ((tag & free_bit) != 0) before = value_of(tag);
+    if (first > 0) {
+        const std::uint64_t tag = tags_[first - 1].load_relaxed();
+        if (is_free(tag)) before = value_of(tag);
     }
-    missing -= std::min(before, pages);
+    const std::size_t missing = pages - std::min(before, pages);
     const std::size_t limit = bytes_ / os::page_size;
-    if (missing > limit - frontier_) return false;
-    const std::size_t step = std::max<std::size_t>((4U << 20) / os::page_size, frontier_ / 8);
-    std::size_t chunk = std::min(std::max(missing, step), limit - frontier_);
-    for (;;) {
-        if (tags_.commit_to(frontier_ + chunk) && nodes_.commit_to(frontier_ + chunk) &&
-            os::commit(base_ + frontier_ * os::page_size, chunk * os::page_size) == 0) {
-            break;
-        }
-        if (chunk == missing) return false;
+    if (missing > limit - first) return false;
+    const std::size_t step = std::max<std::size_t>((4U << 20) / os::page_size, first / 8);
+    std::size_t chunk = std::min(std::max(missing, step), limit - first);
+    hold.unlock();
+    bool committed = commit_pages(first, chunk);
+    if (!committed && chunk != missing) {
         chunk = missing; // what is needed may still fit
+        committed = commit_pages(first, chunk);
     }
-    bool dirty = false;
-    frontier_ += chunk;
-    if (before != 0) {
-        first -= before;
-        dirty = nodes_[first].dirty;
-        remove_free(first);
-    }
-    insert_free(first, before + chunk, dirty);
-    return true;
+    hold.lock();
+    if (committed && first + chunk > frontier_) advance_frontier(first + chunk);
+    return committed;
+}
+
+bool large_heap::commit_pages(std::size_t first, std::size_t chunk) noexcept {
+    return tags_.commit_to(first + chunk) && nodes_.commit_to(first + chunk) &&
+           os::commit(base_ + first * os::page_size, chunk * os::page_size) == 0;
+}
+
+void large_heap::advance_frontier(std::size_t end) noexcept {
+    const std::size_t first = frontier_;
+    frontier_ = end;
+    insert_merged({first, end - first, first, first});
 }
 
 void* large_heap::allocate(std::size_t size, unsigned set) noexcept {
     if (size > bytes_) return nullptr;
     const std::size_t pages = round_up(size, os::page_size) / os::page_size;
-    const std::lock_guard hold(lock_);
-    index at = first_fit(static_cast<std::uint32_t>(pages));
-    if (at == 0) {
-        if (!grow(pages)) return nullptr;
-        at = first_fit(static_cast<std::uint32_t>(pages));
+    std::unique_lock hold(lock_);
+    index at = 0;
+    // Other threads may take what this one made free; or what it needs may be claimed just now.
+    while ((at = first_fit(static_cast<std::uint32_t>(pages))) == 0) {
+        const std::size_t claimed = claimed_pages_;
+        if (grow(pages, hold)) continue;
+        if (claimed == 0) return nullptr;
+        hold.unlock();
+        os::native_platform::yield();
+        hold.lock();
     }
     const std::size_t page = at - 1;
-    const std::size_t have = nodes_[page].pages;
-    const bool dirty = nodes_[page].dirty;
-    remove_free(page);
-    if (have > pages) insert_free(page + pages, have - pages, dirty);
+    const extent found = remove_free(page);
+    if (found.pages > pages) {
+        const std::size_t rest = page + pages;
+        const std::size_t dirty_first = std::max(found.dirty_first, rest);
+        insert_free(
+            {rest, found.pages - pages, dirty_first, std::max(found.dirty_end, dirty_first)});
+    }
     set_tags(page, pages, used_tag(size, set));
     live_bytes_ += size;
+    used_pages_ += pages;
     ++live_objects_;
     return base_ + page * os::page_size;
 }
@@ -181,30 +239,16 @@ void* large_heap::allocate(std::size_t size, unsigned set) noexcept {
 void large_heap::free(void* object) noexcept {
     if (poison_) poison(object, size_of(object));
     const std::lock_guard hold(lock_);
-    std::size_t page = page_of(object);
+    const std::size_t page = page_of(object);
     const std::uint64_t tag = tags_[page].load_relaxed();
-    os::native_platform::check((tag & used_bit) != 0, "free of a large object that is not there");
+    os::native_platform::check(is_used(tag), "free of a large object that is not there");
     const std::size_t size = value_of(tag);
-    std::size_t pages = round_up(size, os::page_size) / os::page_size;
+    const std::size_t pages = round_up(size, os::page_size) / os::page_size;
     set_tags(page, pages, 0);
     live_bytes_ -= size;
+    used_pages_ -= pages;
     --live_objects_;
-    if (page + pages < frontier_) {
-        const std::uint64_t after = tags_[page + pages].load_relaxed();
-        if ((after & free_bit) != 0) {
-            remove_free(page + pages);
-            pages += value_of(after);
-        }
-    }
-    if (page > 0) {
-        const std::uint64_t before = tags_[page - 1].load_relaxed();
-        if ((before & free_bit) != 0) {
-            page -= value_of(before);
-            remove_free(page);
-            pages += value_of(before);
-        }
-    }
-    insert_free(page, pages, true);
+    insert_merged({page, pages, page, page + pages});
 }
 
 std::size_t large_heap::size_of(const void* object) const noexcept {
@@ -220,25 +264,69 @@ unsigned large_heap::set_of(const void* object) const noexcept {
     return static_cast<unsigned>(tags_[page].load_acquire() >> 2) & 31U;
 }
 
-std::size_t large_heap::return_free_memory() noexcept {
+// The lowest free extent of the tree with dirty pages at `from` or above.
+large_heap::index large_heap::first_dirty(index tree, std::size_t from) const noexcept {
+    if (tree == 0 || !nodes_[tree - 1].any_dirty) return 0;
+    const node& n = nodes_[tree - 1];
+    if (tree - 1 + n.pages > from) {
+        if (const index below = first_dirty(n.left, from)) return below;
+        if (n.dirty_first != n.dirty_end && n.dirty_end > from) return tree;
+    }
+    return first_dirty(n.right, from);
+}
+
+// Makes the first dirty pages at `from` or above an extent that allocate() and free() leave alone. False:
+// there are none. Precondition: nothing is claimed.
+bool large_heap::claim_piece(std::size_t from) noexcept {
     const std::lock_guard hold(lock_);
+    const index at = first_dirty(root_, from);
+    if (at == 0) return false;
+    const extent free = remove_free(at - 1);
+    const std::size_t first = std::max(free.dirty_first, from);
+    const std::size_t end = std::min(free.dirty_end, first + piece_pages);
+    if (free.page < first)
+        insert_free({free.page, first - free.page, std::min(free.dirty_first, first), first});
+    if (const std::size_t last = free.page + free.pages; end < last)
+        insert_free({end, last - end, end, std::max(free.dirty_end, end)});
+    claimed_ = first;
+    claimed_pages_ = end - first;
+    set_tags(claimed_, claimed_pages_, claimed_tag(claimed_pages_));
+    return true;
+}
+
+// Precondition: the lock is held, and something is claimed.
+void large_heap::end_claim(bool returned) noexcept {
+    const std::size_t end = claimed_ + claimed_pages_;
+    set_tags(claimed_, claimed_pages_, 0);
+    insert_merged({claimed_, claimed_pages_, returned ? end : claimed_, end});
+    claimed_pages_ = 0;
+}
+
+std::size_t large_heap::return_free_memory(pacer& ask) noexcept {
     std::size_t bytes = 0;
-    for (std::size_t page = 0; page < frontier_;) {
-        const std::uint64_t tag = tags_[page].load_relaxed();
-        if ((tag & used_bit) != 0) {
-            page += round_up(value_of(tag), os::page_size) / os::page_size;
-            continue;
+    // Upwards, so that what is freed meanwhile cannot keep this going for ever.
+    for (std::size_t from = 0; claim_piece(from);) {
+        // No other thread changes what is claimed.
+        const std::size_t length = claimed_pages_ * os::page_size;
+        from = claimed_ + claimed_pages_;
+        ask.call_begins();
+        const bool returned =
+            os::advise(base_ + claimed_ * os::page_size, length, os::advice::dontneed) == 0;
+        ask.call_ends();
+        if (returned) bytes += length;
+        {
+            const std::lock_guard hold(lock_);
+            end_claim(returned);
         }
-        node& n = nodes_[page];
-        const std::size_t length = std::size_t{n.pages} * os::page_size;
-        if (n.dirty &&
-            os::advise(base_ + page * os::page_size, length, os::advice::dontneed) == 0) {
-            n.dirty = false;
-            bytes += length;
-        }
-        page += n.pages;
+        if (!ask.go_on()) break;
     }
     return bytes;
+}
+
+// The collector, which claimed a piece, does not exist here.
+void large_heap::fork_child() noexcept {
+    if (claimed_pages_ != 0) end_claim(false);
+    lock_.unlock();
 }
 
 large_counters large_heap::counters() const noexcept {
@@ -247,14 +335,7 @@ large_counters large_heap::counters() const noexcept {
     const std::lock_guard hold(lock_);
     sum.live_bytes = live_bytes_;
     sum.live_objects = live_objects_;
-    for (std::size_t page = 0; page < frontier_;) {
-        const std::uint64_t tag = tags_[page].load_relaxed();
-        const bool used = (tag & used_bit) != 0;
-        const std::size_t pages =
-            used ? round_up(value_of(tag), os::page_size) / os::page_size : value_of(tag);
-        if (used || nodes_[page].dirty) sum.extent_bytes += pages * os::page_size;
-        page += pages;
-    }
+    sum.extent_bytes = (used_pages_ + dirty_pages_ + claimed_pages_) * os::page_size;
     return sum;
 }
 
@@ -266,7 +347,7 @@ void large_heap::walk(void (*visit)(void*, char*, std::size_t, unsigned), void* 
     const std::lock_guard hold(lock_);
     for (std::size_t page = 0; page < frontier_;) {
         const std::uint64_t tag = tags_[page].load_relaxed();
-        if ((tag & used_bit) != 0) {
+        if (is_used(tag)) {
             visit(context, base_ + page * os::page_size, value_of(tag),
                   static_cast<unsigned>(tag >> 2) & 31U);
             page += round_up(value_of(tag), os::page_size) / os::page_size;
@@ -281,25 +362,37 @@ const char* large_heap::validate() const noexcept {
     bool free_before = false;
     std::uint64_t live = 0;
     std::uint32_t longest_free = 0;
+    std::size_t used_pages = 0;
+    std::size_t dirty_pages = 0;
     for (std::size_t page = 0; page < frontier_;) {
         const std::uint64_t tag = tags_[page].load_relaxed();
         if (tag == 0) return "a page of LARGE belongs to no extent";
-        const bool used = (tag & used_bit) != 0;
         const std::size_t pages =
-            used ? round_up(value_of(tag), os::page_size) / os::page_size : value_of(tag);
+            is_used(tag) ? round_up(value_of(tag), os::page_size) / os::page_size : value_of(tag);
         if (pages == 0 || page + pages > frontier_) return "an extent of LARGE has a wrong length";
         if (tags_[page + pages - 1].load_relaxed() != tag) return "tags of an extent disagree";
-        if (used) {
+        if (is_used(tag)) {
             live += value_of(tag);
-        } else {
+            used_pages += pages;
+        } else if (is_free(tag)) {
+            const node& n = nodes_[page];
             if (free_before) return "two free extents touch";
-            if (nodes_[page].pages != pages) return "node and tag of a free extent disagree";
-            longest_free = std::max(longest_free, nodes_[page].pages);
+            if (n.pages != pages) return "node and tag of a free extent disagree";
+            if (n.dirty_first > n.dirty_end ||
+                (n.dirty_first != n.dirty_end &&
+                 (n.dirty_first < page || n.dirty_end > page + pages)))
+                return "the dirty part of a free extent lies outside of it";
+            dirty_pages += n.dirty_end - n.dirty_first;
+            longest_free = std::max(longest_free, n.pages);
+        } else if (page != claimed_ || pages != claimed_pages_) {
+            return "an extent is claimed and not noted";
         }
-        free_before = !used;
+        free_before = is_free(tag);
         page += pages;
     }
-    if (live != live_bytes_) return "live bytes of LARGE are miscounted";
+    if (live != live_bytes_ || used_pages != used_pages_)
+        return "live bytes of LARGE are miscounted";
+    if (dirty_pages != dirty_pages_) return "dirty pages of LARGE are miscounted";
     return longest(root_) == longest_free ? nullptr : "the tree of free extents is wrong";
 }
 

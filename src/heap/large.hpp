@@ -3,22 +3,30 @@
 // large_heap: objects above 16 KiB, in extents of whole OS pages. They are hinted, never copied.
 //
 // First fit at the lowest address, free neighbours merge at once. Free extents form a treap ordered
-// by address whose nodes carry the longest extent of their subtree, so both are O(log n). Two side
-// tables, an entry per page, reserved for the whole range and touched only at the ends of extents:
-//   tags_   first and last page of every extent: used (with its exact size) or free (its length)
+// by address whose nodes carry the longest extent of their subtree and whether one of them is dirty,
+// so all searches are O(log n). Two side tables, an entry per page, reserved for the whole range and
+// touched only at the ends of extents:
+//   tags_   first and last page of every extent: used (with its exact size), free or claimed (with
+//           its length)
 //   nodes_  first page of every free extent: the treap node
+// A free extent knows the pages between which some may be resident, its *dirty* part. Memory goes
+// back from there in pieces. A piece is *claimed* meanwhile: an extent of its own, which is not in
+// the treap and merges with no neighbour; at most one is.
 //
 // Invariants: no two free extents touch; every page below the frontier belongs to exactly one
-// extent.
+// extent; the dirty part of a free extent lies in it; dirty_pages_ is the sum of the dirty parts.
 //
-// Any thread may allocate and free; a mutex guards everything. size_of() of a live object needs
-// none: its tag is written before the address is handed out and stays until it is freed.
+// Any thread may allocate and free; a mutex guards everything, and is not held across system calls:
+// memory beyond the frontier is committed first, by each thread that needs some, and the first of them
+// moves the frontier. size_of() of a live object needs no lock: its tag is written before the
+// address is handed out and stays until it is freed.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
 
+#include "heap/pacer.hpp"
 #include "heap/reserved_array.hpp"
 #include "heap/size_class.hpp"
 #include "os/platform.hpp"
@@ -41,7 +49,8 @@ class large_heap {
     std::size_t size_of(const void* object) const noexcept;
     unsigned set_of(const void* object) const noexcept;
 
-    std::size_t return_free_memory() noexcept;
+    // The collector, one at a time. Returns the bytes given back.
+    std::size_t return_free_memory(pacer& ask) noexcept;
     large_counters counters() const noexcept;
     std::size_t metadata_bytes() const noexcept;
     // visit(context, object, size, set) in address order. Holds the lock: visit must not allocate
@@ -50,7 +59,8 @@ class large_heap {
     const char* validate() const noexcept;
 
     void fork_prepare() noexcept { lock_.lock(); }
-    void fork_done() noexcept { lock_.unlock(); }
+    void fork_parent() noexcept { lock_.unlock(); }
+    void fork_child() noexcept;
 
   private:
     using index = std::uint32_t; // page number + 1; 0: none
@@ -60,8 +70,16 @@ class large_heap {
         index left;
         index right;
         std::uint32_t pages;
-        std::uint32_t longest; // in this subtree
-        bool dirty;            // some page may be resident
+        std::uint32_t longest;     // in this subtree
+        std::uint32_t dirty_first; // pages [dirty_first, dirty_end) may be resident; none if equal
+        std::uint32_t dirty_end;
+        bool any_dirty; // in this subtree
+    };
+    struct extent {
+        std::size_t page;
+        std::size_t pages;
+        std::size_t dirty_first; // as in node
+        std::size_t dirty_end;
     };
 
     std::size_t page_of(const void* object) const noexcept {
@@ -71,10 +89,16 @@ class large_heap {
     void update(index at) noexcept;
     void split(index tree, index key, index* below, index* above) noexcept;
     index merge(index below, index above) noexcept;
-    void insert_free(std::size_t page, std::size_t pages, bool dirty) noexcept;
-    void remove_free(std::size_t page) noexcept;
+    void insert_free(const extent& free) noexcept;
+    extent remove_free(std::size_t page) noexcept;
+    void insert_merged(extent free) noexcept;
     index first_fit(std::uint32_t pages) const noexcept;
-    bool grow(std::size_t pages) noexcept;
+    index first_dirty(index tree, std::size_t from) const noexcept;
+    bool claim_piece(std::size_t from) noexcept;
+    void end_claim(bool returned) noexcept;
+    bool grow(std::size_t pages, std::unique_lock<std::mutex>& hold) noexcept;
+    bool commit_pages(std::size_t first, std::size_t chunk) noexcept;
+    void advance_frontier(std::size_t end) noexcept;
     void set_tags(std::size_t page, std::size_t pages, std::uint64_t tag) noexcept;
 
     char* base_ = nullptr;
@@ -85,6 +109,10 @@ class large_heap {
     reserved_array<node> nodes_;
     index root_ = 0;
     std::size_t frontier_ = 0; // pages [0, frontier_) are committed and in extents
+    std::size_t used_pages_ = 0;
+    std::size_t dirty_pages_ = 0;
+    std::size_t claimed_ = 0;       // first page of the claimed piece
+    std::size_t claimed_pages_ = 0; // 0: nothing is claimed
     std::uint64_t live_bytes_ = 0;
     std::uint64_t live_objects_ = 0;
 };

@@ -10,9 +10,9 @@
 // When not to use it: for anything with a constructor that does more than zero, or in an order that
 // is not roughly from the front.
 //
-// commit_to() is for one thread at a time (the callers hold a lock or are the collector); reading
-// and writing committed elements needs no lock. What says to another thread that an element is
-// committed is the caller's own release (a run number, an address), never this class.
+// Any thread may call commit_to() at any time, and several may commit the same elements; reading and
+// writing committed elements needs no lock. What says to another thread that an element is committed
+// is the caller's own release (a run number, an address), never this class.
 #pragma once
 
 #include <cstddef>
@@ -47,13 +47,14 @@ class reserved_array {
     // Afterwards elements [0, elements) may be used. False: no memory; nothing changed.
     bool commit_to(std::size_t elements) noexcept {
         const std::size_t needed = elements * sizeof(T);
-        const std::size_t now = committed_.load_relaxed();
+        std::size_t now = committed_.load_acquire();
         if (needed <= now) return true;
         if (needed > bytes_) return false;
         std::size_t target = round_up(needed, commit_step);
         if (target > bytes_) target = bytes_;
         if (os::commit(reinterpret_cast<char*>(data_) + now, target - now) != 0) return false;
-        committed_.store_release(target);
+        while (now < target && !committed_.cas_acq_rel(now, target)) {
+        } // never back
         return true;
     }
 

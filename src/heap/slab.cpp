@@ -121,12 +121,18 @@ thread_heap* slab_heap::heap_for_this_thread() noexcept {
     if (mine != &empty_thread_heap) return mine;
     // Without a hook the heap would never come back: use the shared one.
     if (!os::add_exit_hook(exit_hook) || !os::arm_exit_hooks()) return shared_;
-    const std::lock_guard hold(registry_);
+    std::unique_lock hold(registry_);
+    while (spare_ == 0 && heap_count_ < max_heaps_ && !heaps_.committed(heap_count_ + 1)) {
+        const std::uint32_t next = heap_count_ + 1;
+        hold.unlock(); // to commit is a system call
+        if (!heaps_.commit_to(next + 1)) return shared_;
+        hold.lock();
+    }
     if (spare_ != 0) {
         mine = &heaps_[spare_];
         spare_ = mine->next_spare;
     } else {
-        if (heap_count_ >= max_heaps_ || !heaps_.commit_to(heap_count_ + 2)) return shared_;
+        if (heap_count_ >= max_heaps_) return shared_;
         mine = &heaps_[++heap_count_];
         mine->id = heap_count_;
     }
@@ -314,40 +320,48 @@ void slab_heap::start_run(slab_run& run, unsigned number, std::uint32_t owner) n
     run.word.attach(owner);
 }
 
-slab_run* slab_heap::free_run() noexcept {
-    std::uint32_t number = dirty_.pop(next_link());
-    if (number == dirty_.none) number = returned_.pop(next_link());
-    if (number != dirty_.none) return &runs_[number];
+slab_run* slab_heap::free_run(bool in_need) noexcept {
+    for (run_stack<native>* stack : {&dirty_, &sorted_, &returned_}) {
+        const std::uint32_t number = stack->pop(next_link());
+        if (number != stack->none) return &runs_[number];
+    }
     if (slab_run* const run = run_from_frontier()) return run;
+    if (!in_need) return nullptr;
     // The range is used up: some partial runs may be wholly free by now.
     scavenge_partial(scavenge::in_need);
-    number = dirty_.pop(next_link());
+    const std::uint32_t number = dirty_.pop(next_link());
     return number == dirty_.none ? nullptr : &runs_[number];
 }
 
 slab_run* slab_heap::run_from_frontier() noexcept {
-    const std::lock_guard hold(commit_);
-    const std::uint32_t number = frontier_.load_relaxed();
-    const std::size_t end = (std::size_t{number} + 1) << run_shift;
-    if (end > bytes_) return nullptr;
-    if (end > committed_) {
-        std::size_t chunk = std::min(commit_chunk(committed_), bytes_ - committed_);
-        const std::size_t runs = (committed_ + chunk) >> run_shift;
-        if (!runs_.commit_to(runs) || !slack_.commit_to(runs << (run_shift - 7))) return nullptr;
-        if (os::commit(base_ + committed_, chunk) != 0) {
-            // Little may still fit where a chunk does not.
-            chunk = run_bytes;
-            if (os::commit(base_ + committed_, chunk) != 0) return nullptr;
-        }
-        committed_ += chunk;
-    }
-    frontier_.store_release(number + 1);
-    return &runs_[number];
+    std::uint32_t number = frontier_.load_relaxed();
+    while (((std::size_t{number} + 1) << run_shift) <= committed_.load_acquire())
+        if (frontier_.cas_acq_rel(number, number + 1)) return &runs_[number];
+    return nullptr;
 }
 
-// A run of the bin, ATTACHED to the heap, current and with a block on its list; null: exhausted.
-// Precondition: heap.lock is held.
-slab_run* slab_heap::find_run(thread_heap& heap, unsigned number) noexcept {
+// For a run beyond those that are committed. False: there is no memory. System calls, so the caller
+// holds no lock; to commit memory twice changes nothing, so several threads may be here.
+bool slab_heap::commit_more() noexcept {
+    std::size_t committed = committed_.load_acquire();
+    if (committed + run_bytes > bytes_) return false;
+    std::size_t chunk = std::min(commit_chunk(committed), bytes_ - committed);
+    const std::size_t runs = (committed + chunk) >> run_shift;
+    if (!runs_.commit_to(runs) || !slack_.commit_to(runs << (run_shift - 7))) return false;
+    if (os::commit(base_ + committed, chunk) != 0) {
+        // Little may still fit where a chunk does not.
+        chunk = run_bytes;
+        if (os::commit(base_ + committed, chunk) != 0) return false;
+    }
+    const std::size_t target = committed + chunk;
+    while (committed < target && !committed_.cas_acq_rel(committed, target)) {
+    }
+    return true;
+}
+
+// A run of the bin, ATTACHED to the heap, current and with a block on its list; null: exhausted, or
+// not in need and more memory has to be committed. Precondition: heap.lock is held.
+slab_run* slab_heap::find_run(thread_heap& heap, unsigned number, bool in_need) noexcept {
     thread_bin& bin = heap.bin[number];
     if (slab_run* const run = bin.current) {
         for (;;) {
@@ -369,9 +383,9 @@ slab_run* slab_heap::find_run(thread_heap& heap, unsigned number) noexcept {
             run->word.take(heap.id);
             run->last_out = 0;
             run->idle = false;
-        } else if ((run = free_run()) != nullptr) {
+        } else if ((run = free_run(in_need)) != nullptr) {
             start_run(*run, number, heap.id);
-        } else if (bin.attached != 0) {
+        } else if (in_need && bin.attached != 0) {
             run = &runs_[bin.attached - 1];
             unlist_attached(heap, *run);
         } else {
@@ -385,10 +399,15 @@ slab_run* slab_heap::find_run(thread_heap& heap, unsigned number) noexcept {
 
 void* slab_heap::allocate_slow(unsigned number) noexcept {
     thread_heap& heap = *heap_for_this_thread();
-    const std::lock_guard hold(heap.lock);
+    std::unique_lock hold(heap.lock);
     use_bin(heap, number);
-    slab_run* const run = find_run(heap, number);
-    if (run == nullptr) return nullptr;
+    slab_run* run = nullptr;
+    for (bool in_need = false; (run = find_run(heap, number, in_need)) == nullptr;) {
+        if (in_need) return nullptr;
+        hold.unlock();
+        in_need = !commit_more();
+        hold.lock();
+    }
     void* const block = run->free.load_relaxed();
     run->used.store_relaxed(run->used.load_relaxed() + 1);
     run->free.store_relaxed(*static_cast<void**>(block));
@@ -573,14 +592,9 @@ void slab_heap::scavenge_attached() noexcept {
     }
 }
 
-std::size_t slab_heap::return_free_memory() noexcept {
-    if (thread_heap& mine = *thread_heaps[slot_]; &mine != &empty_thread_heap) {
-        const std::lock_guard hold(mine.lock);
-        flush_all(mine);
-    }
-    scavenge_attached();
-    scavenge_partial(scavenge::collector);
-    std::size_t bytes = hollow_idle_runs();
+// Puts what is dirty on sorted_, from where threads that need runs take them meanwhile. False: nothing
+// is there.
+bool slab_heap::sort_dirty_runs() noexcept {
     std::vector<std::uint32_t> runs;
     std::uint32_t number = dirty_.take_all();
     try {
@@ -597,26 +611,59 @@ std::size_t slab_heap::return_free_memory() noexcept {
         }
     }
     std::sort(runs.begin(), runs.end());
-    // From the top, so that the lowest run lies on top of the stack at the end.
-    for (std::size_t last = runs.size(); last > 0;) {
-        std::size_t first = last - 1;
-        while (first > 0 && runs[first - 1] + 1 == runs[first]) --first;
-        const std::size_t length = (last - first) << run_shift;
-        char* const begin = base_ + (std::size_t{runs[first]} << run_shift);
-        const bool ok = os::advise(begin, length, os::advice::dontneed) == 0;
-        if (ok) {
-            bytes += length;
-            for (std::size_t i = first; i < last; ++i) bytes -= absent_bytes(runs_[runs[i]]);
-            // The runs are this thread's at the moment; slack of free blocks means nothing.
-            slack_.give_back(std::size_t{runs[first]} << (run_shift - 7),
-                             (std::size_t{runs[last - 1]} + 1) << (run_shift - 7));
-        }
-        for (std::size_t i = last; i > first; --i) {
-            runs_[runs[i - 1]].returned.store_relaxed(ok);
-            (ok ? returned_ : dirty_).push(runs[i - 1], next_link());
-        }
-        last = first;
+    for (const std::uint32_t run : runs) sorted_.push(run, next_link());
+    return !runs.empty();
+}
+
+// Neighbours, the highest first, which are the caller's alone: a fork finds them FREE, and so the
+// child has them. From the top, so that the lowest run lies on top of the stack at the end.
+std::size_t slab_heap::return_piece(const std::uint32_t* runs, std::size_t count,
+                                    pacer& ask) noexcept {
+    const std::size_t lowest = runs[count - 1];
+    ask.call_begins();
+    const bool ok =
+        os::advise(base_ + (lowest << run_shift), count << run_shift, os::advice::dontneed) == 0;
+    // The slack of free blocks means nothing.
+    if (ok) slack_.give_back(lowest << (run_shift - 7), (lowest + count) << (run_shift - 7));
+    ask.call_ends();
+    std::size_t bytes = ok ? count << run_shift : 0;
+    for (std::size_t i = 0; i < count; ++i) {
+        slab_run& run = runs_[runs[i]];
+        if (ok) bytes -= absent_bytes(run);
+        run.returned.store_relaxed(ok);
+        (ok ? returned_ : dirty_).push(runs[i], next_link());
     }
+    return bytes;
+}
+
+std::size_t slab_heap::return_free_memory(pacer& ask) noexcept {
+    if (thread_heap& mine = *thread_heaps[slot_]; &mine != &empty_thread_heap) {
+        const std::lock_guard hold(mine.lock);
+        flush_all(mine);
+    }
+    scavenge_attached();
+    scavenge_partial(scavenge::collector);
+    std::size_t bytes = hollow_idle_runs(ask);
+    if (!sort_dirty_runs()) return bytes;
+    // Pieces end where a page of slack_ does, so that those go back too.
+    constexpr std::size_t most = piece_bytes >> run_shift;
+    std::uint32_t next = sorted_.pop(next_link());
+    while (next != sorted_.none) {
+        std::uint32_t runs[most];
+        std::size_t count = 0;
+        do {
+            runs[count++] = next;
+            next = sorted_.pop(next_link());
+        } while (next != sorted_.none && next + 1 == runs[count - 1] &&
+                 next / most == runs[0] / most);
+        // What is in no piece yet is anybody's.
+        if (next != sorted_.none) sorted_.push(next, next_link());
+        bytes += return_piece(runs, count, ask);
+        if (!ask.go_on()) break;
+        next = sorted_.pop(next_link());
+    }
+    for (std::uint32_t rest; (rest = sorted_.pop(next_link())) != sorted_.none;)
+        dirty_.push(rest, next_link());
     return bytes;
 }
 
@@ -695,13 +742,11 @@ void slab_heap::walk_extents(void (*visit)(void*, char*, char*), void* context) 
 void slab_heap::fork_prepare() noexcept {
     registry_.lock();
     for (std::uint32_t id = 1; id <= heap_count_; ++id) heaps_[id].lock.lock();
-    commit_.lock();
     hollowing_.lock();
 }
 
 void slab_heap::fork_parent() noexcept {
     hollowing_.unlock();
-    commit_.unlock();
     for (std::uint32_t id = 1; id <= heap_count_; ++id) heaps_[id].lock.unlock();
     registry_.unlock();
 }
@@ -719,6 +764,7 @@ void slab_heap::recount_after_fork(slab_run& run) noexcept {
 
 void slab_heap::rebuild_stacks_after_fork() noexcept {
     dirty_.take_all();
+    sorted_.take_all();
     returned_.take_all();
     for (auto& stack : partial_) stack.take_all();
     for (auto& stack : idle_) stack.take_all();
@@ -735,7 +781,6 @@ void slab_heap::rebuild_stacks_after_fork() noexcept {
 
 void slab_heap::fork_child() noexcept {
     hollowing_.unlock();
-    commit_.unlock();
     rebuild_stacks_after_fork();
     const thread_heap* const mine = thread_heaps[slot_];
     for (std::uint32_t id = 1; id <= heap_count_; ++id) {

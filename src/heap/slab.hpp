@@ -30,6 +30,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "heap/pacer.hpp"
 #include "heap/reserved_array.hpp"
 #include "heap/run_stack.hpp"
 #include "heap/run_word.hpp"
@@ -199,7 +200,7 @@ class slab_heap {
     // Collector only: gives free runs' pages back, and the caller's recent blocks to their runs;
     // returns bytes. Other threads' runs of which little is left go to whoever needs them, and their
     // pages too once they are idle (hollow.cpp): a thread that does not allocate again never looks.
-    std::size_t return_free_memory() noexcept;
+    std::size_t return_free_memory(pacer& ask) noexcept;
 
     slab_counters counters() const noexcept;
     std::size_t metadata_bytes() const noexcept;
@@ -247,8 +248,9 @@ class slab_heap {
     void give_back_remote(slab_run& run, void* first, void* last, std::uint32_t count) noexcept;
     bool refill(slab_run& run) noexcept;
     bool extend(slab_run& run) noexcept;
-    slab_run* find_run(thread_heap& heap, unsigned number) noexcept;
-    slab_run* free_run() noexcept;
+    slab_run* find_run(thread_heap& heap, unsigned number, bool in_need) noexcept;
+    slab_run* free_run(bool in_need) noexcept;
+    bool commit_more() noexcept;
     slab_run* run_from_frontier() noexcept;
     void start_run(slab_run& run, unsigned number, std::uint32_t owner) noexcept;
     void make_current(thread_heap& heap, unsigned number, slab_run& run) noexcept;
@@ -266,8 +268,10 @@ class slab_heap {
     void scavenge_partial(scavenge caller) noexcept;
     void scavenge_attached() noexcept;
     bool is_as_before(slab_run& run) noexcept;
-    std::size_t hollow_idle_runs() noexcept;
-    std::size_t hollow(slab_run& run) noexcept;
+    std::size_t hollow_idle_runs(pacer& ask) noexcept;
+    std::size_t hollow(slab_run& run, pacer& ask) noexcept;
+    bool sort_dirty_runs() noexcept;
+    std::size_t return_piece(const std::uint32_t* runs, std::size_t count, pacer& ask) noexcept;
     bool bring_back(slab_run& run) noexcept;
     std::uint32_t blocks_away(const slab_run& run) const noexcept;
 
@@ -277,11 +281,11 @@ class slab_heap {
     reserved_array<native::atomic<std::uint8_t>> slack_;
 
     std::size_t bytes_ = 0;
-    alignas(64) run_stack<native> dirty_;                // FREE runs whose pages hold old bytes
-    run_stack<native> returned_;                         // FREE runs without pages
+    alignas(64) run_stack<native> dirty_; // FREE runs whose pages hold old bytes
+    run_stack<native> sorted_;            // FREE runs that are to be returned, the highest on top
+    run_stack<native> returned_;          // FREE runs without pages
     alignas(64) native::atomic<std::uint32_t> frontier_; // runs [0, frontier_) have been used
-    std::mutex commit_;                                  // guards growth of all of the above
-    std::size_t committed_ = 0;                          // bytes of memory committed
+    native::atomic<std::size_t> committed_;              // bytes of memory committed, never fewer
 
     alignas(64) mutable std::mutex registry_; // guards the following three
     reserved_array<thread_heap> heaps_;
@@ -290,7 +294,7 @@ class slab_heap {
     std::uint32_t max_heaps_ = 0;
     thread_heap* shared_ = nullptr; // for threads that cannot have their own: under its lock
 
-    std::mutex hollowing_; // held over each change by hollow(), for fork
+    std::mutex hollowing_; // held over each change of lists by hollow(), for fork
 
     alignas(64) run_stack<native> partial_[bins];
     run_stack<native> idle_[bins]; // partial runs too, which hollow() has seen: the second choice

@@ -214,9 +214,12 @@ std::size_t space::select_evacuation(unsigned cls, double max_live_fraction,
     return dense_[cls - 1].select_evacuation(max_live_fraction, max_bytes);
 }
 
-std::size_t space::return_free_memory() noexcept {
-    std::size_t bytes = slabs_.return_free_memory() + large_.return_free_memory();
-    for (unsigned cls = 1; cls < classes_; ++cls) bytes += dense_[cls - 1].return_free_memory();
+std::size_t space::return_free_memory(pacer& ask) noexcept {
+    std::size_t bytes = slabs_.return_free_memory(ask);
+    if (!ask.go_on()) return bytes;
+    bytes += large_.return_free_memory(ask);
+    for (unsigned cls = 1; cls < classes_ && ask.go_on(); ++cls)
+        bytes += dense_[cls - 1].return_free_memory(ask);
     return bytes;
 }
 
@@ -273,7 +276,7 @@ void space::fork_prepare() noexcept {
 }
 
 void space::fork_parent() noexcept {
-    large_.fork_done();
+    large_.fork_parent();
     slabs_.fork_parent();
 }
 
@@ -281,7 +284,7 @@ bool space::fork_child() noexcept {
     bool complete = true;
     for (unsigned cls = 1; cls < classes_; ++cls)
         complete = dense_[cls - 1].fork_child() && complete;
-    large_.fork_done();
+    large_.fork_child();
     slabs_.fork_child();
     return complete;
 }

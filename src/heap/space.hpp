@@ -151,8 +151,13 @@ class space {
     bool emptying_frozen_files() const noexcept {
         return dense_[classes_ - 2].emptying_frozen_files();
     }
-    // Gives free memory of all classes back to the system, neighbours together; returns bytes.
-    std::size_t return_free_memory() noexcept;
+    // Gives free memory of all classes back to the system, neighbours together, in pieces (pacer.hpp);
+    // returns bytes.
+    std::size_t return_free_memory(pacer& ask) noexcept;
+    std::size_t return_free_memory() noexcept {
+        pacer never_stops;
+        return return_free_memory(never_stops);
+    }
 
     // Page accounting of a window. Mark each touched object once.
     void mark_touched(const void* object, std::size_t size) noexcept;
@@ -243,7 +248,7 @@ class space {
     void thread_exit() noexcept { slabs_.thread_exit(); }
 
     // In this order around fork, in the forking thread; prepare parks nobody: the collector must
-    // not be inside a call of this class. fork_child() false: objects in the coldest class cannot be
+    // not be inside a call of this class, but where it asks its pacer. fork_child() false: objects in the coldest class cannot be
     // accessed in the child, because their memory could not be made private before the fork; the
     // child must not move objects.
     void fork_prepare() noexcept;

@@ -216,6 +216,8 @@ class engine final : public obase::runtime, private collector::control {
     bool stop_requested() noexcept override { return stopping_.load_acquire() != 0 || degraded(); }
     void checkpoint() noexcept override { park_.lend(); }
     void throttle() noexcept override;
+    void call_begins() noexcept override { park_.unlock(); }
+    void call_ends() noexcept override { park_.lock(); }
     void wait_begins() noexcept override;
     bool give_up(std::uint32_t thread_id, std::uint64_t epoch) noexcept override;
 
