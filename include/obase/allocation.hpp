@@ -6,6 +6,8 @@
 //     auto o = obase::make_guide_with<header>({.never_cold = true}, args...);
 #pragma once
 
+#include <obase/language.hpp>
+
 #include <cstddef>
 
 namespace obase {

@@ -16,6 +16,8 @@
 // obase/word/arming.hpp.
 #pragma once
 
+#include <obase/language.hpp>
+
 #include <obase/allocation.hpp>
 #include <obase/export.hpp>
 #include <obase/mobility/scope_slot.hpp>

@@ -22,6 +22,8 @@
 // obase/word/atc.hpp.
 #pragma once
 
+#include <obase/language.hpp>
+
 #include <obase/allocation.hpp>
 #include <obase/arming.hpp>
 #include <obase/export.hpp>

@@ -8,6 +8,9 @@
 // When not to use it: for text that changes its length in place (obase::string).
 #pragma once
 
+#include <obase/language.hpp>
+
+#include <obase/errors.hpp>
 #include <obase/owner.hpp>
 
 #include <algorithm>
@@ -52,12 +55,12 @@ struct is_relocatable<bytes> : std::true_type {};
 // A copy of `contents`. Throws std::bad_alloc; also for contents of 4 GiB and more.
 template <class Protocol = arming>
 owner<bytes, Protocol> make_bytes(std::string_view contents, allocation how = {}) {
-    if (contents.size() > UINT32_MAX) throw std::bad_alloc();
+    if (contents.size() > UINT32_MAX) errors::out_of_memory();
     how.alignment = std::max(how.alignment, alignof(bytes));
     const std::size_t size = sizeof(bytes) + contents.size();
-    if (how.extra_bytes > SIZE_MAX - size) throw std::bad_alloc();
+    if (how.extra_bytes > SIZE_MAX - size) errors::out_of_memory();
     void* memory = Protocol::allocate(size + how.extra_bytes, how);
-    if (memory == nullptr) throw std::bad_alloc();
+    if (memory == nullptr) errors::out_of_memory();
     return owner<bytes, Protocol>::adopt_newborn(bytes::construct(memory, contents));
 }
 

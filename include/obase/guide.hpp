@@ -30,7 +30,10 @@
 // compare-exchange; construction and destruction cost an atomic read-modify-write each.
 #pragma once
 
+#include <obase/language.hpp>
+
 #include <obase/arming.hpp>
+#include <obase/conversion.hpp>
 #include <obase/owner.hpp>
 
 #include <cstddef>
@@ -52,6 +55,14 @@ class guide {
     guide(std::nullptr_t) noexcept : guide() {}
     guide(owner_type&& from) noexcept { Protocol::construct(word_, from.release_word()); }
     guide(guide&& from) noexcept { Protocol::construct(word_, from.release().release_word()); }
+    // From an owner or a guide of T without const, or of a class derived from T
+    // (obase/conversion.hpp).
+    template <class From>
+        requires conversion::wanted<T, From>
+    guide(owner<From, Protocol>&& from) noexcept : guide(owner_type(std::move(from))) {}
+    template <class From>
+        requires conversion::wanted<T, From>
+    guide(guide<From, Protocol>&& from) noexcept : guide(owner_type(from.release())) {}
     ~guide() {
         if (void* object = Protocol::destroy(word_); object != nullptr) owner_type::destroy(object);
     }
@@ -63,6 +74,16 @@ class guide {
     guide& operator=(owner_type&& from) noexcept {
         owner_type old = exchange(std::move(from));
         return *this;
+    }
+    template <class From>
+        requires conversion::wanted<T, From>
+    guide& operator=(owner<From, Protocol>&& from) noexcept {
+        return *this = owner_type(std::move(from));
+    }
+    template <class From>
+        requires conversion::wanted<T, From>
+    guide& operator=(guide<From, Protocol>&& from) noexcept {
+        return *this = owner_type(from.release());
     }
     guide& operator=(std::nullptr_t) noexcept {
         reset();
@@ -108,7 +129,7 @@ class guide {
     // part. In a scope.
     bool compare_exchange(T*& expected, owner_type& desired) noexcept {
         check_scope();
-        void* seen = expected;
+        void* seen = const_cast<std::remove_cv_t<T>*>(expected);
         const word::bits replacement = desired.release_word();
         if (Protocol::compare_exchange(word_, seen, replacement)) {
             desired = owner_type::adopt(seen);

@@ -17,8 +17,11 @@
 // When not to use it: include the single headers where build time matters.
 #pragma once
 
+#include <obase/language.hpp>
+
 #include <obase/allocation.hpp>
 #include <obase/arming.hpp>
+#include <obase/array.hpp>
 #include <obase/atc.hpp>
 #include <obase/bytes.hpp>
 #include <obase/guide.hpp>

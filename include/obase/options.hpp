@@ -19,6 +19,8 @@
 //     accepted
 #pragma once
 
+#include <obase/language.hpp>
+
 #include <obase/export.hpp>
 
 #include <array>

@@ -16,14 +16,19 @@
 // Threads: as std::unique_ptr.
 #pragma once
 
+#include <obase/language.hpp>
+
 #include <obase/allocation.hpp>
 #include <obase/arming.hpp>
+#include <obase/conversion.hpp>
+#include <obase/errors.hpp>
 #include <obase/relocatable.hpp>
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <string>
 #include <type_traits>
 #include <utility>
 
@@ -31,6 +36,7 @@ namespace obase {
 
 template <class T, class Protocol>
 class guide;
+class bytes;
 
 template <class T, class Protocol = arming>
 class owner {
@@ -41,6 +47,12 @@ class owner {
     constexpr owner() noexcept = default;
     constexpr owner(std::nullptr_t) noexcept {}
     owner(owner&& other) noexcept : word_(std::exchange(other.word_, 0)) {}
+    // From an owner of T without const, or of a class derived from T (obase/conversion.hpp).
+    template <class From>
+        requires conversion::wanted<T, From>
+    owner(owner<From, Protocol>&& other) noexcept : word_(other.release_word()) {
+        conversion::check<T, From>();
+    }
     owner& operator=(owner&& other) noexcept {
         if (this != &other) {
             // Out of `other` first: it may lie in the object that ends here (a = std::move(a->next)).
@@ -61,7 +73,7 @@ class owner {
     void reset() noexcept {
         if (T* object = get(); object != nullptr) {
             word_ = 0;
-            destroy(object);
+            destroy(const_cast<std::remove_cv_t<T>*>(object));
         }
     }
     void swap(owner& other) noexcept { std::swap(word_, other.word_); }
@@ -84,7 +96,7 @@ class owner {
     // For make_guide: takes over an object that nobody has seen.
     static owner adopt_newborn(T* object) noexcept {
         owner result;
-        result.word_ = Protocol::newborn(object);
+        result.word_ = Protocol::newborn(const_cast<std::remove_cv_t<T>*>(object));
         return result;
     }
 
@@ -98,34 +110,55 @@ class owner {
     word::bits word_ = 0; // plain or born address
 };
 
+namespace detail {
+
+// Gives memory back if the constructor throws. Not by catch: programs may have no exceptions.
+template <class Protocol>
+struct under_construction {
+    void* memory;
+    ~under_construction() {
+        if (memory != nullptr) Protocol::deallocate(memory);
+    }
+};
+
+} // namespace detail
+
 // Makes a T that can be moved, in a place and with room as `how` says. Throws std::bad_alloc, and
 // what T's constructor throws; then nothing is left behind. Cost: an allocation in NEW.
 template <class T, class Protocol = arming, class... Arguments>
+    requires(!std::is_unbounded_array_v<T>)
 owner<T, Protocol> make_guide_with(allocation how, Arguments&&... arguments) {
-    static_assert(!Protocol::moves_objects || is_relocatable_v<T>,
-                  "objects of this type cannot be moved byte by byte; see obase/relocatable.hpp "
-                  "(for text, use obase::string or obase::bytes)");
+    static_assert(!std::is_bounded_array_v<T>,
+                  "for an array that is one object, use obase::make_guide<T[]>(n) or std::array");
+    static_assert(!std::is_same_v<std::remove_cv_t<T>, bytes>,
+                  "obase::bytes is made by obase::make_bytes(text)");
+    static_assert(
+        !Protocol::moves_objects || !std::is_same_v<std::remove_cv_t<T>, std::string>,
+        "objects of this type cannot be moved byte by byte: std::string points into itself. "
+        "Use obase::make_string(text), which makes an obase::string, or "
+        "obase::make_bytes(text), which keeps the text in the object");
+    static_assert(
+        !Protocol::moves_objects || std::is_same_v<std::remove_cv_t<T>, std::string> ||
+            is_relocatable_v<T>,
+        "objects of this type cannot be moved byte by byte, as far as obase knows. If T has no "
+        "pointer into itself, its address is kept nowhere but in its guide, and no lock in it is "
+        "held "
+        "outside of a scope, promise it (outside of all namespaces): "
+        "template <> struct obase::is_relocatable<T> : std::true_type {}; "
+        "(obase/relocatable.hpp; for text there are obase::string and obase::bytes)");
     static_assert(alignof(T) <= 4096, "alignments above 4096 are not supported");
     how.alignment = std::max(how.alignment, alignof(T));
-    if (how.extra_bytes > SIZE_MAX - sizeof(T)) throw std::bad_alloc();
-    void* memory = Protocol::allocate(sizeof(T) + how.extra_bytes, how);
-    if (memory == nullptr) throw std::bad_alloc();
-    if constexpr (std::is_nothrow_constructible_v<T, Arguments...>) {
-        return owner<T, Protocol>::adopt_newborn(::new (memory)
-                                                     T(std::forward<Arguments>(arguments)...));
-    } else {
-        try {
-            return owner<T, Protocol>::adopt_newborn(::new (memory)
-                                                         T(std::forward<Arguments>(arguments)...));
-        } catch (...) {
-            Protocol::deallocate(memory);
-            throw;
-        }
-    }
+    if (how.extra_bytes > SIZE_MAX - sizeof(T)) errors::out_of_memory();
+    detail::under_construction<Protocol> room{Protocol::allocate(sizeof(T) + how.extra_bytes, how)};
+    if (room.memory == nullptr) errors::out_of_memory();
+    T* const made = ::new (room.memory) T(std::forward<Arguments>(arguments)...);
+    room.memory = nullptr;
+    return owner<T, Protocol>::adopt_newborn(made);
 }
 
 // Makes a T that can be moved. The result converts to a guide.
 template <class T, class Protocol = arming, class... Arguments>
+    requires(!std::is_unbounded_array_v<T>)
 owner<T, Protocol> make_guide(Arguments&&... arguments) {
     return make_guide_with<T, Protocol>(allocation{}, std::forward<Arguments>(arguments)...);
 }

@@ -23,10 +23,13 @@
 // store.
 #pragma once
 
+#include <obase/language.hpp>
+
 #include <obase/arming.hpp>
+#include <obase/errors.hpp>
 #include <obase/guide.hpp>
 
-#include <new>
+#include <type_traits>
 #include <utility>
 
 namespace obase {
@@ -40,8 +43,8 @@ class pin {
     // `object`: an address from a guide, obtained in the scope that is open now.
     explicit pin(T* object) : object_(object) {
         if (object_ == nullptr) return;
-        entry_ = Protocol::pin(object_);
-        if (entry_ == nullptr) throw std::bad_alloc();
+        entry_ = Protocol::pin(const_cast<std::remove_cv_t<T>*>(object_));
+        if (entry_ == nullptr) errors::out_of_memory();
     }
     pin(pin&& other) noexcept
         : object_(std::exchange(other.object_, nullptr)),

@@ -11,6 +11,8 @@
 // running one source without obase's heaps.
 #pragma once
 
+#include <obase/language.hpp>
+
 #include <obase/arming.hpp>
 #include <obase/protocol.hpp>
 

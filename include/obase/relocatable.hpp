@@ -8,10 +8,14 @@
 //     struct node { obase::guide<obase::bytes> key; std::atomic<int> hits; };
 //     template <> struct obase::is_relocatable<node> : std::true_type {};
 //
-// When not to opt in: the type points into itself (libstdc++'s std::string, std::list, std::map),
+// What opting in promises: the type has no pointer into itself, its address is kept nowhere but in
+// the guide, and no lock in it is held outside of a scope. Not so, and so not to be opted in: the
+// type points into itself (libstdc++'s std::string, std::list, std::map),
 // holds a mutex across scopes, or its address is known to somebody else: a hash table keyed by
 // address, an intrusive list, the kernel, ThreadSanitizer for a std::mutex.
 #pragma once
+
+#include <obase/language.hpp>
 
 #include <array>
 #include <atomic>

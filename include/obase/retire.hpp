@@ -20,16 +20,19 @@
 // otherwise the object is never destroyed, and one message says so.
 #pragma once
 
+#include <obase/language.hpp>
+
 #include <obase/guide.hpp>
 #include <obase/owner.hpp>
 
+#include <type_traits>
 #include <utility>
 
 namespace obase {
 
 template <class T, class Protocol>
 void retire(owner<T, Protocol>&& taken) noexcept {
-    T* object = taken.get();
+    auto* object = const_cast<std::remove_cv_t<T>*>(taken.get());
     if (object == nullptr) return;
     taken.release_word();
     Protocol::retire(object, &owner<T, Protocol>::destroy, Protocol::usable_size(object));

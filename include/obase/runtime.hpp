@@ -18,6 +18,8 @@
 // Threads: all functions by any thread.
 #pragma once
 
+#include <obase/language.hpp>
+
 #include <obase/export.hpp>
 #include <obase/options.hpp>
 #include <obase/statistics.hpp>

@@ -17,6 +17,8 @@
 // to another thread. Use obase::pin for those.
 #pragma once
 
+#include <obase/language.hpp>
+
 #include <obase/arming.hpp>
 
 namespace obase {

@@ -13,6 +13,8 @@
 //     std::puts(now.to_prometheus().c_str());
 #pragma once
 
+#include <obase/language.hpp>
+
 #include <obase/export.hpp>
 
 #include <array>

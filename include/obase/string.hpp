@@ -14,6 +14,10 @@
 // Threads: as std::string.
 #pragma once
 
+#include <obase/language.hpp>
+
+#include <obase/errors.hpp>
+#include <obase/owner.hpp>
 #include <obase/relocatable.hpp>
 
 #include <algorithm>
@@ -108,7 +112,7 @@ class string {
     }
     string& append(std::string_view text) {
         const std::size_t old = size();
-        if (text.size() > max_size() - old) throw std::length_error("obase::string::append");
+        if (text.size() > max_size() - old) errors::too_long("obase::string::append");
         if (old + text.size() > capacity()) {
             string larger;
             larger.grow_to(std::max(old + text.size(), 2 * old));
@@ -189,10 +193,10 @@ class string {
     }
     // Precondition: empty and inline.
     void grow_to(std::size_t characters) {
-        if (characters > max_size()) throw std::length_error("obase::string");
+        if (characters > max_size()) errors::too_long("obase::string");
         if (characters <= inline_capacity) return;
         auto* text = static_cast<char*>(std::malloc(characters + 1));
-        if (text == nullptr) throw std::bad_alloc();
+        if (text == nullptr) errors::out_of_memory();
         text[0] = '\0';
         set_far({text, 0, characters | far_mark});
     }
@@ -210,6 +214,12 @@ class string {
 static_assert(sizeof(string) == 24);
 template <>
 struct is_relocatable<string> : std::true_type {};
+
+// A managed string with a copy of `text`. Throws std::bad_alloc.
+template <class Protocol = arming>
+owner<string, Protocol> make_string(std::string_view text) {
+    return make_guide<string, Protocol>(text);
+}
 
 } // namespace obase
 

@@ -8,6 +8,8 @@
 //     std::printf("obase %s (%s)\n", obase::version(), obase::build());
 #pragma once
 
+#include <obase/language.hpp>
+
 #include <obase/export.hpp>
 
 namespace obase {

@@ -17,6 +17,9 @@
 namespace cases {
 
 using string = std::string;
+using bytes = obase::bytes;
+using bounded_array = int[4];
+using array_of_strings = std::string[];
 struct member_string {
     std::string text;
 };
@@ -74,8 +77,13 @@ static_assert(none_relocatable<cases::member_string, cases::self_pointer,
 
 template <class T>
 void make() {
-    [[maybe_unused]] auto arming = obase::make_guide<T>();
-    [[maybe_unused]] auto atc = obase::make_guide<T, obase::atc>();
+    if constexpr (std::is_unbounded_array_v<T>) {
+        [[maybe_unused]] auto arming = obase::make_guide<T>(7);
+        [[maybe_unused]] auto atc = obase::make_guide<T, obase::atc>(7);
+    } else {
+        [[maybe_unused]] auto arming = obase::make_guide<T>();
+        [[maybe_unused]] auto atc = obase::make_guide<T, obase::atc>();
+    }
 }
 
 #if defined(REFUSED_TYPE)
@@ -92,6 +100,9 @@ template void make<obase::guide<std::pair<int, int>>>();
 template void make<cases::plain_struct>();
 template void make<cases::opted_in>();
 template void make<cases::page>();
+template void make<const cases::plain_struct>();
+template void make<int[]>();
+template void make<obase::guide<int[]>[]>();
 // Where nothing moves, anything goes.
 [[maybe_unused]] static auto text() { return obase::make_guide<std::string, obase::plain>("text"); }
 #endif

@@ -12,6 +12,8 @@
 // Layout: exactly that of T (static_assert below), so an array of words may be viewed as atomics.
 #pragma once
 
+#include <obase/language.hpp>
+
 #include <atomic>
 #include <type_traits>
 
