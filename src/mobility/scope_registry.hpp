@@ -10,6 +10,8 @@
 // Invariants: records are never freed (R1), a thread that ends gives its record to the next one.
 #pragma once
 
+#include "os/thread_memory.hpp"
+
 #include <obase/mobility/scope_slot.hpp>
 
 #include <cstddef>
@@ -50,6 +52,9 @@ struct alignas(64) thread_record : scope_slot<typename P::template atomic<epoch_
     thread_record* next = nullptr; // written before the record is published, then constant
     void* protocol_data = nullptr; // owner only: what a protocol keeps per thread (ATC's TAG)
     void* rearm_list = nullptr;    // owner only: slots touched in this scope, in the debug mode
+    // Owner only, and a forked child in which the owner does not exist. Its `pointer` is 0 while no
+    // thread has the record.
+    os::thread_place place;
 };
 
 enum class wait_result { done, given_up };
@@ -93,6 +98,7 @@ class scope_registry {
     // that were handed over stay too. A scope left open by a killed thread ends here (O6).
     void release(record& self) noexcept {
         self.exit_work = false;
+        self.place.pointer = 0;
         self.epoch.store_release(0);
         self.in_use.store_release(0); // pairs with find_unused()
     }
@@ -161,6 +167,7 @@ class scope_registry {
         for (record* r = head_.load_acquire(); r != nullptr; r = r->next) {
             if (r == self) continue;
             r->epoch.store_relaxed(0);
+            r->place.pointer = 0;
             r->in_use.store_relaxed(0);
         }
     }

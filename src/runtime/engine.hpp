@@ -21,6 +21,7 @@
 #include "os/memory.hpp"
 #include "os/platform.hpp"
 #include "os/thread.hpp"
+#include "os/thread_memory.hpp"
 #include "policy/three_temperatures.hpp"
 #include "runtime/handoff_lock.hpp"
 #include "runtime/self_check.hpp"
@@ -227,6 +228,7 @@ class engine final : public obase::runtime, private collector::control {
     void prepare_fork() noexcept;
     void resume_parent() noexcept;
     void resume_child() noexcept;
+    void forget_slots_of_other_threads() noexcept;
 
     static inline platform::atomic<engine*> instance_;
 
@@ -248,6 +250,8 @@ class engine final : public obase::runtime, private collector::control {
     bool forked_ = false;                       // under lifecycle_
     bool cold_lost_ = false;                    // under lifecycle_: in a child of a fork
     bool operations_lost_ = false;              // under lifecycle_: in a child of a fork
+    bool places_lost_ = false;                  // under lifecycle_: in a child of a fork
+    os::threads_at_fork threads_at_fork_;       // under lifecycle_
     std::thread thread_;                        // under lifecycle_
     std::optional<mover> mover_;
     std::optional<object_collector> collector_;

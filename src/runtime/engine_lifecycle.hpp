@@ -140,6 +140,9 @@ std::string engine<Binding>::start_locked() noexcept try {
     if (operations_lost_)
         return "no migration: at the fork another thread was in an operation on marked pointers, "
                "which never ends here";
+    if (places_lost_)
+        return "no migration: at the fork it could not be told which memory the other threads had "
+               "for stacks and thread-local storage, where slots may have been";
     {
         const std::lock_guard guard(state_);
         stopping_.store_release(0); // whoever waits in stop() for the thread's end goes on
@@ -230,6 +233,7 @@ void engine<Binding>::prepare_fork() noexcept {
     if (telemetry::recorder* recorder = recorder_.load_relaxed(); recorder != nullptr)
         recorder->fork_prepare();
     if (heap::space* heaps = space_.load_relaxed(); heaps != nullptr) heaps->fork_prepare();
+    threads_at_fork_.note(); // last: what threads do meanwhile is not seen
 }
 
 template <class Binding>
@@ -260,6 +264,8 @@ void engine<Binding>::resume_child() noexcept {
             if (&r != Binding::this_record_if_any() && r.epoch.load_relaxed() != 0)
                 operations_lost_ = true;
         });
+    slots_.forget_visit();
+    forget_slots_of_other_threads();
     registry_.forget_other_threads(Binding::this_record_if_any());
     Binding::forget_other_threads(Binding::this_record_if_any());
     registry_.for_each_record([](record& r) {
@@ -270,7 +276,6 @@ void engine<Binding>::resume_child() noexcept {
     });
     // Shared, so never anybody's own: the end of one thread would not end the scope in it.
     emergency_record_.in_use.store_relaxed(1);
-    slots_.forget_visit();
     reclaimer_.fork_done();
     // The collector thread does not exist here; what it waited on may remember it.
     ::new (&thread_) std::thread;
@@ -284,6 +289,24 @@ void engine<Binding>::resume_child() noexcept {
     state_.unlock();
     park_.unlock();
     lifecycle_.unlock();
+}
+
+// R14. Stacks and thread-local storage of threads that are not here become other things; what they hold
+// in the child stays where it is. Without a scope: there is no collector that could retire a leaf.
+template <class Binding>
+void engine<Binding>::forget_slots_of_other_threads() noexcept {
+    const record* self = Binding::this_record_if_any();
+    const bool all = threads_at_fork_.for_each_lost_range(
+        [&](auto&& known) {
+            registry_.for_each_record([&](const record& r) {
+                if (&r != self && r.place.pointer != 0) known(r.thread_id.load_relaxed(), r.place);
+            });
+        },
+        [this](std::uintptr_t begin, std::uintptr_t end) {
+            slots_.clear_range(reinterpret_cast<const void*>(begin),
+                               reinterpret_cast<const void*>(end));
+        });
+    if (!all) places_lost_ = true;
 }
 
 template <class Binding>

@@ -23,6 +23,11 @@ auto engine<Binding>::attach_thread() noexcept -> record* {
     }
     self->exit_work = false;
     self->reclaiming = false;
+    // Before the thread's first slot. The pointer last: a fork may cut in between.
+    const os::thread_place place = os::own_place();
+    self->place = {0, place.stack_low, place.stack_high};
+    platform::compiler_fence();
+    self->place.pointer = place.pointer;
     return self;
 }
 

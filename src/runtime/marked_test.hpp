@@ -246,6 +246,42 @@ TEST(marked_in_a_fork, nothing_moves_if_another_thread_was_in_an_operation) {
     }
 }
 
+// A field in the frame of a thread that the child does not have: the child's threads get such stacks.
+TEST(marked_in_a_fork, fields_in_frames_of_other_threads_end) {
+    const auto child = run_in_child([] {
+        marked<node> here{};
+        here.set(make_node(1));
+        const marked<node>* there = nullptr;
+        std::atomic<int> step{0};
+        std::thread other([&] {
+            marked<node> frame{};
+            frame.set(make_node(2));
+            there = &frame;
+            step = 1;
+            while (step != 2) std::this_thread::yield();
+            OBASE_MARKED(forget)(&frame, sizeof frame);
+        });
+        while (step != 1) std::this_thread::yield();
+        require(there->registered(), "a slot in the parent");
+        const pid_t forked = fork();
+        if (forked == 0) {
+            require(!there->registered() && here.registered(), "the slots in the child");
+            require(runtime().start().empty(), "start");
+            std::thread([] {}).join();
+            for (int i = 0; i < 3; ++i)
+                require(runtime().collect_now() == collect_result::done, "a window");
+            _exit(0);
+        }
+        int status = -1;
+        require(waitpid(forked, &status, 0) == forked, "the fork ends");
+        step = 2;
+        other.join();
+        OBASE_MARKED(forget)(&here, sizeof here);
+        return status;
+    });
+    EXPECT_EQ(child.status, 0) << child.err;
+}
+
 // They are freed as managed ones are: an operation that has the address may go on reading.
 TEST(marked_without_room, objects_of_malloc_wait_for_operations_too) {
     const auto child = run_in_child([] {

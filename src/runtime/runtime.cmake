@@ -16,3 +16,15 @@ obase_add_test(marked_test SOURCES marked_test.cpp LABELS ci sanitize REARM
 obase_add_test(marked_atc_test SOURCES marked_atc_test.cpp LABELS ci sanitize
     ENV OBASE_POISON_FREED=1 TSAN_OPTIONS=die_after_fork=0)
 obase_add_test(slots_visited_test SOURCES slots_visited_test.cpp LABELS ci sanitize)
+obase_add_test(fork_slots_test SOURCES fork_slots_test.cpp LABELS ci sanitize
+    ENV TSAN_OPTIONS=die_after_fork=0)
+if(OBASE_BUILD_TESTS)
+    add_library(tls_plugin MODULE tls_plugin.cpp)
+    target_compile_options(tls_plugin PRIVATE -ftls-model=global-dynamic)
+    set_target_properties(tls_plugin PROPERTIES
+        LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/test" CXX_VISIBILITY_PRESET hidden)
+    add_dependencies(fork_slots_test tls_plugin)
+    target_link_libraries(fork_slots_test PRIVATE ${CMAKE_DL_LIBS})
+    target_compile_definitions(fork_slots_test PRIVATE
+        OBASE_TEST_TLS_PLUGIN="$<TARGET_FILE:tls_plugin>")
+endif()
