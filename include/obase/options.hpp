@@ -108,6 +108,9 @@ struct backing { // anon | file:DIR
         "most processor time the collector takes, as a share of one core")                         \
     ROW(real, compaction_live_fraction, 0.75, "fraction", 0, 1,                                    \
         "runs of HOT and COLD with less live data than this are evacuated; 0 = never")             \
+    ROW(real, move_in_flight, 0.02, "fraction", 0, 1,                                              \
+        "share of the heaps' resident memory that moving out of NEW may keep twice, at least "     \
+        "1 MiB")                                                                                   \
     ROW(flag, hold_churn, true, "", 0, 0,                                                          \
         "while what is promoted to HOT dies young, leave touched objects in NEW where NEW is "     \
         "dense")                                                                                   \

@@ -93,6 +93,8 @@ namespace obase {
     ROW(gauge, whole, soda_leaves, "leaves", "leaves of the map of guides in use")                 \
     ROW(gauge, whole, soda_bytes, "bytes", "memory of the map of guides")                          \
     ROW(gauge, whole, heap_metadata_bytes, "bytes", "memory of the heaps' own tables")             \
+    ROW(gauge, whole, peak_resident_bytes, "bytes",                                                \
+        "most memory that the process has had resident so far, all of it, not the heaps' only")    \
     ROW(counter, real, collector_cpu_seconds, "seconds", "processor time used by the collector")
 
 // Per heap. ROW(gauge, whole, name, unit, help)

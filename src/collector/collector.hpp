@@ -10,10 +10,14 @@
 //   1. choose sparse runs for evacuation;
 //   2. scan every slot outside of COLD, and of COLD only the runs whose objects were touched or that
 //      may still wait for a child (R16); candidates go to the mover, which settles and moves them in
-//      batches;
-//   3. try the vetoed again, in small batches;
-//   4. settle once more for empty SODA leaves, return free memory;
-//   5. policy, statistics, hints.
+//      batches. Of the first tier few bytes leave in this way, as many as may be resident twice; the
+//      rest is only counted;
+//   3. empty the first tier run by run (emptying.hpp): find the slots of the chosen runs by another
+//      scan, move what leaves and what stays out of as many runs as the same bound allows, return
+//      their memory, go on with the next;
+//   4. try the vetoed again, in small batches;
+//   5. settle once more for empty SODA leaves, return free memory;
+//   6. policy, statistics, hints.
 //
 // Threads: the collector thread only (R13). Between small steps it asks its `control` whether to
 // stop, whether a fork wants it parked, and whether it has used up its share of the processor. It
@@ -21,6 +25,7 @@
 #pragma once
 
 #include "backend/hints.hpp"
+#include "collector/emptying.hpp"
 #include "heap/space.hpp"
 #include "mobility/arming_mover.hpp"
 #include "os/platform.hpp"
@@ -76,6 +81,7 @@ struct window_plan {
     bool evacuate = false;    // compaction of sparse runs
     double live_fraction = 0; // below this a run is sparse
     bool hold_churn = false;  // what dies young stays in NEW (policy/churn.hpp)
+    double in_flight = 0.02;  // share of what is resident that moving may keep twice
 };
 
 template <class Mover>
@@ -106,6 +112,9 @@ class collector {
         large_seen_.clear();
         scanning_cold_ = false;
         abandoned_ = true;
+        phase_ = phase::scan;
+        open_closed_runs();
+        emptying_.end();
     }
 
     std::uint64_t window() const noexcept { return window_; }
@@ -126,6 +135,8 @@ class collector {
     static constexpr std::size_t retry_limit = std::size_t{1} << 15; // beyond: the next window
     static constexpr std::size_t evacuation_bytes = std::size_t{256} << 20; // per class and window
     static constexpr std::size_t moves_per_checkpoint = 64;
+    static constexpr std::size_t least_in_flight = std::size_t{1} << 20;
+    static constexpr unsigned emptying_rounds = 2;
     static constexpr std::size_t prefetch_distance = 6;
 
     struct range {
@@ -152,6 +163,21 @@ class collector {
 
     static double seconds_now() noexcept { return static_cast<double>(os::monotonic_ns()) * 1e-9; }
 
+    bool held_for_churn(const void* object, unsigned cls,
+                        const policy::decision& wish) const noexcept;
+    void queue(slot_atomic& slot, const mobility::observation& seen, unsigned target);
+    void begin_emptying();
+    bool scan_outside_cold(control& control);
+    void consider_first_tier(slot_atomic& slot, const mobility::observation& seen,
+                             const policy::decision& wish);
+    bool empty_first_tier(control& control);
+    bool find_slots(control& control);
+    bool empty_runs(std::size_t first, std::size_t last, control& control);
+    void open_runs(std::size_t first, std::size_t last, heap::pacer& ask);
+    void open_closed_runs() noexcept;
+    void list_slot(slot_atomic& slot) noexcept;
+    void relocate_listed(const mobility::moved_object& moved);
+    void revisit(slot_atomic& slot);
     bool scan_leaf(typename slots::leaf& leaf, std::uintptr_t begin, std::uintptr_t end,
                    control& control);
     bool scan_cold(control& control);
@@ -194,6 +220,15 @@ class collector {
     std::size_t hot_batch_ = least_hot_batch;
     std::size_t hot_queued_ = 0;
     std::uint64_t moved_ = 0; // in this window
+    enum class phase : std::uint8_t { scan, list, empty, retry };
+    phase phase_ = phase::scan;
+    emptying<slot_atomic*> emptying_;
+    bool tallying_ = false;          // emptying_ has memory for this window
+    std::size_t in_flight_ = 0;      // bytes that may be resident twice
+    std::size_t leaves_at_once_ = 0; // of the first tier, what may still leave in the scan
+    std::uint64_t returned_early_ = 0;
+    bool dense_when_chosen_ = false; // of the run that is being emptied
+    std::vector<std::uint32_t> to_open_;
     policy::churn churn_;
     std::uint64_t promoted_bytes_ = 0; // from NEW to HOT, in the last window with moves
     std::uint64_t hot_bytes_ = 0;      // live in HOT at its end
@@ -242,23 +277,17 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
     emptying_for_ =
         plan.move && plan.evacuate && space_.emptying_frozen_files() ? emptying_for_ + 1 : 0;
 
-    const range cold = range_of(heap::cold_class);
+    begin_emptying();
     bool leaves_marked = false;
-    bool complete = true;
-    for (auto* leaf : slots_.leaves()) {
-        // Without COLD, which a leaf may reach into at either end: a class may be smaller than it.
-        const std::uintptr_t end = leaf->base + (std::uintptr_t{1} << slots::leaf_shift);
-        if (!scan_leaf(*leaf, leaf->base, std::clamp(cold.begin, leaf->base, end), control) ||
-            !scan_leaf(*leaf, std::clamp(cold.end, leaf->base, end), end, control)) {
-            complete = false;
-            break;
-        }
-    }
-    complete = complete && scan_cold(control);
+    bool complete = scan_outside_cold(control) && scan_cold(control);
     if (plan.move && complete) {
         flush(control, true);
-        retry(control);
+        complete = empty_first_tier(control);
+        phase_ = phase::retry;
+        if (complete) retry(control);
     }
+    phase_ = phase::scan;
+    emptying_.end();
     mover_.finish();
     // A parent may have to stay in COLD (a pin, no room, a veto) when its child leaves. Its run is
     // visited from now on until the child is back, touched or not.
@@ -285,7 +314,7 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
     if (plan.move) hot_bytes_ = space_.counters(heap::hot_class).live_bytes;
     auto& live = recorder_.live;
     between_pieces ask(control);
-    live.returned_bytes.add(space_.return_free_memory(ask));
+    live.returned_bytes.add(returned_early_ + space_.return_free_memory(ask));
     live.scanned_guides.add(scanned_);
     live.touched_guides.add(touched_);
     live.armed_guides.add(armed_);
@@ -296,6 +325,19 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
     live.soda_leaves.set(slots_.leaves().size());
     live.soda_bytes.set(slots_.bytes());
     return complete;
+}
+
+template <class Mover>
+bool collector<Mover>::scan_outside_cold(control& control) {
+    const range cold = range_of(heap::cold_class);
+    for (auto* leaf : slots_.leaves()) {
+        // Without COLD, which a leaf may reach into at either end: a class may be smaller than it.
+        const std::uintptr_t end = leaf->base + (std::uintptr_t{1} << slots::leaf_shift);
+        if (!scan_leaf(*leaf, leaf->base, std::clamp(cold.begin, leaf->base, end), control) ||
+            !scan_leaf(*leaf, std::clamp(cold.end, leaf->base, end), end, control))
+            return false;
+    }
+    return true;
 }
 
 // Scans one leaf in steps; flushes and pauses between them. False: stop.
@@ -373,7 +415,11 @@ template <class Mover>
 void collector<Mover>::visit_slots(std::uintptr_t base, std::uint64_t bits) {
     for (; bits != 0; bits &= bits - 1) {
         const auto bit = static_cast<unsigned>(std::countr_zero(bits));
-        visit_slot(*reinterpret_cast<slot_atomic*>(base + 8u * bit));
+        auto& slot = *reinterpret_cast<slot_atomic*>(base + 8u * bit);
+        if (phase_ == phase::list)
+            list_slot(slot);
+        else
+            visit_slot(slot);
     }
 }
 
@@ -419,10 +465,13 @@ void collector<Mover>::consider(slot_atomic& slot, const mobility::observation& 
         if (facts.never_cold && demotion) wish = placement_.decide(facts);
         if (cls != heap::cold_class && !facts.never_cold) pending_found_ = true;
     }
+    if (cls == heap::new_class && plan_.move && phase_ != phase::retry) {
+        consider_first_tier(slot, seen, wish);
+        return;
+    }
     if (!wish.move && space_.evacuating(object)) wish = policy::decision::to(cls);
     if (!wish.move || !seen.movable) return;
-    if (plan_.hold_churn && cls == heap::new_class && wish.target == heap::hot_class &&
-        space_.live_fraction_in_new(object) >= plan_.live_fraction && churn_.hold()) {
+    if (held_for_churn(object, cls, wish) && churn_.hold()) {
         ++held_;
         return;
     }
@@ -431,8 +480,202 @@ void collector<Mover>::consider(slot_atomic& slot, const mobility::observation& 
         would_move_bytes_ += space_.info(object).size;
         return;
     }
-    if (!abandoned_ && mover_.add_candidate(slot, seen, wish.target))
-        hot_queued_ += wish.target == heap::hot_class;
+    queue(slot, seen, wish.target);
+}
+
+// In a scan: little leaves at once, the rest is counted. While runs are emptied: what is to leave does,
+// and what is to stay moves into another run.
+template <class Mover>
+void collector<Mover>::consider_first_tier(slot_atomic& slot, const mobility::observation& seen,
+                                           const policy::decision& wish) {
+    const void* object = pointer_to(seen.address);
+    const bool held = wish.move && held_for_churn(object, heap::new_class, wish);
+    if (phase_ == phase::empty) {
+        if (seen.movable)
+            queue(slot, seen, wish.move && !held ? wish.target : unsigned{heap::new_class});
+        return;
+    }
+    const bool leaves = wish.move && seen.movable;
+    const std::size_t bytes = leaves ? space_.info(object).size : 0;
+    bool at_once = leaves && bytes <= leaves_at_once_;
+    bool stays = !leaves;
+    if (leaves && held) {
+        stays = churn_.hold();
+        at_once = !stays; // one in 64 tells how long such objects live, whatever else leaves
+        held_ += stays;
+    }
+    if (tallying_)
+        emptying_.note(space_.run_in_new(object), stays || at_once ? 0 : bytes, seen.newborn);
+    if (!at_once) return;
+    leaves_at_once_ -= std::min(bytes, leaves_at_once_);
+    queue(slot, seen, wish.target);
+}
+
+// True if the object is to stay while what is promoted from its run dies young.
+template <class Mover>
+bool collector<Mover>::held_for_churn(const void* object, unsigned cls,
+                                      const policy::decision& wish) const noexcept {
+    if (!plan_.hold_churn || !churn_.holding() || cls != heap::new_class ||
+        wish.target != heap::hot_class)
+        return false;
+    if (phase_ == phase::empty) return dense_when_chosen_;
+    return space_.live_fraction_in_new(object) >= plan_.live_fraction;
+}
+
+template <class Mover>
+void collector<Mover>::queue(slot_atomic& slot, const mobility::observation& seen,
+                             unsigned target) {
+    if (!abandoned_ && mover_.add_candidate(slot, seen, target))
+        hot_queued_ += target == heap::hot_class;
+}
+
+template <class Mover>
+void collector<Mover>::begin_emptying() {
+    returned_early_ = 0;
+    phase_ = phase::scan;
+    std::uint64_t resident = 0;
+    for (unsigned cls = 0; cls <= space_.large_class(); ++cls)
+        resident += space_.counters(cls).extent_bytes;
+    in_flight_ = std::max(static_cast<std::size_t>(static_cast<double>(resident) * plan_.in_flight),
+                          least_in_flight);
+    leaves_at_once_ = in_flight_ / 2;
+    tallying_ = plan_.move && emptying_.begin(space_.runs_of_new(), heap::run_bytes);
+}
+
+// False: stop. Whatever comes between, no run stays closed.
+template <class Mover>
+bool collector<Mover>::empty_first_tier(control& control) {
+    if (!tallying_) return true;
+    const auto state_of = [this](std::size_t run) {
+        return typename decltype(emptying_)::run_state{space_.objects_in_run(run),
+                                                       space_.bytes_in_run(run)};
+    };
+    bool complete = true;
+    while (complete && !abandoned_ && emptying_.choose(in_flight_ / 2, state_of)) {
+        space_.close_runs(space_.runs_of_new(),
+                          [this](std::size_t run) { return emptying_.is_chosen(run); });
+        to_open_.reserve(emptying_.chosen_runs());
+        for (std::size_t i = 0; i < emptying_.chosen_runs(); ++i)
+            if (!space_.run_closed(emptying_.run(i))) emptying_.drop(i);
+        complete = find_slots(control);
+        phase_ = phase::empty;
+        for (std::size_t first = 0; complete && first < emptying_.chosen_runs();) {
+            std::size_t bytes = 0;
+            std::size_t last = first;
+            while (last < emptying_.chosen_runs() &&
+                   (bytes == 0 || bytes + emptying_.bytes(last) <= in_flight_))
+                bytes += emptying_.bytes(last++);
+            complete = empty_runs(first, last, control) && !abandoned_;
+            between_pieces ask(control);
+            open_runs(first, last, ask);
+            first = last;
+        }
+        phase_ = phase::scan;
+        open_closed_runs();
+    }
+    phase_ = phase::scan;
+    open_closed_runs();
+    return complete || abandoned_;
+}
+
+// The slots of the chosen runs, wherever the scan of this window looked.
+template <class Mover>
+bool collector<Mover>::find_slots(control& control) {
+    phase_ = phase::list;
+    bool complete = scan_outside_cold(control);
+    for (auto run = unsettled_.begin(); complete && run != unsettled_.end(); ++run)
+        complete = scan_cold_range(*run, *run + heap::run_bytes, control);
+    phase_ = phase::scan;
+    return complete;
+}
+
+template <class Mover>
+void collector<Mover>::list_slot(slot_atomic& slot) noexcept {
+    const std::uintptr_t address = Mover::layout::address(slot.load_relaxed());
+    if (range_of(heap::new_class).contains(address))
+        emptying_.list(space_.run_in_new(pointer_to(address)), &slot);
+}
+
+// Twice: in the first round an object may move with slots of others that are queued, and their new
+// places are known in the second.
+template <class Mover>
+bool collector<Mover>::empty_runs(std::size_t first, std::size_t last, control& control) {
+    for (unsigned round = 1; round <= emptying_rounds; ++round) {
+        const bool keep_vetoed = round == emptying_rounds;
+        const std::uint64_t before = moved_;
+        for (std::size_t i = first; i < last; ++i) {
+            if (!emptying_.is_chosen(emptying_.run(i))) continue;
+            dense_when_chosen_ = static_cast<double>(emptying_.bytes(i)) >=
+                                 plan_.live_fraction * double{heap::run_bytes};
+            for (slot_atomic* slot : emptying_.slots(i)) {
+                if (!slots_.begin_visit(slot)) continue;
+                const std::uintptr_t address = Mover::layout::address(slot->load_relaxed());
+                if (range_of(heap::new_class).contains(address) &&
+                    space_.run_in_new(pointer_to(address)) == emptying_.run(i))
+                    revisit(*slot);
+                slots_.end_visit();
+            }
+            if (batch_is_full() && !flush(control, keep_vetoed)) return false;
+            control.checkpoint();
+            control.throttle();
+            if (control.stop_requested()) return false;
+        }
+        if (!flush(control, keep_vetoed) || control.stop_requested()) return false;
+        if (moved_ == before) break;
+    }
+    return true;
+}
+
+// In a visit. No newborn object was in the run when it was chosen: an age of 0 says touched in the
+// window that ended.
+template <class Mover>
+void collector<Mover>::revisit(slot_atomic& slot) {
+    mobility::observation seen = mover_.revisit(slot, window_);
+    if (seen.address == 0 || !seen.movable) return;
+    if (phase_ == phase::empty && !seen.newborn && seen.inactive_windows == 0) seen.touched = true;
+    consider(slot, seen);
+}
+
+template <class Mover>
+void collector<Mover>::open_runs(std::size_t first, std::size_t last, heap::pacer& ask) {
+    to_open_.clear();
+    for (std::size_t i = first; i < last; ++i) {
+        const std::size_t run = emptying_.run(i);
+        if (!emptying_.is_chosen(run)) continue;
+        emptying_.drop(i);
+        to_open_.push_back(static_cast<std::uint32_t>(run)); // there is room
+    }
+    returned_early_ += space_.open_runs(to_open_.data(), to_open_.size(), ask);
+}
+
+// Those that were chosen and not emptied.
+template <class Mover>
+void collector<Mover>::open_closed_runs() noexcept {
+    heap::pacer never_stops;
+    for (std::size_t i = 0; i < emptying_.chosen_runs(); ++i) {
+        const auto run = static_cast<std::uint32_t>(emptying_.run(i));
+        if (!emptying_.is_chosen(run)) continue;
+        emptying_.drop(i);
+        if (space_.run_closed(run)) returned_early_ += space_.open_runs(&run, 1, never_stops);
+    }
+}
+
+// An object moved with slots in it: where one leads into a chosen run, its new place is listed.
+template <class Mover>
+void collector<Mover>::relocate_listed(const mobility::moved_object& moved) {
+    auto* leaf = slots_.leaf_of(pointer_to(moved.to));
+    if (leaf == nullptr) return;
+    const auto visit = [&](std::uintptr_t base, std::uint64_t bits) {
+        for (; bits != 0; bits &= bits - 1) {
+            const std::uintptr_t to = base + 8u * static_cast<unsigned>(std::countr_zero(bits));
+            auto* const slot = reinterpret_cast<slot_atomic*>(to);
+            const std::uintptr_t child = Mover::layout::address(slot->load_relaxed());
+            if (!range_of(heap::new_class).contains(child)) continue;
+            emptying_.relocate(space_.run_in_new(pointer_to(child)),
+                               reinterpret_cast<slot_atomic*>(moved.from + (to - moved.to)), slot);
+        }
+    };
+    slots_.scan(*leaf, moved.to, moved.to + moved.bytes, visit);
 }
 
 // A large object has pages of its own: it is hinted, not copied. The policy is asked as if it lay
@@ -516,7 +759,9 @@ void collector<Mover>::move_batch(control& control, bool keep_vetoed) {
     // Dense, in address order: keeping the source's order keeps the allocation's locality.
     std::sort(list.begin(), list.end(), [](const candidate& a, const candidate& b) {
         const auto address = [](const candidate& c) { return Mover::layout::address(c.word); };
-        return a.target != b.target ? a.target < b.target : address(a) < address(b);
+        // What stays in the first tier comes last: nobody waits for it, and others may be touched.
+        const auto order = [](const candidate& c) { return c.target - (heap::new_class + 1); };
+        return a.target != b.target ? order(a) < order(b) : address(a) < address(b);
     });
     for (std::size_t i = 0; i < list.size(); ++i) {
         if (i + prefetch_distance < list.size()) {
@@ -546,6 +791,7 @@ void collector<Mover>::count(const candidate& c, mobility::move_result result,
         live.count_move(from, c.target, moved.bytes);
         if (from == heap::new_class && c.target == heap::hot_class) promoted_bytes_ += moved.bytes;
         ++moved_;
+        if (phase_ == phase::empty && moved.nested_slots != 0) relocate_listed(moved);
         if (c.target == heap::cold_class) {
             if (hints_ != nullptr) hints_->note_filled(pointer_to(moved.to), moved.bytes);
             if (moved.nested_slots != 0) unsettled_.insert(run_of(moved.to));
@@ -581,8 +827,7 @@ void collector<Mover>::retry(control& control) {
             const std::size_t end = std::min(at + batch, again.size());
             for (std::size_t i = at; i < end; ++i) {
                 if (!slots_.begin_visit(again[i])) continue;
-                const mobility::observation seen = mover_.visit(*again[i], window_);
-                if (seen.address != 0 && seen.movable) consider(*again[i], seen);
+                revisit(*again[i]);
                 slots_.end_visit();
             }
             const std::uint64_t before = moved_;

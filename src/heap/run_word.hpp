@@ -22,6 +22,7 @@
 //                    ATTACHED --queue--> QUEUED        (thread exit, or by the collector)
 //                    ATTACHED --release--> FREE        QUEUED --release--> FREE
 //                    DETACHED --reattach--> ATTACHED   (by its owner only)
+//                    DETACHED --close_detached--> ATTACHED   (to no thread's heap, by the collector)
 //
 // Invariants, with L = blocks handed out and not yet returned:
 //   DETACHED: count + L == capacity, so the push that brings count to the threshold exists.
@@ -97,6 +98,18 @@ class run_word {
             *head = now.head;
             *count = now.count;
             if (word_.cas_acq_rel(seen, attached_word(owner))) return true;
+        }
+    }
+
+    // DETACHED -> ATTACHED(owner), keeping the remote list. False: no longer DETACHED. For a run that is
+    // to be emptied: `owner` is no thread's.
+    bool close_detached(std::uint32_t owner) noexcept {
+        std::uint64_t seen = word_.load_relaxed();
+        for (;;) {
+            const run_view now = unpack(seen);
+            if (now.state != run_state::detached) return false;
+            if (word_.cas_acq_rel(seen, pack(run_state::attached, owner, now.count, now.head)))
+                return true;
         }
     }
 

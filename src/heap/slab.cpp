@@ -769,9 +769,12 @@ void slab_heap::rebuild_stacks_after_fork() noexcept {
     for (auto& stack : partial_) stack.take_all();
     for (auto& stack : idle_) stack.take_all();
     for (std::uint32_t number = frontier_.load_relaxed(); number-- > 0;) {
-        const slab_run& run = runs_[number];
+        slab_run& run = runs_[number];
         const run_state state = run.word.view().state;
-        if (state == run_state::free) {
+        if (closed(number)) {
+            hand_back_run(run,
+                          closed_owner); // the collector, which emptied it, does not exist here
+        } else if (state == run_state::free) {
             (run.returned.load_relaxed() ? returned_ : dirty_).push(number, next_link());
         } else if (state == run_state::queued) {
             partial_[run.bin.load_relaxed()].push(number, next_link());

@@ -202,6 +202,27 @@ class slab_heap {
     // pages too once they are idle (hollow.cpp): a thread that does not allocate again never looks.
     std::size_t return_free_memory(pacer& ask) noexcept;
 
+    // Emptying runs, for the collector (closed.cpp). A *closed* run is allocated from no more, and what
+    // is freed in it stays in it.
+
+    std::size_t runs() const noexcept { return frontier_.load_acquire(); }
+    std::size_t run_number(const void* block) const noexcept { return number_of(run_of(block)); }
+    // Blocks handed out, those in thread caches included. Racy.
+    std::uint32_t blocks_out(std::size_t run) const noexcept;
+    std::uint32_t block_size(std::size_t run) const noexcept {
+        return runs_[run].block_size.load_relaxed();
+    }
+    // Closes those runs below `end` for which wanted(context, run) is true, but for the current ones
+    // of threads.
+    void close_runs(std::size_t end, bool (*wanted)(void*, std::size_t), void* context) noexcept;
+    bool closed(std::size_t run) const noexcept;
+    // Precondition: closed(run), which ends. Gives what is empty back to the system: the whole of each
+    // run, or its pages under no block, and lets the rest be allocated from. `runs` ascend. Returns the
+    // bytes given back.
+    std::size_t open_runs(const std::uint32_t* runs, std::size_t count, pacer& ask) noexcept;
+    // As allocate(), but not from what the thread freed last.
+    void* allocate_packed(std::size_t size, unsigned set) noexcept;
+
     slab_counters counters() const noexcept;
     std::size_t metadata_bytes() const noexcept;
     // Calls visit(context, begin, end) for maximal stretches of runs that are not FREE.
@@ -236,6 +257,8 @@ class slab_heap {
             return runs_[number].next;
         };
     }
+
+    static constexpr std::uint32_t closed_owner = 0x3FFF'FFFE; // no heap's id
 
     [[gnu::noinline]] void* allocate_slow(unsigned number) noexcept;
     [[gnu::noinline]] void free_slow(void* block) noexcept;

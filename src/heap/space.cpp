@@ -199,13 +199,18 @@ space::object_info space::info(const void* object) const noexcept {
 
 void* space::allocate_dense(unsigned cls, std::size_t size, attributes attr) noexcept {
     const std::size_t rounded = object_size(size, attr);
-    void* const object = dense_[cls - 1].allocate(rounded, attribute_index(attr));
+    const unsigned set = attribute_index(attr);
+    void* const object = cls == new_class ? slabs_.allocate_packed(rounded, set)
+                                          : dense_[cls - 1].allocate(rounded, set);
     if (object == nullptr) failures_.fetch_add_relaxed(1);
     return object;
 }
 
 void space::undo_allocate_dense(void* object) noexcept {
-    dense_[class_of(object) - 1].undo(object);
+    if (const unsigned cls = class_of(object); cls != new_class)
+        dense_[cls - 1].undo(object);
+    else
+        slabs_.free(object);
 }
 
 std::size_t space::select_evacuation(unsigned cls, double max_live_fraction,

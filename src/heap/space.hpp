@@ -125,8 +125,8 @@ class space {
     // max_small_size (unless LARGE) and [object, object+size) readable.
     object_info info(const void* object) const noexcept;
 
-    // An object in class cls >= 1, right behind the last one. nullptr: no room, disk full, no
-    // memory, or larger than max_small_size.
+    // An object in class cls >= 1, right behind the last one; in NEW, in a run that is not closed.
+    // nullptr: no room, disk full, no memory, or larger than max_small_size.
     void* allocate_dense(unsigned cls, std::size_t size, attributes attr) noexcept;
     // After a veto: nobody but the collector has seen the object.
     void undo_allocate_dense(void* object) noexcept;
@@ -140,6 +140,34 @@ class space {
     double live_fraction_in_new(const void* object) const noexcept {
         return slabs_.live_fraction_of_run(object);
     }
+    // Emptying runs of NEW. Their numbers count from 0 in the order of addresses.
+
+    std::size_t runs_of_new() const noexcept { return slabs_.runs(); }
+    // Precondition: the object is in NEW.
+    std::size_t run_in_new(const void* object) const noexcept { return slabs_.run_number(object); }
+    // Objects handed out, and the bytes of their blocks. Racy.
+    std::size_t objects_in_run(std::size_t run) const noexcept { return slabs_.blocks_out(run); }
+    std::size_t bytes_in_run(std::size_t run) const noexcept {
+        return std::size_t{slabs_.blocks_out(run)} * slabs_.block_size(run);
+    }
+    // From now on no thread allocates from the runs for which wanted(run) is true, except those that
+    // threads are filling: run_closed() says which.
+    template <class Wanted>
+    void close_runs(std::size_t end, Wanted&& wanted) noexcept {
+        slabs_.close_runs(
+            end,
+            [](void* p, std::size_t run) {
+                return (*static_cast<std::remove_reference_t<Wanted>*>(p))(run);
+            },
+            const_cast<void*>(static_cast<const void*>(std::addressof(wanted))));
+    }
+    bool run_closed(std::size_t run) const noexcept { return slabs_.closed(run); }
+    // Precondition: run_closed() of each; in ascending order. Empty ones go back to the system, pages
+    // of the others under no object too; from the rest is allocated again. Returns the bytes.
+    std::size_t open_runs(const std::uint32_t* runs, std::size_t count, pacer& ask) noexcept {
+        return slabs_.open_runs(runs, count, ask);
+    }
+
     // Chooses anew the runs of a class to empty: those whose live bytes are below the fraction of
     // the run, emptiest first, up to max_bytes of live bytes in all. Returns the live bytes in
     // them. The caller moves the objects like any others; a run that is empty goes back at the next

@@ -79,6 +79,11 @@ class arming_mover {
         return seen;
     }
 
+    // Another visit in the same window: it counts no further window.
+    observation revisit(slot_atomic& slot, std::uint64_t window) noexcept {
+        return visit(slot, window);
+    }
+
     // Room for `count` candidates, so that visits need not allocate. Outside of any visit. False:
     // no memory.
     bool reserve(std::size_t count) noexcept {

@@ -97,6 +97,20 @@ class atc_mover {
         return seen;
     }
 
+    // Another visit in the same window: CIW does not count it.
+    observation revisit(slot_atomic& slot, std::uint64_t window) noexcept {
+        const std::uint64_t word = slot.load_acquire();
+        if (layout::is_null(word) || layout::is_accessed(word) || !layout::is_visited(word) ||
+            !heap_.contains(reinterpret_cast<const void*>(layout::address(word))))
+            return visit(slot, window);
+        observation seen;
+        seen.address = layout::address(word);
+        seen.inactive_windows = layout::inactive_windows(word);
+        seen.movable = layout::count(word) == 0;
+        seen.word = word;
+        return seen;
+    }
+
     // Room for `count` candidates, so that visits need not allocate. Outside of any visit. False:
     // no memory.
     bool reserve(std::size_t count) noexcept {

@@ -105,6 +105,11 @@ std::uint64_t resident_in(const void* begin, std::size_t bytes) noexcept {
     return pages * page_size;
 }
 
+std::uint64_t peak_resident_bytes() noexcept {
+    const small_file status("/proc/self/status");
+    return status.after("VmHWM:", 0) * kib;
+}
+
 bool read_machine(machine* out) noexcept {
     const small_file meminfo("/proc/meminfo");
     out->ram_bytes = meminfo.after("MemTotal:", 0) * kib;

@@ -26,6 +26,9 @@ bool read_process_memory(process_memory* out) noexcept;
 // Resident bytes alone, from /proc/self/statm: cheap. 0 when unreadable.
 std::uint64_t resident_bytes() noexcept;
 
+// The most resident bytes that the process has had so far (VmHWM). 0 when unreadable.
+std::uint64_t peak_resident_bytes() noexcept;
+
 // Resident bytes among [begin, begin+bytes), by mincore: includes pages of files that are cached.
 // Preconditions as in memory.hpp; 0 when the range is not mapped.
 std::uint64_t resident_in(const void* begin, std::size_t bytes) noexcept;

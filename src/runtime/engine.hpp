@@ -20,6 +20,7 @@
 #include "mobility/scope_registry.hpp"
 #include "os/memory.hpp"
 #include "os/platform.hpp"
+#include "os/process.hpp"
 #include "os/thread.hpp"
 #include "os/thread_memory.hpp"
 #include "policy/three_temperatures.hpp"

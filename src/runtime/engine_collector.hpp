@@ -66,6 +66,7 @@ void engine<Binding>::run_window(bool forced) noexcept {
     plan.live_fraction = window_settings_.compaction_live_fraction;
     plan.evacuate = plan.live_fraction > 0;
     plan.hold_churn = window_settings_.hold_churn;
+    plan.in_flight = window_settings_.move_in_flight;
     const std::uint64_t no_room = recorder_.load_relaxed()->live.no_room_skips.get();
     bool complete = false;
     try {
@@ -142,6 +143,7 @@ void engine<Binding>::finish_window(const object_collector&) noexcept {
     live.pending_objects.set(reclaimer_.pending());
     live.failed_allocations.set(heaps.failures());
     live.heap_metadata_bytes.set(heaps.metadata_bytes());
+    live.peak_resident_bytes.set(os::peak_resident_bytes());
     const backend::hint_totals& hinted = hints_->totals();
     live.hint_cold_bytes.set(hinted.cold_bytes);
     live.hint_pageout_bytes.set(hinted.page_out_bytes);
