@@ -64,7 +64,7 @@ inline std::size_t bucket_per_key(std::size_t expected_keys) noexcept {
 // How a search looks at objects when nobody wants to know which.
 struct plain_access {
     template <class Guide>
-    obase::bytes* operator()(const Guide& g) const noexcept {
+    auto* operator()(const Guide& g) const noexcept {
         return g.get();
     }
     void pass(const void*, std::size_t) const noexcept {}
@@ -84,7 +84,9 @@ struct reported_access {
     void pass(const void* object, std::size_t bytes) const { visit(object, bytes); }
 };
 
-template <class Index, class Protocol>
+// `Value`: what values are; obase::bytes, where operations take and show text. Other types are for
+// containers that put objects of their own in (obase/hash_map.hpp).
+template <class Index, class Protocol, class Value = obase::bytes>
 class index_operations {
   public:
     using protocol = Protocol;
@@ -96,6 +98,15 @@ class index_operations {
         const obase::bytes* value = self().look_up(key, plain_access{}).value;
         if (value == nullptr) return false;
         use(value->view());
+        return true;
+    }
+    // get() with the value object itself.
+    template <class Use>
+    bool get_object(std::string_view key, Use&& use) const {
+        const scope one_operation;
+        const Value* value = self().look_up(key, plain_access{}).value;
+        if (value == nullptr) return false;
+        use(*value);
         return true;
     }
     bool contains(std::string_view key) const {
@@ -145,14 +156,14 @@ class index_operations {
     }
 
   protected:
-    using guide = obase::guide<obase::bytes, Protocol>;
-    using owner = obase::owner<obase::bytes, Protocol>;
+    using guide = obase::guide<Value, Protocol>;
+    using owner = obase::owner<Value, Protocol>;
 
     // A node's address, and the value that was in it.
     template <class Node>
     struct in_node {
         Node at;
-        obase::bytes* value;
+        Value* value;
     };
 
     index_operations() noexcept = default;

@@ -39,27 +39,29 @@
 namespace crestdb {
 
 // What the table asks of a node. `Link` has node* follow().
-template <class Protocol, class Link>
+template <class Protocol, class Link, class Value>
 struct segmented_hash_node {
-    using guide = obase::guide<obase::bytes, Protocol>;
-    using owner = obase::owner<obase::bytes, Protocol>;
+    using key_guide = obase::guide<obase::bytes, Protocol>;
+    using key_owner = obase::owner<obase::bytes, Protocol>;
+    using guide = obase::guide<Value, Protocol>;
+    using owner = obase::owner<Value, Protocol>;
 
-    segmented_hash_node(std::uint64_t h, owner&& k, owner&& v) noexcept
+    segmented_hash_node(std::uint64_t h, key_owner&& k, owner&& v) noexcept
         : hash(h), key(std::move(k)), value(std::move(v)) {}
 
     Link next;
     const std::uint64_t hash;
-    const guide key;
+    const key_guide key;
     guide value; // null: erased, for good
 };
 
 struct immobile_nodes {
     static constexpr bool movable = false;
 
-    template <class Protocol, class Surroundings>
+    template <class Protocol, class Surroundings, class Value = obase::bytes>
     struct of {
         struct link;
-        using node = segmented_hash_node<Protocol, link>;
+        using node = segmented_hash_node<Protocol, link, Value>;
         struct link {
             typename Surroundings::template atomic<node*> to;
             node* follow() const noexcept { return to.load_acquire(); } // pairs with the stores
@@ -69,7 +71,7 @@ struct immobile_nodes {
         };
         using owned = std::unique_ptr<node, destroy>;
 
-        static owned make(std::uint64_t hash, typename node::owner&& key,
+        static owned make(std::uint64_t hash, typename node::key_owner&& key,
                           typename node::owner& value) {
             void* memory = Surroundings::allocate(sizeof(node));
             return owned(::new (memory) node(hash, std::move(key), std::move(value)));
@@ -113,17 +115,17 @@ struct immobile_nodes {
 struct movable_nodes {
     static constexpr bool movable = true;
 
-    template <class Protocol, class Surroundings>
+    template <class Protocol, class Surroundings, class Value = obase::bytes>
     struct of {
         struct link;
-        using node = segmented_hash_node<Protocol, link>;
+        using node = segmented_hash_node<Protocol, link, Value>;
         struct link {
             obase::guide<node, Protocol> to;
             node* follow() const noexcept { return to.get(); }
         };
         using owned = obase::owner<node, Protocol>;
 
-        static owned make(std::uint64_t hash, typename node::owner&& key,
+        static owned make(std::uint64_t hash, typename node::key_owner&& key,
                           typename node::owner& value) {
             return obase::make_guide<node, Protocol>(hash, std::move(key), std::move(value));
         }
@@ -154,5 +156,6 @@ struct movable_nodes {
 } // namespace crestdb
 
 // Guides, numbers, and nobody knows its address but its guide.
-template <class Protocol, class Link>
-struct obase::is_relocatable<crestdb::segmented_hash_node<Protocol, Link>> : std::true_type {};
+template <class Protocol, class Link, class Value>
+struct obase::is_relocatable<crestdb::segmented_hash_node<Protocol, Link, Value>> : std::true_type {
+};

@@ -51,6 +51,7 @@
 #include "crestdb/segmented_hash_nodes.hpp"
 
 #include <obase/bytes.hpp>
+#include <obase/errors.hpp>
 #include <obase/guide.hpp>
 #include <obase/retire.hpp>
 #include <obase/scope.hpp>
@@ -81,6 +82,9 @@ struct segmented_hash_surroundings {
     static constexpr std::size_t sparse = 8; // fewer than one key for so many buckets: shrinks
 
     static void* allocate(std::size_t bytes) { return ::operator new(bytes); }
+    static void* allocate_or_null(std::size_t bytes) noexcept {
+        return ::operator new(bytes, std::nothrow);
+    }
     static void deallocate(void* memory, std::size_t) noexcept { ::operator delete(memory); }
     // For somebody who is in the middle of a few instructions.
     static void wait(unsigned attempt) noexcept {
@@ -92,13 +96,17 @@ struct segmented_hash_surroundings {
 };
 
 template <class Protocol = obase::arming, class Nodes = immobile_nodes,
-          class Surroundings = segmented_hash_surroundings>
+          class Surroundings = segmented_hash_surroundings, class Value = obase::bytes>
 class segmented_hash_table
-    : public index_operations<segmented_hash_table<Protocol, Nodes, Surroundings>, Protocol> {
-    using operations = index_operations<segmented_hash_table, Protocol>;
+    : public index_operations<segmented_hash_table<Protocol, Nodes, Surroundings, Value>, Protocol,
+                              Value> {
+    using operations = index_operations<segmented_hash_table, Protocol, Value>;
     friend operations;
+    using nodes = typename Nodes::template of<Protocol, Surroundings, Value>;
+    using node = typename nodes::node;
 
   public:
+    using typename operations::owner; // of values
     using typename operations::scope;
     static constexpr const char* name = Nodes::movable ? "chm-movable" : "chm";
     static constexpr bool ordered = false;
@@ -113,7 +121,7 @@ class segmented_hash_table
           segments_(std::make_unique<segment[]>(segment_mask_ + 1)) {
         for (std::size_t i = 0; i <= segment_mask_; ++i) {
             table* t = table::make(least_buckets_);
-            if (t == nullptr) throw std::bad_alloc();
+            if (t == nullptr) obase::errors::out_of_memory();
             segments_[i].current.store_relaxed(t);
         }
     }
@@ -122,20 +130,36 @@ class segmented_hash_table
 
     bool erase(std::string_view key) {
         const scope one_operation;
-        const sought wanted(key);
-        if (find(wanted, plain_access{}) == nullptr) return false;
-        segment& s = segment_of(wanted);
-        const std::lock_guard mine(s.lock);
-        const place at = locate(*s.current.load_relaxed(), wanted);
-        if (at.found == nullptr) return false;
-        owner value = at.found->value.exchange(owner());
-        nodes::unlink(*at.link_to_it); // at once: searches may be waiting, see lost()
+        owner value = take(key);
+        const bool there = static_cast<bool>(value);
         obase::retire(std::move(value));
-        const std::size_t keys = s.keys.load_relaxed() - 1;
-        s.keys.store_relaxed(keys);
-        if (s.buckets() > least_buckets_ && Surroundings::sparse * keys < s.buckets())
-            resize(s, std::max(least_buckets_, std::min(s.buckets() / 2, std::bit_ceil(2 * keys))));
-        return true;
+        return there;
+    }
+
+    // For containers: operations with objects of the caller's, which get back what comes out. Each in
+    // a scope of the caller's; what comes out may still be read by others, so it is to be retired.
+
+    static std::uint64_t hash_of(std::string_view key) noexcept { return sought(key).hash; }
+    // As put(); `fresh` has what was there before, if it was. Throws std::bad_alloc, and then `fresh`
+    // is as before.
+    bool exchange(std::string_view key, owner& fresh) {
+        return place_value(key, fresh, true) == outcome::inserted;
+    }
+    // As erase(). The value; empty if the key was not there.
+    owner take(std::string_view key) {
+        const sought wanted(key);
+        if (find(wanted, plain_access{}) == nullptr) return owner();
+        return take_if(wanted.hash,
+                       [&](const node& n) { return has_key(n, wanted, plain_access{}); });
+    }
+    // Erases the key with this hash whose value `is_it` likes, if there is one. The value that was
+    // taken, which may be one that has replaced the liked one meanwhile.
+    template <class Like>
+    owner take_value(std::uint64_t hash, Like&& is_it) {
+        return take_if(hash, [&](const node& n) {
+            const Value* value = n.hash == hash ? n.value.get() : nullptr;
+            return value != nullptr && is_it(*value);
+        });
     }
 
     std::size_t size() const noexcept {
@@ -159,12 +183,8 @@ class segmented_hash_table
     std::size_t managed_nodes() const noexcept { return Nodes::movable ? size() : 0; }
 
   private:
-    using nodes = typename Nodes::template of<Protocol, Surroundings>;
-    using node = typename nodes::node;
     using link = typename nodes::link;
     using owned = typename nodes::owned;
-    using guide = typename operations::guide;
-    using owner = typename operations::owner; // of keys and values
     template <class T>
     using atomic = typename Surroundings::template atomic<T>;
 
@@ -182,11 +202,9 @@ class segmented_hash_table
     class table {
       public:
         // Null if there is no memory.
-        static table* make(std::size_t buckets) noexcept try {
-            void* memory = Surroundings::allocate(bytes_for(buckets));
-            return ::new (memory) table(buckets);
-        } catch (const std::bad_alloc&) {
-            return nullptr;
+        static table* make(std::size_t buckets) noexcept {
+            void* memory = Surroundings::allocate_or_null(bytes_for(buckets));
+            return memory != nullptr ? ::new (memory) table(buckets) : nullptr;
         }
         // `memory` is a table; what its buckets own is destroyed.
         static void end(void* memory) noexcept {
@@ -241,8 +259,8 @@ class segmented_hash_table
         return std::bit_ceil(std::max<std::size_t>(keys + keys / 32, 1));
     }
 
-    segment& segment_of(const sought& key) const noexcept {
-        return segments_[key.hash >> 48 & segment_mask_]; // the low bits choose the bucket
+    segment& segment_of(std::uint64_t hash) const noexcept {
+        return segments_[hash >> 48 & segment_mask_]; // the low bits choose the bucket
     }
 
     template <class Read>
@@ -272,7 +290,7 @@ class segmented_hash_table
     // So the search cannot have come to the end without k.
     template <class Read>
     node* find(const sought& key, const Read& read) const {
-        table* t = segment_of(key).current.load_acquire(); // pairs with resize()
+        table* t = segment_of(key.hash).current.load_acquire(); // pairs with resize()
         for (unsigned attempt = 0;;) {
             const std::size_t bucket = t->place_of(key.hash);
             const node* last = nullptr;
@@ -298,30 +316,51 @@ class segmented_hash_table
         link* link_to_it;
         node* found;
     };
-    static place locate(table& t, const sought& key) {
-        link* at = &t.bucket(t.place_of(key.hash));
+    template <class Like>
+    static place locate(table& t, std::uint64_t hash, const Like& is_it) {
+        link* at = &t.bucket(t.place_of(hash));
         for (node* n; (n = at->follow()) != nullptr; at = &n->next)
-            if (has_key(*n, key, plain_access{})) return {at, n};
+            if (is_it(*n)) return {at, n};
         return {at, nullptr};
     }
 
+    // Takes the value of the node that `is_it` likes, and the node out of its list. In a scope.
+    template <class Like>
+    owner take_if(std::uint64_t hash, const Like& is_it) {
+        segment& s = segment_of(hash);
+        const std::lock_guard mine(s.lock);
+        const place at = locate(*s.current.load_relaxed(), hash, is_it);
+        if (at.found == nullptr) return owner();
+        owner value = at.found->value.exchange(owner());
+        nodes::unlink(*at.link_to_it); // at once: searches may be waiting, see lost()
+        const std::size_t keys = s.keys.load_relaxed() - 1;
+        s.keys.store_relaxed(keys);
+        if (s.buckets() > least_buckets_ && Surroundings::sparse * keys < s.buckets())
+            resize(s, std::max(least_buckets_, std::min(s.buckets() / 2, std::bit_ceil(2 * keys))));
+        return value;
+    }
+
     outcome write(std::string_view key, owner& fresh, bool insert) {
+        const outcome done = place_value(key, fresh, insert);
+        if (done == outcome::replaced) obase::retire(std::move(fresh));
+        return done;
+    }
+    // write(), but what was replaced is in `fresh`.
+    outcome place_value(std::string_view key, owner& fresh, bool insert) {
         for (auto there = this->look_up(key, plain_access{}); there.value != nullptr;) {
             // Null is for good, so no lock is needed.
-            if (this->replace(key, there, fresh)) {
-                obase::retire(std::move(fresh));
-                return outcome::replaced;
-            }
+            if (this->replace(key, there, fresh)) return outcome::replaced;
         }
         if (!insert) return outcome::absent;
         const sought wanted(key);
         owned added = nodes::make(wanted.hash, obase::make_bytes<Protocol>(key), fresh);
-        segment& s = segment_of(wanted);
+        segment& s = segment_of(wanted.hash);
         const std::lock_guard mine(s.lock);
-        const place at = locate(*s.current.load_relaxed(), wanted);
+        const place at = locate(*s.current.load_relaxed(), wanted.hash,
+                                [&](const node& n) { return has_key(n, wanted, plain_access{}); });
         if (at.found != nullptr) {
             // It has a value: who takes it holds the lock until the node is out of the list.
-            obase::retire(at.found->value.exchange(added->value.release()));
+            fresh = at.found->value.exchange(added->value.release());
             return outcome::replaced;
         }
         nodes::append(*at.link_to_it, std::move(added));

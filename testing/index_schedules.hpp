@@ -250,6 +250,7 @@ struct scheduled_surroundings {
     static void* allocate(std::size_t bytes) {
         return scheduled_world::here->heap.allocate(bytes, "node");
     }
+    static void* allocate_or_null(std::size_t bytes) noexcept { return allocate(bytes); }
     static void deallocate(void* memory, std::size_t) noexcept {
         scheduled_world::here->heap.free(memory);
     }
@@ -259,6 +260,7 @@ struct scheduled_surroundings {
         void lock() noexcept {
             while (held_.exchange_acq_rel(1) != 0) deterministic_platform::pause();
         }
+        bool try_lock() noexcept { return held_.exchange_acq_rel(1) == 0; }
         void unlock() noexcept { held_.store_release(0); }
 
       private:
