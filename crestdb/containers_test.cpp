@@ -284,7 +284,8 @@ void witness_finds_nothing(Store& store, obase::runtime& runtime, bool forgets) 
     std::string copy;
     const std::uint64_t reads = testing::scaled(40'000, 20'000'000, 2'000'000'000);
     std::uint64_t hits = 0;
-    for (std::uint64_t i = 0; i < reads; ++i) {
+    // Also until the writers have had a processor.
+    for (std::uint64_t i = 0; i < reads || hits < reads / 4; ++i) {
         const std::size_t key = random() % keys;
         const auto ticket = witness.begin_read(key);
         const bool found = store.visit(name_of(key), [&](std::string_view v) { copy.assign(v); });
@@ -293,7 +294,6 @@ void witness_finds_nothing(Store& store, obase::runtime& runtime, bool forgets) 
     }
     stop = true;
     for (std::thread& t : threads) t.join();
-    EXPECT_GT(hits, 0u);
     EXPECT_EQ(witness.stale(), 0u);
     EXPECT_EQ(witness.corrupt(), 0u);
     for (std::size_t key = 0; key < keys; ++key) {
