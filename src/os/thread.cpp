@@ -57,6 +57,7 @@ static_assert(sizeof(scheduling) == 48);
 } // namespace
 
 stack_range own_stack() noexcept {
+    const no_cancellation to_the_end; // of the initial thread glibc reads /proc/self/maps
     pthread_attr_t attributes;
     if (pthread_getattr_np(pthread_self(), &attributes) != 0) return {nullptr, nullptr};
     void* low = nullptr;

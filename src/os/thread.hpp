@@ -37,8 +37,8 @@ class blocked_signals {
 };
 // Shown by top and gdb; cut to 15 bytes.
 void name_thread(const char* name) noexcept;
-// While one exists, pthread_cancel() does not end the calling thread. For waits inside noexcept
-// functions: cancelling unwinds, and to unwind through noexcept ends the process.
+// While one exists, pthread_cancel() does not end the calling thread. For what waits, opens or reads
+// inside noexcept functions: cancelling unwinds, and to unwind through noexcept ends the process.
 class no_cancellation {
   public:
     no_cancellation() noexcept;

@@ -27,6 +27,7 @@ engine<Binding>& engine<Binding>::make() noexcept {
 
 template <class Binding>
 heap::space* engine<Binding>::make_ready() noexcept {
+    const os::no_cancellation to_the_end;
     const std::lock_guard lifecycle(lifecycle_);
     if (tried_.load_relaxed() == 0) {
         make_ready_locked();
@@ -99,6 +100,7 @@ void engine<Binding>::make_ready_locked() noexcept {
 
 template <class Binding>
 std::string engine<Binding>::configure(const options& settings) {
+    const os::no_cancellation to_the_end;
     const std::lock_guard lifecycle(lifecycle_);
     for (const std::string& line : settings.out_of_range()) return line;
     if (tried_.load_relaxed() != 0) {
@@ -128,6 +130,7 @@ std::string engine<Binding>::configure(const options& settings) {
 
 template <class Binding>
 std::string engine<Binding>::start() noexcept {
+    const os::no_cancellation to_the_end;
     const std::lock_guard lifecycle(lifecycle_);
     if (tried_.load_relaxed() == 0) make_ready_locked();
     return start_locked();
@@ -195,6 +198,7 @@ void engine<Binding>::stop() noexcept {
 
 template <class Binding>
 void engine<Binding>::set_mode(run_mode mode) noexcept {
+    const os::no_cancellation to_the_end;
     const std::lock_guard lifecycle(lifecycle_);
     load_environment_locked();
     {
@@ -207,6 +211,7 @@ void engine<Binding>::set_mode(run_mode mode) noexcept {
 
 template <class Binding>
 std::vector<std::string> engine<Binding>::self_check() {
+    const os::no_cancellation to_the_end;
     const options now = settings();
     return runtime_internal::self_check(now, gather_facts(now));
 }
@@ -233,6 +238,7 @@ void engine<Binding>::prepare_fork() noexcept {
     if (telemetry::recorder* recorder = recorder_.load_relaxed(); recorder != nullptr)
         recorder->fork_prepare();
     if (heap::space* heaps = space_.load_relaxed(); heaps != nullptr) heaps->fork_prepare();
+    const os::no_cancellation to_the_end;
     threads_at_fork_.note(); // last: what threads do meanwhile is not seen
 }
 
@@ -295,6 +301,7 @@ void engine<Binding>::resume_child() noexcept {
 // in the child stays where it is. Without a scope: there is no collector that could retire a leaf.
 template <class Binding>
 void engine<Binding>::forget_slots_of_other_threads() noexcept {
+    const os::no_cancellation to_the_end;
     const record* self = Binding::this_record_if_any();
     const bool all = threads_at_fork_.for_each_lost_range(
         [&](auto&& known) {

@@ -4,6 +4,7 @@
 // lock, a thread or a record was once held by the wrong one. All in child processes.
 #include "testing/child_process.hpp"
 
+#include <obase/atc.hpp>
 #include <obase/obase.hpp>
 
 #include <gtest/gtest.h>
@@ -223,6 +224,53 @@ TEST(lifecycle, a_thread_that_waits_for_windows_is_cancelled) {
         return 0;
     });
     EXPECT_EQ(child.status, 0) << child.err;
+}
+
+// What obase does for the first time opens files and makes a thread, within functions that are noexcept.
+// A cancellation that was pending then once ended the process; now it waits for the program's own code.
+template <class Protocol>
+void cancelled_at_the_first(void (*use)()) {
+    const auto child = run_in_child([use]() mutable {
+        pthread_t thread;
+        const auto body = [](void* what) -> void* {
+            pthread_cancel(pthread_self());
+            (*static_cast<void (**)()>(what))();
+            pthread_testcancel();
+            return nullptr;
+        };
+        require(pthread_create(&thread, nullptr, body, &use) == 0, "a thread");
+        void* result = nullptr;
+        require(pthread_join(thread, &result) == 0 && result == PTHREAD_CANCELED, "join");
+        const auto object = obase::make_guide<item, Protocol>(item{1});
+        require(obase::runtime::of<Protocol>().collect_now() == collect_result::done, "a window");
+        return 0;
+    });
+    EXPECT_EQ(child.status, 0) << child.err;
+}
+
+template <class Protocol>
+void cancelled_at_any_first_use() {
+    cancelled_at_the_first<Protocol>([] { (void)obase::make_guide<item, Protocol>(item{1}); });
+    cancelled_at_the_first<Protocol>([] { const obase::guide<item, Protocol> none; });
+    cancelled_at_the_first<Protocol>([] { (void)obase::runtime::of<Protocol>().start(); });
+    cancelled_at_the_first<Protocol>(
+        [] { obase::runtime::of<Protocol>().set_mode(run_mode::move); });
+    cancelled_at_the_first<Protocol>([] { (void)obase::runtime::of<Protocol>().self_check(); });
+    cancelled_at_the_first<Protocol>([] {
+        auto& runtime = obase::runtime::of<Protocol>();
+        (void)runtime.configure(runtime.settings());
+    });
+    cancelled_at_the_first<Protocol>([] {
+        const obase::guide<item, Protocol> none;
+        const pid_t pid = fork();
+        if (pid == 0) _exit(0);
+        const obase::basic_scope<Protocol> s;
+    });
+}
+
+TEST(lifecycle, a_thread_with_a_pending_cancellation_is_the_first) {
+    cancelled_at_any_first_use<obase::arming>();
+    cancelled_at_any_first_use<obase::atc>();
 }
 
 // A mode without hints once went on filling the table of large objects, which never emptied and whose
