@@ -18,6 +18,7 @@
 #include "heap/space.hpp"
 #include "mobility/reclaimer.hpp"
 #include "mobility/scope_registry.hpp"
+#include "os/copies.hpp"
 #include "os/memory.hpp"
 #include "os/platform.hpp"
 #include "os/process.hpp"

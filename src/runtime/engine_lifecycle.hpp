@@ -17,6 +17,7 @@ engine<Binding>& engine<Binding>::make() noexcept {
         fresh->registry_.add(fresh->emergency_record_, 0);
         // Before anything else: guides may be built long before the first object.
         fresh->slots_.open();
+        os::keep_loaded(); // before handlers and threads run in it
         pthread_atfork(&fork_prepare, &fork_parent, &fork_child);
         std::atexit([] { instance().print_at_exit(); });
         return fresh;
@@ -64,7 +65,12 @@ void engine<Binding>::make_ready_locked() noexcept {
         // that has been reported here is not reported again in other words.
         options in_force = now;
         heap::space* made = nullptr;
-        if (!slots_.is_open()) {
+        if (!os::first_copy()) {
+            why =
+                "another copy of obase is in use in this process (a program and a plugin that both "
+                "link libobase.a?); objects of this copy come from malloc. Link both with "
+                "libobase.so";
+        } else if (!slots_.is_open()) {
             why = "no address space for the map of guides (64 MiB)";
         } else {
             made = heap::space::create(heaps, &why);
@@ -138,6 +144,7 @@ std::string engine<Binding>::start() noexcept {
 
 template <class Binding>
 std::string engine<Binding>::start_locked() noexcept try {
+    if (!os::first_copy()) return "no migration: another copy of obase is in use in this process";
     if (space_.load_relaxed() == nullptr) return "no migration: there are no heaps";
     if (cold_lost_) return "no migration: the fork left the objects in COLD behind";
     if (operations_lost_)

@@ -75,7 +75,7 @@ class fork_slots : public testing::Test {
         }
         int status = -1;
         require(waitpid(pid, &status, 0) == pid, "waitpid");
-        return status;
+        return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     }
 };
 
@@ -211,11 +211,14 @@ TYPED_TEST(fork_slots, of_the_initial_thread_stay_and_of_a_forking_thread_end_in
         using guide = typename TestFixture::guide_type;
         const guide of_main = TestFixture::make(1);
         int status = -1;
-        std::thread([&] {
-            const guide of_worker = TestFixture::make(2);
+        std::atomic<std::optional<guide>*> place{nullptr};
+        std::atomic<bool> made{false};
+        std::thread worker([&] { // without a record until its first check
+            std::optional<guide> answer;
+            place = &answer;
+            while (!made) std::this_thread::yield();
+            const guide& of_worker = *answer;
             status = TestFixture::status_of_fork([&] {
-                require(TestFixture::registered(&of_main), "of the initial thread");
-                require(TestFixture::registered(&of_worker), "of the forking thread");
                 int inner = -1;
                 std::thread([&] {
                     inner = TestFixture::status_of_fork([&] {
@@ -225,9 +228,15 @@ TYPED_TEST(fork_slots, of_the_initial_thread_stay_and_of_a_forking_thread_end_in
                     });
                 }).join();
                 require(inner == 0, "the inner child");
+                require(TestFixture::registered(&of_main), "of the initial thread");
+                require(TestFixture::registered(&of_worker), "of the forking thread");
                 TestFixture::collects();
             });
-        }).join();
+        });
+        while (place == nullptr) std::this_thread::yield();
+        place.load()->emplace(TestFixture::make(2));
+        made = true;
+        worker.join();
         return status;
     });
     EXPECT_EQ(child.status, 0) << child.err;

@@ -28,3 +28,15 @@ if(OBASE_BUILD_TESTS)
     target_compile_definitions(fork_slots_test PRIVATE
         OBASE_TEST_TLS_PLUGIN="$<TARGET_FILE:tls_plugin>")
 endif()
+obase_add_test(copies_test SOURCES copies_test.cpp)
+if(OBASE_BUILD_TESTS)
+    add_library(copy_plugin MODULE copy_plugin.cpp)
+    target_link_libraries(copy_plugin PRIVATE obase)
+    target_link_options(copy_plugin PRIVATE -Wl,--exclude-libs,ALL)
+    set_target_properties(copy_plugin PROPERTIES
+        LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/test")
+    add_dependencies(copies_test copy_plugin)
+    target_link_libraries(copies_test PRIVATE ${CMAKE_DL_LIBS})
+    target_compile_definitions(copies_test PRIVATE
+        OBASE_TEST_COPY_PLUGIN="$<TARGET_FILE:copy_plugin>")
+endif()
