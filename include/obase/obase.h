@@ -99,6 +99,13 @@ OBASE_EXPORT void obase_set_mode(enum obase_mode mode);
 OBASE_EXPORT int obase_collect_now(void);
 /* Frees what was retired as far as possible; returns how many objects. */
 OBASE_EXPORT uint64_t obase_reclaim_now(void);
+/* Frees everything retired before the call, waiting at most `seconds` for scopes, pins and destroy functions
+ * of other threads; before a library is unloaded whose functions are destroy functions. 0: done. Otherwise
+ * objects are left, how many is in *left (may be NULL): 1 the caller is in a scope, 2 in a destroy function,
+ * 3 a scope of another thread is open, 4 a pin, 5 a destroy function of another thread runs, 6 destroy
+ * functions retire more and more, 7 membarrier fails, 8 no memory, 9 a thread had no memory for its record;
+ * see obase::drain_end. */
+OBASE_EXPORT int obase_drain(double seconds, uint64_t* left);
 
 /* Statistics of the last window, text freed with free(); NULL without memory. */
 OBASE_EXPORT char* obase_statistics_json(void);

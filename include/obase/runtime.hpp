@@ -21,6 +21,7 @@
 #include <obase/language.hpp>
 
 #include <obase/export.hpp>
+#include <obase/mobility/drain.hpp>
 #include <obase/options.hpp>
 #include <obase/statistics.hpp>
 
@@ -66,8 +67,29 @@ class OBASE_EXPORT runtime {
 
     // Runs one window now, unthrottled, and waits for its end.
     virtual collect_result collect_now() noexcept = 0;
-    // Frees what was retired, as far as no scope or pin holds it. Returns how many objects.
+    // Frees what was retired, as far as no scope or pin holds it, with what the destructors retire.
+    // Returns how many objects this call freed. Does not wait for scopes. With a collector or without
+    // one, in every mode. From a destructor of a retired object: does nothing.
     virtual std::uint64_t reclaim_now() noexcept = 0;
+
+    // Frees everything that was retired before the call, by any thread, with what the destructors
+    // retire, and waits for destructors that other threads are running. After `done` no code of a
+    // destructor runs or will run for those objects, so the library that it belongs to may be
+    // unloaded; docs/embedding.md has a plugin that does it when it is unloaded:
+    //
+    //     if (auto result = obase::runtime::get().drain(); result.why != obase::drain_end::done)
+    //         report("not unloaded", result.left);
+    //
+    // `seconds`, at least 0: how long to wait for scopes, pins, destructors of other threads and
+    // destructors that retire; with 0 it frees what it can at once. It may be exceeded by the time
+    // that destructors take. Otherwise see drain_end for what is in the way. One protocol's objects
+    // only: a program that uses both drains both.
+    //
+    // In a scope, and from a destructor of a retired object, whichever thread runs it: returns at
+    // once, since it would wait for itself. Without a collector, with the mode off and in the child
+    // of a fork it works as it does elsewhere; what other threads were destroying at the fork is lost
+    // in the child, and not waited for. The caller must hold no lock that a destructor takes.
+    virtual drain_result drain(double seconds = 10) noexcept = 0;
 
     // Of the last window that ended; see docs/statistics.md.
     virtual obase::statistics statistics() const = 0;

@@ -14,6 +14,7 @@
 
 #include <obase/mobility/scope_slot.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -34,6 +35,7 @@ struct retired_object {
     void* object;
     void (*destroy)(void* object) noexcept;
     std::size_t bytes;
+    retired_object* next_list = nullptr; // of a list's head, in a queue of lists
 };
 
 template <class P>
@@ -42,9 +44,14 @@ struct alignas(64) thread_record : scope_slot<typename P::template atomic<epoch_
     using atomic = typename P::template atomic<T>;
 
     bool reclaiming = false;         // owner only: no reclaim inside a reclaim
-    std::uint32_t retired_count = 0; // owner only: since the last reclaim
-    std::uint64_t retired_bytes = 0; // owner only: since the last reclaim
-    atomic<retired_object*> retired; // pushed by the owner, taken by any reclaimer
+    std::uint32_t retired_count = 0; // owner only: since its last share of reclaiming
+    std::uint64_t retired_bytes = 0; // owner only: likewise
+    std::uint64_t untaken_bytes = 0; // owner only: since it last took all threads' lists
+    std::uint32_t untaken_count = 0; // owner only: likewise
+    // Owner only, but for the child of a fork: how many objects `destroying` stands for.
+    std::uint32_t destroying_count = 0;
+    atomic<retired_object*> retired;  // pushed by the owner, taken by any reclaimer
+    atomic<std::uint64_t> destroying; // ticket of what the owner is destroying, 0: nothing
 
     alignas(64) atomic<std::uint32_t> in_use; // 1 while a thread owns the record
     atomic<std::uint32_t> thread_id;          // of the owner, for reports
@@ -85,6 +92,7 @@ class scope_registry {
     }
 
     void add(record& fresh, std::uint32_t thread_id) noexcept {
+        records_.fetch_add_relaxed(1);
         fresh.fenced = fenced_;
         fresh.in_use.store_relaxed(1);
         fresh.thread_id.store_relaxed(thread_id);
@@ -150,12 +158,19 @@ class scope_registry {
         if (in_two_slots_.load_relaxed() == 0) in_two_slots_.store_release(1);
     }
 
-    // The same question as wait_for()'s without waiting, and the caller's own scope counts.
-    bool all_passed(epoch_number target) const noexcept {
-        for (record* r = head_.load_acquire(); r != nullptr; r = r->next)
-            if (!passed(*r, target)) return false;
-        return true;
+    // The oldest epoch that an open scope shows, the caller's own included; the largest number if
+    // none is open. Every scope has passed an epoch that is not above it.
+    epoch_number oldest_scope() const noexcept {
+        epoch_number oldest = ~epoch_number{0};
+        for (record* r = head_.load_acquire(); r != nullptr; r = r->next) {
+            const epoch_number seen = r->epoch.load_acquire(); // pairs with exit_scope()
+            if (seen != 0) oldest = std::min(oldest, seen);
+        }
+        return oldest;
     }
+
+    // Records made so far: the most threads that there were at a time.
+    std::uint32_t records() const noexcept { return records_.load_relaxed(); }
 
     template <class F>
     void for_each_record(F&& visit) const {
@@ -188,6 +203,7 @@ class scope_registry {
     // On a line of its own: every scope entry reads it, only advance() writes it.
     alignas(64) atomic<epoch_number> epoch_;
     alignas(64) atomic<record*> head_;
+    atomic<std::uint32_t> records_;
     atomic<std::uint32_t> in_two_slots_; // 1: see wait_for_holders()
     bool fenced_ = false;
 };

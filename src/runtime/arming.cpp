@@ -40,6 +40,7 @@ void arming::detach_thread() noexcept {
     // Where no destructors ran, as in C, frames may have left slots behind.
     const os::stack_range stack = os::own_stack();
     forget_range(stack.low, stack.high);
+    arming_engine::instance().leave_thread(full(*self));
     context_ = {};
     arming_engine::instance().detach_thread(full(*self));
 }

@@ -76,6 +76,7 @@ void atc::detach_thread() noexcept {
     // Where no destructors ran, as in C, frames may have left slots behind.
     const os::stack_range stack = os::own_stack();
     forget_range(stack.low, stack.high);
+    atc_engine::instance().leave_thread(full(*self));
     context_ = {nullptr, nullptr, nullptr, &no_mode};
     obase_marked_atc_direct = 0;
     atc_engine::instance().detach_thread(full(*self));

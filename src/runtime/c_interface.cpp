@@ -125,6 +125,11 @@ void obase_set_mode(enum obase_mode mode) {
 }
 int obase_collect_now(void) { return static_cast<int>(obase::runtime::get().collect_now()); }
 uint64_t obase_reclaim_now(void) { return obase::runtime::get().reclaim_now(); }
+int obase_drain(double seconds, uint64_t* left) {
+    const obase::drain_result result = obase::runtime::get().drain(seconds);
+    if (left != nullptr) *left = result.left;
+    return static_cast<int>(result.why);
+}
 
 char* obase_statistics_json(void) {
     return text_of([] { return copy_of(obase::runtime::get().statistics().to_json()); });

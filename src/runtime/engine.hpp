@@ -68,6 +68,7 @@ class engine final : public obase::runtime, private collector::control {
     using registry = mobility::scope_registry<platform>;
     using record = mobility::thread_record<platform>;
     using slots = soda::directory<platform>;
+    using reclaimer = mobility::reclaimer<platform>;
     using mover = typename Binding::mover;
     using slot_atomic = typename mover::slot_atomic;
     using object_collector = collector::collector<mover>;
@@ -95,6 +96,7 @@ class engine final : public obase::runtime, private collector::control {
     }
     collect_result collect_now() noexcept override;
     std::uint64_t reclaim_now() noexcept override;
+    drain_result drain(double seconds) noexcept override;
     obase::statistics statistics() const override {
         const telemetry::recorder* recorder = recorder_.load_acquire();
         return recorder != nullptr ? recorder->snapshot() : obase::statistics{};
@@ -135,6 +137,8 @@ class engine final : public obase::runtime, private collector::control {
     }
 
     record* attach_thread() noexcept;
+    // The thread ends, and may still use its record: does a last share of reclaiming.
+    void leave_thread(record& self) noexcept;
     // The thread ends, or has been told to forget its record.
     void detach_thread(record& self) noexcept;
 
@@ -146,7 +150,6 @@ class engine final : public obase::runtime, private collector::control {
 
     void retire(record& self, void* object, void (*destroy)(void*) noexcept,
                 std::size_t bytes) noexcept;
-    void reclaim(record* self) noexcept;
 
     platform::atomic<std::uint64_t>* pin(record& self, void* object) noexcept {
         return mobility::claim_pin(self, reinterpret_cast<std::uint64_t>(object), make_pin_chunk);
@@ -169,12 +172,12 @@ class engine final : public obase::runtime, private collector::control {
     bool degraded() const noexcept { return degraded_.load_acquire() != 0; }
 
   private:
-    // Reclaiming starts when this much was retired by one thread since the last time.
-    static constexpr std::uint32_t reclaim_objects = 1024;
-    static constexpr std::uint64_t reclaim_bytes = std::uint64_t{4} << 20;
     static constexpr double reclaim_tick_seconds = 0.1; // while something is retired
-    static constexpr double idle_tick_seconds = 1;      // while nothing is
-    static constexpr double longest_wait_seconds = 5;   // for scopes, per round of moves
+    static constexpr double short_tick_seconds = 0.001; // after one whose destructors retired more
+    static constexpr std::uint64_t first_drain_nap_ns = 20'000; // doubled from wait to wait
+    static constexpr std::uint64_t longest_drain_nap_ns = 2'000'000;
+    static constexpr double idle_tick_seconds = 1;    // while nothing is
+    static constexpr double longest_wait_seconds = 5; // for scopes, per round of moves
 
     engine() : reclaimer_(registry_) { registry_.set_fenced(!platform::has_membarrier()); }
 
@@ -210,7 +213,13 @@ class engine final : public obase::runtime, private collector::control {
         return nullptr;
     }
 
+    static void free_node(mobility::retired_object* node) noexcept { std::free(node); }
+    void reclaim_share(record& self) noexcept;
+    void count_retired(const record& self) noexcept;
+    void count_reclaimed(typename reclaimer::progress done) noexcept;
+
     void run() noexcept; // the collector thread
+    bool reclaim_tick() noexcept;
     void run_window(bool forced) noexcept;
     void finish_window(const object_collector& done) noexcept;
     void report_stuck_scopes() noexcept;
@@ -236,7 +245,7 @@ class engine final : public obase::runtime, private collector::control {
 
     registry registry_;
     slots slots_;
-    mobility::reclaimer<platform> reclaimer_;
+    reclaimer reclaimer_;
     platform::atomic<heap::space*> space_;
     platform::atomic<std::uint32_t> tried_; // make_ready() is over, with or without heaps
     platform::atomic<std::uint32_t> degraded_;

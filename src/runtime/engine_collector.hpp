@@ -16,6 +16,7 @@ void engine<Binding>::run() noexcept {
     last_window_end_ = now_seconds();
     last_cpu_ = 0;
 
+    bool more = false; // to reclaim, soon
     std::unique_lock lock(state_);
     while (stopping_.load_relaxed() == 0) {
         const bool asked = requested_ > served_;
@@ -25,11 +26,13 @@ void engine<Binding>::run() noexcept {
         if (!asked && (idle || now < next_window)) {
             // Nobody wakes this thread when something is retired, so it looks now and then.
             double rest = idle ? idle_tick_seconds : std::min(next_window - now, idle_tick_seconds);
-            if (reclaimer_.pending() != 0) rest = std::min(rest, reclaim_tick_seconds);
+            if (reclaimer_.pending() != 0)
+                rest = std::min(rest, more ? short_tick_seconds : reclaim_tick_seconds);
             wake_.wait_for(lock, std::chrono::duration<double>(rest));
+            more = false;
             if (reclaimer_.pending() == 0) continue;
             lock.unlock();
-            reclaim(self_);
+            more = reclaim_tick();
             lock.lock();
             continue;
         }
@@ -39,7 +42,7 @@ void engine<Binding>::run() noexcept {
         park_.lock();
         run_window(asked);
         park_.unlock();
-        reclaim(self_);
+        more = reclaim_tick();
         lock.lock();
         if (asked) {
             served_ = ticket;
@@ -50,6 +53,20 @@ void engine<Binding>::run() noexcept {
     running_ = false;
     collector_thread_.store_release(0);
     finished_.notify_all();
+}
+
+// The collector's part of reclaiming: goes on while destructors retire more, but not past the next
+// window or stop(). True: destructors have retired something that is left, perhaps behind a short scope.
+template <class Binding>
+bool engine<Binding>::reclaim_tick() noexcept {
+    if (degraded()) return false;
+    const std::uint64_t before = reclaimer_.retired_by_destructors();
+    const auto done = reclaimer_.reclaim_all(*self_, free_node, [this] {
+        const std::lock_guard guard(state_);
+        return stopping_.load_relaxed() == 0 && requested_ <= served_;
+    });
+    count_reclaimed(done);
+    return reclaimer_.retired_by_destructors() != before && reclaimer_.pending() != 0;
 }
 
 // With park_ held but for the moments it is lent.

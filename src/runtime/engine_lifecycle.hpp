@@ -254,7 +254,7 @@ void engine<Binding>::resume_parent() noexcept {
     if (heap::space* heaps = space_.load_relaxed(); heaps != nullptr) heaps->fork_parent();
     if (telemetry::recorder* recorder = recorder_.load_relaxed(); recorder != nullptr)
         recorder->fork_parent();
-    reclaimer_.fork_done();
+    reclaimer_.fork_parent();
     state_.unlock();
     park_.unlock();
     lifecycle_.unlock();
@@ -289,7 +289,7 @@ void engine<Binding>::resume_child() noexcept {
     });
     // Shared, so never anybody's own: the end of one thread would not end the scope in it.
     emergency_record_.in_use.store_relaxed(1);
-    reclaimer_.fork_done();
+    reclaimer_.fork_child(Binding::this_record_if_any());
     // The collector thread does not exist here; what it waited on may remember it.
     ::new (&thread_) std::thread;
     ::new (&wake_) std::condition_variable;

@@ -32,12 +32,16 @@ auto engine<Binding>::attach_thread() noexcept -> record* {
 }
 
 template <class Binding>
+void engine<Binding>::leave_thread(record& self) noexcept {
+    // A thread that ends in a scope leaves what it retired to the next thread with its record.
+    if (&self == &emergency_record_ || self.epoch.load_relaxed() != 0 || degraded()) return;
+    count_retired(self);
+    count_reclaimed(reclaimer_.leave(self, free_node));
+}
+
+template <class Binding>
 void engine<Binding>::detach_thread(record& self) noexcept {
     if (&self == &emergency_record_) return;
-    if (telemetry::recorder* recorder = recorder_.load_acquire(); recorder != nullptr)
-        recorder->live.retired_objects.add(self.retired_count);
-    self.retired_count = 0;
-    self.retired_bytes = 0;
     Binding::detach(self);
     registry_.release(self);
 }
@@ -94,7 +98,7 @@ void engine<Binding>::retire(record& self, void* object, void (*destroy)(void*) 
     using node = mobility::retired_object;
     void* memory = std::malloc(sizeof(node));
     if (memory == nullptr && self.epoch.load_relaxed() == 0) { // in a scope: see below
-        reclaim(&self);
+        reclaim_now();
         memory = std::malloc(sizeof(node));
     }
     if (memory == nullptr) {
@@ -103,43 +107,72 @@ void engine<Binding>::retire(record& self, void* object, void (*destroy)(void*) 
                  "others while this lasts");
         return;
     }
-    reclaimer_.retire(self, *::new (memory) node{nullptr, object, destroy, bytes});
-    if (&self == &emergency_record_) return; // several threads' at once; nothing is freed any more
-    self.retired_count += 1;
-    self.retired_bytes += bytes;
-    if (self.retired_count < reclaim_objects && self.retired_bytes < reclaim_bytes) return;
+    node& retired = *::new (memory) node{nullptr, object, destroy, bytes};
+    if (&self == &emergency_record_) { // several threads' at once; nothing is freed any more
+        reclaimer_.push(self, retired);
+        return;
+    }
+    if (!reclaimer_.retire(self, retired)) return;
     // In a scope the caller may hold locks that a destructor wants: wait for the scope's end.
     if (self.epoch.load_relaxed() != 0)
         self.exit_work = true;
     else
-        reclaim(&self);
+        reclaim_share(self);
 }
 
 template <class Binding>
-void engine<Binding>::reclaim(record* self) noexcept {
+void engine<Binding>::count_retired(const record& self) noexcept {
+    if (telemetry::recorder* recorder = recorder_.load_acquire(); recorder != nullptr)
+        recorder->live.retired_objects.add(self.retired_count);
+}
+
+template <class Binding>
+void engine<Binding>::count_reclaimed(typename reclaimer::progress done) noexcept {
+    if (done.objects == 0) return;
+    if (telemetry::recorder* recorder = recorder_.load_acquire(); recorder != nullptr)
+        recorder->live.reclaimed_objects.add(done.objects);
+}
+
+template <class Binding>
+void engine<Binding>::reclaim_share(record& self) noexcept {
     if (degraded()) return;
-    telemetry::recorder* recorder = recorder_.load_acquire();
-    if (self != nullptr) {
-        if (self->reclaiming) return; // a destructor that retires
-        self->reclaiming = true;
-        if (recorder != nullptr) recorder->live.retired_objects.add(self->retired_count);
-        self->retired_count = 0;
-        self->retired_bytes = 0;
-    }
-    const auto done = reclaimer_.reclaim([](mobility::retired_object* node) { std::free(node); });
-    if (recorder != nullptr) recorder->live.reclaimed_objects.add(done.objects);
-    if (self != nullptr) self->reclaiming = false;
+    count_retired(self);
+    count_reclaimed(reclaimer_.share(self, free_node));
 }
 
 template <class Binding>
 std::uint64_t engine<Binding>::reclaim_now() noexcept {
     record* self = Binding::this_record();
-    const std::uint64_t before = reclaimer_.pending();
-    // The first round stamps what was retired, the second frees it.
-    reclaim(self);
-    reclaim(self);
-    const std::uint64_t after = reclaimer_.pending();
-    return before > after ? before - after : 0;
+    if (degraded()) return 0;
+    const auto done = reclaimer_.reclaim_all(*self, free_node, [] { return true; });
+    count_reclaimed(done);
+    return done.objects;
+}
+
+template <class Binding>
+drain_result engine<Binding>::drain(double seconds) noexcept {
+    record* self = Binding::this_record();
+    if (degraded()) return {drain_end::thread_without_record, reclaimer_.pending()};
+    const os::no_cancellation to_the_end;
+    const double end = now_seconds() + seconds;
+    std::uint64_t nap = first_drain_nap_ns;
+    std::uint64_t destroyed = 0;
+    const drain_end why = reclaimer_.drain(
+        *self,
+        [&](mobility::retired_object* node) {
+            ++destroyed;
+            free_node(node);
+        },
+        [&](drain_end what) {
+            // Written so that NaN ends the wait.
+            if (!(now_seconds() < end)) return false;
+            if (what == drain_end::retiring) return true; // another round, no waiting
+            os::sleep_ns(nap);
+            nap = std::min(2 * nap, longest_drain_nap_ns);
+            return true;
+        });
+    count_reclaimed({destroyed, 0});
+    return {why, why == drain_end::done ? 0 : reclaimer_.pending()};
 }
 
 template <class Binding>
@@ -175,8 +208,7 @@ void engine<Binding>::end_scope(record& self) noexcept {
         touched->count.store_relaxed(0);
     }
     mobility::exit_scope(self, 0);
-    if (self.retired_count >= reclaim_objects || self.retired_bytes >= reclaim_bytes)
-        reclaim(&self);
+    if (reclaimer_.share_is_due(self)) reclaim_share(self);
 }
 
 } // namespace obase::runtime_internal

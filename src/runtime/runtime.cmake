@@ -7,6 +7,8 @@ obase_add_test(lifecycle_test SOURCES lifecycle_test.cpp LABELS ci sanitize
     ENV TSAN_OPTIONS=die_after_fork=0)
 obase_add_test(threads_test SOURCES threads_test.cpp LABELS ci long soak sanitize REARM
     ENV TSAN_OPTIONS=die_after_fork=0)
+obase_add_test(reclaim_test SOURCES reclaim_test.cpp LABELS ci sanitize
+    ENV TSAN_OPTIONS=die_after_fork=0)
 obase_add_test(cold_fork_test SOURCES cold_fork_test.cpp LABELS ci long soak sanitize
     ENV TSAN_OPTIONS=die_after_fork=0)
 obase_add_test(stress_test SOURCES stress_test.cpp LABELS ci long soak sanitize REARM

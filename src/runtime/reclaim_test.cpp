@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: MIT
+//
+// Deferred frees in a whole process: what threads retire is freed without a collector as with one,
+// what destructors retire too, and drain() says when no destructor can run any more. In child
+// processes, each with a runtime of its own.
+#include "testing/child_process.hpp"
+
+#include <obase/atc.hpp>
+#include <obase/obase.hpp>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+namespace {
+
+using obase::drain_end;
+using obase::run_mode;
+using obase::testing::require;
+using obase::testing::run_in_child;
+
+struct counted_object {
+    static inline std::atomic<long> alive{0};
+    counted_object() { ++alive; }
+    ~counted_object() { --alive; }
+    char bytes[1000];
+};
+
+// A list whose nodes retire their successors.
+template <class Protocol>
+struct node_of {
+    static inline std::atomic<long> alive{0};
+    obase::guide<node_of, Protocol> next;
+    node_of() { ++alive; }
+    ~node_of() {
+        --alive;
+        obase::retire(next.release());
+    }
+};
+
+// Drains in its destructor, and stays there until it is told to proceed.
+template <class Protocol>
+struct caller_of {
+    static drain_end drained(double seconds) {
+        return obase::runtime::of<Protocol>().drain(seconds).why;
+    }
+    ~caller_of() {
+        if (!armed) return;
+        answer = drained(10);
+        inside = true;
+        while (!proceed) std::this_thread::yield();
+    }
+    bool armed = false;
+    static inline std::atomic<bool> inside{false}, proceed{false};
+    static inline std::atomic<drain_end> answer{drain_end::done};
+};
+
+} // namespace
+
+template <>
+struct obase::is_relocatable<counted_object> : std::true_type {};
+template <class Protocol>
+struct obase::is_relocatable<node_of<Protocol>> : std::true_type {};
+template <class Protocol>
+struct obase::is_relocatable<caller_of<Protocol>> : std::true_type {};
+
+namespace {
+
+template <class Protocol>
+class reclaiming : public ::testing::Test {
+  public:
+    using counted = counted_object;
+    using node = node_of<Protocol>;
+
+    static obase::runtime& runtime(run_mode mode) {
+        obase::options settings = obase::options::from_environment();
+        settings.window_seconds = 1e6;
+        settings.mode = mode;
+        auto& made = obase::runtime::of<Protocol>();
+        require(made.configure(settings).empty(), "configure");
+        return made;
+    }
+    static auto make() { return obase::make_guide<counted, Protocol>(); }
+
+    // Threads that come and go leave a bounded number behind, not one each.
+    static void come_and_go() {
+        for (const int per : {1, 10, 1000}) {
+            long most = 0;
+            for (int t = 0; t < 100; ++t) {
+                std::thread([&] {
+                    for (int i = 0; i < per; ++i) obase::retire(make());
+                }).join();
+                most = std::max(most, counted::alive.load());
+            }
+            require(most <= 2048, "what ended threads have retired is freed");
+        }
+    }
+    static obase::owner<node, Protocol> make_list(int length) {
+        obase::guide<node, Protocol> root;
+        for (int i = 0; i < length; ++i) {
+            auto made = obase::make_guide<node, Protocol>();
+            made->next = root.release();
+            root = std::move(made);
+        }
+        return root.release();
+    }
+};
+
+using protocols = ::testing::Types<obase::arming, obase::atc>;
+TYPED_TEST_SUITE(reclaiming, protocols);
+
+TYPED_TEST(reclaiming, of_threads_that_end_with_the_mode_off) {
+    const auto child = run_in_child([] {
+        TestFixture::runtime(run_mode::off);
+        TestFixture::come_and_go();
+        return 0;
+    });
+    EXPECT_EQ(child.status, 0) << child.err;
+}
+
+TYPED_TEST(reclaiming, of_threads_that_end_after_stop) {
+    const auto child = run_in_child([] {
+        auto& runtime = TestFixture::runtime(run_mode::move);
+        (void)TestFixture::make();
+        runtime.stop();
+        TestFixture::come_and_go();
+        return 0;
+    });
+    EXPECT_EQ(child.status, 0) << child.err;
+}
+
+TYPED_TEST(reclaiming, of_threads_that_end_in_a_forked_child) {
+    const auto child = run_in_child([] {
+        auto& runtime = TestFixture::runtime(run_mode::move);
+        (void)TestFixture::make();
+        require(runtime.collect_now() == obase::collect_result::done, "a collector");
+        const pid_t forked = fork();
+        if (forked == 0) {
+            TestFixture::come_and_go();
+            require(runtime.drain().why == drain_end::done, "drained");
+            require(TestFixture::counted::alive == 0, "all are freed");
+            _exit(0);
+        }
+        int status = 0;
+        require(waitpid(forked, &status, 0) == forked, "the child of the fork");
+        return WEXITSTATUS(status);
+    });
+    EXPECT_EQ(child.status, 0) << child.err;
+}
+
+// One thread that goes on, without a collector: every call does a bounded part, and it is enough.
+TYPED_TEST(reclaiming, of_a_thread_that_goes_on_with_the_mode_off) {
+    const auto child = run_in_child([] {
+        auto& runtime = TestFixture::runtime(run_mode::off);
+        std::atomic<int> step{0};
+        std::thread reader([&] {
+            typename TypeParam::scope s;
+            step = 1;
+            while (step != 2) std::this_thread::yield();
+        });
+        while (step != 1) std::this_thread::yield();
+        constexpr long backlog = 20'000;
+        for (long i = 0; i < backlog; ++i) obase::retire(TestFixture::make());
+        require(TestFixture::counted::alive == backlog, "the scope holds all");
+        step = 2;
+        reader.join();
+        long before = TestFixture::counted::alive;
+        for (long i = 0; i < backlog; ++i) {
+            {
+                typename TypeParam::scope s;
+                obase::retire(TestFixture::make());
+            }
+            const long now = TestFixture::counted::alive;
+            require(before - now <= 128, "a call frees a bounded number");
+            before = now;
+        }
+        require(before <= 4096, "and together they free all");
+        runtime.reclaim_now();
+        require(TestFixture::counted::alive == 0, "nothing is left");
+        return 0;
+    });
+    EXPECT_EQ(child.status, 0) << child.err;
+}
+
+TYPED_TEST(reclaiming, of_a_list_by_reclaim_now) {
+    const auto child = run_in_child([] {
+        auto& runtime = TestFixture::runtime(run_mode::off);
+        obase::retire(TestFixture::make_list(1000));
+        require(runtime.reclaim_now() == 1000, "all of them");
+        require(TestFixture::node::alive == 0, "all of them");
+        return 0;
+    });
+    EXPECT_EQ(child.status, 0) << child.err;
+}
+
+// An idle program: nothing but the collector's ticks. One node each would take hours.
+TYPED_TEST(reclaiming, of_a_list_by_the_collector) {
+    const auto child = run_in_child([] {
+        TestFixture::runtime(run_mode::move);
+        obase::retire(TestFixture::make_list(100'000));
+        while (TestFixture::node::alive != 0) usleep(1000);
+        return 0;
+    });
+    EXPECT_EQ(child.status, 0) << child.err;
+}
+
+TYPED_TEST(reclaiming, is_drained_in_every_mode) {
+    for (const run_mode mode : {run_mode::off, run_mode::observe, run_mode::move}) {
+        const auto child = run_in_child([mode] {
+            auto& runtime = TestFixture::runtime(mode);
+            for (int i = 0; i < 5000; ++i) obase::retire(TestFixture::make());
+            obase::retire(TestFixture::make_list(1000));
+            std::thread([] { obase::retire(TestFixture::make_list(1000)); }).join();
+            const auto result = runtime.drain();
+            require(result.why == drain_end::done && result.left == 0, "drained");
+            require(TestFixture::counted::alive == 0, "all objects are gone");
+            require(TestFixture::node::alive == 0, "and all nodes");
+            return 0;
+        });
+        EXPECT_EQ(child.status, 0) << child.err;
+    }
+}
+
+TYPED_TEST(reclaiming, is_not_drained_past_scopes_and_pins) {
+    const auto child = run_in_child([] {
+        auto& runtime = TestFixture::runtime(run_mode::off);
+        obase::guide<typename TestFixture::counted, TypeParam> slot = TestFixture::make();
+        obase::retire(TestFixture::make());
+        {
+            typename TypeParam::scope s;
+            const auto result = runtime.drain();
+            require(result.why == drain_end::in_scope && result.left == 1, "in the caller's scope");
+        }
+        require(runtime.drain(0).why == drain_end::done, "afterwards");
+        typename TypeParam::pin_entry* pin = nullptr;
+        {
+            typename TypeParam::scope s;
+            pin = TypeParam::pin(slot.get());
+        }
+        obase::retire(std::move(slot));
+        const auto pinned = runtime.drain(0);
+        require(pinned.why == drain_end::pinned && pinned.left == 1, "pinned");
+        std::atomic<int> step{0};
+        std::thread reader([&] {
+            typename TypeParam::scope s;
+            step = 1;
+            while (step != 2) std::this_thread::yield();
+        });
+        while (step != 1) std::this_thread::yield();
+        obase::retire(TestFixture::make());
+        const auto open = runtime.drain(0.01);
+        require(open.why == drain_end::scope_open && open.left == 2, "a reader's scope");
+        TypeParam::unpin(pin);
+        // It waits for as long as it takes.
+        std::thread ends([&] { step = 2; });
+        require(runtime.drain(1e9).why == drain_end::done, "it waited for the reader");
+        ends.join();
+        reader.join();
+        require(TestFixture::counted::alive == 0, "all are gone");
+        return 0;
+    });
+    EXPECT_EQ(child.status, 0) << child.err;
+}
+
+// By whichever thread: the collector is in the destructor here.
+TYPED_TEST(reclaiming, is_not_drained_from_a_destructor) {
+    using caller = caller_of<TypeParam>;
+    const auto child = run_in_child([] {
+        TestFixture::runtime(run_mode::move);
+        auto object = obase::make_guide<caller, TypeParam>();
+        object->armed = true;
+        obase::retire(std::move(object));
+        while (!caller::inside) std::this_thread::yield();
+        require(caller::answer == drain_end::in_destructor, "says so at once");
+        require(caller::drained(0) == drain_end::destructor_running, "another thread's destructor");
+        caller::proceed = true;
+        require(caller::drained(1e9) == drain_end::done, "and waits for it");
+        return 0;
+    });
+    EXPECT_EQ(child.status, 0) << child.err;
+}
+
+} // namespace
