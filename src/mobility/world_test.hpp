@@ -236,8 +236,8 @@ struct scheduled_as : in_schedule<testing::deterministic_platform> {
 //   attach(), detach()   a thread's life
 //   enter(), leave()     scopes
 //   touch(), construct(), end(), forget(), exchange(), compare_exchange()
-//                        the life of slots, by addresses; 0 is null. touch() and compare_exchange()
-//                        want a scope
+//                        the life of slots. touch() and compare_exchange() want a scope
+//   owned(), address()   the word of an object that is in no slot; the address in such a word
 //   batches              rounds of moves in one window of a collector that is in no hurry
 
 template <class E>
@@ -266,19 +266,18 @@ class arming_protocol {
     void leave(user& u, epoch_number outer) { half_.leave(u, outer); }
 
     std::uint64_t touch(user& u, slot& s) { return half_.dereference(u, s); }
-    bool construct(user& u, slot& s, std::uint64_t address) {
-        return half_.construct(u, s, owned(address));
-    }
+    bool construct(user& u, slot& s, std::uint64_t word) { return half_.construct(u, s, word); }
     std::uint64_t end(user& u, slot& s) { return half_.destroy(u, s); }
     void forget(user& u, void* begin, void* end) { half_.forget_range(u, begin, end); }
-    std::uint64_t exchange(user&, slot& s, std::uint64_t address) {
-        const std::uint64_t old = half_.exchange(s, owned(address));
+    std::uint64_t exchange(user&, slot& s, std::uint64_t word) {
+        const std::uint64_t old = half_.exchange(s, word);
         E::require(!layout::is_armed(old), "only the collector makes armed words");
-        return layout::address(old);
+        return old;
     }
-    bool compare_exchange(user&, slot& s, std::uint64_t& expected, std::uint64_t address) {
-        return half_.compare_exchange(s, expected, owned(address));
+    bool compare_exchange(user&, slot& s, std::uint64_t& expected, std::uint64_t word) {
+        return half_.compare_exchange(s, expected, word);
     }
+    static std::uint64_t address(std::uint64_t word) { return layout::address(word); }
     static std::uint64_t owned(std::uint64_t address) {
         return address != 0 ? layout::make_born(address) : 0;
     }
@@ -343,33 +342,33 @@ class atc_protocol {
     void leave(user& u, epoch_number outer) { threads.leave(u.record, u.context, outer); }
 
     std::uint64_t touch(user& u, slot& s) { return threads.dereference(u.context, s); }
-    bool construct(user& u, slot& s, std::uint64_t address) {
+    bool construct(user& u, slot& s, std::uint64_t word) {
         const epoch_number outer = enter(u);
-        threads.construct(s, owned(address));
+        threads.construct(s, word);
         leave(u, outer);
         return slots.test(&s);
     }
     std::uint64_t end(user& u, slot& s) {
         const epoch_number outer = enter(u);
-        const std::uint64_t address = threads.destroy(&u.context, s);
+        const std::uint64_t object = threads.destroy(&u.context, s);
         leave(u, outer);
-        return address;
+        return object;
     }
     void forget(user& u, void* begin, void* end) {
         const epoch_number outer = enter(u);
         threads.forget_range(&u.context, begin, end);
         leave(u, outer);
     }
-    std::uint64_t exchange(user& u, slot& s, std::uint64_t address) {
+    std::uint64_t exchange(user& u, slot& s, std::uint64_t word) {
         const epoch_number outer = enter(u);
-        const std::uint64_t old = threads.exchange(s, owned(address));
+        const std::uint64_t old = threads.exchange(s, word);
         leave(u, outer);
-        return layout::address(old);
+        return old;
     }
     // As the public compare-exchange does it.
-    bool compare_exchange(user& u, slot& s, std::uint64_t& expected, std::uint64_t address) {
+    bool compare_exchange(user& u, slot& s, std::uint64_t& expected, std::uint64_t word) {
         for (;;) {
-            if (threads.exchange_if(s, expected, owned(address))) return true;
+            if (threads.exchange_if(s, expected, word)) return true;
             const std::uint64_t current = touch(u, s);
             if (current != expected) {
                 expected = current;
@@ -377,6 +376,7 @@ class atc_protocol {
             }
         }
     }
+    static std::uint64_t address(std::uint64_t word) { return layout::address(word); }
     static std::uint64_t owned(std::uint64_t address) {
         return address != 0 ? layout::make_born(address) : 0;
     }
@@ -443,17 +443,18 @@ class world : public Protocol<E> {
 
     static object* to_object(std::uint64_t address) { return reinterpret_cast<object*>(address); }
     static std::uint64_t to_address(const object* o) { return reinterpret_cast<std::uint64_t>(o); }
+    static std::uint64_t word_of(object* o) { return protocol::owned(to_address(o)); }
 
     // In a scope.
     object* dereference(user& u, slot& s) { return to_object(protocol::touch(u, s)); }
     // Takes the slot's object out and puts `o` in. The caller owns what comes out.
     object* exchange(user& u, slot& s, object* o) {
-        return to_object(protocol::exchange(u, s, to_address(o)));
+        return to_object(protocol::address(protocol::exchange(u, s, word_of(o))));
     }
     // In a scope.
     bool compare_exchange(user& u, slot& s, object*& expected, object* o) {
         std::uint64_t seen = to_address(expected);
-        const bool done = protocol::compare_exchange(u, s, seen, to_address(o));
+        const bool done = protocol::compare_exchange(u, s, seen, word_of(o));
         expected = to_object(seen);
         return done;
     }
@@ -471,7 +472,7 @@ class world : public Protocol<E> {
     }
     void give_nested(user& u, object* parent, object* child) { give(u, parent->nested, child); }
     void give(user& u, slot& s, object* o) {
-        E::require(protocol::construct(u, s, to_address(o)), "room for a leaf");
+        E::require(protocol::construct(u, s, word_of(o)), "room for a leaf");
     }
     // Returns the object, whose owner is the caller.
     object* end_slot(user& u, slot& s) { return to_object(protocol::end(u, s)); }

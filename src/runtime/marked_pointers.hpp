@@ -3,7 +3,7 @@
 // What the functions of obase/marked.h do, for any protocol: each is one of the protocol's on the
 // slot, plus what a plain C++ program does not do by itself: telling SODA about the slot, and saying
 // that an object may be in two slots for a moment, for which the mover waits twice
-// (scope_registry::wait_for_holders()). Why that is enough: marked.cpp (arming), marked_atc.cpp.
+// (scope_registry::wait_for_holders()). Why that is enough: docs/protocol.md, docs/atc.md.
 //
 // `Kind` names the protocol and what differs:
 //   protocol, engine       the policy class and its engine
@@ -13,12 +13,18 @@
 //   take(slot, word)       the same in one atomic step, seq_cst; returns the old word
 //   owned(word)            the word of a slot that has ended, as protocol::construct() wants it
 //   began(), ends()        an outermost scope was entered, is about to be left
-//
-// When not to use it: outside of those two files.
+//   short_of_memory()      an atomic flag, false at first: some slot is not known, or some memory left no
+//                          trace, for want of memory. So all that is freed waits for the operations that
+//                          are open, and a compare-exchange does not rely on a slot. Relaxed: who frees the
+//                          memory was given its address by the thread that set this.
+// The slots and the flag are those of the Kind's platform, so the deterministic scheduler runs this text
+// (marked_obligations_test.cpp).
 #pragma once
 
+#include "heap/size_class.hpp"
 #include "os/thread.hpp"
 
+#include <obase/allocation.hpp>
 #include <obase/word/atomic.hpp>
 
 #include <algorithm>
@@ -110,7 +116,8 @@ class marked_pointers {
         auto& engine = Kind::engine::instance();
         const bool managed_object = engine.manages(desired);
         const bits word = managed_object ? protocol::newborn(desired) : bits_of(desired);
-        if (managed_object && (!engine.manages(*expected) || short_of_memory_.load_relaxed()))
+        if (managed_object &&
+            (!engine.manages(*expected) || Kind::short_of_memory().load_relaxed()))
             make_slot(engine, slot_of(field));
         return protocol::compare_exchange(slot_of(field), *expected, word) ? 1 : 0;
     }
@@ -235,7 +242,7 @@ class marked_pointers {
                                                                slot& s) noexcept {
         engine.threads().expect_addresses_in_two_slots();
         Kind::hold(s);
-        if (!engine.directory().set(&s)) short_of_memory_.store_relaxed(true);
+        if (!engine.directory().set(&s)) Kind::short_of_memory().store_relaxed(true);
     }
 
     // Whether there were any.
@@ -251,7 +258,7 @@ class marked_pointers {
     static void leave_trace(const void* begin) noexcept {
         const scope one_operation;
         if (!Kind::engine::instance().directory().leave_trace(begin))
-            short_of_memory_.store_relaxed(true);
+            Kind::short_of_memory().store_relaxed(true);
     }
     // By somebody who would look for traces: what is managed waits anyway, and nobody frees frames.
     static bool may_be_freed(const void* begin) noexcept {
@@ -325,7 +332,7 @@ class marked_pointers {
     }
     // Of memory that is not managed: whether operations that are open may be looking at it.
     static bool must_wait(const void* begin, std::size_t bytes) noexcept {
-        if (short_of_memory_.load_relaxed()) return true;
+        if (Kind::short_of_memory().load_relaxed()) return true;
         return has_leaf(begin, bytes) && has_slots_or_traces(begin, bytes);
     }
     [[gnu::noinline]] static bool has_slots_or_traces(const void* begin,
@@ -356,7 +363,7 @@ class marked_pointers {
                 directory.clear(old); // R10: from here on the word is nobody else's
                 auto* fresh = ::new (static_cast<void*>(target)) slot{};
                 protocol::construct(*fresh, Kind::owned(old->load_acquire()));
-                if (!directory.test(fresh)) short_of_memory_.store_relaxed(true);
+                if (!directory.test(fresh)) Kind::short_of_memory().store_relaxed(true);
             } else {
                 std::memcpy(target, source, sizeof(bits));
             }
@@ -367,11 +374,6 @@ class marked_pointers {
         // What the protocol does besides, before the memory goes.
         protocol::forget_range(from, static_cast<char*>(from) + bytes);
     }
-
-    // Some slot is not known, or some memory left no trace, for want of memory. So all that is freed waits
-    // for the operations that are open, and who compares and exchanges does not rely on a slot. Relaxed: who
-    // frees it was given its address by whoever set this.
-    static inline constinit word::native_atomic<bool> short_of_memory_{false};
 };
 
 } // namespace obase::runtime_internal
