@@ -3,14 +3,15 @@
 // The arming protocol: two application threads, one collector, WINDOWS windows.
 //
 // Rules modelled: R1 (order of the wait), R2 (scope entry, nesting), R3 (only the collector arms),
-// R4 (candidates without a new wait), R5 (address from the successful CAS), R6 (lists die),
+// R5 (address from the successful CAS), R6 (lists die),
 // R8 (exact-word CAS, free after it), R12 (exchange, retire).
 // Options, combined by models/check so that each run stays small:
 //   REPLACE     thread 0 replaces the object by exchange and retires the old one
 //   PRIVATE     thread 0 owns the slot, frees its object at once and constructs a new one there, so
 //               that addresses are reused under the collector's hands (ABA); thread 1 runs scopes
 //   NESTED      scopes nest
-//   SKIP_WAIT   the collector may move, without this window's wait, what R4 lets it move
+//   SKIP_WAIT   a collector bolder than ours: without this window's wait it moves what was armed before the
+//               previous one, if the scopes from before that are gone. It is here for R6
 //   XCHG_ENTRY  no membarrier, scope entry by exchange (the fallback of R2)
 //   DEBUG_REARM the debug mode that arms a touched guide again when the scope ends; it must write a
 //               born word, since an armed one would be a word that the collector has in its list (R3)
@@ -330,7 +331,7 @@ proctype collector() {
         atomic { membarrier() };
 
 #ifdef SKIP_WAIT
-        // R4: are the scopes from before the previous scan's epoch gone?
+        // Are the scopes from before the previous scan's epoch gone?
 #ifdef MUTANT_ARMED_IS_ENOUGH
         old_gone = 1;
 #else

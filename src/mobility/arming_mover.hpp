@@ -15,6 +15,9 @@
 // touched it in between; a thread that had touched it before was in a scope that has ended, or
 // holds a pin that settle() has seen.
 //
+// An object may contain slots, and move with them (O4); its owner may free it at any moment, and then
+// the copy is garbage and the publish fails (O5).
+//
 // Threads: one mover thread (R13). Templated on platform and heap, so that one body of tests runs
 // natively and under the deterministic scheduler. Heap is heap::space or a test's.
 #pragma once

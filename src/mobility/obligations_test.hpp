@@ -376,7 +376,7 @@ void leaves_end_under_the_threads() {
     // Of many words of the bitmap. Natively a block holds no more than a holder.
     constexpr std::size_t bytes = E::deterministic ? 2048 : sizeof(typename world_type::holder);
     w.thread("forgetter", [&w](auto& u) {
-        for (unsigned i = 0; i < E::rounds(2, 2000); ++i) {
+        for (unsigned i = 0; i < E::rounds(1, 2000); ++i) {
             auto* memory = static_cast<char*>(w.heap.allocate(bytes));
             auto* h = w.make_holder(u, w.make(1, 0), memory);
             E::require(w.registered_in_scope(u, h->guide), "what was made a slot is one");
@@ -391,9 +391,9 @@ void leaves_end_under_the_threads() {
         }
     });
     w.thread("owner", [&w](auto& u) {
-        for (unsigned i = 0; i < E::rounds(2, 2000); ++i) {
+        for (unsigned i = 0; i < E::rounds(3, 2000); ++i) {
             auto* h = w.make_holder(u, w.make(2, 0));
-            if (i % 2 == 0) {
+            {
                 const typename world_type::scope in(w, u);
                 w.slots.clear(&h->guide); // as if there had been no memory
             }
@@ -403,7 +403,7 @@ void leaves_end_under_the_threads() {
             w.heap.free(o);
         }
     });
-    w.collector(4, [&](std::uint64_t) {
+    w.collector(6, [&](std::uint64_t) {
         w.slots.refresh();
         bool any = false;
         for (auto* leaf : w.slots.leaves())

@@ -6,6 +6,9 @@
 
 #include "mobility/arming_thread.hpp"
 #include "runtime/arming_engine.hpp"
+#include "runtime/engine_collector.hpp"
+#include "runtime/engine_lifecycle.hpp"
+#include "runtime/engine_threads.hpp"
 
 namespace obase {
 

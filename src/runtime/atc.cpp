@@ -5,6 +5,9 @@
 #include <obase/atc.hpp>
 
 #include "runtime/atc_engine.hpp"
+#include "runtime/engine_collector.hpp"
+#include "runtime/engine_lifecycle.hpp"
+#include "runtime/engine_threads.hpp"
 
 namespace obase {
 

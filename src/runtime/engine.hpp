@@ -6,6 +6,9 @@
 // obase::atc. There is one object per protocol, made on first use and never destroyed, so that
 // guides in static storage may end after main().
 //
+// This header declares it. Its functions are in engine_lifecycle.hpp, engine_collector.hpp and
+// engine_threads.hpp, which only the files that instantiate an engine include: arming.cpp, atc.cpp.
+//
 // Life: bare (constructed; threads may attach and retire) -> ready (heaps exist; first allocation
 // or start()) -> running (a collector thread). When heaps, slots or thread cannot be had the engine
 // says so once and stays where it is: objects then come from malloc and nothing moves.
@@ -303,7 +306,3 @@ class engine final : public obase::runtime, private collector::control {
 };
 
 } // namespace obase::runtime_internal
-
-#include "runtime/engine_collector.hpp"
-#include "runtime/engine_lifecycle.hpp"
-#include "runtime/engine_threads.hpp"

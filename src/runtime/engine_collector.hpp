@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// engine: the collector thread. Included by engine.hpp.
+// engine: the collector thread. For arming.cpp and atc.cpp, which
+// instantiate engines.
 #pragma once
 
 #include "runtime/engine.hpp"

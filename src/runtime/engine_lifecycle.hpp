@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// engine: how it comes to life, is configured, started, stopped and forked. Included by engine.hpp.
+// engine: how it comes to life, is configured, started, stopped and forked. For
+// arming.cpp and atc.cpp, which instantiate engines.
 #pragma once
 
 #include "runtime/engine.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// engine: what application threads call. Included by engine.hpp.
+// engine: what application threads call. For arming.cpp and atc.cpp, which
+// instantiate engines.
 #pragma once
 
 #include "runtime/engine.hpp"
