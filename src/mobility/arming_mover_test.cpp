@@ -243,5 +243,76 @@ TEST_F(stays, when_membarrier_fails) {
     expect_nothing_changed();
 }
 
+// R10: the threads' half looks at SODA inside a scope only, which keeps what it looks at mapped, and
+// leaves the thread as it was.
+struct scopes_around_soda : ::testing::Test {
+    struct directory_in_scopes {
+        scopes_around_soda& test;
+        bool set(const void* slot) noexcept { return test.look() && test.slots.set(slot); }
+        void clear(const void* slot) noexcept {
+            if (test.look()) test.slots.clear(slot);
+        }
+        void clear_range(const void* begin, const void* end) noexcept {
+            if (test.look()) test.slots.clear_range(begin, end);
+        }
+    };
+    scopes_around_soda() {
+        EXPECT_TRUE(slots.open());
+        registry.add(self, 1);
+    }
+    bool look() noexcept {
+        ++looks;
+        in_scope = in_scope && self.epoch.load_relaxed() != 0;
+        return true;
+    }
+    // What arming_threads asks of the engine.
+    scope_registry<native>& threads() noexcept { return registry; }
+    directory_in_scopes directory() noexcept { return {*this}; }
+    void end_scope(thread_record<native>& r) noexcept { exit_scope(r, 0); }
+    bool rearms() noexcept { return true; }
+    void remember_touch(thread_record<native>&, word::native_atomic<std::uint64_t>&) noexcept {
+        ++remembered;
+    }
+
+    scope_registry<native> registry;
+    thread_record<native> self;
+    soda::directory<native> slots;
+    arming_threads<native, scopes_around_soda> half{*this};
+    unsigned looks = 0;
+    unsigned remembered = 0;
+    bool in_scope = true;
+};
+
+TEST_F(scopes_around_soda, are_there_when_slots_begin_and_end) {
+    alignas(16) word::native_atomic<std::uint64_t> s[2];
+    const std::uint64_t address = reinterpret_cast<std::uint64_t>(&looks);
+    EXPECT_TRUE(half.construct(self, s[0], layout::make_born(address)));
+    EXPECT_TRUE(slots.test(&s[0]));
+    EXPECT_EQ(half.destroy(self, s[0]), address);
+    EXPECT_FALSE(slots.test(&s[0]));
+    EXPECT_TRUE(half.construct(self, s[1], layout::make_born(address)));
+    half.forget_range(self, s, s + 2);
+    EXPECT_FALSE(slots.test(&s[1]));
+    EXPECT_EQ(looks, 4u);
+    EXPECT_TRUE(in_scope);
+    EXPECT_EQ(self.epoch.load_relaxed(), 0u) << "and the thread is outside again";
+}
+
+// The debug mode that arms again hears of first touches in a scope, and of no other access.
+TEST_F(scopes_around_soda, first_touches_are_remembered) {
+    word::native_atomic<std::uint64_t> s;
+    const std::uint64_t address = reinterpret_cast<std::uint64_t>(&looks);
+    s.store_relaxed(layout::make_armed(address, 7));
+    const epoch_number outer = half.enter(self);
+    EXPECT_EQ(half.dereference(self, s), address);
+    EXPECT_EQ(half.dereference(self, s), address);
+    EXPECT_EQ(remembered, 1u);
+    half.leave(self, outer);
+    s.store_relaxed(layout::make_armed(address, 8));
+    EXPECT_EQ(half.first_touch(&self, s), address);
+    EXPECT_EQ(half.first_touch(nullptr, s), address);
+    EXPECT_EQ(remembered, 1u) << "outside of scopes nothing ends that would arm again";
+}
+
 } // namespace
 } // namespace obase::mobility

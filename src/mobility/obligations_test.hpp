@@ -366,58 +366,46 @@ void containers_are_unmapped_before_scopes_end() {
     w.detach(self);
 }
 
-// O3: SODA gives back the leaves of bitmaps that are empty, under threads that make, end and forget
-// slots there. What a thread looks at in a leaf stays mapped until it is done: the rest of a range whose
-// last slot it has just ended; the place of a slot that SODA had no memory for.
+// Gives the leaves of bitmaps that look empty back, as the collector does at the end of a window.
+template <class World>
+void retire_leaves(World& w) {
+    w.slots.refresh();
+    bool any = false;
+    for (auto* leaf : w.slots.leaves())
+        if (w.slots.looks_empty(*leaf)) {
+            w.slots.begin_retire(*leaf);
+            any = true;
+        }
+    if (!any && !w.slots.has_unlinked()) return;
+    w.registry.wait_for_holders(1, nullptr, [](const auto&) { return false; });
+    w.slots.finish_retire();
+}
+
+// O3: leaves end under threads that make and forget slots there. What a thread looks at in a leaf stays
+// mapped until it is done: the rest of a range whose last slot it has just ended.
 template <class E, template <class> class Protocol>
 void leaves_end_under_the_threads() {
     using world_type = exclusive_world<E, Protocol>;
     world_type w;
     // Of many words of the bitmap. Natively a block holds no more than a holder.
     constexpr std::size_t bytes = E::deterministic ? 2048 : sizeof(typename world_type::holder);
-    w.thread("forgetter", [&w](auto& u) {
-        for (unsigned i = 0; i < E::rounds(1, 2000); ++i) {
-            auto* memory = static_cast<char*>(w.heap.allocate(bytes));
-            auto* h = w.make_holder(u, w.make(1, 0), memory);
-            E::require(w.registered_in_scope(u, h->guide), "what was made a slot is one");
-            typename world_type::object* o = nullptr;
-            {
-                const typename world_type::scope in(w, u);
-                o = w.dereference(u, h->guide);
+    for (unsigned id = 1; id <= 2; ++id)
+        w.thread("forgetter", [&w, id](auto& u) {
+            for (unsigned i = 0; i < E::rounds(2, 2000); ++i) {
+                auto* memory = static_cast<char*>(w.heap.allocate(bytes));
+                auto* h = w.make_holder(u, w.make(id, 0), memory);
+                E::require(w.registered_in_scope(u, h->guide), "what was made a slot is one");
+                typename world_type::object* o = nullptr;
+                {
+                    const typename world_type::scope in(w, u);
+                    o = w.dereference(u, h->guide);
+                }
+                w.forget(u, memory, memory + bytes);
+                w.heap.free(memory);
+                w.heap.free(o);
             }
-            w.forget(u, memory, memory + bytes);
-            w.heap.free(memory);
-            w.heap.free(o);
-        }
-    });
-    w.thread("owner", [&w](auto& u) {
-        for (unsigned i = 0; i < E::rounds(3, 2000); ++i) {
-            auto* h = w.make_holder(u, w.make(2, 0));
-            {
-                const typename world_type::scope in(w, u);
-                w.slots.clear(&h->guide); // as if there had been no memory
-            }
-            auto* o = w.end_slot(u, h->guide);
-            w.verify(o, 2, 0);
-            w.heap.free(h);
-            w.heap.free(o);
-        }
-    });
-    w.collector(6, [&](std::uint64_t) {
-        w.slots.refresh();
-        bool any = false;
-        for (auto* leaf : w.slots.leaves())
-            if (w.slots.looks_empty(*leaf)) {
-                w.slots.begin_retire(*leaf);
-                any = true;
-            }
-        if (!any && !w.slots.has_unlinked()) return;
-        // A wait of the mover's own; it has no candidates.
-        E::require(w.registry.wait_for_holders(1, nullptr, [](const auto&) { return false; }) ==
-                       wait_result::done,
-                   "membarrier works");
-        w.slots.finish_retire();
-    });
+        });
+    w.collector(4, [&](std::uint64_t) { retire_leaves(w); });
     E::run();
     E::require(w.registered() == 0, "no slot is registered that does not exist");
     E::require(w.heap.live_blocks() == 0, "no leak");
