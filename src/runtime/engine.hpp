@@ -30,6 +30,7 @@
 #include "policy/three_temperatures.hpp"
 #include "runtime/handoff_lock.hpp"
 #include "runtime/self_check.hpp"
+#include "runtime/why_not_freed.hpp"
 #include "soda/directory.hpp"
 #include "telemetry/recorder.hpp"
 

@@ -221,7 +221,14 @@ template <class Binding>
 std::vector<std::string> engine<Binding>::self_check() {
     const os::no_cancellation to_the_end;
     const options now = settings();
-    return runtime_internal::self_check(now, gather_facts(now));
+    const system_facts facts = gather_facts(now);
+    std::vector<std::string> found = runtime_internal::self_check(now, facts);
+    const obase::statistics seen = statistics(); // one snapshot
+    if (now.mode != run_mode::off && seen.windows != 0) {
+        std::string why = why_not_freed(now, facts, seen);
+        if (!why.empty()) found.push_back(std::move(why));
+    }
+    return found;
 }
 
 template <class Binding>
@@ -232,8 +239,13 @@ void engine<Binding>::print_at_exit() noexcept {
         const std::lock_guard lifecycle(lifecycle_);
         forked = forked_;
     }
-    if (!forked && recorder_.load_acquire() != nullptr && effective().show_stats)
-        std::fprintf(stderr, "%s", statistics().to_text().c_str());
+    if (!forked && recorder_.load_acquire() != nullptr && effective().show_stats) {
+        const obase::statistics seen = statistics(); // one snapshot
+        const options now = settings();
+        const std::string why = why_not_freed(now, gather_facts(now), seen);
+        std::fprintf(stderr, "%s%s%s", seen.to_text().c_str(), why.c_str(),
+                     why.empty() ? "" : "\n");
+    }
 }
 
 // R14. The order is that of the locks; the collector is between two objects once park_ is held.

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/why_not_freed.hpp"
+
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+
+namespace obase::runtime_internal {
+
+namespace {
+
+std::string mebibytes(std::uint64_t bytes) {
+    return std::to_string((bytes + (1u << 19)) >> 20) + " MiB";
+}
+std::string percent(double fraction) {
+    return std::to_string(static_cast<int>(std::lround(100 * fraction))) + " %";
+}
+std::string seconds(double count) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%g s", count);
+    return text;
+}
+
+// Live bytes of all heaps, of large objects (the last heap) and of the coldest tier (the one before).
+struct sizes {
+    std::uint64_t all = 0, large = 0, cold = 0;
+};
+sizes sizes_of(const statistics& seen) {
+    sizes found;
+    for (unsigned cls = 0; cls < seen.class_count; ++cls) {
+        const std::uint64_t bytes = seen.classes[cls].live_bytes;
+        found.all += bytes;
+        if (cls + 1 == seen.class_count) found.large = bytes;
+        if (cls + 2 == seen.class_count) found.cold = bytes;
+    }
+    return found;
+}
+
+bool has_swap(const system_facts& facts) {
+    return facts.machine.swap_total != 0 && facts.container.swap_bytes != 0;
+}
+
+std::string because_of_mode(const options& settings, const system_facts& facts) {
+    const std::string remedy = "OBASE_MODE=hint OBASE_COLD_BACKING=file:DIR frees it";
+    switch (settings.mode) {
+    case run_mode::off:
+        return "the mode is off: nothing is tracked and nothing moves";
+    case run_mode::observe:
+        return "mode observe moves nothing; " + remedy;
+    case run_mode::move:
+        if (!has_swap(facts))
+            return "mode move leaves reclaiming to the system, which has no swap to put memory "
+                   "in; " +
+                   remedy;
+        return "mode move leaves reclaiming to the system, which takes cold memory when it needs "
+               "some; " +
+               remedy;
+    case run_mode::hint:
+        break;
+    }
+    if (!settings.hint_pageout) return "hint_pageout is off: cold memory is not paged out";
+    return "";
+}
+
+std::string because_of_means(const options& settings, const system_facts& facts,
+                             const statistics& seen) {
+    if (!facts.page_hints) return "the kernel refuses MADV_PAGEOUT";
+    const bool in_file = !settings.cold_directory().empty() && facts.cold_directory.exists &&
+                         facts.cold_directory.open_error == 0 && !facts.cold_directory.in_memory;
+    if (!in_file && !has_swap(facts))
+        return "there is no swap, and COLD does not lie in a file on a disk "
+               "(OBASE_COLD_BACKING=file:DIR)";
+    if (seen.hints_stopped != 0) return "an I/O error has ended all hints";
+    return "";
+}
+
+// Why nothing is in the coldest tier.
+std::string because_nothing_is_cold(const statistics& seen) {
+    if (seen.windows <= seen.cold_threshold)
+        return "an object is cold after more than " + std::to_string(seen.cold_threshold) +
+               " windows without use, and " + std::to_string(seen.windows) + " have ended";
+    if (seen.abandoned_waits >= seen.windows)
+        return "a scope stays open over windows, so that nothing can be moved (stuck_scopes)";
+    if (seen.no_room_skips != 0)
+        return "there was no room or no memory to move cold objects to (no_room_skips)";
+    const double touched = seen.scanned_guides == 0 ? 0
+                                                    : static_cast<double>(seen.touched_guides) /
+                                                          static_cast<double>(seen.scanned_guides);
+    if (touched > 0.5)
+        return "everything is hot: " + percent(touched) +
+               " of the objects that were looked at had been used in the window before";
+    return "no object has been unused for more than " + std::to_string(seen.cold_threshold) +
+           " windows (cold_threshold)";
+}
+
+std::string because_of_objects(const options& settings, const system_facts& facts,
+                               const statistics& seen) {
+    if (seen.windows == 0)
+        return "no window has ended yet; one takes " +
+               seconds(settings.window_seconds / settings.time_scale);
+    const sizes live = sizes_of(seen);
+    if (live.all == 0) return "there are no managed objects";
+    // They have pages of their own, in anonymous memory, whatever COLD lies in.
+    if (live.large > live.all / 2)
+        return mebibytes(live.large) + " of " + mebibytes(live.all) +
+               " are large objects (above 16 KiB), which do not move" +
+               (has_swap(facts) ? " and have not been idle for long enough"
+                                : ", and there is no swap to page them out to");
+    if (live.cold == 0) return because_nothing_is_cold(seen);
+    if (seen.pageout_allowed == 0)
+        return "the promotion rate is above its target, or has not been below it for long "
+               "enough: " +
+               percent(seen.promotion_rate) +
+               " of the working set per minute comes from COLD, and " +
+               percent(settings.promotion_target) + " may";
+    return mebibytes(live.cold) + " are cold, but not for long enough to be paged out";
+}
+
+} // namespace
+
+std::string why_not_freed(const options& settings, const system_facts& facts,
+                          const statistics& seen) {
+    if (seen.hint_pageout_bytes != 0) return "";
+    std::string reason = because_of_mode(settings, facts);
+    if (reason.empty()) reason = because_of_means(settings, facts, seen);
+    if (reason.empty()) reason = because_of_objects(settings, facts, seen);
+    return "no cold memory was freed: " + reason;
+}
+
+} // namespace obase::runtime_internal

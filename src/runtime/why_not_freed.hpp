@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+//
+// why_not_freed: says in one sentence why obase has given no cold memory back so far.
+//
+// What it is: a pure function from options, facts about the machine and one snapshot of the statistics,
+// whose numbers belong together, to the first reason that holds, in the order in which the way from
+// an idle object to freed memory can be blocked: the mode, the means, the objects, the policy.
+// runtime::self_check() and the statistics at exit show it.
+#pragma once
+
+#include "runtime/self_check.hpp"
+
+#include <obase/options.hpp>
+#include <obase/statistics.hpp>
+
+#include <string>
+
+namespace obase::runtime_internal {
+
+// "" if memory was freed.
+std::string why_not_freed(const options& settings, const system_facts& facts,
+                          const statistics& seen);
+
+} // namespace obase::runtime_internal

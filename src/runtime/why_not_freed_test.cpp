@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: MIT
+//
+// One state of a process per reason: the sentence names it; and where memory was freed there is none.
+// Each state differs from one in which memory would be freed in one respect only, so the order of the
+// questions is tested, too.
+#include "runtime/why_not_freed.hpp"
+
+#include "testing/child_process.hpp"
+
+#include <obase/obase.hpp>
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <string_view>
+
+using namespace obase;
+using namespace obase::runtime_internal;
+
+namespace {
+
+// All that can be asked for is there, and the next window may page out.
+struct state {
+    options settings;
+    system_facts facts;
+    statistics seen;
+
+    state() {
+        settings.mode = run_mode::hint;
+        settings.cold_backing = "file:/mnt/nvme";
+        facts.machine.swap_total = facts.machine.swap_free = 0;
+        seen.class_count = 4;
+        seen.classes[0].live_bytes = 100 << 20;
+        seen.classes[1].live_bytes = 100 << 20;
+        seen.classes[2].live_bytes = 300 << 20;
+        seen.windows = 100;
+        seen.cold_threshold = 4;
+        seen.scanned_guides = 1000;
+        seen.touched_guides = 100;
+        seen.pageout_allowed = 1;
+    }
+    std::string why() const { return why_not_freed(settings, facts, seen); }
+    void says(std::string_view part) const {
+        const std::string sentence = why();
+        EXPECT_EQ(sentence.rfind("no cold memory was freed: ", 0), 0u) << sentence;
+        EXPECT_NE(sentence.find(part), std::string::npos) << sentence;
+        EXPECT_EQ(sentence.find('\n'), std::string::npos) << "one line";
+    }
+};
+
+// In a process of its own: self_check() says it after the first window, and the statistics at exit end
+// with it.
+TEST(why_not_freed, is_said_by_self_check_and_at_exit) {
+    const auto child = obase::testing::run_in_child([] {
+        options settings;
+        settings.mode = run_mode::observe;
+        settings.show_stats = true;
+        runtime& self = runtime::get();
+        obase::testing::require(self.configure(settings).empty(), "configure");
+        const guide<int> one = make_guide<int>(1);
+        const auto said = [&] {
+            for (const std::string& line : self.self_check())
+                if (line.find("no cold memory was freed: mode observe") == 0) return true;
+            return false;
+        };
+        obase::testing::require(!said(), "no window has ended");
+        obase::testing::require(self.collect_now() == collect_result::done, "a window");
+        obase::testing::require(said(), "said by self_check()");
+        return 0;
+    });
+    EXPECT_EQ(child.status, 0) << child.err;
+    EXPECT_NE(child.err.find("\nno cold memory was freed: mode observe moves nothing; "),
+              std::string::npos)
+        << child.err;
+}
+
+TEST(why_not_freed, is_silent_where_memory_was_freed) {
+    state s;
+    s.seen.hint_pageout_bytes = 4096;
+    EXPECT_EQ(s.why(), "");
+    s.settings.mode = run_mode::off; // by now
+    EXPECT_EQ(s.why(), "");
+}
+
+TEST(why_not_freed, the_mode) {
+    state s;
+    s.settings.mode = run_mode::off;
+    s.says("the mode is off");
+    s.settings.mode = run_mode::observe;
+    s.says("mode observe moves nothing");
+    s.settings.mode = run_mode::move;
+    s.says("mode move leaves reclaiming to the system, which has no swap");
+    s.says("OBASE_MODE=hint OBASE_COLD_BACKING=file:DIR");
+    s.facts.machine.swap_total = s.facts.machine.swap_free = 1 << 30;
+    s.says("takes cold memory when it needs some");
+    s.facts.container.swap_bytes = 0;
+    s.says("has no swap");
+    s = {};
+    s.settings.hint_pageout = false;
+    s.says("hint_pageout is off");
+}
+
+TEST(why_not_freed, the_means) {
+    state s;
+    s.facts.page_hints = false;
+    s.says("refuses MADV_PAGEOUT");
+    s = {};
+    s.settings.cold_backing = options().cold_backing;
+    s.says("there is no swap, and COLD does not lie in a file");
+    s.facts.machine.swap_total = s.facts.machine.swap_free = 1 << 30;
+    s.says("300 MiB are cold"); // the means are there
+    for (int fault = 0; fault < 3; ++fault) {
+        s = {};
+        if (fault == 0) s.facts.cold_directory.exists = false;
+        if (fault == 1) s.facts.cold_directory.open_error = 13;
+        if (fault == 2) s.facts.cold_directory.in_memory = true;
+        s.says("COLD does not lie in a file on a disk");
+    }
+    s = {};
+    s.seen.hints_stopped = 1;
+    s.says("I/O error");
+}
+
+TEST(why_not_freed, the_objects) {
+    state s;
+    s.seen.windows = 0;
+    s.settings.window_seconds = 120;
+    s.says("no window has ended yet; one takes 120 s");
+    s = {};
+    for (class_statistics& heap : s.seen.classes) heap.live_bytes = 0;
+    s.says("there are no managed objects");
+    s = {};
+    s.seen.classes[3].live_bytes = 600 << 20;
+    s.says(
+        "600 MiB of 1100 MiB are large objects (above 16 KiB), which do not move, and there is no "
+        "swap");
+    s.facts.machine.swap_total = s.facts.machine.swap_free = 1 << 30;
+    s.says("have not been idle for long enough");
+    s.seen.classes[3].live_bytes = 400 << 20;
+    s.says("300 MiB are cold");
+}
+
+TEST(why_not_freed, nothing_is_cold) {
+    state s;
+    s.seen.classes[2].live_bytes = 0;
+    s.says("no object has been unused for more than 4 windows");
+    s.seen.touched_guides = 970;
+    s.says("everything is hot: 97 %");
+    s.seen.no_room_skips = 1;
+    s.says("no_room_skips");
+    s.seen.abandoned_waits = 100;
+    s.says("stuck_scopes");
+    s.seen.windows = 4;
+    s.says("an object is cold after more than 4 windows without use, and 4 have ended");
+}
+
+TEST(why_not_freed, the_policy) {
+    state s;
+    s.seen.pageout_allowed = 0;
+    s.seen.promotion_rate = 0.25;
+    s.settings.promotion_target = 0.01;
+    s.says("the promotion rate is above its target");
+    s.says("25 % of the working set per minute comes from COLD, and 1 % may");
+    s = {};
+    s.says("300 MiB are cold, but not for long enough");
+}
+
+} // namespace
