@@ -6,6 +6,7 @@
 #   make               release build into build/ (build/bin/obase)
 #   make demo          what obase does, on a million records and on this machine's package index: a
 #                      table, and out/report.html
+#   make install       the library, headers, obase command and plugins into PREFIX (/usr/local)
 #   make test          builds with g++ and runs the suite at CI size: under 20 minutes on two cores
 #   make check         the rest of what CI runs: sanitizers, models, clang's warnings, layers, format
 #   make test-long     the long tier (hours)
@@ -22,13 +23,18 @@ JOBS ?= $(shell nproc)
 CLANG_FORMAT ?= clang-format-19
 SOURCES = $(shell git ls-files --cached --others --exclude-standard -- '*.hpp' '*.cpp' '*.h' '*.c')
 
-.PHONY: all configure demo test check test-long soak fuzz mutants models bench format check-format check-layers clean
+.PHONY: all configure install demo test check test-long soak fuzz mutants models bench format check-format check-layers clean
 
 all: configure
 	cmake --build --preset release --parallel $(JOBS)
 
 configure:
 	@cmake --preset release >/dev/null
+
+PREFIX ?= /usr/local
+install: configure
+	cmake --build --preset release --parallel $(JOBS) --target obase_installed
+	cmake --install build --prefix $(PREFIX)
 
 demo:
 	JOBS=$(JOBS) demo/run
