@@ -48,9 +48,8 @@ extern "C" __attribute__((visibility("default"))) int plugin_work() {
     return wrong;
 }
 
-extern "C" __attribute__((visibility("default"))) void plugin_stop() {
+extern "C" __attribute__((visibility("default"))) int plugin_stop() {
     items.reset();
-    // Destructors that wait for other threads' scopes run in later rounds.
-    while (obase::runtime::get().reclaim_now() != 0) {
-    }
+    // Waits for scopes of other threads, and for destructors that they are running.
+    return obase::runtime::get().drain().why == obase::drain_end::done;
 }

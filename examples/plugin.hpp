@@ -6,6 +6,6 @@
 extern "C" {
 // Makes objects, reads them, retires some. Nonzero: an object was not as it should be.
 typedef int plugin_work_function(void);
-// After it no code of the plugin runs by itself any more; then it may be unloaded.
-typedef void plugin_stop_function(void);
+// Nonzero: no code of the plugin runs by itself any more, and it may be unloaded.
+typedef int plugin_stop_function(void);
 }

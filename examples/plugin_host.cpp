@@ -21,8 +21,7 @@ int main(int count, char** arguments) {
         const auto stop = reinterpret_cast<plugin_stop_function*>(dlsym(plugin, "plugin_stop"));
         if (work == nullptr || stop == nullptr || work() != 0) return 1;
         if (obase::runtime::get().collect_now() != obase::collect_result::done) return 1;
-        stop();
-        if (dlclose(plugin) != 0) return 1;
+        if (!stop() || dlclose(plugin) != 0) return 1;
         // What the plugin left behind would be called here.
         obase::runtime::get().reclaim_now();
     }
