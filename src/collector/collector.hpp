@@ -10,9 +10,9 @@
 //   1. choose sparse runs for evacuation;
 //   2. scan every slot outside of COLD, and of COLD only the runs whose objects were touched or that
 //      may still wait for a child (R16); candidates go to the mover, which settles and moves them in
-//      batches. Of the first tier few bytes leave in this way, as many as may be resident twice; the
-//      rest is only counted;
-//   3. empty the first tier run by run (emptying.hpp): find the slots of the chosen runs by another
+//      batches. Few bytes leave a tier other than COLD in this way, as many as may be resident twice;
+//      the rest is only counted;
+//   3. empty these tiers run by run (emptying.hpp): find the slots of the chosen runs by another
 //      scan, move what leaves and what stays out of as many runs as the same bound allows, return
 //      their memory, go on with the next;
 //   4. try the vetoed again, in small batches;
@@ -114,7 +114,7 @@ class collector {
         abandoned_ = true;
         phase_ = phase::scan;
         open_closed_runs();
-        emptying_.end();
+        for (auto& tier : emptying_) tier.end();
     }
 
     std::uint64_t window() const noexcept { return window_; }
@@ -166,11 +166,27 @@ class collector {
     bool held_for_churn(const void* object, unsigned cls,
                         const policy::decision& wish) const noexcept;
     void queue(slot_atomic& slot, const mobility::observation& seen, unsigned target);
+    // Holes in NEW count against the peak of a load that is sorted; those in dense tiers are left to
+    // compaction.
+    std::size_t least_gain(unsigned cls) const noexcept {
+        if (cls == heap::new_class) return heap::run_bytes / 32;
+        return static_cast<std::size_t>((1 - plan_.live_fraction) * double{heap::run_bytes});
+    }
     void begin_emptying();
     bool scan_outside_cold(control& control);
-    void consider_first_tier(slot_atomic& slot, const mobility::observation& seen,
-                             const policy::decision& wish);
-    bool empty_first_tier(control& control);
+    bool emptied_by_runs(const void* object, unsigned cls, const policy::decision& wish) const {
+        return cls != heap::cold_class && plan_.move && phase_ != phase::retry &&
+               (phase_ == phase::empty || wish.move || !space_.evacuating(object));
+    }
+    void consider_in_run(slot_atomic& slot, const mobility::observation& seen, unsigned cls,
+                         const policy::decision& wish);
+    bool empty_tier(control& control);
+    std::size_t run_number(unsigned cls, const void* object) const noexcept {
+        return (address_of(object) - address_of(space_.range_begin(cls))) >> heap::run_shift;
+    }
+    bool in_tier(std::uintptr_t address) const noexcept {
+        return range_of(tier_).contains(address);
+    }
     bool find_slots(control& control);
     bool empty_runs(std::size_t first, std::size_t last, control& control);
     void open_runs(std::size_t first, std::size_t last, heap::pacer& ask);
@@ -222,12 +238,13 @@ class collector {
     std::uint64_t moved_ = 0; // in this window
     enum class phase : std::uint8_t { scan, list, empty, retry };
     phase phase_ = phase::scan;
-    emptying<slot_atomic*> emptying_;
-    bool tallying_ = false;          // emptying_ has memory for this window
-    std::size_t in_flight_ = 0;      // bytes that may be resident twice
-    std::size_t leaves_at_once_ = 0; // of the first tier, what may still leave in the scan
+    emptying<slot_atomic*> emptying_[heap::max_classes];
+    unsigned tier_ = heap::new_class; // that is being emptied
+    std::size_t in_flight_ = 0;       // bytes that may be resident twice
+    std::size_t leaves_at_once_ = 0;  // what may still leave a tier in the scan
     std::uint64_t returned_early_ = 0;
     bool dense_when_chosen_ = false; // of the run that is being emptied
+    bool whole_ = false;             // what stays in it moves, too
     std::vector<std::uint32_t> to_open_;
     policy::churn churn_;
     std::uint64_t promoted_bytes_ = 0; // from NEW to HOT, in the last window with moves
@@ -282,12 +299,13 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
     bool complete = scan_outside_cold(control) && scan_cold(control);
     if (plan.move && complete) {
         flush(control, true);
-        complete = empty_first_tier(control);
+        for (tier_ = 0; complete && tier_ < space_.classes(); ++tier_)
+            if (tier_ != heap::cold_class) complete = empty_tier(control);
         phase_ = phase::retry;
         if (complete) retry(control);
     }
     phase_ = phase::scan;
-    emptying_.end();
+    for (auto& tier : emptying_) tier.end();
     mover_.finish();
     // A parent may have to stay in COLD (a pin, no room, a veto) when its child leaves. Its run is
     // visited from now on until the child is back, touched or not.
@@ -465,8 +483,8 @@ void collector<Mover>::consider(slot_atomic& slot, const mobility::observation& 
         if (facts.never_cold && demotion) wish = placement_.decide(facts);
         if (cls != heap::cold_class && !facts.never_cold) pending_found_ = true;
     }
-    if (cls == heap::new_class && plan_.move && phase_ != phase::retry) {
-        consider_first_tier(slot, seen, wish);
+    if (emptied_by_runs(object, cls, wish)) {
+        consider_in_run(slot, seen, cls, wish);
         return;
     }
     if (!wish.move && space_.evacuating(object)) wish = policy::decision::to(cls);
@@ -486,13 +504,13 @@ void collector<Mover>::consider(slot_atomic& slot, const mobility::observation& 
 // In a scan: little leaves at once, the rest is counted. While runs are emptied: what is to leave does,
 // and what is to stay moves into another run.
 template <class Mover>
-void collector<Mover>::consider_first_tier(slot_atomic& slot, const mobility::observation& seen,
-                                           const policy::decision& wish) {
+void collector<Mover>::consider_in_run(slot_atomic& slot, const mobility::observation& seen,
+                                       unsigned cls, const policy::decision& wish) {
     const void* object = pointer_to(seen.address);
-    const bool held = wish.move && held_for_churn(object, heap::new_class, wish);
+    const bool held = wish.move && held_for_churn(object, cls, wish);
     if (phase_ == phase::empty) {
-        if (seen.movable)
-            queue(slot, seen, wish.move && !held ? wish.target : unsigned{heap::new_class});
+        const bool leaves = wish.move && !held;
+        if (seen.movable && (leaves || whole_)) queue(slot, seen, leaves ? wish.target : cls);
         return;
     }
     const bool leaves = wish.move && seen.movable;
@@ -504,8 +522,7 @@ void collector<Mover>::consider_first_tier(slot_atomic& slot, const mobility::ob
         at_once = !stays; // one in 64 tells how long such objects live, whatever else leaves
         held_ += stays;
     }
-    if (tallying_)
-        emptying_.note(space_.run_in_new(object), stays || at_once ? 0 : bytes, seen.newborn);
+    emptying_[cls].note(run_number(cls, object), stays || at_once ? 0 : bytes, seen.newborn);
     if (!at_once) return;
     leaves_at_once_ -= std::min(bytes, leaves_at_once_);
     queue(slot, seen, wish.target);
@@ -539,32 +556,34 @@ void collector<Mover>::begin_emptying() {
     in_flight_ = std::max(static_cast<std::size_t>(static_cast<double>(resident) * plan_.in_flight),
                           least_in_flight);
     leaves_at_once_ = in_flight_ / 2;
-    tallying_ = plan_.move && emptying_.begin(space_.runs_of_new(), heap::run_bytes);
+    if (!plan_.move) return;
+    for (unsigned cls = 0; cls < space_.classes(); ++cls)
+        if (cls != heap::cold_class)
+            emptying_[cls].begin(space_.runs_of(cls), heap::run_bytes, least_gain(cls));
 }
 
 // False: stop. Whatever comes between, no run stays closed.
 template <class Mover>
-bool collector<Mover>::empty_first_tier(control& control) {
-    if (!tallying_) return true;
+bool collector<Mover>::empty_tier(control& control) {
+    auto& tier = emptying_[tier_];
     const auto state_of = [this](std::size_t run) {
-        return typename decltype(emptying_)::run_state{space_.objects_in_run(run),
-                                                       space_.bytes_in_run(run)};
+        return typename emptying<slot_atomic*>::run_state{space_.objects_in_run(tier_, run),
+                                                          space_.bytes_in_run(tier_, run)};
     };
     bool complete = true;
-    while (complete && !abandoned_ && emptying_.choose(in_flight_ / 2, state_of)) {
-        space_.close_runs(space_.runs_of_new(),
-                          [this](std::size_t run) { return emptying_.is_chosen(run); });
-        to_open_.reserve(emptying_.chosen_runs());
-        for (std::size_t i = 0; i < emptying_.chosen_runs(); ++i)
-            if (!space_.run_closed(emptying_.run(i))) emptying_.drop(i);
+    while (complete && !abandoned_ && tier.choose(in_flight_ / 2, state_of)) {
+        space_.close_runs(tier_, [&](std::size_t run) { return tier.run_is_whole(run); });
+        to_open_.reserve(tier.chosen_runs());
+        for (std::size_t i = 0; i < tier.chosen_runs(); ++i)
+            if (!space_.run_closed(tier_, tier.run(i))) tier.leave_rest(i);
         complete = find_slots(control);
         phase_ = phase::empty;
-        for (std::size_t first = 0; complete && first < emptying_.chosen_runs();) {
+        for (std::size_t first = 0; complete && first < tier.chosen_runs();) {
             std::size_t bytes = 0;
             std::size_t last = first;
-            while (last < emptying_.chosen_runs() &&
-                   (bytes == 0 || bytes + emptying_.bytes(last) <= in_flight_))
-                bytes += emptying_.bytes(last++);
+            while (last < tier.chosen_runs() &&
+                   (bytes == 0 || bytes + tier.bytes(last) <= in_flight_))
+                bytes += tier.bytes(last++);
             complete = empty_runs(first, last, control) && !abandoned_;
             between_pieces ask(control);
             open_runs(first, last, ask);
@@ -592,26 +611,26 @@ bool collector<Mover>::find_slots(control& control) {
 template <class Mover>
 void collector<Mover>::list_slot(slot_atomic& slot) noexcept {
     const std::uintptr_t address = Mover::layout::address(slot.load_relaxed());
-    if (range_of(heap::new_class).contains(address))
-        emptying_.list(space_.run_in_new(pointer_to(address)), &slot);
+    if (in_tier(address)) emptying_[tier_].list(run_number(tier_, pointer_to(address)), &slot);
 }
 
 // Twice: in the first round an object may move with slots of others that are queued, and their new
 // places are known in the second.
 template <class Mover>
 bool collector<Mover>::empty_runs(std::size_t first, std::size_t last, control& control) {
+    const auto& tier = emptying_[tier_];
     for (unsigned round = 1; round <= emptying_rounds; ++round) {
         const bool keep_vetoed = round == emptying_rounds;
         const std::uint64_t before = moved_;
         for (std::size_t i = first; i < last; ++i) {
-            if (!emptying_.is_chosen(emptying_.run(i))) continue;
-            dense_when_chosen_ = static_cast<double>(emptying_.bytes(i)) >=
-                                 plan_.live_fraction * double{heap::run_bytes};
-            for (slot_atomic* slot : emptying_.slots(i)) {
+            if (!tier.is_chosen(tier.run(i))) continue;
+            whole_ = tier.whole(i);
+            dense_when_chosen_ =
+                static_cast<double>(tier.bytes(i)) >= plan_.live_fraction * double{heap::run_bytes};
+            for (slot_atomic* slot : tier.slots(i)) {
                 if (!slots_.begin_visit(slot)) continue;
                 const std::uintptr_t address = Mover::layout::address(slot->load_relaxed());
-                if (range_of(heap::new_class).contains(address) &&
-                    space_.run_in_new(pointer_to(address)) == emptying_.run(i))
+                if (in_tier(address) && run_number(tier_, pointer_to(address)) == tier.run(i))
                     revisit(*slot);
                 slots_.end_visit();
             }
@@ -638,25 +657,29 @@ void collector<Mover>::revisit(slot_atomic& slot) {
 
 template <class Mover>
 void collector<Mover>::open_runs(std::size_t first, std::size_t last, heap::pacer& ask) {
+    auto& tier = emptying_[tier_];
     to_open_.clear();
     for (std::size_t i = first; i < last; ++i) {
-        const std::size_t run = emptying_.run(i);
-        if (!emptying_.is_chosen(run)) continue;
-        emptying_.drop(i);
-        to_open_.push_back(static_cast<std::uint32_t>(run)); // there is room
+        const std::size_t run = tier.run(i);
+        const bool whole = tier.run_is_whole(run);
+        tier.drop(i);
+        if (whole) to_open_.push_back(static_cast<std::uint32_t>(run)); // there is room
     }
-    returned_early_ += space_.open_runs(to_open_.data(), to_open_.size(), ask);
+    returned_early_ += space_.open_runs(tier_, to_open_.data(), to_open_.size(), ask);
 }
 
 // Those that were chosen and not emptied.
 template <class Mover>
 void collector<Mover>::open_closed_runs() noexcept {
     heap::pacer never_stops;
-    for (std::size_t i = 0; i < emptying_.chosen_runs(); ++i) {
-        const auto run = static_cast<std::uint32_t>(emptying_.run(i));
-        if (!emptying_.is_chosen(run)) continue;
-        emptying_.drop(i);
-        if (space_.run_closed(run)) returned_early_ += space_.open_runs(&run, 1, never_stops);
+    if (tier_ >= space_.classes()) return;
+    auto& tier = emptying_[tier_];
+    for (std::size_t i = 0; i < tier.chosen_runs(); ++i) {
+        const auto run = static_cast<std::uint32_t>(tier.run(i));
+        const bool whole = tier.run_is_whole(run);
+        tier.drop(i);
+        if (whole && space_.run_closed(tier_, run))
+            returned_early_ += space_.open_runs(tier_, &run, 1, never_stops);
     }
 }
 
@@ -670,9 +693,10 @@ void collector<Mover>::relocate_listed(const mobility::moved_object& moved) {
             const std::uintptr_t to = base + 8u * static_cast<unsigned>(std::countr_zero(bits));
             auto* const slot = reinterpret_cast<slot_atomic*>(to);
             const std::uintptr_t child = Mover::layout::address(slot->load_relaxed());
-            if (!range_of(heap::new_class).contains(child)) continue;
-            emptying_.relocate(space_.run_in_new(pointer_to(child)),
-                               reinterpret_cast<slot_atomic*>(moved.from + (to - moved.to)), slot);
+            if (!in_tier(child)) continue;
+            emptying_[tier_].relocate(run_number(tier_, pointer_to(child)),
+                                      reinterpret_cast<slot_atomic*>(moved.from + (to - moved.to)),
+                                      slot);
         }
     };
     slots_.scan(*leaf, moved.to, moved.to + moved.bytes, visit);
@@ -757,10 +781,12 @@ template <class Mover>
 void collector<Mover>::move_batch(control& control, bool keep_vetoed) {
     auto& list = mover_.candidates();
     // Dense, in address order: keeping the source's order keeps the allocation's locality.
-    std::sort(list.begin(), list.end(), [](const candidate& a, const candidate& b) {
+    std::sort(list.begin(), list.end(), [this](const candidate& a, const candidate& b) {
         const auto address = [](const candidate& c) { return Mover::layout::address(c.word); };
-        // What stays in the first tier comes last: nobody waits for it, and others may be touched.
-        const auto order = [](const candidate& c) { return c.target - (heap::new_class + 1); };
+        // What stays in its tier comes last: no thread wants it, and others may be touched.
+        const auto order = [this](const candidate& c) {
+            return phase_ == phase::empty && c.target == tier_ ? heap::max_classes : c.target;
+        };
         return a.target != b.target ? order(a) < order(b) : address(a) < address(b);
     });
     for (std::size_t i = 0; i < list.size(); ++i) {

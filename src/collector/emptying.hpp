@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// emptying: which runs of the first tier are emptied in a window, and where the slots of their objects
-// lie.
+// emptying: which runs of a tier are emptied in a window, and where the slots of their objects lie.
 //
-// Objects leave the first tier in the order of their slots, which is not that of their addresses: most
+// Objects leave a tier in the order of their slots, which is not that of their addresses: most
 // runs would keep an object or two until the end of the window, and all that was moved would be
 // resident twice. So runs are emptied one after the other, the objects that stay included, and go back
 // to the system before the next ones are begun. For that the slots of a run have to be known together:
@@ -13,9 +12,10 @@
 //   list()     in a second scan: the slots of the chosen runs;
 //   slots()    of one chosen run.
 //
-// A run is chosen if something would leave it, no newborn object lies in it (after the scan the word of
-// a newborn object cannot be told from that of a touched one), most of its objects were seen (what no
-// slot points to cannot be moved), and emptying it frees a 32nd of it or more.
+// A run is chosen if something would leave it and no newborn object lies in it: after the scan the word
+// of a newborn object cannot be told from that of a touched one. It is emptied as a whole, what stays
+// included, if most of its objects were seen (what no slot points to cannot be moved) and that frees
+// enough of it; else it is left with holes.
 //
 // Memory: 12 bytes per run, and a word per object of the chosen runs. Without it nothing is chosen, and
 // less moves in the window.
@@ -43,8 +43,9 @@ class emptying {
     };
 
     // Before a scan. False: no memory, and nothing will be chosen.
-    bool begin(std::size_t runs, std::size_t run_bytes) noexcept {
-        run_bytes_ = run_bytes;
+    // `least_gain`: the bytes of a run that have to be free, or leave, for what stays to be moved.
+    bool begin(std::size_t runs, std::size_t run_bytes, std::size_t least_gain) noexcept {
+        most_staying_ = run_bytes - least_gain;
         next_ = 0;
         chosen_.clear();
         try {
@@ -85,10 +86,9 @@ class emptying {
                 tally& t = tallies_[next_];
                 if (t.leaving == 0 || t.newborn) continue;
                 const run_state now = state_of(next_);
-                if (!worth_it(t, now)) continue;
                 if (!chosen_.empty() && (total + t.objects) * sizeof(Slot) > list_bytes) break;
-                chosen_.push_back(
-                    {static_cast<std::uint32_t>(next_), t.objects, 0, total, now.bytes});
+                chosen_.push_back({static_cast<std::uint32_t>(next_), t.objects, 0,
+                                   worth_it(t, now), total, now.bytes});
                 t.place = static_cast<std::uint32_t>(chosen_.size());
                 total += t.objects;
             }
@@ -107,7 +107,14 @@ class emptying {
     bool is_chosen(std::size_t run) const noexcept {
         return run < tallies_.size() && tallies_[run].place != 0;
     }
-    // The run cannot be emptied after all.
+    // What stays in the run is to be moved, too.
+    bool whole(std::size_t i) const noexcept { return chosen_[i].whole; }
+    bool run_is_whole(std::size_t run) const noexcept {
+        return is_chosen(run) && chosen_[tallies_[run].place - 1].whole;
+    }
+    // The run cannot be closed: what stays in it does so.
+    void leave_rest(std::size_t i) noexcept { chosen_[i].whole = false; }
+    // The run has had its turn.
     void drop(std::size_t i) noexcept { tallies_[chosen_[i].run].place = 0; }
 
     // A slot whose object lies in the run. More than were noted find no room.
@@ -139,17 +146,18 @@ class emptying {
         std::uint32_t run;
         std::uint32_t room; // of its list
         std::uint32_t listed;
+        bool whole;
         std::size_t first; // of its list, in lists_
         std::size_t bytes; // of its objects
     };
 
     bool worth_it(const tally& t, const run_state& now) const noexcept {
         const std::size_t staying = now.bytes - std::min<std::size_t>(now.bytes, t.leaving);
-        return t.objects * std::size_t{4} >= now.objects * 3 && staying <= run_bytes_ / 32 * 31;
+        return t.objects * std::size_t{4} >= now.objects * 3 && staying <= most_staying_;
     }
 
-    std::size_t run_bytes_ = 0;
-    std::size_t next_ = 0; // runs before it have had their turn
+    std::size_t most_staying_ = 0; // bytes
+    std::size_t next_ = 0;         // runs before it have had their turn
     std::vector<tally> tallies_;
     std::vector<chosen> chosen_;
     std::vector<Slot> lists_;

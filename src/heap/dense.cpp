@@ -326,6 +326,41 @@ std::size_t dense_heap::select_frozen(std::size_t max_bytes) noexcept {
     return total;
 }
 
+// Takes note of a run that has become empty. True: its memory can go back.
+bool dense_heap::returnable(std::size_t number) noexcept {
+    dense_run& run = runs_[number];
+    if (run.status.load_relaxed() == dense_run::state::sealed && run.live.load_acquire() == 0) {
+        run.status.store_release(dense_run::state::unused);
+        run.evacuating = false;
+        run.returned = false;
+        if (frozen(run)) {
+            ++frozen_free_;
+        } else {
+            set_free_bit(number, true);
+        }
+    }
+    return run.status.load_relaxed() == dense_run::state::unused && !run.returned && !frozen(run);
+}
+
+std::size_t dense_heap::return_runs(const std::uint32_t* runs, std::size_t count,
+                                    pacer& ask) noexcept {
+    constexpr std::size_t most = piece_bytes >> run_shift;
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < count;) {
+        const std::size_t first = i;
+        while (i < count && i - first < most && runs[i] == runs[first] + (i - first) &&
+               returnable(runs[i]))
+            ++i;
+        if (i == first) {
+            ++i;
+            continue;
+        }
+        bytes += give_back(runs[first], i - first, ask);
+        (void)ask.go_on();
+    }
+    return bytes;
+}
+
 // A fork between two pieces may freeze the file, and with it any run: nothing is remembered across.
 std::size_t dense_heap::return_free_memory(pacer& ask) noexcept {
     // A file that is too old to be written back by name; here, because nobody is looking at the
@@ -334,21 +369,6 @@ std::size_t dense_heap::return_free_memory(pacer& ask) noexcept {
     constexpr std::size_t most = piece_bytes >> run_shift;
     const std::size_t end = frontier_.load_relaxed();
     std::size_t bytes = 0;
-    const auto returnable = [&](std::size_t i) {
-        dense_run& run = runs_[i];
-        if (run.status.load_relaxed() == dense_run::state::sealed && run.live.load_acquire() == 0) {
-            run.status.store_release(dense_run::state::unused);
-            run.evacuating = false;
-            run.returned = false;
-            if (frozen(run)) {
-                ++frozen_free_;
-            } else {
-                set_free_bit(i, true);
-            }
-        }
-        return run.status.load_relaxed() == dense_run::state::unused && !run.returned &&
-               !frozen(run);
-    };
     bool go_on = true;
     for (std::size_t i = 0; i < end && go_on;) {
         const std::size_t first = i;

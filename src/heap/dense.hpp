@@ -107,6 +107,20 @@ class dense_heap {
     bool emptying_frozen_files() const noexcept { return emptying_; }
     std::size_t return_free_memory(pacer& ask) noexcept;
 
+    std::size_t runs() const noexcept { return frontier_.load_relaxed(); }
+    std::size_t objects_in_run(std::size_t run) const noexcept {
+        return runs_[run].live.load_relaxed() >> 32;
+    }
+    std::size_t bytes_in_run(std::size_t run) const noexcept {
+        return runs_[run].live.load_relaxed() & 0xFFFF'FFFF;
+    }
+    // True if the run is full, and its memory would go back if it were empty.
+    bool closed(std::size_t run) const noexcept {
+        return runs_[run].status.load_relaxed() == dense_run::state::sealed && !frozen(runs_[run]);
+    }
+    // Gives those of the runs back that are empty; they ascend. Returns bytes.
+    std::size_t return_runs(const std::uint32_t* runs, std::size_t count, pacer& ask) noexcept;
+
     bool file_backed() const noexcept { return directory_[0] != 0; }
     // Collector. visit(context, begin, end, fd) for stretches over one file. fd -1: a frozen file
     // that this process does not write back.
@@ -140,6 +154,7 @@ class dense_heap {
     std::size_t next_mark(std::size_t run, std::size_t after, std::size_t limit) const noexcept;
     bool open_run(unsigned set) noexcept;
     bool grow() noexcept;
+    bool returnable(std::size_t run) noexcept;
     std::size_t give_back(std::size_t first, std::size_t count, pacer& ask) noexcept;
     void set_free_bit(std::size_t run, bool free) noexcept;
     std::size_t lowest_free() noexcept;

@@ -772,8 +772,8 @@ void slab_heap::rebuild_stacks_after_fork() noexcept {
         slab_run& run = runs_[number];
         const run_state state = run.word.view().state;
         if (closed(number)) {
-            hand_back_run(run,
-                          closed_owner); // the collector, which emptied it, does not exist here
+            // The collector, which was about to empty it, does not exist here.
+            hand_back_run(run, closed_owner);
         } else if (state == run_state::free) {
             (run.returned.load_relaxed() ? returned_ : dirty_).push(number, next_link());
         } else if (state == run_state::queued) {

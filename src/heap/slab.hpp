@@ -206,7 +206,6 @@ class slab_heap {
     // is freed in it stays in it.
 
     std::size_t runs() const noexcept { return frontier_.load_acquire(); }
-    std::size_t run_number(const void* block) const noexcept { return number_of(run_of(block)); }
     // Blocks handed out, those in thread caches included. Racy.
     std::uint32_t blocks_out(std::size_t run) const noexcept;
     std::uint32_t block_size(std::size_t run) const noexcept {

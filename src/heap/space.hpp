@@ -140,32 +140,41 @@ class space {
     double live_fraction_in_new(const void* object) const noexcept {
         return slabs_.live_fraction_of_run(object);
     }
-    // Emptying runs of NEW. Their numbers count from 0 in the order of addresses.
+    // Emptying runs of a class other than LARGE. Their numbers count from 0 in the order of addresses.
 
-    std::size_t runs_of_new() const noexcept { return slabs_.runs(); }
-    // Precondition: the object is in NEW.
-    std::size_t run_in_new(const void* object) const noexcept { return slabs_.run_number(object); }
-    // Objects handed out, and the bytes of their blocks. Racy.
-    std::size_t objects_in_run(std::size_t run) const noexcept { return slabs_.blocks_out(run); }
-    std::size_t bytes_in_run(std::size_t run) const noexcept {
-        return std::size_t{slabs_.blocks_out(run)} * slabs_.block_size(run);
+    std::size_t runs_of(unsigned cls) const noexcept {
+        return cls == new_class ? slabs_.runs() : dense_[cls - 1].runs();
+    }
+    // Objects handed out, and their bytes, in NEW those of their blocks. Racy.
+    std::size_t objects_in_run(unsigned cls, std::size_t run) const noexcept {
+        return cls == new_class ? slabs_.blocks_out(run) : dense_[cls - 1].objects_in_run(run);
+    }
+    std::size_t bytes_in_run(unsigned cls, std::size_t run) const noexcept {
+        return cls == new_class ? std::size_t{slabs_.blocks_out(run)} * slabs_.block_size(run)
+                                : dense_[cls - 1].bytes_in_run(run);
     }
     // From now on no thread allocates from the runs for which wanted(run) is true, except those that
-    // threads are filling: run_closed() says which.
+    // are being filled: run_closed() says which.
     template <class Wanted>
-    void close_runs(std::size_t end, Wanted&& wanted) noexcept {
+    void close_runs(unsigned cls, Wanted&& wanted) noexcept {
+        if (cls != new_class) return; // only the one open run of each kind is filled
         slabs_.close_runs(
-            end,
+            slabs_.runs(),
             [](void* p, std::size_t run) {
                 return (*static_cast<std::remove_reference_t<Wanted>*>(p))(run);
             },
             const_cast<void*>(static_cast<const void*>(std::addressof(wanted))));
     }
-    bool run_closed(std::size_t run) const noexcept { return slabs_.closed(run); }
-    // Precondition: run_closed() of each; in ascending order. Empty ones go back to the system, pages
-    // of the others under no object too; from the rest is allocated again. Returns the bytes.
-    std::size_t open_runs(const std::uint32_t* runs, std::size_t count, pacer& ask) noexcept {
-        return slabs_.open_runs(runs, count, ask);
+    bool run_closed(unsigned cls, std::size_t run) const noexcept {
+        return cls == new_class ? slabs_.closed(run) : dense_[cls - 1].closed(run);
+    }
+    // Precondition: run_closed() of each; in ascending order. Empty ones go back to the system, in NEW
+    // also pages of the others under no object; from the rest of NEW is allocated again. Returns the
+    // bytes.
+    std::size_t open_runs(unsigned cls, const std::uint32_t* runs, std::size_t count,
+                          pacer& ask) noexcept {
+        return cls == new_class ? slabs_.open_runs(runs, count, ask)
+                                : dense_[cls - 1].return_runs(runs, count, ask);
     }
 
     // Chooses anew the runs of a class to empty: those whose live bytes are below the fraction of

@@ -139,6 +139,11 @@ TEST(atc_mover, visits_tell_newborn_touched_and_idle) {
     }
     seen = w.mover.visit(h->guide, 2);
     EXPECT_TRUE(!seen.newborn && seen.touched && seen.movable);
+    const unsigned idle = seen.inactive_windows;
+    seen = w.mover.revisit(h->guide, 2); // of the same window
+    EXPECT_EQ(seen.inactive_windows, idle);
+    EXPECT_TRUE(seen.movable);
+    EXPECT_FALSE(seen.touched);
     for (unsigned window = 1; window <= 40; ++window) {
         seen = w.mover.visit(h->guide, window + 2);
         EXPECT_FALSE(seen.touched);
