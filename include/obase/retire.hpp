@@ -10,14 +10,16 @@
 //
 // When not to use it: the structure's locks already keep readers out; reset() is then simpler.
 //
-// Threads: any. The destructor runs later, in a thread that retires or ends a scope, or in the
-// collector, outside of every lock of obase and after the caller's outermost scope: it must not
-// take locks that may be held there. A scope that stays open keeps everything retired after it
-// alive.
+// Threads: any. The destructor runs later, in a thread that retires, at the end of a thread that has
+// retired (after its thread_local objects have ended), or in the collector, outside of every lock of
+// obase and after the caller's outermost scope: it must not take locks that may be held there. A
+// scope that stays open keeps everything retired after it alive. Before a library is unloaded whose
+// destructors may be pending: runtime::drain(). docs/embedding.md has the details.
 //
-// Cost: an allocation of 32 bytes and a compare-exchange; one epoch advance per thousand objects or
-// 4 MiB. Without memory for these 32 bytes, outside of scopes what can be freed is freed first;
-// otherwise the object is never destroyed, and one message says so.
+// Cost: an allocation of 40 bytes and a compare-exchange; after every 32 objects or 128 KiB at most
+// 128 destructors of what any thread has retired; one epoch advance per thousand objects or 4 MiB.
+// Without memory for these 40 bytes, outside of scopes what can be freed is freed first; otherwise
+// the object is never destroyed, and one message says so.
 #pragma once
 
 #include <obase/language.hpp>

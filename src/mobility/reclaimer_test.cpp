@@ -318,7 +318,8 @@ TEST_F(reclaiming, shares_go_by_the_pins_as_of_the_scopes_while_memory_is_short)
     // More than a share, so that the pinned one is ready in a second one.
     std::vector<thing> things(2 * reclaim_limits{}.share.objects);
     for (thing& t : things) retire(t, other);
-    auto* pin = claim_pin<native>(other, reinterpret_cast<std::uint64_t>(&things.front()),
+    // Of the record that is looked at last.
+    auto* pin = claim_pin<native>(self, reinterpret_cast<std::uint64_t>(&things.front()),
                                   [] { return static_cast<pin_chunk<native>*>(nullptr); });
     EXPECT_EQ(reclaim.leave(other, no_more).objects, reclaim_limits{}.share.objects);
     std::vector<pin_chunk<native>*> chunks; // so that the next list of pins needs more room
@@ -662,6 +663,59 @@ TEST(reclaimer, replaced_things_outlive_their_readers_scheduled) {
 }
 TEST(reclaimer, replaced_things_outlive_their_readers_on_threads) {
     explore_threads("replaced", replaced_things_outlive_their_readers<native>);
+}
+
+// R12, two takes that overlap: the epoch of the first says nothing of the second one's lists. The
+// threads wait for each other so that most schedules come near; membarrier may fail, so the second
+// take may be left without an epoch of its own.
+void takes_may_overlap() {
+    using P = testing::deterministic_platform;
+    using threads = testing::threads_for<P>;
+    struct item {
+        item() : value(1) {}
+        P::atomic<std::uint64_t> value;
+    };
+    scope_registry<P> registry;
+    thread_record<P> reader, writer, first;
+    for (auto* r : {&reader, &writer, &first}) registry.add(*r, 1);
+    reclaimer<P> reclaim(registry);
+    threads::heap heap{{.reuse = testing::address_reuse::last_freed_first}};
+    P::atomic<item*> current(heap.create<item>("item"));
+    P::atomic<bool> found_it(false), first_done(false);
+    retired_object nodes[2] = {{nullptr, heap.create<item>("item"), [](void*) noexcept {}, 8}, {}};
+    reclaim.retire(first, nodes[0]);
+    const auto pass = [&] {
+        reclaim.reclaim([&](retired_object* node) {
+            static_cast<item*>(node->object)->value.store_relaxed(0);
+            heap.destroy(static_cast<item*>(node->object));
+        });
+    };
+    threads::spawn("first", [&] {
+        pass();
+        first_done.store_release(true);
+    });
+    threads::spawn("reader", [&] {
+        while (registry.epoch().load_acquire() == 1) P::pause(); // the first take has its epoch
+        const auto outer = enter_scope(reader, registry.epoch());
+        item* found = current.load_acquire();
+        found_it.store_release(true);
+        while (!first_done.load_acquire()) P::pause();
+        threads::require(found->value.load_relaxed() == 1, "alive in the scope");
+        exit_scope(reader, outer);
+    });
+    threads::spawn("writer", [&] {
+        while (!found_it.load_acquire()) P::pause();
+        nodes[1] = {nullptr, current.exchange_acq_rel(nullptr), [](void*) noexcept {}, 8};
+        reclaim.retire(writer, nodes[1]);
+        pass();
+    });
+    threads::run();
+    while (reclaim.pending() != 0) pass();
+}
+TEST(reclaimer, takes_may_overlap) {
+    testing::exploration e;
+    e.membarrier = testing::membarrier_mode::unreliable;
+    explore_schedules("overlapping takes", 4000, takes_may_overlap, e);
 }
 
 // A library is unloaded after drain(): no destructor of what was retired before runs from then on,

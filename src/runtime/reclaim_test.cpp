@@ -3,9 +3,11 @@
 // Deferred frees in a whole process: what threads retire is freed without a collector as with one,
 // what destructors retire too, and drain() says when no destructor can run any more. In child
 // processes, each with a runtime of its own.
+#include "runtime/drain_plugin.hpp"
 #include "testing/child_process.hpp"
 
 #include <obase/atc.hpp>
+#include <obase/obase.h>
 #include <obase/obase.hpp>
 
 #include <gtest/gtest.h>
@@ -13,6 +15,8 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <dlfcn.h>
+#include <new>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -280,6 +284,44 @@ TYPED_TEST(reclaiming, is_not_drained_from_a_destructor) {
         require(caller::drained(0) == drain_end::destructor_running, "another thread's destructor");
         caller::proceed = true;
         require(caller::drained(1e9) == drain_end::done, "and waits for it");
+        return 0;
+    });
+    EXPECT_EQ(child.status, 0) << child.err;
+}
+
+// A library whose functions are destroy functions is unloaded after obase_drain(), again and again,
+// while a collector is at work. Afterwards its memory is unmapped: a late call would be a crash.
+TEST(reclaiming_library, is_unloaded_after_a_drain) {
+    const auto child = run_in_child([] {
+        require(obase_configure("mode", "move") == nullptr, "configure");
+        require(obase_configure("window_seconds", "1000000") == nullptr, "configure");
+        require(obase_start() == nullptr, "start");
+        std::atomic<long> ended{0};
+        constexpr int rounds = 20, each = 200;
+        for (int round = 0; round < rounds; ++round) {
+            void* const plugin = dlopen(OBASE_TEST_DRAIN_PLUGIN, RTLD_NOW | RTLD_LOCAL);
+            require(plugin != nullptr, "the library");
+            auto* const destroy =
+                reinterpret_cast<void (*)(void*)>(dlsym(plugin, "drain_plugin_destroy"));
+            require(destroy != nullptr, "its function");
+            const auto retire_some = [&] {
+                for (int i = 0; i < each; ++i) {
+                    void* const object = obase_alloc(sizeof(drain_plugin_job), nullptr);
+                    obase_retire(::new (object) drain_plugin_job{&ended, &obase_free}, destroy);
+                }
+            };
+            std::thread(retire_some).join();
+            retire_some();
+            std::uint64_t left = 1;
+            const std::uint64_t outer = obase_scope_enter();
+            require(obase_drain(10, &left) == static_cast<int>(drain_end::in_scope), "in a scope");
+            obase_scope_exit(outer);
+            require(obase_drain(1e9, &left) == 0 && left == 0, "drained");
+            require(ended == 2L * each * (round + 1), "all are destroyed");
+            dlclose(plugin);
+            require(dlopen(OBASE_TEST_DRAIN_PLUGIN, RTLD_NOW | RTLD_NOLOAD) == nullptr,
+                    "the library is gone");
+        }
         return 0;
     });
     EXPECT_EQ(child.status, 0) << child.err;

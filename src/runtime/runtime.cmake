@@ -9,6 +9,16 @@ obase_add_test(threads_test SOURCES threads_test.cpp LABELS ci long soak sanitiz
     ENV TSAN_OPTIONS=die_after_fork=0)
 obase_add_test(reclaim_test SOURCES reclaim_test.cpp LABELS ci sanitize
     ENV TSAN_OPTIONS=die_after_fork=0)
+if(TARGET reclaim_test)
+    add_library(drain_plugin MODULE drain_plugin.cpp)
+    target_include_directories(drain_plugin PRIVATE "${PROJECT_SOURCE_DIR}/src")
+    set_target_properties(drain_plugin PROPERTIES
+        LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/test")
+    add_dependencies(reclaim_test drain_plugin)
+    target_link_libraries(reclaim_test PRIVATE ${CMAKE_DL_LIBS})
+    target_compile_definitions(reclaim_test PRIVATE
+        OBASE_TEST_DRAIN_PLUGIN="$<TARGET_FILE:drain_plugin>")
+endif()
 obase_add_test(cold_fork_test SOURCES cold_fork_test.cpp LABELS ci long soak sanitize
     ENV TSAN_OPTIONS=die_after_fork=0)
 obase_add_test(stress_test SOURCES stress_test.cpp LABELS ci long soak sanitize REARM
