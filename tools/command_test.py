@@ -7,6 +7,7 @@ usage: command_test.py OBASE
 import json
 import os
 import pathlib
+import select
 import shutil
 import signal
 import subprocess
@@ -200,8 +201,11 @@ class Command(unittest.TestCase):
         self.assertEqual(set(result["latency_us"]), {"p50", "p90", "p99", "p999"})
         for name in ("baseline", "start", "end", "end_2m"):
             self.assertTrue(0 < result["page_utilization"][name] <= 1, name)
-        for name in ("rss_bytes", "used_bytes"):
-            self.assertEqual(set(result[name]), {"start", "end"})
+        self.assertEqual(set(result["rss_bytes"]), {"start", "end"})
+        used = result["used_bytes"]
+        self.assertEqual(set(used), {"start", "peak", "end"})
+        self.assertGreaterEqual(used["peak"], max(used["start"], used["end"],
+                                                  *(w["used_bytes"] for w in result["windows"])))
         self.assertTrue(result["witness"]["agrees"])
         self.assertGreater(len(result["windows"]), 3)
         self.assertEqual(set(result["windows"][0]["heaps"]), {"new", "hot", "cold", "large"})
@@ -295,6 +299,78 @@ class Command(unittest.TestCase):
         _, errors = child.communicate(timeout=900)
         self.assertEqual(child.returncode, 130, errors)
         self.assertTrue(json.loads(path.read_text())["partial"])
+
+    def started_until(self, progress, *arguments):
+        """A benchmark in a session of its own that has just told of this progress, which it does on
+        terminals only."""
+        ours, terminal = os.openpty()
+        self.addCleanup(os.close, ours)
+        child = subprocess.Popen([OBASE, "bench", *arguments], stdout=subprocess.PIPE, stderr=terminal,
+                                 text=True, start_new_session=True)
+        os.close(terminal)
+        self.addCleanup(self.end_group, child.pid)
+        said = ""
+        while progress not in said:
+            try:
+                said += os.read(ours, 4096).decode()
+            except OSError:  # its other end is closed
+                self.fail(said)
+        return child
+
+    def interrupted_alone(self, signal_number, *arguments, ready):
+        """A signal to the command's process only, not to its group; the finished process's text."""
+        path = self.folder / "result.json"
+        child = self.started_until(ready, *arguments, "--json", str(path))
+        os.kill(child.pid, signal_number)
+        try:
+            output, _ = child.communicate(timeout=300)
+        except subprocess.TimeoutExpired:
+            self.fail(f"{arguments}: still at work 300 s after signal {signal_number}")
+        self.assertEqual(child.returncode, 130, output)
+        self.assertIn("partial", output)
+        self.assertTrue(json.loads(path.read_text())["partial"])
+        self.assertEqual(os.listdir(self.folder), ["result.json"])
+
+    @staticmethod
+    def end_group(group):
+        try:
+            os.killpg(group, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+    def test_a_signal_to_the_command_alone_reaches_the_process_that_measures(self):
+        # Traffic for an hour: only the signal ends it.
+        ycsb = ["ycsb", "--records", "5000", "--duration", "3600", "--time-scale", "1200"]
+        for number in (signal.SIGTERM, signal.SIGINT):
+            with self.subTest(signal=number):
+                self.interrupted_alone(number, *ycsb, "--no-baseline", ready="traffic for")
+                (self.folder / "result.json").unlink()
+
+    def test_the_measuring_process_dies_with_the_command(self):
+        child = self.started_until("traffic for", "ycsb", "--records", "5000", "--duration", "3600",
+                                   "--no-baseline")
+        children = pathlib.Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split()
+        self.assertEqual(len(children), 1)
+        worker = os.pidfd_open(int(children[0]))
+        self.addCleanup(os.close, worker)
+        child.kill()
+        self.assertTrue(select.select([worker], [], [], 300)[0], "it goes on without its parent")
+
+    def test_output_that_cannot_be_written_is_an_error(self):
+        for arguments in (["--version"], ["--help"], ["--help-all"], ["bench", "--help"], ["options"],
+                          ["self-check"], ["bench", "guide", *QUICK],
+                          ["bench", "move", *QUICK, "--protocol", "arming", "--object-bytes", "64",
+                           "--busy", "0"],
+                          ["bench", "ycsb", "--records", "2000", "--duration", "0.5",
+                           "--time-scale", "1200", "--no-baseline"],
+                          ["bench", "count-operations", "--index", "pugh", "--workload", "C",
+                           "--protocol", "none", "--value-size", "100"]):
+            with self.subTest(arguments=arguments):
+                with open("/dev/full", "w", encoding="utf-8") as full:
+                    done = subprocess.run([OBASE, *arguments], stdout=full, stderr=subprocess.PIPE,
+                                          text=True, timeout=900)
+                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertIn("obase: cannot write to the standard output: No space left", done.stderr)
 
     def test_an_interrupt_leaves_a_partial_result(self):
         path = self.folder / "result.json"

@@ -3,7 +3,8 @@
 // The `obase` command: benchmarks, the options in force, and what cannot work on this machine.
 //
 // Exit status: 0 done; 1 it failed, or self-check found something; 2 the command line or a setting
-// was not understood; 130 interrupted, with a partial result written.
+// was not understood; 77 this machine cannot be measured this way, and a result says why; 130
+// interrupted, with a partial result written.
 #include "tools/bench/bench.hpp"
 #include "tools/bench/interrupt.hpp"
 #include "tools/bench/machine.hpp"
@@ -28,6 +29,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -40,13 +42,15 @@ namespace {
 
 constexpr int exit_failure = 1;
 constexpr int exit_usage = 2;
+constexpr int exit_skipped = 77;
 constexpr int exit_interrupted = 130;
 
 using usage_error = std::invalid_argument;
 
 void print(const std::string& text) {
     if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-        throw std::runtime_error("cannot write to the standard output");
+        throw std::runtime_error(fmt::format("cannot write to the standard output: {}",
+                                             std::generic_category().message(errno)));
 }
 
 options effective_options() {
@@ -106,7 +110,7 @@ int run_benches(const std::vector<named_bench>& benches, const bench_arguments& 
     const std::string machine = machine_line();
     nlohmann::json whole;
     std::vector<figure> figures;
-    std::string failure;
+    std::string failure, skipped;
     bool partial = false;
     for (const named_bench& bench : benches) {
         if (interrupted()) {
@@ -116,6 +120,7 @@ int run_benches(const std::vector<named_bench>& benches, const bench_arguments& 
         bench_result result = bench.run(arguments.settings);
         partial = partial || result.partial;
         if (failure.empty()) failure = result.failure;
+        if (skipped.empty()) skipped = result.skipped;
         figures.insert(figures.end(), result.figures.begin(), result.figures.end());
         nlohmann::json part = finished(result);
         if (benches.size() > 1)
@@ -129,6 +134,7 @@ int run_benches(const std::vector<named_bench>& benches, const bench_arguments& 
     if (file) file->commit(whole.dump(2) + "\n");
 
     std::string text = today() + ", " + machine + "\n";
+    if (!skipped.empty()) text += "skipped: " + skipped + "\n";
     if (arguments.settings.quick) text += "smoke size: these figures decide nothing\n";
     if (partial) text += "interrupted: partial result\n";
     text += "\n";
@@ -144,6 +150,7 @@ int run_benches(const std::vector<named_bench>& benches, const bench_arguments& 
     }
     print(text);
     if (!failure.empty()) throw std::runtime_error(failure);
+    if (!skipped.empty()) return exit_skipped;
     return partial ? exit_interrupted : 0;
 }
 
@@ -232,7 +239,10 @@ int dispatch(int argc, char** argv) {
     try {
         app.parse(argc, argv);
     } catch (const CLI::Success& asked) {
-        app.exit(asked); // help, version
+        // Help or the version. CLI11 does not say whether it could be written.
+        std::ostringstream text;
+        app.exit(asked, text, text);
+        print(text.str());
         return 0;
     } catch (const CLI::ParseError& error) {
         throw usage_error(error.what());

@@ -6,8 +6,8 @@ INK = "#1a1a1a"
 FAINT = "#6b6b6b"
 RULE = "#d0d4d9"
 
-RUNS = {"none": "#5a5a5a", "arming": "#0072b2", "atc": "#009e73"}
-DASHES = {"none": "--", "arming": "-", "atc": "-."}
+RUNS = {"none": "#5a5a5a", "kernel": "#cc79a7", "arming": "#0072b2", "atc": "#009e73"}
+DASHES = {"none": "--", "kernel": ":", "arming": "-", "atc": "-."}
 
 HEAPS = {"new": "#f0c75e", "hot": "#d55e00", "cold": "#8cc5ea", "large": "#b9b9b9"}
 HATCHES = {"new": "...", "hot": "", "cold": "///", "large": "xx"}

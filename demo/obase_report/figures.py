@@ -17,7 +17,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from matplotlib.transforms import ScaledTranslation
 
 from .colours import DASHES, FAINT, HATCHES, HEAPS, INK, RULE, RUNS
-from .result import HEAPS as HEAP_NAMES, first_measured
+from .result import HEAPS as HEAP_NAMES, WITH_OBASE, first_measured
 from .units import byte_unit, count_unit
 
 WIDTH = 4.2
@@ -133,8 +133,10 @@ def memory(section, name):
     drawn = []
     for result in section.results:
         drawn.append(_line(axes, result, "used_bytes", f"{result.protocol}: used", scale))
-        drawn.append(_line(axes, result, "rss_bytes", f"{result.protocol}: RSS", scale,
-                           linewidth=0.9, linestyle=":"))
+        # RSS tells nothing of what is cached or compressed; where it says the same, it is left out.
+        if result.protocol != "none":
+            drawn.append(_line(axes, result, "rss_bytes", f"{result.protocol}: RSS", scale,
+                               linewidth=0.9, linestyle=(0, (1, 1))))
     if not any(drawn):
         pyplot.close(figure)
         return None
@@ -152,7 +154,7 @@ def memory(section, name):
 
 def promotion(section, name):
     figure, (rate, threshold) = _axes(section, panels=2, height=3.1)
-    moving = [r for r in section.results if r.protocol != "none"]
+    moving = [r for r in section.results if r.protocol in WITH_OBASE]
     drawn = []
     for result in moving:
         drawn.append(_line(rate, result, "promotion_rate", result.protocol))
@@ -212,7 +214,7 @@ def _stack(known_by_heap, times):
 
 
 def moves(section, name):
-    moving = [r for r in section.results if r.protocol != "none"]
+    moving = [r for r in section.results if r.protocol in WITH_OBASE]
     figure, panels = _axes(section, panels=2, height=3.1)
     drawn = []
     for axes, path, title in zip(panels, ("moved", "vetoed"), ("objects moved", "moves given up")):

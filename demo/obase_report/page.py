@@ -5,9 +5,9 @@ from html import escape
 
 from . import drawing, figures, heat_map
 from .colours import FAINT, INK, RULE
-from .result import HEAPS, first_measured, saved, speed, used_before
-from .table import COLUMNS, heading, in_turns, rows
-from .units import (NOT_MEASURED, as_number, in_bytes, in_count,
+from .result import HEAPS, first_measured, ratio, saved, speed, used_before
+from .table import COLUMNS, NAMES, heading, rows, speeds
+from .units import (NOT_MEASURED, as_number, as_ratio, in_bytes, in_count,
                     in_microseconds, in_percent, in_rate, in_whole_percent)
 
 STYLE = f"""
@@ -114,8 +114,10 @@ minute. obase steers it towards 1 % by changing C<sub>t</sub>.</dd>
 <dt>C<sub>t</sub>, the cold threshold</dt><dd>For how many windows an object must have been left
 alone before it counts as cold.</dd>
 <dt>p90 latency</dt><dd>Nine of ten operations take less time than this.</dd>
-<dt>none, arming, atc</dt><dd>The same program without obase (on the allocator jemalloc); with
-obase; with obase moving objects by the protocol of the papers it builds on.</dd>
+<dt>none, kernel, arming, atc</dt><dd>The same program without obase (on the allocator jemalloc);
+the same, with the kernel's own reclaim: halfway through, everything is paged out once
+(<code>MADV_PAGEOUT</code>) into swap, and what is used from then on comes back, so that what stays is
+what the kernel could keep if it knew exactly which pages are idle; with obase; with obase moving objects by the protocol of the papers it builds on.</dd>
 </dl>
 """
 
@@ -131,14 +133,14 @@ def _range(values):
 
 
 def headline(sections):
-    """One line that the numbers bear out."""
+    """One line that the numbers bear out: the range over all experiments, the worst included."""
     savings = [s for s in map(saved, sections) if s is not None]
     if any(_doubtful(result) for section in sections for result in section.results):
         return "Results that should not be relied on"
-    speeds = [s for s in map(speed, sections) if s is not None]
+    known = [s for s in map(speed, sections) if s is not None]
     if not savings:
         return "Memory and speed, with obase and without"
-    at = f", at {_range(speeds)} of the speed" if speeds else ""
+    at = f", at {_range(known)} of the speed" if known else ""
     if min(savings) < 0.05:
         return f"obase changed memory use by {_signed(savings)}{at}"
     return f"{_range(savings)} less memory for the same work{at}"
@@ -190,10 +192,25 @@ def _lead(section):
         where = "Without obase the program uses" if origin == "none" else "At the start it used"
         words = (f"{where} {in_bytes(before)} of memory, with obase {in_bytes(after)} at the end: "
                  f"{_change(less)}.")
-    fast = speed(section)
+    peak = ratio(moving["used_bytes.peak"], before)
+    if peak is not None:
+        words += f" At its peak it was {as_ratio(peak)} of that without."
+    kernel = section.of("kernel")
+    if kernel and kernel["used_bytes.end"] is not None:
+        words += (f" The kernel alone, asked to page everything out, ends at "
+                  f"{in_bytes(kernel['used_bytes.end'])}")
+        if kernel["compressed_bytes.end"]:
+            words += f", {in_bytes(kernel['compressed_bytes.end'])} of it compressed"
+        words += "."
+    for skipped in section.skipped:
+        words += f" {NAMES[skipped.protocol]}: skipped: {skipped['skipped']}."
+    fast = section.speed(moving)
     if fast is not None:
-        how = ", measured in turns" if section.speed_ratio(moving, "throughput_ops")[1] else ""
-        words += f" Throughput is {in_percent(fast)} of that without obase{how}."
+        value, low, high, how = fast
+        words += f" Throughput is {in_percent(value)} of that without obase"
+        if low is not None:
+            words += f" (95 % interval {in_percent(low)} to {in_percent(high)})"
+        words += f", measured {how}."
     plain = section.plain["page_utilization.end"] if section.plain else None
     start = plain if plain is not None else moving["page_utilization.start"]
     end = moving["page_utilization.end"]
@@ -216,8 +233,10 @@ def _card(section, sections):
     else:
         big = f"{_change(less)} memory"
     bars = [(f"used at the end, {name}", section.of(protocol)["used_bytes.end"], protocol)
-            for protocol, name in (("none", "without obase"), ("arming", "with obase"),
-                                   ("atc", "with obase (atc)")) if section.of(protocol)]
+            for protocol, name in (("none", "without obase"),
+                                   ("kernel", "without obase, kernel reclaims"),
+                                   ("arming", "with obase"), ("atc", "with obase (atc)"))
+            if section.of(protocol)]
     live, index = first_measured(section, "live_bytes"), first_measured(section, "index_bytes")
     if live is not None:
         what = "live data and index" if index else "live data"
@@ -249,6 +268,8 @@ def warnings(sections):
                               ("witness.corrupt_values", "corrupt values")):
                 if result[key]:
                     said.append(f"{name}: {as_number(result[key])} {what}.")
+        said += [f"{heading(section)}, {NAMES[r.protocol]}: skipped: {r['skipped']}"
+                 for r in section.skipped]
         if section.plain is None:
             said.append(f"{heading(section)}: no run without obase to compare with.")
         elif section.moving is None:
@@ -277,13 +298,15 @@ def _table(sections):
                         + "".join(f"<td>{_cell(cell)}</td>" for cell in cells) + "</tr>")
     return (f'{SCROLL}<table><thead><tr><td></td>{head}</tr></thead>'
             f"<tbody>{''.join(body)}</tbody></table></div>"
-            "<p>At the end of each run. Utilization and throughput: more is better. Memory and "
-            "latency: less is better. Ratios: 1× is the same as without obase.</p>"
-            f"{_in_turns(sections)}")
+            "<p>Utilization, compressed, throughput and latency: at the end of each run, or in its "
+            "second half. Utilization and throughput: more is better. Memory and latency: less is "
+            "better. Ratios: 1× is the same as without obase. All figures of a line are of one "
+            "configuration.</p>"
+            f"{_speeds(sections)}")
 
 
-def _in_turns(sections):
-    measured = in_turns(sections)
+def _speeds(sections):
+    measured = speeds(sections)
     if not measured:
         return ""
     heads = ["throughput", "95 % interval", "p90 latency", "instructions"]
@@ -291,10 +314,11 @@ def _in_turns(sections):
     body = "".join(f'<tr><th scope="row">{escape(what)}</th>'
                    + "".join(f"<td>{_cell(cell)}</td>" for cell in cells) + "</tr>"
                    for what, *cells in measured)
-    return ("<h3>Speed, measured in turns</h3><p>The runs above follow each other, and a machine "
-            "is not equally fast at all times. Speeds are therefore compared in short turns, with "
-            "obase and without. Ratios marked * above are these, and not from the two lines above "
-            "them.</p>"
+    return ("<h3>Speed, measured twice</h3><p><b>Between the runs</b>: the runs above follow each "
+            "other, and a machine is not equally fast at all times; the interval is that of the "
+            "windows in their second halves, and knows nothing of that. <b>In turns</b>: both "
+            "stores in one process, taking turns of half a second, with the same hints to the "
+            "kernel and COLD in the same place. A ratio below 1× is a slowdown.</p>"
             f"{SCROLL}<table><thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table>"
             "</div>")
 
@@ -305,7 +329,7 @@ def _cell(text):
 
 PLOTS = [
     (figures.memory, "Memory",
-     "Thick: memory really used. Thin, dotted: RSS. The level lines are the least that would do: "
+     "Thick: memory really used. Thin: RSS, of those whose memory leaves. The level lines are the least that would do: "
      "the data in use, and the index that finds it."),
     (figures.utilization, "How much of a touched page was needed",
      "Higher is better. It rises as hot objects are collected on pages of their own."),
@@ -389,7 +413,11 @@ PARAMETERS = [
     ("period of the loop", "period", lambda v: f"{v:,.0f} operations"),
     ("key size", "key_size", in_bytes), ("value size", "value_size", in_bytes),
     ("used memory measured by", "used_method", str),
+    ("the kernel's reclaim", "reclaim", str), ("swap", "swap", str),
+    ("asked to page out", "paged_out_bytes", in_bytes),
     ("used memory, start", "used_bytes.start", in_bytes),
+    ("used memory, peak", "used_bytes.peak", in_bytes),
+    ("of it compressed, end", "compressed_bytes.end", in_bytes),
     ("RSS, start", "rss_bytes.start", in_bytes),
     ("index (nodes, buckets; do not move)", "index_bytes", in_bytes),
     ("utilization, jemalloc's layout", "page_utilization.baseline", in_percent),
@@ -456,7 +484,9 @@ def _method(sections):
     parts.append(f'{SCROLL}<table class="wide"><thead><tr><td></td>{groups}</tr>'
                  f"<tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table></div>")
     parts.append("<h2>To repeat it</h2><p><code>make demo</code> does all of it. Single runs:</p>")
-    commands = "\n".join(r.command() for r in results)
+    commands = "\n".join([r.command() for r in results]
+                         + sorted({c["command"] for s in sections for c in s.cells()
+                                   if c.get("command")}))
     parts.append(f"<pre>{escape(commands)}</pre>")
     return "".join(parts)
 

@@ -14,7 +14,7 @@ NUMBER, TEXT, FLAG = "a number", "text", "true or false"
 # Dotted path: what it must be if it is neither missing nor null.
 SCHEMA = {
     "index": TEXT, "workload": TEXT, "protocol": TEXT, "mode": TEXT, "distribution": TEXT,
-    "hints": TEXT, "cold": TEXT, "used_method": TEXT, "source": TEXT,
+    "hints": TEXT, "cold": TEXT, "reclaim": TEXT, "skipped": TEXT, "swap": TEXT, "used_method": TEXT, "source": TEXT,
     "partial": FLAG,
     "records": NUMBER, "packages": NUMBER, "threads": NUMBER, "duration_s": NUMBER,
     "window_s": NUMBER, "real_window_s": NUMBER, "time_scale": NUMBER, "live_share": NUMBER,
@@ -25,7 +25,8 @@ SCHEMA = {
     "page_utilization.baseline": NUMBER, "page_utilization.start": NUMBER,
     "page_utilization.end": NUMBER, "page_utilization.end_2m": NUMBER,
     "rss_bytes.start": NUMBER, "rss_bytes.end": NUMBER,
-    "used_bytes.start": NUMBER, "used_bytes.end": NUMBER,
+    "used_bytes.start": NUMBER, "used_bytes.peak": NUMBER, "used_bytes.end": NUMBER,
+    "compressed_bytes.start": NUMBER, "compressed_bytes.end": NUMBER, "paged_out_bytes": NUMBER,
     "live_bytes": NUMBER, "index_bytes": NUMBER,
     "promotion_rate": NUMBER, "cold_threshold": NUMBER, "moved": NUMBER, "vetoed": NUMBER,
     "guides_per_op": NUMBER, "collector_cpu_share": NUMBER,
@@ -35,7 +36,7 @@ SCHEMA = {
 }
 WINDOW_SCHEMA = {
     "t_s": NUMBER, "throughput_ops": NUMBER, "page_utilization": NUMBER, "rss_bytes": NUMBER,
-    "used_bytes": NUMBER, "promotion_rate": NUMBER, "cold_threshold": NUMBER, "moved": NUMBER,
+    "used_bytes": NUMBER, "compressed_bytes": NUMBER, "promotion_rate": NUMBER, "cold_threshold": NUMBER, "moved": NUMBER,
     "vetoed": NUMBER,
 }
 HEAPS = ["new", "hot", "cold", "large"]
@@ -45,10 +46,15 @@ for heap in HEAPS:
 REGION_SCHEMA = {"name": TEXT, "begin": TEXT, "bytes": NUMBER, "bytes_per_cell": NUMBER}
 
 CELL_SCHEMA = {"index": TEXT, "workload": TEXT, "protocol": TEXT, "phase": TEXT,
+               "distribution": TEXT, "hints": TEXT, "cold": TEXT, "command": TEXT,
                "throughput_ratio": NUMBER, "p90_ratio": NUMBER, "instructions_ratio": NUMBER}
 
 REQUIRED = ["index", "protocol", "windows"]
 PROTOCOLS = ["none", "arming", "atc"]
+# Kinds of run in the order in which they are shown. "kernel": without obase, but with the kernel's
+# reclaim.
+KINDS_OF_RUN = ["none", "kernel", "arming", "atc"]
+WITH_OBASE = ("arming", "atc")
 # Results that differ in any of these are not the same experiment, so no ratio of them is formed.
 SAME_EXPERIMENT = ["source", "workload", "distribution", "index", "records", "packages", "threads",
                    "key_size", "value_size", "live_share", "time_scale"]
@@ -108,7 +114,15 @@ class Result:
 
     @property
     def protocol(self):
-        return self.tree["protocol"]
+        """The kind of run: one of KINDS_OF_RUN."""
+        reclaims = self["reclaim"] not in (None, "off")
+        return "kernel" if reclaims and self.tree["protocol"] == "none" else self.tree["protocol"]
+
+    def settled_rates(self):
+        """Operations per second of the windows in the second half of the traffic."""
+        times, rates = self.series("throughput_ops")
+        half = (self["duration_s"] or (times[-1] if times else 0)) / 2
+        return [rate for t, rate in zip(times, rates) if t > half and rate > 0]
 
     def series(self, path):
         """([seconds], [value]) of the windows that measured it."""
@@ -133,12 +147,15 @@ class Result:
                             ("key_size", "key-size"), ("value_size", "value-size"),
                             ("distribution", "distribution"), ("live_share", "live-share"),
                             ("protocol", "protocol"), ("mode", "mode"), ("window_s", "window"),
-                            ("time_scale", "time-scale"), ("hints", "hints"), ("cold", "cold")]:
+                            ("time_scale", "time-scale"), ("hints", "hints"), ("cold", "cold"),
+                            ("reclaim", "reclaim")]:
             of_generator = key in ("workload", "records", "key_size", "value_size", "distribution",
                                    "live_share")
             if self[key] is None or (self["source"] and of_generator):
                 continue
             value = self[key]
+            if key == "reclaim" and value == "off":
+                continue
             if key == "live_share" and self["distribution"] != "loop":
                 continue
             words += [f"--{option}", f"{value:g}" if isinstance(value, float) else str(value)]
@@ -241,14 +258,24 @@ class Section:
     """Runs of one experiment that differ in protocol only.
 
     Runs follow each other, so the machine may have been faster for one than for the other. Where a
-    comparison in turns covers the experiment, ratios of throughput and latency are its.
+    comparison in turns covers the experiment, its ratio stands beside that between the runs: both
+    are shown, and neither replaces the other.
     """
 
     def __init__(self, results, comparison=()):
-        self.results = sorted(results, key=lambda r: PROTOCOLS.index(r.protocol))
+        self.skipped = [r for r in results if r["skipped"]]
+        self.results = sorted((r for r in results if not r["skipped"]) or results,
+                              key=lambda r: KINDS_OF_RUN.index(r.protocol))
         self._in_turns = {} if self.is_packages else {
             (cell["protocol"], cell["phase"]): cell for cell in comparison
-            if cell["index"] == self.first["index"] and cell["workload"] == self.first["workload"]}
+            if self._same_configuration(cell)}
+
+    def _same_configuration(self, cell):
+        """True if a cell of a comparison in turns is of this experiment's run with obase: same
+        requests, same hints to the kernel, COLD in the same place."""
+        run = self.of(cell["protocol"])
+        return run is not None and all(
+            cell.get(key) == run[key] for key in ("index", "workload", "distribution", "hints", "cold"))
 
     @property
     def first(self):
@@ -277,14 +304,31 @@ class Section:
         """The cell of the comparison in turns; None if there is none."""
         return self._in_turns.get((protocol, phase))
 
-    def speed_ratio(self, result, key):
-        """Throughput or p90 latency of a run over that of the run without obase, and whether it
-        was measured in turns."""
-        cell = self.in_turns(result.protocol) or {}
-        name = {"throughput_ops": "throughput_ratio", "latency_us.p90": "p90_ratio"}[key]
-        if cell.get(name) is not None:
-            return cell[name], True
-        return (ratio(result[key], self.plain[key]) if self.plain else None), False
+    def cells(self):
+        """All cells of the comparison in turns that are of this experiment."""
+        return list(self._in_turns.values())
+
+    def between_runs(self, result):
+        """(ratio, low, high): throughput of a run over that of the run without obase: geometric
+        means over the windows of the second halves, and Welch's 95 % interval of their logarithms.
+        None if not measured; low and high are None for fewer than three windows."""
+        if self.plain is None or result is self.plain:
+            return None
+        ours, theirs = result.settled_rates(), self.plain.settled_rates()
+        if min(len(ours), len(theirs)) < 3:
+            value = ratio(result["throughput_ops"], self.plain["throughput_ops"])
+            return None if value is None else (value, None, None)
+        return welch_ratio(ours, theirs)
+
+    def speed(self, result):
+        """(ratio, low, high, "in turns" or "between the runs") of the throughput of a run to that
+        without obase; None if not measured. In turns where both were measured in one process at
+        the same time."""
+        cell = self.in_turns(result.protocol)
+        if cell and cell.get("throughput_ratio") is not None:
+            return (cell["throughput_ratio"], *(cell.get("ci95") or (None, None)), "in turns")
+        between = self.between_runs(result)
+        return None if between is None else (*between, "between the runs")
 
     @property
     def plain(self):
@@ -342,4 +386,30 @@ def saved(section):
 
 def speed(section):
     """Throughput with obase over throughput without; None if not measured."""
-    return section.speed_ratio(section.moving, "throughput_ops")[0] if section.moving else None
+    known = section.speed(section.moving) if section.moving else None
+    return None if known is None else known[0]
+
+
+# Two-sided 95 % quantiles of Student's t for 1..30 degrees of freedom.
+STUDENT_T95 = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179,
+               2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064,
+               2.060, 2.056, 2.052, 2.048, 2.045, 2.042]
+
+
+def welch_ratio(above, below):
+    """(ratio of the geometric means, low, high) of two independent samples of positive numbers."""
+    means, errors, degrees = [], [], []
+    for sample in (above, below):
+        logs = [math.log(value) for value in sample]
+        mean = sum(logs) / len(logs)
+        variance = sum((value - mean) ** 2 for value in logs) / (len(logs) - 1)
+        means.append(mean)
+        errors.append(variance / len(logs))
+        degrees.append(len(logs) - 1)
+    total = sum(errors)
+    difference = means[0] - means[1]
+    if total == 0:
+        return (math.exp(difference),) * 3
+    freedom = int(total ** 2 / sum(e ** 2 / d for e, d in zip(errors, degrees)))
+    reach = STUDENT_T95[min(max(freedom, 1), len(STUDENT_T95)) - 1] * math.sqrt(total)
+    return tuple(math.exp(difference + sign * reach) for sign in (0, -1, 1))

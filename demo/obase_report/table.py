@@ -8,19 +8,24 @@ from .units import (as_ratio, in_bytes, in_microseconds, in_percent, in_rate, NO
 COLUMNS = [
     ("utilization", "page_utilization.end", in_percent,
      "share of the bytes of touched pages that were themselves touched; higher is better"),
-    ("RSS", "rss_bytes.end", in_bytes, "memory mapped by the process, as `ps` shows it"),
-    ("really used", "used_bytes.end", in_bytes,
-     "process memory plus what the system still holds for it in caches; lower is better"),
-    ("live data", "live_bytes", in_bytes, "bytes of the objects that are in use at all"),
+    ("used, start", "used_bytes.start", in_bytes,
+     "process memory plus what the system still holds for it in caches and compressed, after loading"),
+    ("peak", "used_bytes.peak", in_bytes, "the most that was used, sampled ten times a second"),
+    ("end", "used_bytes.end", in_bytes, "used at the end of the traffic; lower is better"),
+    ("compressed", "compressed_bytes.end", in_bytes,
+     "what of that is compressed swap; a swap disk would hold it instead"),
     ("throughput", "throughput_ops", in_rate, "operations per second; higher is better"),
-    ("p90 latency", "latency_us.p90", in_microseconds,
-     "nine of ten operations are faster than this; lower is better"),
+    ("p90", "latency_us.p90", in_microseconds,
+     "latency: nine of ten operations are faster than this; lower is better"),
 ]
 
 
+NAMES = {"none": "none", "kernel": "none + kernel", "arming": "arming", "atc": "atc"}
+
+
 def rows(section):
-    """[(label, [cell])]: runs, then for each run with obase the ratio to the run without."""
-    table = [(r.protocol + (" (stopped early)" if r["partial"] else ""),
+    """[(label, [cell])]: runs, then for each other run the ratio to the run without obase."""
+    table = [(NAMES[r.protocol] + (" (stopped)" if r["partial"] else ""),
               [say(r[key]) for _, key, say, _ in COLUMNS]) for r in section.results]
     for result in section.results:
         if result.protocol == "none" or not section.plain:
@@ -31,28 +36,35 @@ def rows(section):
 
 
 def _ratio(section, result, key):
-    if key == "live_bytes":
+    if key == "compressed_bytes.end":
         return ""
-    if key in ("throughput_ops", "latency_us.p90"):
-        value, of_turns = section.speed_ratio(result, key)
-        return as_ratio(value) + (" *" if of_turns else "")
     return as_ratio(ratio(result[key], section.plain[key]))
 
 
-def in_turns(sections):
-    """[(what, ratio, interval, p90, instructions)] of the comparisons in turns, as text."""
+def _interval(low, high):
+    return NOT_MEASURED if low is None else f"{as_ratio(low)} to {as_ratio(high)}"
+
+
+def speeds(sections):
+    """[(what, ratio, interval, p90, instructions)] of throughput against the run without obase, as
+    text: between the runs and in turns, each with its configuration."""
     table = []
     for section in sections:
         for result in section.results:
-            for phase, said in (("converged", "settled"), ("moving", "sorting the first load")):
+            between = section.between_runs(result)
+            if between:
+                p90 = ratio(result["latency_us.p90"], section.plain["latency_us.p90"])
+                table.append((f"{section.title}, {result.protocol}, between the runs",
+                              as_ratio(between[0]), _interval(*between[1:]), as_ratio(p90),
+                              NOT_MEASURED))
+            for phase, said in (("converged", "in turns, settled"),
+                                ("moving", "in turns, first load moving")):
                 cell = section.in_turns(result.protocol, phase)
                 if not cell:
                     continue
-                interval = cell.get("ci95")
-                table.append((f"{section.title}, {cell['index']}, {result.protocol}, {said}",
+                table.append((f"{section.title}, {result.protocol}, {said}",
                               as_ratio(cell.get("throughput_ratio")),
-                              NOT_MEASURED if interval is None else
-                              f"{as_ratio(interval[0])} to {as_ratio(interval[1])}",
+                              _interval(*(cell.get("ci95") or (None, None))),
                               as_ratio(cell.get("p90_ratio")),
                               as_ratio(cell.get("instructions_ratio"))))
     return table
@@ -77,16 +89,22 @@ def as_text(sections):
         cells = [(label, ["-" if c == NOT_MEASURED else c for c in row])
                  for label, row in rows(section)]
         lines.append(heading(section))
-        lines.append(" " * 24 + "".join(f"{head:>12}" for head in heads))
-        lines += [f"  {label:<22}" + "".join(f"{cell:>12}" for cell in row) for label, row in cells]
+        lines.append(" " * 23 + "".join(f"{head:>11}" for head in heads))
+        lines += [f"  {label:<21}" + "".join(f"{cell:>11}" for cell in row) for label, row in cells]
         lines.append("")
-    turns = in_turns(sections)
-    if turns:
-        lines.append("with obase / without, measured in turns (* above, not from the runs there)")
-        lines.append(f"{'':<52}{'throughput':>12}{'95 % interval':>18}{'p90 latency':>14}")
-        lines += [f"  {what:<50}{ratio_of:>12}{interval:>18}{p90.replace(NOT_MEASURED, '-'):>14}"
-                  for what, ratio_of, interval, p90, _ in turns]
+    measured = speeds(sections)
+    if measured:
+        lines.append("throughput and latency over those of none")
+        lines.append(f"{'':<48}{'throughput':>12}{'95 % interval':>18}{'p90 latency':>14}")
+        lines += [f"  {what:<48}{ratio_of.replace(NOT_MEASURED, '-'):>10}{interval.replace(NOT_MEASURED, '-'):>18}"
+                  f"{p90.replace(NOT_MEASURED, '-'):>14}"
+                  for what, ratio_of, interval, p90, _ in measured]
         lines.append("")
+    for section in sections:
+        lines += [f"{heading(section)}, {NAMES[r.protocol]}: skipped: {r['skipped']}"
+                  for r in section.skipped]
     lines.append("-: not measured. utilization: share of touched pages' bytes that were touched.")
-    lines.append("really used: process memory plus what the system caches for it.")
+    lines.append("used: process memory plus what the system caches or compresses for it.")
+    lines.append("none + kernel: everything was paged out once (MADV_PAGEOUT), before the half of the")
+    lines.append("traffic that counts; what was used since came back.")
     return "\n".join(lines) + "\n"

@@ -31,6 +31,7 @@ struct bench_result {
     nlohmann::json json;         // the documented shape of this benchmark
     std::vector<figure> figures; // with spread; those of the target table have targets
     bool partial = false;        // interrupted
+    std::string skipped;         // why nothing was measured; "" if it was
     std::string failure;         // what was measured, but must not be; "" if nothing
 };
 

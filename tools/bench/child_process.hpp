@@ -9,7 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include <functional>
+#include <optional>
 #include <string>
+#include <vector>
 
 namespace obase::tools {
 
@@ -17,5 +19,9 @@ namespace obase::tools {
 // its process ends by a signal.
 nlohmann::json in_child_process(const std::string& what,
                                 const std::function<nlohmann::json()>& work);
+
+// Runs a program, found as a shell finds it, and returns what it wrote to its two outputs; nothing
+// if it cannot be run, fails, or is ended by an interrupt.
+std::optional<std::string> output_of_program(const std::vector<std::string>& words);
 
 } // namespace obase::tools

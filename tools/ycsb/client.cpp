@@ -50,6 +50,7 @@ void client::one(const request& r) {
 
 void client::note(const request& r) {
     if (r.what == operation::scan) log->scanned.store_relaxed(1);
+    if (r.what != operation::read && r.what != operation::scan) log->written.store_relaxed(1);
     if (r.what == operation::insert) log->inserted.store_relaxed(1);
     if (r.record < log->touched.size()) log->touched[r.record].store_relaxed(1);
 }

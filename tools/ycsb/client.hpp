@@ -52,6 +52,7 @@ struct touch_log {
 
     zeroed_array<flag> touched; // per record
     flag scanned;               // so the traffic does not know what was touched
+    flag written;               // values were made or freed
     flag inserted;              // so an index may have touched other keys, to make room
 };
 

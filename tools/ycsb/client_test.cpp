@@ -4,6 +4,7 @@
 #include "tools/ycsb/client.hpp"
 
 #include "tools/ycsb/load.hpp"
+#include "tools/ycsb/verification.hpp"
 
 #include <gtest/gtest.h>
 
@@ -106,6 +107,75 @@ TEST(Client, FindsStaleReads) {
 TEST(Client, FindsCorruptValues) {
     EXPECT_GT(counts_with(fault::tears_values, "C").corrupt, 0u);
     EXPECT_GT(counts_with(fault::mixes_up_keys, "C").corrupt, 0u);
+}
+
+ycsb_settings four_records() {
+    ycsb_settings settings;
+    settings.records = 4;
+    settings.value_size = 100;
+    return settings;
+}
+
+// Two records that are there, one that was erased, one that was never written.
+struct verified {
+    faulty_store store;
+    session_load load = make_load(four_records());
+    const record_set& records = *load.records;
+    value_ledger ledger{4};
+    verified() {
+        std::vector<char> key(records.largest_key()), value(records.largest_value());
+        for (const std::uint64_t record : {0U, 1U})
+            store.put(records.key(record, key), records.value(record, 5, 0, value));
+        for (const std::size_t record : {0U, 1U})
+            ledger.end_write(record, 5 | value_ledger::present);
+        ledger.end_write(2, 3);
+    }
+    std::string key(std::uint64_t record) const {
+        std::vector<char> buffer(records.largest_key());
+        return std::string(records.key(record, buffer));
+    }
+    void put(std::uint64_t record, std::uint64_t version) {
+        std::vector<char> buffer(records.largest_value());
+        store.put(key(record), records.value(record, version, 0, buffer));
+    }
+    client_counts counts(bool in_place = false) const {
+        return verify_all(store, records, ledger, 4, 2, in_place);
+    }
+};
+
+TEST(Verification, AcceptsWhatTheLedgerHas) {
+    const client_counts c = verified().counts();
+    EXPECT_EQ(c.lost_writes + c.stale_reads + c.corrupt, 0u);
+}
+
+TEST(Verification, FindsWhatIsMissing) {
+    verified v;
+    v.store.erase(v.key(1));
+    EXPECT_EQ(v.counts().lost_writes, 1u);
+    EXPECT_EQ(v.counts(true).lost_writes, 1u);
+}
+
+TEST(Verification, FindsWhatCameBack) {
+    verified v;
+    v.put(2, 2);
+    EXPECT_EQ(v.counts().lost_writes, 1u);
+}
+
+TEST(Verification, FindsOldAndTornValues) {
+    verified v;
+    v.put(0, 4);
+    EXPECT_EQ(v.counts().corrupt, 1u);
+    EXPECT_EQ(v.counts().lost_writes, 0u);
+    v.store.broken = fault::tears_values;
+    EXPECT_EQ(v.counts().corrupt, 2u);
+    EXPECT_EQ(v.counts(true).corrupt, 0u);
+}
+
+TEST(Verification, LooksAtTheLastRecord) {
+    verified v;
+    v.put(3, 1);
+    v.ledger.end_write(3, 2 | value_ledger::present);
+    EXPECT_EQ(v.counts().corrupt, 1u);
 }
 
 } // namespace

@@ -70,6 +70,12 @@ void add_session(CLI::App& command, ycsb_settings& s) {
         ->capture_default_str();
     command.add_option("--cold", s.cold, "where COLD lies: anon, or file:DIRECTORY")
         ->capture_default_str();
+    command
+        .add_option("--reclaim", s.reclaim,
+                    "with --protocol none: pageout has the kernel page everything out once, before "
+                    "the half of the traffic that counts; status 77 where no swap can be had")
+        ->check(CLI::IsMember({"off", "pageout"}))
+        ->capture_default_str();
     command.add_flag("--huge-pages", s.huge_pages, "HOT asks for huge pages");
     command.add_flag("!--no-baseline", s.baseline,
                      "do not measure the page utilization of plain pointers beside it");
@@ -157,6 +163,13 @@ store_bench add_compare(CLI::App& bench) {
         ->check(CLI::Range(1, 256))
         ->capture_default_str();
     add_records(*command, s->load);
+    command
+        ->add_option("--hints", s->load.hints,
+                     "what the kernel is told; a window then stands for 120 s")
+        ->check(CLI::IsMember({"off", "cold", "pageout"}))
+        ->capture_default_str();
+    command->add_option("--cold", s->load.cold, "where COLD lies: anon, or file:DIRECTORY")
+        ->capture_default_str();
     command->add_option("--slice", s->slice_s, "seconds of a turn")
         ->check(CLI::PositiveNumber)
         ->capture_default_str();

@@ -7,6 +7,8 @@
 #include "tools/ycsb/load.hpp"
 #include "tools/ycsb/traffic.hpp"
 
+#include "workload/ycsb_mix.hpp"
+
 #include <obase/runtime.hpp>
 #include <obase/statistics.hpp>
 
@@ -27,6 +29,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <sstream>
 #include <stdexcept>
 #include <thread>
 
@@ -37,25 +40,42 @@ using nlohmann::json;
 
 constexpr double never = 1e6; // seconds: windows are asked for
 constexpr std::size_t most_windows_to_converge = 12;
+constexpr std::size_t most_windows_with_hints = 20;
+constexpr double windows_before_hint = 3; // after an object has become cold
 constexpr double still =
     0.01; // converged when a window moves fewer objects than this of the records
 
-void configure(const std::string& protocol, run_mode mode, double window_s = never) {
+// How a store that moves its objects is set up.
+struct arrangement {
+    std::string protocol;
+    std::string hints = "off"; // off, cold or pageout
+    std::string cold = "anon"; // or file:DIR
+    // With hints the window stands for the papers' 120 s, also for the minute of the promotion rate.
+    double time_scale = 1;
+
+    run_mode working_mode() const { return hints == "off" ? run_mode::move : run_mode::hint; }
+};
+
+void configure(const arrangement& how, run_mode mode, double window_s = never) {
     options o;
     o.mode = mode;
-    o.window_seconds = window_s;
-    if (const std::string why = crestdb::store::runtime_of(protocol).configure(o); !why.empty())
+    o.time_scale = how.time_scale;
+    o.window_seconds = std::min(window_s * how.time_scale, never);
+    o.cold_backing = how.cold;
+    o.hint_cold = how.hints != "off";
+    o.hint_pageout = how.hints == "pageout";
+    if (const std::string why = crestdb::store::runtime_of(how.protocol).configure(o); !why.empty())
         throw std::runtime_error(why);
 }
 
 // One store with its traffic.
 class contestant {
   public:
-    contestant(const ycsb_settings& settings, const std::string& protocol)
-        : settings_(settings), protocol_(protocol), load_(make_load(settings)), ledger_(1) {
-        if (protocol != "none") configure(protocol, run_mode::off);
+    contestant(const ycsb_settings& settings, arrangement how)
+        : settings_(settings), how_(std::move(how)), load_(make_load(settings)), ledger_(1) {
+        if (how_.protocol != "none") configure(how_, run_mode::off);
         store_ = crestdb::store::open(
-            {settings.index, protocol, static_cast<std::size_t>(load_.records->count())});
+            {settings.index, how_.protocol, static_cast<std::size_t>(load_.records->count())});
         runtime_ = store_->runtime();
         fill_store(*store_, *load_.records, settings.threads);
         std::vector<std::unique_ptr<client>> clients;
@@ -85,14 +105,16 @@ class contestant {
         if (runtime_ != nullptr) (void)runtime_->collect_now();
     }
     void switch_on() {
-        if (runtime_ != nullptr) runtime_->set_mode(run_mode::move);
+        if (runtime_ == nullptr) return;
+        configure(how_, how_.working_mode());
+        runtime_->set_mode(how_.working_mode());
     }
     // Operations per second of a turn as long as a window that the collector begins by itself, and
     // so keeps to its share of processor time in; it begins with the turn, and the turn lasts until
     // it has ended.
     double turn_with_window(double seconds) {
         const std::uint64_t windows = runtime_->statistics().windows;
-        configure(protocol_, run_mode::move, seconds);
+        configure(how_, how_.working_mode(), seconds);
         const std::uint64_t before = traffic_->operations();
         const double begin = wall_ns();
         traffic_->resume();
@@ -101,7 +123,7 @@ class contestant {
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
         traffic_->pause();
         const double rate = static_cast<double>(traffic_->operations() - before) / passed();
-        configure(protocol_, run_mode::move);
+        configure(how_, how_.working_mode());
         return rate;
     }
     bool moves() const noexcept { return runtime_ != nullptr; }
@@ -112,17 +134,31 @@ class contestant {
             s.moved_new_to_hot + s.moved_new_to_cold + s.moved_hot_to_cold + s.moved_cold_to_hot;
         return all - std::exchange(moved_, all);
     }
+    // True once what was cold from the beginning has been paged out, as far as the policy lets it:
+    // the hint comes some windows after the move, and asks for less than 1 % of COLD in a window.
+    bool hints_are_done(std::size_t window) {
+        if (runtime_ == nullptr || how_.hints != "pageout") return true;
+        const statistics s = runtime_->statistics();
+        const std::uint64_t fresh =
+            s.hint_pageout_bytes - std::exchange(paged_out_, s.hint_pageout_bytes);
+        std::uint64_t held = 0;
+        for (unsigned i = 0; i < s.class_count; ++i) held += s.classes[i].live_bytes;
+        return static_cast<double>(window) >
+                   static_cast<double>(s.cold_threshold) + windows_before_hint &&
+               static_cast<double>(fresh) < still * static_cast<double>(held);
+    }
     traffic& requests() noexcept { return *traffic_; }
     std::uint64_t records() const noexcept { return load_.records->count(); }
 
   private:
     const ycsb_settings settings_;
-    const std::string protocol_;
+    const arrangement how_;
     session_load load_;
     value_ledger ledger_; // without checks nobody looks at it
     std::unique_ptr<crestdb::store> store_;
     runtime* runtime_ = nullptr;
     std::uint64_t moved_ = 0;
+    std::uint64_t paged_out_ = 0; // bytes that the kernel was asked to
     std::unique_ptr<traffic> traffic_;
 };
 
@@ -132,7 +168,9 @@ void move_the_first_load(const compare_settings& settings,
                          const std::vector<std::unique_ptr<contestant>>& all, json& result) {
     const std::size_t count = all.size();
     const double beside_s = std::min(settings.window_s, 4 * settings.slice_s);
-    for (std::size_t i = 0; i < most_windows_to_converge && !interrupted(); ++i) {
+    const std::size_t most =
+        settings.load.hints == "pageout" ? most_windows_with_hints : most_windows_to_converge;
+    for (std::size_t i = 0; i < most && !interrupted(); ++i) {
         std::vector<double> rates(count);
         std::vector<std::uint64_t> moved(count);
         bool converged = i > 0; // the first window may have seen no object at rest
@@ -148,6 +186,7 @@ void move_the_first_load(const compare_settings& settings,
             moved[which] = c.newly_moved();
             converged = converged && static_cast<double>(moved[which]) <
                                          still * static_cast<double>(c.records());
+            converged = c.hints_are_done(i) && converged;
         }
         if (interrupted()) return;
         if (settings.moving) {
@@ -158,11 +197,22 @@ void move_the_first_load(const compare_settings& settings,
     }
 }
 
+// A window of a store takes its own traffic's time once for each store, because they take turns.
+arrangement arranged(const compare_settings& settings, const std::string& protocol,
+                     std::size_t stores) {
+    arrangement how{protocol, settings.load.hints, settings.load.cold, 1};
+    constexpr double papers_window_s = 120;
+    if (how.hints != "off")
+        how.time_scale = papers_window_s / (settings.window_s * static_cast<double>(stores));
+    return how;
+}
+
 json measure_cell(const compare_settings& settings, const ycsb_settings& load,
                   const std::vector<std::string>& protocols) {
     std::vector<std::unique_ptr<contestant>> all;
     for (const std::string& protocol : protocols)
-        all.push_back(std::make_unique<contestant>(load, protocol));
+        all.push_back(
+            std::make_unique<contestant>(load, arranged(settings, protocol, protocols.size())));
     json result = {{"moving", json::array()},
                    {"moved", json::array()},
                    {"converged", json::array()},
@@ -188,12 +238,6 @@ json measure_cell(const compare_settings& settings, const ycsb_settings& load,
     return result;
 }
 
-std::string quoted(const std::string& text) {
-    std::string result = "'";
-    for (const char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    return result + "'";
-}
-
 // Instructions per operation by callgrind; nothing if there is no valgrind.
 std::optional<double> instructions_per_operation(const ycsb_settings& load,
                                                  const std::string& protocol) {
@@ -202,24 +246,24 @@ std::optional<double> instructions_per_operation(const ycsb_settings& load,
     const ssize_t length = ::readlink("/proc/self/exe", self, sizeof self - 1);
     if (length <= 0) return std::nullopt;
     self[length] = 0;
-    const std::string command = fmt::format(
-        "valgrind --tool=callgrind --instr-atstart=no --callgrind-out-file=/dev/null {} bench "
-        "count-operations --index {} --workload {} --protocol {} --key-size {} --value-size {} "
-        "2>&1",
-        quoted(self), load.index, load.workload, protocol, load.key_size, load.value_size);
-    std::FILE* pipe = ::popen(command.c_str(), "r");
-    if (pipe == nullptr) return std::nullopt;
+    const auto output = output_of_program(
+        {"valgrind", "--tool=callgrind", "--instr-atstart=no", "--callgrind-out-file=/dev/null",
+         self, "bench", "count-operations", "--index", load.index, "--workload", load.workload,
+         "--protocol", protocol, "--key-size", std::to_string(load.key_size), "--value-size",
+         std::to_string(load.value_size)});
+    if (!output) return std::nullopt;
     std::optional<double> collected;
     std::uint64_t operations = 0;
-    char line[1024];
-    while (std::fgets(line, sizeof line, pipe) != nullptr) {
+    std::istringstream lines(*output);
+    for (std::string line; std::getline(lines, line);) {
         unsigned long long number = 0;
-        if (const char* at = std::strstr(line, "Collected : ");
-            at != nullptr && std::sscanf(at, "Collected : %llu", &number) == 1)
+        if (const std::size_t at = line.find("Collected : ");
+            at != std::string::npos &&
+            std::sscanf(line.c_str() + at, "Collected : %llu", &number) == 1)
             collected = static_cast<double>(number);
-        if (std::sscanf(line, "counted %llu operations", &number) == 1) operations = number;
+        if (std::sscanf(line.c_str(), "counted %llu operations", &number) == 1) operations = number;
     }
-    if (::pclose(pipe) != 0 || !collected || operations == 0) return std::nullopt;
+    if (!collected || operations == 0) return std::nullopt;
     return *collected / static_cast<double>(operations);
 #else
     (void)load;
@@ -228,14 +272,42 @@ std::optional<double> instructions_per_operation(const ycsb_settings& load,
 #endif
 }
 
+// The name of the distribution that the requests of a cell have, also where it is the workload's own.
+std::string distribution_of(const ycsb_settings& load) {
+    if (!load.distribution.empty()) return load.distribution;
+    return std::string(workload::name_of(workload::ycsb(load.workload[0])->ids));
+}
+
+// The options of a cell that were asked for: a figure is of one configuration, and says which.
+std::string command_of(const compare_settings& s, const std::string& rest) {
+    const ycsb_settings usual;
+    std::string text = "obase bench compare" + rest;
+    const auto option = [&](const char* name, const auto& value, const auto& other) {
+        if (value != other) text += fmt::format(" {} {}", name, value);
+    };
+    option("--distribution", s.load.distribution, usual.distribution);
+    option("--live-share", s.load.live_share, usual.live_share);
+    option("--records", s.load.records, usual.records);
+    option("--threads", s.load.threads, usual.threads);
+    option("--key-size", s.load.key_size, usual.key_size);
+    option("--value-size", s.load.value_size, usual.value_size);
+    option("--hints", s.load.hints, usual.hints);
+    option("--cold", s.load.cold, usual.cold);
+    option("--window", s.window_s, compare_settings{}.window_s);
+    option("--slice", s.slice_s, compare_settings{}.slice_s);
+    option("--pairs", s.pairs, compare_settings{}.pairs);
+    if (!s.moving) text += " --no-moving";
+    return text;
+}
+
+} // namespace
+
 std::vector<double> column_ratios(const json& slices, std::size_t which) {
     std::vector<double> result;
     for (const json& row : slices)
         result.push_back(row[which].get<double>() / row[0].get<double>());
     return result;
 }
-
-} // namespace
 
 bench_result bench_compare(const compare_settings& settings) {
     if (const std::string why = why_not(settings.load); !why.empty())
@@ -247,6 +319,8 @@ bench_result bench_compare(const compare_settings& settings) {
     result.json["key_size"] = settings.load.key_size;
     result.json["value_size"] = settings.load.value_size;
     result.json["distribution"] = settings.load.distribution;
+    result.json["hints"] = settings.load.hints;
+    result.json["cold"] = settings.load.cold;
     result.json["slice_s"] = settings.slice_s;
     result.json["window_s"] = settings.window_s;
     std::vector<std::string> protocols = {"none"};
@@ -291,6 +365,11 @@ bench_result bench_compare(const compare_settings& settings) {
                                 {"workload", workload},
                                 {"protocol", protocols[p]},
                                 {"phase", phase},
+                                {"distribution", distribution_of(load)},
+                                {"hints", load.hints},
+                                {"cold", load.cold},
+                                {"command", command_of(settings, " --index " + index +
+                                                                     " --workload " + workload)},
                                 {"throughput_ratio", s.median},
                                 {"ci95", {s.low, s.high}},
                                 {"p90_ratio", nullptr},
@@ -313,7 +392,8 @@ bench_result bench_compare(const compare_settings& settings) {
                     f.name = fmt::format("{} {} throughput, {} / none, {}", index, workload,
                                          protocols[p], phase);
                     f.value = s;
-                    f.command = "obase bench compare --index " + index + " --workload " + workload;
+                    f.command =
+                        command_of(settings, " --index " + index + " --workload " + workload);
                     result.figures.push_back(f);
                     result.json["cells"].push_back(std::move(row));
                 }
@@ -345,7 +425,7 @@ bench_result bench_compare(const compare_settings& settings) {
         f.name = fmt::format("throughput {} / none, converged, geometric mean", protocols[p]);
         f.value = mean_of_cells(converged[p]);
         if (ours) f.kind = bound::at_least, f.target = 0.99;
-        f.command = "obase bench compare";
+        f.command = command_of(settings, "");
         result.json["geomean"][protocols[p]] = f.value.median;
         result.json["geomean_ci95"][protocols[p]] = {f.value.low, f.value.high};
         result.figures.push_back(f);
@@ -379,7 +459,7 @@ void count_operations(const ycsb_settings& asked) {
     settings.threads = 1;
     constexpr std::uint64_t operations = 40'000;
     session_load load = make_load(settings);
-    configure(settings.protocol, run_mode::move);
+    if (settings.protocol != "none") configure({settings.protocol}, run_mode::move);
     const auto store = crestdb::store::open({settings.index, settings.protocol, settings.records});
     fill_store(*store, *load.records, 1);
     value_ledger ledger(1);
@@ -401,8 +481,12 @@ void count_operations(const ycsb_settings& asked) {
     send();
     CALLGRIND_STOP_INSTRUMENTATION;
 #endif
-    std::printf("counted %llu operations\n", static_cast<unsigned long long>(operations));
-    std::fflush(stdout);
+    const bool told =
+        std::printf("counted %llu operations\n", static_cast<unsigned long long>(operations)) > 0 &&
+        std::fflush(stdout) == 0;
+    if (!told)
+        throw std::runtime_error(std::string("cannot write to the standard output: ") +
+                                 std::strerror(errno));
     ::_exit(0); // without destructors: millions of objects under valgrind
 }
 

@@ -16,7 +16,9 @@
 // instructions_ratio: over those of plain pointers; less is better. Instructions are counted by
 // callgrind in a smaller run of its own with one thread and no collector; null without valgrind.
 //
-// When not to use it: to see how much memory is saved (`obase bench ycsb`).
+// With hints and --cold the stores are set up as those of `obase bench ycsb`, and only then is the
+// ratio the price of the memory that the same options save there. A window stands for the papers'
+// 120 s then, and `moving` lasts until the paging out has slowed down as well.
 #pragma once
 
 #include "tools/bench/bench.hpp"
@@ -42,6 +44,10 @@ struct compare_settings {
 
 // Throws std::runtime_error when it cannot measure. Stores live in processes of their own.
 bench_result bench_compare(const compare_settings& settings);
+
+// Of slices [pair][protocol], the first protocol being plain pointers: operations per second of
+// protocol number `which` over those of plain pointers, pair by pair. More is better.
+std::vector<double> column_ratios(const nlohmann::json& slices, std::size_t which);
 
 // A fixed number of operations with one thread, for callgrind: run by bench_compare.
 void count_operations(const ycsb_settings& settings);

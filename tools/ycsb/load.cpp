@@ -127,6 +127,9 @@ std::string why_not(const ycsb_settings& s) {
                            "{:.1f} GiB of memory",
                            s.records, s.key_size, s.value_size, needed / 0x1p30,
                            static_cast<double>(physical_memory()) / 0x1p30);
+    if (s.reclaim != "off" && s.protocol != "none")
+        return fmt::format("--reclaim {}: only with --protocol none, which has no hints of its own",
+                           s.reclaim);
     if (s.cold != "anon") {
         if (!s.cold.starts_with("file:") || s.cold_directory().empty())
             return fmt::format("--cold {}: anon, or file:DIRECTORY", s.cold);

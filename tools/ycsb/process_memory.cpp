@@ -198,6 +198,7 @@ memory_sample memory_meter::sample() const {
     const std::uint64_t compressed = compressed_growth();
     const std::string status = "/proc/self/status";
     memory_sample result;
+    result.compressed = compressed;
     result.rss = number_in(status, "VmRSS:") * kib;
     const std::uint64_t own =
         (number_in(status, "RssAnon:") + number_in(status, "RssShmem:")) * kib +

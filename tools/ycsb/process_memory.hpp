@@ -47,9 +47,10 @@ class own_control_group {
 };
 
 struct memory_sample {
-    std::uint64_t rss = 0;     // bytes; the kernel's resident set size
-    std::uint64_t used = 0;    // bytes
-    std::uint64_t witness = 0; // bytes; the same as `used`, counted another way
+    std::uint64_t rss = 0;        // bytes; the kernel's resident set size
+    std::uint64_t used = 0;       // bytes
+    std::uint64_t compressed = 0; // bytes of `used` that are compressed swap
+    std::uint64_t witness = 0;    // bytes; the same as `used`, counted another way
 };
 
 class memory_meter {

@@ -7,6 +7,8 @@
 #include "tools/bench/stopwatch.hpp"
 #include "tools/ycsb/in_parallel.hpp"
 #include "tools/ycsb/page_touches.hpp"
+#include "tools/ycsb/swap_space.hpp"
+#include "tools/ycsb/verification.hpp"
 
 #include <obase/runtime.hpp>
 #include <obase/statistics.hpp>
@@ -35,7 +37,7 @@ using nlohmann::json;
 
 constexpr std::size_t heat_cells = 4096;
 constexpr std::uint64_t heat_gap = std::uint64_t{4} << 20;
-constexpr double agreement = 0.02; // how far apart two answers to one question may be
+constexpr double seconds_between_samples = 0.1; // of used memory, for its peak
 
 double seconds_now() { return wall_ns() * 1e-9; }
 
@@ -50,9 +52,14 @@ void return_free_memory() {
     if (mallctl != nullptr) mallctl("arena.4096.purge", nullptr, nullptr, nullptr, 0); // all arenas
 }
 
-double page_utilization(const statistics& s) {
+std::uint64_t touched_bytes(const statistics& s) {
     std::uint64_t bytes = 0;
     for (unsigned i = 0; i < s.class_count; ++i) bytes += s.classes[i].touched_bytes;
+    return bytes;
+}
+
+double page_utilization(const statistics& s) {
+    const std::uint64_t bytes = touched_bytes(s);
     return s.working_set_pages == 0
                ? 0
                : static_cast<double>(bytes) / (static_cast<double>(s.working_set_pages) * 4096);
@@ -81,10 +88,8 @@ json regions(const std::vector<heat_region>& heat) {
 // it: they are charged to the other until they are written.
 constexpr double shared_pages = 2 << 20;
 
-// Whether two answers to one question agree; no answer agrees with everything.
-bool agree(const std::optional<double>& a, const std::optional<double>& b, double slack = 0) {
-    if (!a || !b) return true;
-    return std::abs(*a - *b) <= std::max(slack, agreement * std::max(std::abs(*a), std::abs(*b)));
+bool near(std::uint64_t a, std::uint64_t b) {
+    return agree(static_cast<double>(a), static_cast<double>(b), shared_pages);
 }
 
 } // namespace
@@ -189,8 +194,11 @@ session::layout session::measure_layout() {
                    runtime_->heap_of(reinterpret_cast<const void*>(end - 1)) >= 0;
         });
     collect();
-    if (runtime_ != nullptr && !interrupted())
-        result.seen = page_utilization(runtime_->statistics());
+    if (runtime_ != nullptr && !interrupted()) {
+        const statistics seen = runtime_->statistics();
+        result.answers.seen = page_utilization(seen);
+        result.answers.seen_bytes = touched_bytes(seen);
+    }
 
     // Where everything lies. The searches are accesses, which the collection at the end forgets.
     std::vector<placed_object> objects;
@@ -213,13 +221,14 @@ session::layout session::measure_layout() {
     });
     sort_and_join(objects);
     if (log->scanned.load_relaxed() == 0 && !interrupted()) {
-        result.exact = log->inserted.load_relaxed() == 0;
+        result.answers.exact = log->inserted.load_relaxed() == 0;
+        result.answers.written = log->written.load_relaxed() != 0;
         const utilization small = utilization_of(objects, 4096);
-        result.by_address = small.share;
+        result.answers.by_address = small.share;
         result.by_address_2m = utilization_of(objects, std::uint64_t{2} << 20).share;
-        result.touched_bytes = small.bytes;
+        result.answers.touched_bytes = small.bytes;
         if (kernel_bytes && *kernel_bytes != 0)
-            result.by_kernel =
+            result.answers.by_kernel =
                 static_cast<double>(small.bytes) / static_cast<double>(*kernel_bytes);
         result.heat = heat_map_of(objects, heat_cells, heat_gap,
                                   [this](std::uintptr_t address) { return heap_name(address); });
@@ -232,12 +241,14 @@ session::layout session::measure_layout() {
 }
 
 json session::window_record(double now_s, const statistics* before, const statistics* now,
-                            double seconds, std::uint64_t operations) const {
+                            double seconds, std::uint64_t operations) {
     const memory_sample memory = meter_.sample();
+    note_peak(memory);
     json record = {{"t_s", now_s},
                    {"throughput_ops", static_cast<double>(operations) / seconds},
                    {"rss_bytes", memory.rss},
-                   {"used_bytes", memory.used}};
+                   {"used_bytes", memory.used},
+                   {"compressed_bytes", memory.compressed}};
     for (const char* name :
          {"page_utilization", "promotion_rate", "cold_threshold", "moved", "vetoed", "heaps"})
         record[name] = nullptr;
@@ -269,7 +280,7 @@ void session::send_traffic(json& result) {
 
     const double begin = seconds_now();
     const std::uint64_t operations_at_begin = traffic_->operations();
-    double window_begin = begin, half = 0;
+    double window_begin = begin, half = 0, sampled = begin;
     std::uint64_t window_operations = operations_at_begin, half_operations = 0;
     traffic_->resume();
     for (;;) {
@@ -278,7 +289,15 @@ void session::send_traffic(json& result) {
         const bool over = now - begin >= settings_.duration_s;
         if (interrupted()) partial_ = true;
         if (over || partial_ || !traffic_->failure().empty()) break;
+        if (now - sampled >= seconds_between_samples) {
+            sampled = now;
+            note_peak(meter_.sample());
+        }
         if (half == 0 && now - begin >= settings_.duration_s / 2) {
+            if (settings_.reclaim == "pageout") {
+                tell("paging everything out");
+                result["paged_out_bytes"] = page_out_everything();
+            }
             // What counts as converged: the second half.
             traffic_->pause();
             traffic_->clear_latencies();
@@ -343,43 +362,22 @@ void session::send_traffic(json& result) {
     }
 }
 
-// Reads every record and compares it with the ledger; nobody else is at work.
 void session::verify(client_counts& counts) {
     tell("verifying all records");
-    const record_set& records = *load_.records;
-    std::mutex mutex;
-    in_parallel(settings_.threads, records_now(), [&](std::uint64_t first, std::uint64_t last) {
-        std::vector<char> key(records.largest_key());
-        client_counts found;
-        for (std::uint64_t record = first; record < last; ++record) {
-            const value_ledger::entry expected = ledger_.look(record);
-            if (expected == 0) continue; // never written
-            const bool present = (expected & value_ledger::present) != 0;
-            bool right = false;
-            const bool there = store_->get(records.key(record, key), [&](std::string_view value) {
-                const auto version = records.check(record, value);
-                right = version && (*version == record_set::any_version ||
-                                    *version == (expected & value_ledger::version_bits));
-            });
-            if (there != present)
-                ++found.lost_writes;
-            else if (there && !right && !settings_.in_place)
-                ++found.corrupt;
-        }
-        const std::lock_guard guard(mutex);
-        counts.add(found);
-    });
+    counts.add(verify_all(*store_, *load_.records, ledger_, records_now(), settings_.threads,
+                          settings_.in_place));
     if (interrupted()) partial_ = true;
 }
 
 double session::baseline() {
     fill();
-    return measure_layout().by_address.value_or(0);
+    return measure_layout().answers.by_address.value_or(0);
 }
 
 json session::run() {
     fill();
     const memory_sample memory_at_start = meter_.sample();
+    note_peak(memory_at_start);
     const layout start = measure_layout();
 
     json result;
@@ -402,26 +400,33 @@ json session::run() {
     result["value_size"] = settings_.value_size;
     result["update"] = settings_.in_place ? "in place" : "new object";
     result["hints"] = settings_.hints;
+    result["reclaim"] = settings_.reclaim;
     result["cold"] = settings_.cold;
 
     send_traffic(result);
     if (runtime_ != nullptr) result["mode"] = options_.get("mode");
     const memory_sample memory_at_end = meter_.sample();
+    note_peak(memory_at_end);
     // Interrupted, there is no window to measure.
     const layout end = partial_ ? layout{} : measure_layout();
     client_counts counts = traffic_->counts();
     verify(counts);
 
     result["page_utilization"] = {
-        {"baseline", runtime_ == nullptr ? optional_number(start.by_address) : json(nullptr)},
-        {"start", optional_number(runtime_ != nullptr ? start.seen : start.by_address)},
-        {"end", optional_number(runtime_ != nullptr ? end.seen : end.by_address)},
+        {"baseline",
+         runtime_ == nullptr ? optional_number(start.answers.by_address) : json(nullptr)},
+        {"start",
+         optional_number(runtime_ != nullptr ? start.answers.seen : start.answers.by_address)},
+        {"end", optional_number(runtime_ != nullptr ? end.answers.seen : end.answers.by_address)},
         {"end_2m", optional_number(end.by_address_2m)},
-        {"kernel", optional_number(end.by_kernel)}};
+        {"kernel", optional_number(end.answers.by_kernel)}};
     result["rss_bytes"] = {{"start", memory_at_start.rss}, {"end", memory_at_end.rss}};
-    result["used_bytes"] = {{"start", memory_at_start.used}, {"end", memory_at_end.used}};
+    result["used_bytes"] = {
+        {"start", memory_at_start.used}, {"peak", peak_used_}, {"end", memory_at_end.used}};
+    result["compressed_bytes"] = {{"start", memory_at_start.compressed},
+                                  {"end", memory_at_end.compressed}};
     result["used_method"] = meter_.method();
-    result["live_bytes"] = end.touched_bytes;
+    result["live_bytes"] = end.answers.touched_bytes;
     result["index_bytes"] = store_->index_bytes();
     result["heat_map"] = {{"before", regions(start.heat)}, {"after", regions(end.heat)}};
 
@@ -433,27 +438,27 @@ json session::run() {
                            [&](const void*, std::size_t) { ++objects; });
     result["guides_per_op"] = static_cast<double>(objects) / static_cast<double>(paths);
 
-    const auto near = [](std::uint64_t a, std::uint64_t b) {
-        return agree(static_cast<double>(a), static_cast<double>(b), shared_pages);
-    };
-    const auto same_layout = [](const layout& l) {
-        return !l.exact || agree(l.seen, l.by_address);
-    };
-    const bool same_utilization = runtime_ == nullptr || (same_layout(start) && same_layout(end));
+    const std::optional<bool> same_utilization =
+        both(utilization_agrees(start.answers), utilization_agrees(end.answers));
+    const std::optional<bool> same_for_kernel =
+        both(kernel_agrees(start.answers), kernel_agrees(end.answers));
     const bool same_memory = near(memory_at_end.used, memory_at_end.witness) &&
                              near(memory_at_start.used, memory_at_start.witness);
-    result["witness"] = {{"page_utilization", optional_number(end.by_address)},
-                         {"page_utilization_start", optional_number(start.by_address)},
+    result["witness"] = {{"page_utilization", optional_number(end.answers.by_address)},
+                         {"page_utilization_start", optional_number(start.answers.by_address)},
                          {"used_bytes", memory_at_end.witness},
                          {"used_bytes_start", memory_at_start.witness},
                          {"used_method", meter_.witness_method()},
                          {"lost_writes", counts.lost_writes},
                          {"stale_reads", counts.stale_reads},
                          {"corrupt_values", counts.corrupt},
-                         {"utilization_agrees", same_utilization},
+                         {"utilization_agrees", flag_or_null(same_utilization)},
+                         {"kernel_agrees", flag_or_null(same_for_kernel)},
                          {"used_agrees", same_memory},
-                         {"agrees", same_utilization && same_memory && counts.lost_writes == 0 &&
-                                        counts.stale_reads == 0 && counts.corrupt == 0}};
+                         {"agrees", same_utilization.value_or(true) &&
+                                        same_for_kernel.value_or(true) && same_memory &&
+                                        counts.lost_writes == 0 && counts.stale_reads == 0 &&
+                                        counts.corrupt == 0}};
     result["partial"] = partial_ || interrupted();
     result["machine"] = describe_machine();
     return result;

@@ -18,6 +18,7 @@
 // When not to use it: in a process that has used obase before. It configures the runtime.
 #pragma once
 
+#include "tools/ycsb/agreement.hpp"
 #include "tools/ycsb/load.hpp"
 #include "tools/ycsb/object_map.hpp"
 #include "tools/ycsb/process_memory.hpp"
@@ -33,6 +34,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -55,12 +57,8 @@ class session {
 
   private:
     struct layout {
-        std::optional<double> seen; // page utilization as the collector saw it
-        std::optional<double> by_address;
+        layout_answers answers;
         std::optional<double> by_address_2m;
-        std::optional<double> by_kernel;
-        bool exact = false; // nothing was touched that the traffic does not know of
-        std::uint64_t touched_bytes = 0;
         std::vector<heat_region> heat;
     };
 
@@ -68,7 +66,8 @@ class session {
     layout measure_layout();
     void send_traffic(nlohmann::json& result);
     nlohmann::json window_record(double now_s, const statistics* before, const statistics* now,
-                                 double seconds, std::uint64_t operations) const;
+                                 double seconds, std::uint64_t operations);
+    void note_peak(const memory_sample& sample) { peak_used_ = std::max(peak_used_, sample.used); }
     void verify(client_counts& counts);
     void collect();
     void configure(run_mode mode, double window_s);
@@ -86,6 +85,7 @@ class session {
     value_ledger ledger_;
     memory_meter meter_;
     std::unique_ptr<traffic> traffic_;
+    std::uint64_t peak_used_ = 0; // bytes
     bool partial_ = false;
 };
 

@@ -66,7 +66,10 @@ TEST_P(Sessions, LoseNothingAndAreWitnessed) {
     EXPECT_EQ(witness["lost_writes"], 0) << witness;
     EXPECT_EQ(witness["stale_reads"], 0) << witness;
     EXPECT_EQ(witness["corrupt_values"], 0) << witness;
-    EXPECT_TRUE(witness["utilization_agrees"].get<bool>()) << witness << r["page_utilization"];
+    // Nothing to compare without a collector, and where scans touch what the traffic does not know.
+    const bool compared = s.protocol != "none" && s.workload != "E";
+    EXPECT_EQ(witness["utilization_agrees"], compared ? nlohmann::json(true) : nlohmann::json())
+        << witness << r["page_utilization"];
     EXPECT_GT(r["throughput_ops"], 0);
     // A busy machine may give the collector no turn in a session as short as this.
     if (r["windows"].empty()) {
@@ -90,7 +93,12 @@ TEST(Session, LiveRecordsEndUpTogether) {
     const nlohmann::json r = result_of(s);
     EXPECT_GT(r["page_utilization"]["end"], 0.9) << r["page_utilization"];
     EXPECT_LT(r["page_utilization"]["start"], 0.5);
-    EXPECT_TRUE(r["witness"]["utilization_agrees"].get<bool>()) << r["witness"];
+    EXPECT_EQ(r["witness"]["utilization_agrees"], true) << r["witness"];
+    EXPECT_EQ(r["witness"]["kernel_agrees"], true) << r["witness"] << r["page_utilization"];
+    const nlohmann::json& used = r["used_bytes"];
+    EXPECT_GE(used["peak"], used["start"]);
+    EXPECT_GE(used["peak"], used["end"]);
+    for (const nlohmann::json& window : r["windows"]) EXPECT_GE(used["peak"], window["used_bytes"]);
 }
 
 } // namespace

@@ -3,12 +3,15 @@
 
 #include "tools/bench/child_process.hpp"
 #include "tools/bench/interrupt.hpp"
+#include "tools/ycsb/agreement.hpp"
 #include "tools/ycsb/load.hpp"
 #include "tools/ycsb/process_memory.hpp"
 #include "tools/ycsb/session.hpp"
+#include "tools/ycsb/swap_space.hpp"
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <stdexcept>
 
 namespace obase::tools {
@@ -58,6 +61,7 @@ void summarize(bench_result& result, const json& run, const std::string& command
         add(result, what + "resident set " + when, "MiB", mib(run["rss_bytes"][when]), command);
         add(result, what + "used memory " + when, "MiB", mib(run["used_bytes"][when]), command);
     }
+    add(result, what + "used memory peak", "MiB", mib(run["used_bytes"]["peak"]), command);
     add(result, what + "live", "MiB", mib(run["live_bytes"]), command);
     add(result, what + "index", "MiB", mib(run["index_bytes"]), command);
     add(result, what + "collector", "cores", run["collector_cpu_share"], command);
@@ -87,31 +91,11 @@ std::string command_of(const ycsb_settings& s) {
     option("--time-scale", s.time_scale, usual.time_scale);
     option("--hints", s.hints, usual.hints);
     option("--cold", s.cold, usual.cold);
+    option("--reclaim", s.reclaim, usual.reclaim);
     if (s.in_place) text += " --in-place";
     if (s.huge_pages) text += " --huge-pages";
     if (!s.baseline) text += " --no-baseline";
     return text;
-}
-
-std::string disagreement(const json& run) {
-    const json& w = run["witness"];
-    if (w["agrees"].get<bool>()) return "";
-    std::string why =
-        fmt::format("{} {} {}: the witness disagrees:", run["index"].get<std::string>(),
-                    run["workload"].get<std::string>(), run["protocol"].get<std::string>());
-    if (!w["utilization_agrees"].get<bool>())
-        why +=
-            fmt::format(" page utilization {} / {} (start) and {} / {} (end);",
-                        run["page_utilization"]["start"].dump(), w["page_utilization_start"].dump(),
-                        run["page_utilization"]["end"].dump(), w["page_utilization"].dump());
-    if (!w["used_agrees"].get<bool>())
-        why += fmt::format(" used memory {} / {} MiB (start) and {} / {} MiB (end);",
-                           mib(run["used_bytes"]["start"]), mib(w["used_bytes_start"]),
-                           mib(run["used_bytes"]["end"]), mib(w["used_bytes"]));
-    for (const char* what : {"lost_writes", "stale_reads", "corrupt_values"})
-        if (w[what].get<std::uint64_t>() != 0)
-            why += fmt::format(" {} {};", w[what].get<std::uint64_t>(), what);
-    return why;
 }
 
 // The page utilization of the same records and requests in plain pointers over this program's
@@ -141,6 +125,26 @@ json run_one(const ycsb_settings& settings, const json& baseline) {
     return run;
 }
 
+// Room for all that the process may have, twice: records, index, and what loading leaves behind.
+std::uint64_t swap_bytes(const ycsb_settings& s) {
+    constexpr std::uint64_t rest = std::uint64_t{512} << 20;
+    return rest + 2 * s.records * (s.key_size + s.value_size + 128);
+}
+
+// Says which run it would have been.
+json skipped_run(const ycsb_settings& s, const std::string& why) {
+    json run = {{"index", s.index},           {"protocol", s.protocol},
+                {"workload", s.workload},     {"records", s.records},
+                {"threads", s.threads},       {"key_size", s.key_size},
+                {"value_size", s.value_size}, {"time_scale", s.time_scale},
+                {"reclaim", s.reclaim},       {"skipped", why},
+                {"windows", json::array()},   {"command", command_of(s)}};
+    const session_load load = make_load(s);
+    run["distribution"] = load.distribution;
+    run["live_share"] = load.distribution == "loop" ? json(s.live_share) : json(nullptr);
+    return run;
+}
+
 } // namespace
 
 bench_result bench_ycsb(const ycsb_settings& settings) {
@@ -149,10 +153,21 @@ bench_result bench_ycsb(const ycsb_settings& settings) {
     if (make_load(settings).scans && !crestdb::store::ordered(settings.index))
         throw std::invalid_argument("--index " + settings.index +
                                     ": it has no order, and these requests scan");
+    bench_result result;
+    // Before the control group, which must be empty when it ends: the swap has a process of its own.
+    std::optional<swap_space> swap;
+    if (settings.reclaim != "off") {
+        swap.emplace(swap_bytes(settings));
+        if (!swap->why_not().empty()) {
+            result.skipped = "--reclaim " + settings.reclaim + ": " + swap->why_not();
+            result.json = skipped_run(settings, result.skipped);
+            return result;
+        }
+    }
     json baseline;
     if (settings.protocol != "none" && settings.baseline) baseline = baseline_of(settings);
-    bench_result result;
     result.json = run_one(settings, baseline);
+    if (swap) result.json["swap"] = swap->device();
     result.partial = result.json["partial"].get<bool>();
     result.failure = disagreement(result.json);
     summarize(result, result.json, command_of(settings));
