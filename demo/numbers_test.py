@@ -111,6 +111,19 @@ class Turns(unittest.TestCase):
                                 "YCSB-C loop, arming, in turns, settled": "0.70×"})
 
 
+class Markdown(unittest.TestCase):
+    def test_it_has_the_rows_the_speeds_and_every_command(self):
+        both = section(run("none", command="obase a"), run("arming", end=40, command="obase b"),
+                       run("none", reclaim="pageout", skipped="no swap", command="obase c"),
+                       cells=[cell(command="obase compare")])
+        text = table.as_markdown([both], "2026-11-23")
+        self.assertIn("| arming / none | 1.00× | 1.00× | 1.00× | 0.40× |  | 1.00× | 1.00× |", text)
+        self.assertIn("| YCSB-C loop, arming, in turns, settled | 0.70× | 0.60× to 0.80× | 1.50× |", text)
+        self.assertIn("none + kernel: skipped: no swap", text)
+        for command in ("a", "b", "c", "compare"):
+            self.assertIn(f"    obase {command}\n", text)
+
+
 class BetweenTheRuns(unittest.TestCase):
     def test_only_the_second_half_counts(self):
         self.assertEqual(run("none", rates=[1, 1, 7, 8]).settled_rates(), [7, 8])

@@ -381,6 +381,22 @@ class Speeds(Report):
         self.assertEqual(rows["YCSB-C loop, arming, in turns, settled"], ["-", "-", "1.01×"])
         self.assertIn("measured between the runs", self.page_text)
 
+    def test_markdown_goes_between_its_lines(self):
+        page = self.folder / "page.md"
+        page.write_text("before\n<!-- by demo/report -->\nwhat was there\n<!-- end -->\nafter\n", encoding="utf-8")
+        for _ in range(2):
+            done = self.run_report("--markdown", page, *self.files(made_up("none"), made_up("arming")))
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+        text = page.read_text(encoding="utf-8")
+        self.assertTrue(text.startswith("before\n<!-- by demo/report -->\n"))
+        self.assertTrue(text.endswith("<!-- end -->\nafter\n"))
+        self.assertNotIn("what was there", text)
+        self.assertEqual(text.count("| arming / none |"), 1)
+        page.write_text("nothing\n", encoding="utf-8")
+        done = self.run_report("--markdown", page, *self.files(made_up("none")))
+        self.assertEqual(done.returncode, 2)
+        self.assertEqual(page.read_text(encoding="utf-8"), "nothing\n")
+
     def test_a_table_that_cannot_be_written(self):
         with open("/dev/full", "w", encoding="utf-8") as full:
             done = subprocess.run([REPORT, "--table", *self.files(made_up())], stdout=full,

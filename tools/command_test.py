@@ -4,6 +4,7 @@
 usage: command_test.py OBASE
 """
 
+import fcntl
 import json
 import os
 import pathlib
@@ -23,6 +24,12 @@ QUICK = ["--quick", "--pairs", "2"]
 def run(*arguments, environment=None, **more):
     return subprocess.run([OBASE, *arguments], capture_output=True, text=True, timeout=900,
                           env={**os.environ, **(environment or {})}, **more)
+
+
+def swaps():
+    """The swap devices and files that are on."""
+    lines = pathlib.Path("/proc/swaps").read_text(encoding="utf-8").splitlines()[1:]
+    return [line.split()[0] for line in lines]
 
 
 class Command(unittest.TestCase):
@@ -67,6 +74,8 @@ class Command(unittest.TestCase):
             (["bench", "alloc", "--size", "-3"], "-3"),
             (["bench", "alloc", "--json"], "--json"),
             (["bench", "ycsb", "--index", "magic"], "magic"),
+            (["bench", "ycsb", "--reclaim", "pageout"], "--protocol none"),
+            (["bench", "compare", "--cold", "file:"], "--cold file:"),
             (["bench", "ycsb", "--records", "0"], "--records 0"),
             (["bench", "ycsb", "--records", "-5"], "-5"),
             (["bench", "ycsb", "--records", "4000000000"], "4000000000"),
@@ -236,6 +245,65 @@ class Command(unittest.TestCase):
         done = run("bench", "packages", "--packages", str(self.folder / "none"))
         self.assertEqual(done.returncode, 1)
         self.assertIn("none", done.stderr)
+
+    RECLAIM = ["ycsb", "--records", "20000", "--protocol", "none", "--distribution", "loop",
+               "--reclaim", "pageout", "--time-scale", "1200"]
+
+    def test_the_kernels_reclaim_is_measured_or_skipped_with_the_reason(self):
+        path = self.folder / "result.json"
+        before = swaps()
+        done = run("bench", *self.RECLAIM, "--duration", "2", "--json", str(path))
+        result = json.loads(path.read_text())
+        if done.returncode == 77:
+            self.assertIn("skipped: --reclaim pageout: no swap", done.stdout)
+            self.assertIn("no swap", result["skipped"])
+            self.assertEqual(result["windows"], [])
+            return
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertGreater(result["paged_out_bytes"], 20000 * 1024)
+        self.assertEqual(result["reclaim"], "pageout")
+        self.assertTrue(result["witness"]["agrees"], result["witness"])
+        # 31 % of the records are asked for, so some pages hold none of them.
+        self.assertLess(result["rss_bytes"]["end"], result["rss_bytes"]["start"])
+        self.assertIn("compressed_bytes", result["windows"][0])
+        if result["swap"] not in before:
+            self.assertNotIn(result["swap"], swaps())
+
+    def test_swap_that_was_made_is_undone_however_the_command_ends(self):
+        if swaps() or os.geteuid() != 0 or not os.path.exists("/sys/class/zram-control/hot_add"):
+            self.skipTest("the machine has swap of its own, or none can be made")
+        for number in (signal.SIGKILL, signal.SIGTERM):
+            with self.subTest(signal=number):
+                child = self.started_until("traffic for", *self.RECLAIM, "--duration", "3600")
+                made = [device for device in swaps() if device.startswith("/dev/zram")]
+                if not made:
+                    self.skipTest("no swap was made")
+                os.kill(child.pid, number)
+                child.communicate(timeout=300)
+                # After SIGKILL its keeper is still at work.
+                while made[0] in swaps() or os.path.exists(f"/sys/block/{made[0][5:]}"):
+                    time.sleep(0.05)
+
+    def test_one_process_at_a_time_makes_swap(self):
+        if swaps() or os.geteuid() != 0:
+            self.skipTest("the machine has swap of its own, or none can be made")
+        with open("/run/lock/obase-swap.lock", "w", encoding="utf-8") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            done = run("bench", *self.RECLAIM, "--duration", "2")
+        self.assertEqual(done.returncode, 77, done.stderr)
+        self.assertIn("is locked by another process", done.stdout)
+
+    def test_compare_with_hints_says_so_in_every_cell(self):
+        path = self.folder / "result.json"
+        done = run("bench", "compare", "--quick", "--pairs", "2", "--workload", "C", "--index", "pugh",
+                   "--protocol", "arming", "--distribution", "loop", "--no-moving", "--hints",
+                   "pageout", "--cold", "file:/var/tmp", "--json", str(path))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        [cell] = json.loads(path.read_text())["cells"]
+        self.assertEqual((cell["distribution"], cell["hints"], cell["cold"]),
+                         ("loop", "pageout", "file:/var/tmp"))
+        self.assertIn("--distribution loop", cell["command"])
+        self.assertIn("--hints pageout --cold file:/var/tmp", cell["command"])
 
     def test_compare_has_the_documented_shape(self):
         path = self.folder / "result.json"

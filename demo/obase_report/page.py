@@ -6,7 +6,7 @@ from html import escape
 from . import drawing, figures, heat_map
 from .colours import FAINT, INK, RULE
 from .result import HEAPS, first_measured, ratio, saved, speed, used_before
-from .table import COLUMNS, NAMES, heading, rows, speeds
+from .table import COLUMNS, NAMES, commands, heading, rows, speeds
 from .units import (NOT_MEASURED, as_number, as_ratio, in_bytes, in_count,
                     in_microseconds, in_percent, in_rate, in_whole_percent)
 
@@ -484,10 +484,7 @@ def _method(sections):
     parts.append(f'{SCROLL}<table class="wide"><thead><tr><td></td>{groups}</tr>'
                  f"<tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table></div>")
     parts.append("<h2>To repeat it</h2><p><code>make demo</code> does all of it. Single runs:</p>")
-    commands = "\n".join([r.command() for r in results]
-                         + sorted({c["command"] for s in sections for c in s.cells()
-                                   if c.get("command")}))
-    parts.append(f"<pre>{escape(commands)}</pre>")
+    parts.append("<pre>" + escape("\n".join(commands(sections))) + "</pre>")
     return "".join(parts)
 
 

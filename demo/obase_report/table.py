@@ -81,6 +81,39 @@ def heading(section):
     return ", ".join(words)
 
 
+def _markdown_table(heads, lines):
+    return [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads),
+            *(f"| {' | '.join('-' if cell == NOT_MEASURED else cell for cell in line)} |"
+              for line in lines)]
+
+
+def as_markdown(sections, date):
+    """For docs: what the table has, and the command of every line."""
+    lines = []
+    for section in sections:
+        lines += [f"**{heading(section)}**", "",
+                  *_markdown_table(["", *(head for head, *_ in COLUMNS)],
+                                   [[label, *cells] for label, cells in rows(section)]), ""]
+        lines += [f"{NAMES[r.protocol]}: skipped: {r['skipped']}\n" for r in section.skipped]
+    measured = speeds(sections)
+    if measured:
+        lines += _markdown_table(["over none", "throughput", "95 % interval", "p90 latency"],
+                                 [line[:4] for line in measured])
+        lines.append("")
+    machine = next((r["machine"] for s in sections for r in s.results
+                    if isinstance(r["machine"], dict)), {})
+    said = ", ".join(str(machine[key]) for key in ("cpu", "processor", "kernel") if key in machine)
+    lines += [f"Taken {date}" + (f" on {said}" if said else "") + ". Each line by its command:", ""]
+    lines += [f"    {command}" for command in commands(sections)]
+    return "\n".join(lines) + "\n"
+
+
+def commands(sections):
+    """How to repeat every run and every comparison in turns."""
+    return ([r.command() for s in sections for r in s.results + s.skipped]
+            + sorted({c["command"] for s in sections for c in s.cells() if c.get("command")}))
+
+
 def as_text(sections):
     """For a terminal, 100 columns at most."""
     heads = [head for head, *_ in COLUMNS]
