@@ -36,9 +36,6 @@ runtime& quiet_runtime() {
 }
 
 // All moves, whatever their direction.
-inline std::uint64_t moves_of(const statistics& s) {
-    return s.moved_new_to_hot + s.moved_new_to_cold + s.moved_hot_to_cold + s.moved_cold_to_hot +
-           s.compacted + s.moved_other;
-}
+inline std::uint64_t moves_of(const statistics& s) { return s.moved_objects + s.compacted; }
 
 } // namespace obase::testing

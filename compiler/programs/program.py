@@ -106,8 +106,7 @@ def lines_of(path):
 
 def moved_in(path):
     """How many objects were moved, and in how many windows, in all processes that wrote there."""
-    moves = ("moved_new_to_hot", "moved_new_to_cold", "moved_hot_to_cold", "moved_cold_to_hot",
-             "moved_other", "compacted")
+    moves = ("moved_objects", "compacted")
     lines = lines_of(path)
     return (sum(line[name] for line in lines for name in moves),
             sum(line["windows"] for line in lines))

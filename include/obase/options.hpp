@@ -73,6 +73,9 @@ struct bytes { // integer with an optional suffix K, M, G or T (powers of 1024)
 struct backing { // anon | file:DIR
     using type = std::string;
 };
+struct name { // 1 to 32 of a-z, 0-9, - and _
+    using type = std::string;
+};
 } // namespace option_kind
 
 // ROW(kind, name, default, unit, lowest, highest, help). The range is meant for kinds with numbers.
@@ -84,6 +87,10 @@ struct backing { // anon | file:DIR
         "time between two scans, before time_scale")                                               \
     ROW(real, time_scale, 1, "", 1e-3, 1e6,                                                        \
         "divides every time constant: the window and the minute of the promotion rate")            \
+    ROW(name, policy, "papers", "", 0, 0,                                                          \
+        "who decides where objects live, by name: papers (NEW, HOT and COLD)")                     \
+    ROW(name, backend, "kernel", "", 0, 0,                                                         \
+        "who is told in mode hint what is hot and cold, by name: kernel (madvise)")                \
     ROW(whole, cold_threshold, 3, "windows", 1, 32,                                                \
         "first value of C_t: an object is demoted when untouched for more windows than this")      \
     ROW(controller, controller, controller_kind::additive, "", 0, 0,                               \

@@ -4,13 +4,15 @@
 //
 // What it is: a snapshot that belongs together, taken at the end of a window. Two tables (one for
 // the runtime, one for each heap) generate the struct, the JSON text, the Prometheus text, the text
-// of OBASE_SHOW_STATS=1 and (compared by a test) the tables in docs/statistics.md.
+// of OBASE_SHOW_STATS=1 and (compared by a test) the tables in docs/statistics.md. How many tiers there
+// are, and their names, are the policy's: objects moved are counted by the pair of tiers.
 //
 // When not to use it: to time single operations; the numbers change once per window. The values of
 // a window that is still running are not visible.
 //
 //     obase::statistics now = runtime.statistics();
 //     std::puts(now.to_prometheus().c_str());
+//     std::uint64_t promoted = now.moved("new", "hot");
 #pragma once
 
 #include <obase/language.hpp>
@@ -37,11 +39,7 @@ namespace obase {
     ROW(counter, whole, armed_guides, "guides", "guides set to report their next dereference")     \
     ROW(counter, whole, held_in_new, "objects",                                                    \
         "touched objects left in NEW because what is promoted dies young there")                   \
-    ROW(counter, whole, moved_new_to_hot, "objects", "objects moved from NEW to HOT")              \
-    ROW(counter, whole, moved_new_to_cold, "objects", "objects moved from NEW to COLD")            \
-    ROW(counter, whole, moved_hot_to_cold, "objects", "objects moved from HOT to COLD")            \
-    ROW(counter, whole, moved_cold_to_hot, "objects", "objects moved from COLD to HOT")            \
-    ROW(counter, whole, moved_other, "objects", "objects moved between other heaps")               \
+    ROW(counter, whole, moved_objects, "objects", "objects moved from one tier to another")        \
     ROW(counter, whole, compacted, "objects",                                                      \
         "objects moved within their heap to fill it densely")                                      \
     ROW(counter, whole, moved_bytes, "bytes", "bytes of all moved objects")                        \
@@ -75,12 +73,13 @@ namespace obase {
     ROW(gauge, whole, working_set_pages, "pages",                                                  \
         "unique managed 4 KiB pages touched in the "                                               \
         "window")                                                                                  \
-    ROW(gauge, whole, cold_pages_touched, "pages", "those of them that lie in COLD")               \
+    ROW(gauge, whole, cold_pages_touched, "pages", "those of them in reclaimable tiers")           \
     ROW(gauge, whole, pageout_allowed, "flag",                                                     \
         "1 when the promotion rate has been below its "                                            \
         "target for long enough")                                                                  \
     ROW(counter, whole, hint_cold_bytes, "bytes", "memory advised with MADV_COLD")                 \
     ROW(counter, whole, hint_pageout_bytes, "bytes", "memory advised with MADV_PAGEOUT")           \
+    ROW(counter, whole, left_bytes, "bytes", "bytes found to have left memory after that")         \
     ROW(counter, whole, hint_hugepage_bytes, "bytes", "memory advised with MADV_HUGEPAGE")         \
     ROW(counter, whole, hint_collapsed_bytes, "bytes", "memory made huge with MADV_COLLAPSE")      \
     ROW(counter, whole, hint_written_bytes, "bytes",                                               \
@@ -121,14 +120,26 @@ struct class_statistics {
 };
 
 struct OBASE_EXPORT statistics {
-    static constexpr unsigned max_classes = 16; // the heaps, the one for large objects included
+    static constexpr unsigned max_tiers = 15;
+    static constexpr unsigned max_classes = max_tiers + 1; // and the heap of large objects
 
     OBASE_STATISTICS(OBASE_DECLARE_STATISTIC)
 
     unsigned class_count = 0; // entries of `classes` in use; the last is the heap of large objects
     std::array<class_statistics, max_classes> classes{};
+    std::array<const char*, max_classes> class_names{}; // static texts: "new", "hot", ..., "large"
+    // Objects moved from a tier to another, [from][to]. A counter.
+    std::array<std::array<std::uint64_t, max_tiers>, max_tiers> moved_between{};
     const char* mode = "";     // static text
     const char* protocol = ""; // static text
+
+    unsigned tiers() const { return class_count == 0 ? 0 : class_count - 1; }
+    // "new", "hot", "cold", "large" with the policy `papers`; "" beyond class_count.
+    std::string_view class_name(unsigned cls) const {
+        return cls < class_count && class_names[cls] != nullptr ? class_names[cls] : "";
+    }
+    // Objects moved between the tiers of these names; 0 if there are no such tiers.
+    std::uint64_t moved(std::string_view from, std::string_view to) const;
 
     std::string to_json() const;
     std::string to_prometheus() const;
@@ -154,8 +165,5 @@ struct statistic_row {
 };
 OBASE_EXPORT std::vector<statistic_row> statistic_rows();
 OBASE_EXPORT std::vector<statistic_row> class_statistic_rows();
-
-// "new", "hot", "cold", "class3", ...; the last of `count` is "large".
-OBASE_EXPORT std::string class_name(unsigned cls, unsigned count);
 
 } // namespace obase

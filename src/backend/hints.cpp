@@ -2,6 +2,7 @@
 #include "backend/hints.hpp"
 
 #include "os/memory.hpp"
+#include "os/process.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -14,7 +15,7 @@ namespace {
 
 void* pointer(std::uintptr_t address) { return reinterpret_cast<void*>(address); }
 
-bool may_go_on(const hints::asker& go_on) { return !go_on || go_on(); }
+bool may_go_on(const asker& go_on) { return !go_on || go_on(); }
 
 // Calls visit(interval) for every piece of at most piece_bytes until it returns false.
 template <class Visit>
@@ -28,6 +29,25 @@ void for_each_piece(const intervals& set, Visit&& visit) {
         }
     }
 }
+
+// Counts what of a piece is resident before and after.
+class leaving_meter {
+  public:
+    leaving_meter(interval piece, bool counts) noexcept
+        : piece_(piece), before_(counts ? resident() : 0) {}
+    std::uint64_t left() const noexcept {
+        if (before_ == 0) return 0;
+        const std::uint64_t now = resident();
+        return before_ > now ? before_ - now : 0;
+    }
+
+  private:
+    std::uint64_t resident() const noexcept {
+        return os::resident_in(pointer(piece_.begin), piece_.bytes());
+    }
+    interval piece_;
+    std::uint64_t before_;
+};
 
 } // namespace
 
@@ -56,24 +76,26 @@ bool hints::accepted(const char* call, int error, bool* refused) {
 }
 
 // Gives one kind of hint to anonymous memory and returns the part that was accepted.
-intervals hints::advise(kind which, const intervals& todo, const asker& go_on) {
+intervals hints::advise(kind which, const intervals& todo, const work& now) {
     intervals done;
     if (todo.empty() || !usable(which)) return done;
     struct call {
         os::advice advice;
         const char* name;
-        std::uint64_t hint_totals::* total;
+        std::uint64_t totals::* total;
     };
     static constexpr call calls[kind_count] = {
-        {os::advice::cold, "MADV_COLD", &hint_totals::cold_bytes},
-        {os::advice::pageout, "MADV_PAGEOUT", &hint_totals::page_out_bytes},
-        {os::advice::hugepage, "MADV_HUGEPAGE", &hint_totals::huge_bytes}};
+        {os::advice::cold, "MADV_COLD", &totals::cold_bytes},
+        {os::advice::pageout, "MADV_PAGEOUT", &totals::page_out_bytes},
+        {os::advice::hugepage, "MADV_HUGEPAGE", &totals::huge_bytes}};
     const call& chosen = calls[which];
     for_each_piece(todo, [&](interval piece) {
-        if (!may_go_on(go_on)) return false;
+        if (!may_go_on(now.go_on)) return false;
+        const leaving_meter meter(piece, which == kind_page_out);
         const int error = os::advise(pointer(piece.begin), piece.bytes(), chosen.advice);
         if (accepted(chosen.name, error, &refused_[which])) {
             totals_.*chosen.total += piece.bytes();
+            totals_.left_bytes[now.id] += meter.left();
             done.add(piece.begin, piece.end);
         }
         return usable(which);
@@ -83,34 +105,34 @@ intervals hints::advise(kind which, const intervals& todo, const asker& go_on) {
 
 // One call per huge page: between two the collector may pause, and one that fails says nothing of the
 // others.
-void hints::collapse(const intervals& todo, const asker& go_on) {
+void hints::collapse(const intervals& todo, tier_state& state, const work& now) {
     for (const interval& item : todo.items()) {
         for (std::uintptr_t at = item.begin; at < item.end; at += huge_bytes) {
-            if (!may_go_on(go_on)) return;
+            if (!may_go_on(now.go_on)) return;
             const int error = os::advise(pointer(at), huge_bytes, os::advice::collapse);
             // No free huge page, or none that the control group may have: the others fare no better.
             if (error == ENOMEM || error == EBUSY) return;
             if (error == EAGAIN) continue; // a page was in use by the kernel
             // EINVAL: this kernel cannot, or never for this memory.
             if (error == 0) totals_.collapsed_bytes += huge_bytes;
-            collapsed_.add(at, at + huge_bytes);
+            state.collapsed.add(at, at + huge_bytes);
         }
     }
 }
 
 // File-backed pages: written, then unmapped, then dropped; see the header for the order.
-intervals hints::page_out_file(const heap_view& view, const intervals& todo, const asker& go_on) {
+intervals hints::page_out_file(const tier_view& view, const intervals& todo, const work& now) {
     intervals done;
     if (todo.empty() || !usable(kind_page_out)) return done;
     const auto for_each_file_piece = [&](auto&& visit) {
         bool go = true;
-        for (const heap_view::file_stretch& file : view.files) {
+        for (const tier_view::file_stretch& file : view.files) {
             if (file.fd < 0) continue;
             if (!go) return;
             intervals stretch;
             stretch.add(file.begin, file.end);
             for_each_piece(todo.common(stretch), [&](interval piece) {
-                return go = may_go_on(go_on) && visit(piece, file.fd);
+                return go = may_go_on(now.go_on) && visit(piece, file.fd);
             });
         }
     };
@@ -129,6 +151,7 @@ intervals hints::page_out_file(const heap_view& view, const intervals& todo, con
             return !totals_.stopped; // never drop what may not have been written
         }
         totals_.written_bytes += piece.bytes();
+        const leaving_meter meter(piece, true);
         if (!accepted("MADV_PAGEOUT",
                       os::advise(pointer(piece.begin), piece.bytes(), os::advice::pageout),
                       &refused_[kind_page_out])) {
@@ -137,6 +160,7 @@ intervals hints::page_out_file(const heap_view& view, const intervals& todo, con
         if (accepted("posix_fadvise of the COLD file",
                      os::drop_file_cache(fd, offset, piece.bytes()))) {
             totals_.page_out_bytes += piece.bytes();
+            totals_.left_bytes[now.id] += meter.left();
             done.add(piece.begin, piece.end);
         }
         return usable(kind_page_out);
@@ -144,73 +168,73 @@ intervals hints::page_out_file(const heap_view& view, const intervals& todo, con
     return done;
 }
 
-void hints::hint_cold_heap(const heap_view& view, const hint_switches& switches,
-                           bool page_out_allowed, const asker& go_on) {
+void hints::hint_reclaimable(const tier_view& view, tier_state& state, const work& now) {
     const intervals extents = view.extents.rounded_in(page_bytes);
     const intervals touched = view.touched.rounded_out(page_bytes);
-    const intervals changed = touched.united(filled_).rounded_out(page_bytes);
+    const intervals changed = touched.united(view.filled).rounded_out(page_bytes);
 
     // What changed is not in the state in which it was advised; what left the heap is forgotten.
-    advised_ = advised_.common(extents).without(changed);
-    paged_out_ = paged_out_.common(extents).without(changed);
+    state.advised = state.advised.common(extents).without(changed);
+    state.paged_out = state.paged_out.common(extents).without(changed);
 
-    if (switches.page_out && page_out_allowed) {
-        const intervals todo = extents.without(paged_out_).without(touched);
-        const intervals done = view.files.empty() ? advise(kind_page_out, todo, go_on)
-                                                  : page_out_file(view, todo, go_on);
-        paged_out_ = paged_out_.united(done);
-        advised_ = advised_.united(done); // paged out is colder than cold
+    if (now.switches.page_out) {
+        const intervals todo = view.leaving.common(extents).without(state.paged_out);
+        const intervals done =
+            view.files.empty() ? advise(kind_page_out, todo, now) : page_out_file(view, todo, now);
+        state.paged_out = state.paged_out.united(done);
+        state.advised = state.advised.united(done); // paged out is colder than cold
     }
-    if (switches.cold) {
-        advised_ = advised_.united(advise(kind_cold, extents.without(advised_), go_on));
+    if (now.switches.cold) {
+        state.advised =
+            state.advised.united(advise(kind_cold, extents.without(state.advised), now));
     }
 }
 
-void hints::note_filled(const void* begin, std::size_t bytes) noexcept try {
-    const auto at = reinterpret_cast<std::uintptr_t>(begin);
-    filled_.add(at, at + bytes);
-} catch (const std::bad_alloc&) {
-    forget();
+void hints::hint_promoted(const tier_view& view, tier_state& state, const work& now) {
+    const intervals extents = view.extents.rounded_in(huge_bytes);
+    state.huge = state.huge.common(extents);
+    if (!now.switches.huge) return;
+    state.huge = state.huge.united(advise(kind_huge, extents.without(state.huge), now));
+    state.collapsed = state.collapsed.common(extents);
+    collapse(state.huge.without(state.collapsed), state, now);
 }
 
-void hints::note_large(const void* object, std::size_t bytes, bool cold) noexcept try {
-    large_state& state = large_[reinterpret_cast<std::uintptr_t>(object)];
-    // Another object at the same address, or one that was used again: nothing is advised yet.
-    if (!cold || state.bytes != bytes) state.advised = state.paged_out = false;
-    state.bytes = bytes;
-    state.cold = cold;
-    state.seen_in = window_;
-} catch (const std::bad_alloc&) {
-    forget();
-}
-
-// Large objects lie in page runs of their own, so whole pages are theirs.
-void hints::hint_large(const hint_switches& switches, bool page_out_allowed, const asker& go_on) {
-    for (auto entry = large_.begin(); entry != large_.end();) {
-        auto& [begin, state] = *entry;
-        if (window_ - state.seen_in >= large_memory_windows || (!state.cold && !state.advised)) {
-            entry = large_.erase(entry);
+// Only what this window's scan saw is known to be alive and cold.
+void hints::hint_large(const window_view& window, const hint_switches& switches,
+                       const asker& go_on) {
+    for (const large_view& seen : window.large) {
+        if (!window.tiers[seen.role].role.reclaimable) { // in use
+            large_.erase(seen.begin);
             continue;
         }
-        ++entry;
-        // Only what this window's scan saw is known to be alive and cold.
-        if (!state.cold || state.seen_in != window_) continue;
-        intervals object;
-        object.add(begin, begin + state.bytes);
-        object = object.rounded_in(page_bytes);
-        if (switches.page_out && page_out_allowed && !state.paged_out) {
-            state.paged_out = advise(kind_page_out, object, go_on).bytes() == object.bytes();
-            state.advised = state.advised || state.paged_out;
-        }
-        if (switches.cold && !state.advised) {
-            state.advised = advise(kind_cold, object, go_on).bytes() == object.bytes();
-        }
+        large_state& state = large_[seen.begin];
+        if (state.bytes != seen.bytes) state = {}; // another object at the same address
+        state.bytes = seen.bytes;
+        state.seen_in = window_;
+        hint_large_object(seen, state, {seen.role, switches, go_on});
     }
+    std::erase_if(large_, [&](const auto& entry) {
+        return window_ - entry.second.seen_in >= large_memory_windows;
+    });
+}
+
+void hints::hint_large_object(const large_view& seen, large_state& state, const work& now) {
+    intervals object;
+    object.add(seen.begin, seen.begin + seen.bytes);
+    object = object.rounded_in(page_bytes);
+    if (now.switches.page_out && seen.leaving && !state.paged_out) {
+        state.paged_out = advise(kind_page_out, object, now).bytes() == object.bytes();
+        state.advised = state.advised || state.paged_out;
+    }
+    if (now.switches.cold && !state.advised)
+        state.advised = advise(kind_cold, object, now).bytes() == object.bytes();
 }
 
 // What is remembered only spares repeated calls.
 void hints::forget_all() noexcept {
-    for (intervals* set : {&filled_, &advised_, &paged_out_, &huge_, &collapsed_}) set->clear();
+    for (tier_state& state : tiers_)
+        for (intervals* set : {&state.advised, &state.paged_out, &state.huge, &state.collapsed})
+            set->clear();
     large_.clear();
 }
 
@@ -225,26 +249,23 @@ void hints::skip_window() noexcept {
     ++window_;
 }
 
-void hints::after_window(const heap_view& hot, const heap_view& cold, const hint_switches& switches,
-                         bool page_out_allowed, const asker& go_on) noexcept try {
-    if (!totals_.stopped) {
-        hint_cold_heap(cold, switches, page_out_allowed, go_on);
-        hint_large(switches, page_out_allowed, go_on);
-        const intervals hot_extents = hot.extents.rounded_in(huge_bytes);
-        huge_ = huge_.common(hot_extents);
-        if (switches.huge) {
-            huge_ = huge_.united(advise(kind_huge, hot_extents.without(huge_), go_on));
-            collapsed_ = collapsed_.common(hot_extents);
-            collapse(huge_.without(collapsed_), go_on);
-        }
-    } else {
-        large_.clear();
-    }
-    filled_.clear();
+void hints::after_window(const window_view& window, const options& settings,
+                         const asker& go_on) noexcept try {
+    const hint_switches switches = hint_switches_of(settings);
     ++window_;
+    if (totals_.stopped) {
+        large_.clear();
+        return;
+    }
+    for (policy::tier_id id = 0; id < window.tiers.size(); ++id)
+        if (const tier_view& view = window.tiers[id]; view.role.reclaimable)
+            hint_reclaimable(view, tiers_[id], {id, switches, go_on});
+    hint_large(window, switches, go_on);
+    for (policy::tier_id id = 0; id < window.tiers.size(); ++id)
+        if (const tier_view& view = window.tiers[id]; view.role.promoted_to)
+            hint_promoted(view, tiers_[id], {id, switches, go_on});
 } catch (const std::bad_alloc&) {
     forget();
-    ++window_;
 }
 
 } // namespace obase::backend

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: MIT
 //
-// backend::hints: tells the kernel after a window which memory is cold and which is hot.
+// backend::hints, the backend `kernel`: tells the kernel after a window which memory is cold and which
+// is hot.
 //
-// What it is:
-//   COLD   MADV_COLD on what is new there, was filled or was touched since it was last advised;
-//          MADV_PAGEOUT, when the policy allows it, on what has not been paged out yet and was not
-//          touched in this window.
-//   HOT    MADV_HUGEPAGE, by option, on new extents, whole 2 MiB units; then MADV_COLLAPSE, because
+// By the roles of the tiers (in brackets those of the policy `papers`):
+//   reclaimable (COLD)
+//          MADV_COLD on what is new there, was filled or was touched since it was last advised;
+//          MADV_PAGEOUT on what the policy asks to leave and has not been paged out yet. What really
+//          left is counted by looking which pages are resident before and after.
+//   promoted to (HOT)
+//          MADV_HUGEPAGE, by option, on new extents, whole 2 MiB units; then MADV_COLLAPSE, because
 //          the mover has filled them with small pages by then, and the kernel's own thread
 //          (khugepaged) makes only some 16 MiB of them huge in ten seconds. The units have no holes,
 //          so no memory is added.
-//   LARGE  objects that are never copied: the collector reports each one it visits with
-//          note_large(), and a cold one is advised like COLD.
+//   LARGE  objects that are never copied: one in the role of a reclaimable tier is advised like what
+//          lies there.
 // Every hint has its own switch. A hint never changes what memory holds.
 //
 // When not to use it: in the modes off, observe and move, which give no hints; and for giving free
@@ -39,6 +42,7 @@
 // Threads: the collector thread only.
 #pragma once
 
+#include "backend/backend.hpp"
 #include "backend/intervals.hpp"
 
 #include <obase/options.hpp>
@@ -64,49 +68,8 @@ inline hint_switches hint_switches_of(const options& settings) noexcept {
     return {settings.hint_cold, settings.hint_pageout, settings.hint_hugepage};
 }
 
-struct hint_totals { // since creation; the collector copies them into its statistics
-    std::uint64_t cold_bytes = 0;
-    std::uint64_t page_out_bytes = 0;
-    std::uint64_t huge_bytes = 0;
-    std::uint64_t collapsed_bytes = 0;
-    std::uint64_t written_bytes = 0;
-    std::uint64_t failures = 0;
-    bool stopped = false;
-};
-
-// The memory of one heap as hints see it.
-struct heap_view {
-    intervals extents;            // committed, not empty
-    intervals touched;            // touched in the window that ended
-    std::uintptr_t file_base = 0; // address of offset 0 of each file
-    struct file_stretch {
-        std::uintptr_t begin;
-        std::uintptr_t end;
-        int fd; // -1: not to be written back from here
-    };
-    std::vector<file_stretch> files; // in address order; none: anonymous memory
-};
-
-template <class Space>
-heap_view view_of(Space& space, unsigned cls) {
-    heap_view view;
-    auto address = [](const void* p) { return reinterpret_cast<std::uintptr_t>(p); };
-    space.for_each_extent(
-        cls, [&](auto* begin, auto* end) { view.extents.add(address(begin), address(end)); });
-    space.for_each_touched_run(
-        cls, [&](auto* begin, auto* end) { view.touched.add(address(begin), address(end)); });
-    space.for_each_backing(cls, [&](auto* begin, auto* end, int fd) {
-        view.files.push_back({address(begin), address(end), fd});
-    });
-    view.file_base = address(space.range_begin(cls));
-    return view;
-}
-
-class hints {
+class hints final : public backend {
   public:
-    using asker = std::function<bool()>;                       // false = stop for this window
-    using messenger = std::function<void(const std::string&)>; // one line for the user
-
     static constexpr std::size_t page_bytes = 4096;
     static constexpr std::size_t huge_bytes = std::size_t{2} << 20;
     static constexpr std::size_t piece_bytes = std::size_t{16} << 20;
@@ -114,62 +77,53 @@ class hints {
 
     explicit hints(messenger say) : say_(std::move(say)) {}
 
-    // [begin, end) in COLD was written by the mover in this window.
-    void note_filled(const void* begin, std::size_t bytes) noexcept;
+    // A large object that scans no longer visit is forgotten after large_memory_windows windows; nothing
+    // is lost but the knowledge that it was advised.
+    void after_window(const window_view& window, const options& settings,
+                      const asker& go_on) noexcept override;
 
-    // A scan visited this large object. One that scans no longer visit is forgotten after
-    // large_memory_windows windows; nothing is lost but the knowledge that it was advised.
-    void note_large(const void* object, std::size_t bytes, bool cold) noexcept;
+    // Everything is forgotten, and advised again when hints come back.
+    void skip_window() noexcept override;
 
-    // After a window, before the touched pages are cleared.
-    template <class Space>
-    void after_window(Space& space, unsigned hot_class, unsigned cold_class,
-                      const hint_switches& switches, bool page_out_allowed,
-                      const asker& go_on = {}) noexcept try {
-        after_window(view_of(space, hot_class), view_of(space, cold_class), switches,
-                     page_out_allowed, go_on);
-    } catch (const std::bad_alloc&) {
-        forget();
-    }
-    void after_window(const heap_view& hot, const heap_view& cold, const hint_switches& switches,
-                      bool page_out_allowed, const asker& go_on = {}) noexcept;
-
-    // After a window in a mode that gives no hints. What was advised may have been touched, freed or
-    // filled since, and no view says so: everything is forgotten, and advised again when hints come
-    // back. Keeps the table of large objects to what one window saw.
-    void skip_window() noexcept;
-
-    const hint_totals& totals() const noexcept { return totals_; }
+    const totals& done() const noexcept override { return totals_; }
 
   private:
     enum kind : unsigned { kind_cold, kind_page_out, kind_huge, kind_count };
+    struct tier_state {
+        intervals advised;   // memory that MADV_COLD has seen in its present state
+        intervals paged_out; // memory that MADV_PAGEOUT has seen in its present state
+        intervals huge;      // memory that MADV_HUGEPAGE has seen
+        intervals collapsed; // memory for which MADV_COLLAPSE has done what it can
+    };
     struct large_state {
         std::size_t bytes = 0;
         std::uint64_t seen_in = 0; // window number
-        bool cold = false;
         bool advised = false;
         bool paged_out = false;
+    };
+    // A tier, or a large object in its role, in the window being worked on.
+    struct work {
+        policy::tier_id id;
+        const hint_switches& switches;
+        const asker& go_on;
     };
 
     void forget_all() noexcept;
     void forget() noexcept;
     bool usable(kind which) const noexcept { return !totals_.stopped && !refused_[which]; }
     bool accepted(const char* call, int error, bool* refused = nullptr);
-    intervals advise(kind which, const intervals& todo, const asker& go_on);
-    intervals page_out_file(const heap_view& view, const intervals& todo, const asker& go_on);
-    void hint_cold_heap(const heap_view& view, const hint_switches& switches, bool page_out_allowed,
-                        const asker& go_on);
-    void collapse(const intervals& todo, const asker& go_on);
-    void hint_large(const hint_switches& switches, bool page_out_allowed, const asker& go_on);
+    intervals advise(kind which, const intervals& todo, const work& now);
+    intervals page_out_file(const tier_view& view, const intervals& todo, const work& now);
+    void hint_reclaimable(const tier_view& view, tier_state& state, const work& now);
+    void hint_promoted(const tier_view& view, tier_state& state, const work& now);
+    void collapse(const intervals& todo, tier_state& state, const work& now);
+    void hint_large(const window_view& window, const hint_switches& switches, const asker& go_on);
+    void hint_large_object(const large_view& seen, large_state& state, const work& now);
 
     messenger say_;
-    hint_totals totals_;
+    totals totals_;
     bool refused_[kind_count] = {};
-    intervals filled_;
-    intervals advised_;   // COLD memory that MADV_COLD has seen in its present state
-    intervals paged_out_; // COLD memory that MADV_PAGEOUT has seen in its present state
-    intervals huge_;      // HOT memory that MADV_HUGEPAGE has seen
-    intervals collapsed_; // HOT memory for which MADV_COLLAPSE has done what it can
+    std::array<tier_state, policy::max_tiers> tiers_;
     std::unordered_map<std::uintptr_t, large_state> large_;
     std::uint64_t window_ = 0;
 };

@@ -75,6 +75,30 @@ int fake_fadvise(int, off_t offset, off_t bytes, int) { // reports by its result
                           static_cast<std::size_t>(bytes));
 }
 
+options settings_of(const hint_switches& switches) {
+    options settings;
+    settings.hint_cold = switches.cold;
+    settings.hint_pageout = switches.page_out;
+    settings.hint_hugepage = switches.huge;
+    return settings;
+}
+
+// A window with three tiers. When `page_out_allowed`, the policy asks all of COLD to leave that was not
+// touched, as that of the papers does.
+void end_window(hints& to, tier_view hot, tier_view cold, const options& settings,
+                bool page_out_allowed, std::vector<large_view> large = {},
+                const asker& go_on = {}) {
+    hot.role = {.name = "hot", .promoted_to = true};
+    cold.role = {.name = "cold", .reclaimable = true};
+    if (page_out_allowed) cold.leaving = cold.extents.without(cold.touched);
+    for (large_view& one : large) one.leaving = page_out_allowed && one.role == 2;
+    window_view window;
+    window.tiers = {tier_view(), hot, cold};
+    window.tiers[0].role.name = "new";
+    window.large = large;
+    to.after_window(window, settings, go_on);
+}
+
 class hints_test : public testing::Test {
   protected:
     hints_test() {
@@ -93,18 +117,24 @@ class hints_test : public testing::Test {
     // Ends a window and returns the calls it made.
     std::vector<call> window(bool page_out_allowed = false) {
         fake.log.clear();
-        under_test.after_window(hot, cold, switches, page_out_allowed, go_on);
+        end_window(under_test, hot, cold, settings_of(switches), page_out_allowed, large, go_on);
         cold.touched.clear();
+        cold.filled.clear();
+        large.clear();
         return fake.log;
+    }
+    void note_large(std::uintptr_t at, std::size_t bytes, bool is_cold) {
+        large.push_back({at, bytes, is_cold ? 2u : 1u, false});
     }
 
     fake_kernel fake;
     os::memory_calls calls;
     std::vector<std::string> said;
     hints under_test{[this](const std::string& line) { said.push_back(line); }};
-    heap_view hot, cold;
+    tier_view hot, cold;
+    std::vector<large_view> large;
     hint_switches switches;
-    hints::asker go_on;
+    asker go_on;
 };
 
 using log_of = std::vector<call>;
@@ -115,8 +145,8 @@ TEST_F(hints_test, new_cold_memory_is_advised_once) {
     EXPECT_EQ(window(), log_of{});
     cold.extents.add(cold_base + 8 * page, cold_base + 10 * page);
     EXPECT_EQ(window(), (log_of{{"cold", cold_base + 8 * page, 2 * page}}));
-    EXPECT_EQ(under_test.totals().cold_bytes, 10 * page);
-    EXPECT_EQ(under_test.totals().failures, 0u);
+    EXPECT_EQ(under_test.done().cold_bytes, 10 * page);
+    EXPECT_EQ(under_test.done().failures, 0u);
 }
 
 TEST_F(hints_test, memory_that_left_cold_and_came_back_is_advised_again) {
@@ -131,7 +161,7 @@ TEST_F(hints_test, memory_that_left_cold_and_came_back_is_advised_again) {
 TEST_F(hints_test, filled_and_touched_pages_are_advised_again) {
     cold.extents.add(cold_base, cold_base + 8 * page);
     window();
-    under_test.note_filled(reinterpret_cast<void*>(cold_base + page + 100), 8);
+    cold.filled.add(cold_base + page + 100, cold_base + page + 108);
     cold.touched.add(cold_base + 4 * page, cold_base + 5 * page);
     EXPECT_EQ(window(),
               (log_of{{"cold", cold_base + page, page}, {"cold", cold_base + 4 * page, page}}));
@@ -148,13 +178,13 @@ TEST_F(hints_test, paging_out_needs_permission_and_spares_touched_pages) {
     // The touched page follows when it was left alone for a window; the others are out already.
     EXPECT_EQ(window(true), (log_of{{"pageout", cold_base + 2 * page, page}}));
     EXPECT_EQ(window(true), log_of{});
-    EXPECT_EQ(under_test.totals().page_out_bytes, 8 * page);
+    EXPECT_EQ(under_test.done().page_out_bytes, 8 * page);
 }
 
 TEST_F(hints_test, each_hint_can_be_switched_off) {
     cold.extents.add(cold_base, cold_base + 8 * page);
     hot.extents.add(hot_base, hot_base + 2 * hints::huge_bytes);
-    under_test.note_large(reinterpret_cast<void*>(cold_base * 2), 8 * page, true);
+    note_large(cold_base * 2, 8 * page, true);
     switches = {false, false, false};
     EXPECT_EQ(window(true), log_of{});
 }
@@ -166,8 +196,8 @@ TEST_F(hints_test, hot_gets_whole_huge_pages_once) {
                                 {"collapse", hot_base + huge, huge},
                                 {"collapse", hot_base + 2 * huge, huge}}));
     EXPECT_EQ(window(), log_of{});
-    EXPECT_EQ(under_test.totals().huge_bytes, 2 * huge);
-    EXPECT_EQ(under_test.totals().collapsed_bytes, 2 * huge);
+    EXPECT_EQ(under_test.done().huge_bytes, 2 * huge);
+    EXPECT_EQ(under_test.done().collapsed_bytes, 2 * huge);
 }
 
 TEST_F(hints_test, long_work_is_cut_into_pieces_and_continues_after_the_next_window) {
@@ -189,8 +219,8 @@ TEST_F(hints_test, a_file_is_written_before_it_is_unmapped_and_dropped) {
                                     {"pageout", cold_base + 2 * page, 2 * page},
                                     {"drop", 2 * page, 2 * page}}));
     EXPECT_EQ(window(true), log_of{});
-    EXPECT_EQ(under_test.totals().written_bytes, 2 * page);
-    EXPECT_EQ(under_test.totals().page_out_bytes, 2 * page);
+    EXPECT_EQ(under_test.done().written_bytes, 2 * page);
+    EXPECT_EQ(under_test.done().page_out_bytes, 2 * page);
 }
 
 TEST_F(hints_test, writing_is_started_everywhere_before_it_is_waited_for) {
@@ -227,24 +257,24 @@ TEST_P(io_error, of_the_file_stops_all_hints_for_good_with_one_message) {
     for (const char* failing : {"start", "finish"}) {
         hints fresh([this](const std::string& line) { said.push_back(line); });
         said.clear();
-        heap_view view;
+        tier_view view;
         view.files = {{cold_base, cold_base + 4 * hints::piece_bytes, 7}};
         view.file_base = cold_base;
         view.extents.add(cold_base, cold_base + 2 * hints::piece_bytes);
         fake.fails = failing;
         fake.error = GetParam();
         fake.log.clear();
-        fresh.after_window(hot, view, switches, true);
+        end_window(fresh, hot, view, settings_of(switches), true);
         for (const call& made : fake.log) {
             EXPECT_NE(made.name, "drop");
             EXPECT_NE(made.name, "pageout");
         }
         fake.log.clear();
         fake.fails.clear();
-        fresh.after_window(hot, view, switches, true);
+        end_window(fresh, hot, view, settings_of(switches), true);
         EXPECT_EQ(fake.log, log_of{});
-        EXPECT_TRUE(fresh.totals().stopped);
-        EXPECT_EQ(fresh.totals().failures, 1u);
+        EXPECT_TRUE(fresh.done().stopped);
+        EXPECT_EQ(fresh.done().failures, 1u);
         ASSERT_EQ(said.size(), 1u);
         EXPECT_NE(said[0].find("no further hints"), std::string::npos) << said[0];
     }
@@ -262,8 +292,8 @@ TEST_F(hints_test, a_refusal_ends_that_hint_only) {
     EXPECT_EQ(fake.log[2].name, "cold");
     EXPECT_EQ(fake.log.size(), 3u);
     EXPECT_EQ(window(true), log_of{});
-    EXPECT_EQ(under_test.totals().failures, 1u);
-    EXPECT_FALSE(under_test.totals().stopped);
+    EXPECT_EQ(under_test.done().failures, 1u);
+    EXPECT_FALSE(under_test.done().stopped);
     EXPECT_EQ(said.size(), 1u);
 }
 
@@ -272,10 +302,10 @@ TEST_F(hints_test, a_passing_failure_is_counted_and_tried_again) {
     fake.fails = "cold";
     fake.error = EAGAIN;
     window();
-    EXPECT_EQ(under_test.totals().cold_bytes, 0u);
+    EXPECT_EQ(under_test.done().cold_bytes, 0u);
     fake.fails.clear();
     EXPECT_EQ(window(), (log_of{{"cold", cold_base, page}}));
-    EXPECT_EQ(under_test.totals().failures, 1u);
+    EXPECT_EQ(under_test.done().failures, 1u);
     EXPECT_TRUE(said.empty());
 }
 
@@ -288,19 +318,18 @@ TEST_F(hints_test, nothing_remembered_outlives_a_window_without_hints) {
     EXPECT_EQ(window(true), (log_of{{"pageout", cold_base, 4 * page},
                                     {"hugepage", hot_base, huge},
                                     {"collapse", hot_base, huge}}));
-    under_test.note_large(reinterpret_cast<void*>(cold_base * 2), 8 * page, true);
+    note_large(cold_base * 2, 8 * page, true);
+    large.clear();
     under_test.skip_window(); // the object is freed now, and everything was touched
     EXPECT_EQ(window(true), (log_of{{"pageout", cold_base, 4 * page},
                                     {"hugepage", hot_base, huge},
                                     {"collapse", hot_base, huge}}));
-    EXPECT_EQ(under_test.totals().failures, 0u);
+    EXPECT_EQ(under_test.done().failures, 0u);
 }
 
 TEST_F(hints_test, large_objects_are_hinted_one_by_one_and_once) {
     constexpr std::uintptr_t large_base = std::uintptr_t{1} << 42;
-    const auto report = [&](bool is_cold) {
-        under_test.note_large(reinterpret_cast<void*>(large_base), 5 * page + 100, is_cold);
-    };
+    const auto report = [&](bool is_cold) { note_large(large_base, 5 * page + 100, is_cold); };
     report(false);
     EXPECT_EQ(window(), log_of{});
     report(true);
@@ -336,18 +365,18 @@ TEST_F(hints_test, units_that_cannot_be_collapsed_are_no_failure) {
         hints fresh([](const std::string& line) { ADD_FAILURE() << line; });
         const auto collapses = [&](int failing_with) {
             fake = {{}, failing_with == 0 ? "" : "collapse", failing_with};
-            heap_view three;
+            tier_view three;
             three.extents.add(hot_base, hot_base + 3 * huge);
-            fresh.after_window(three, {}, {.huge = true}, false);
+            end_window(fresh, three, {}, settings_of({.huge = true}), false);
             return std::count_if(fake.log.begin(), fake.log.end(),
                                  [](const call& c) { return c.name == "collapse"; });
         };
         const bool for_all = error == ENOMEM || error == EBUSY;
         EXPECT_EQ(collapses(error), for_all ? 1 : 3) << error;
         EXPECT_EQ(collapses(0), error == EINVAL ? 0 : 3) << error;
-        EXPECT_EQ(fresh.totals().collapsed_bytes, error == EINVAL ? 0 : 3 * huge) << error;
-        EXPECT_EQ(fresh.totals().failures, 0u) << error;
-        EXPECT_EQ(fresh.totals().huge_bytes, 3 * huge);
+        EXPECT_EQ(fresh.done().collapsed_bytes, error == EINVAL ? 0 : 3 * huge) << error;
+        EXPECT_EQ(fresh.done().failures, 0u) << error;
+        EXPECT_EQ(fresh.done().huge_bytes, 3 * huge);
     }
 }
 
@@ -362,38 +391,6 @@ TEST_F(hints_test, collapsing_pauses_between_huge_pages) {
                                 {"collapse", hot_base + 2 * huge, huge}}));
 }
 
-// The template that reads a heap::space, with a space that has one extent.
-struct small_space {
-    char* at(std::uintptr_t address) const { return reinterpret_cast<char*>(address); }
-    template <class F>
-    void for_each_extent(unsigned cls, F&& visit) const {
-        if (cls == 2) visit(at(cold_base + 16 * page), at(cold_base + 20 * page));
-    }
-    template <class F>
-    void for_each_touched_run(unsigned cls, F&& visit) const {
-        if (cls == 2) visit(at(cold_base + 17 * page), at(cold_base + 18 * page));
-    }
-    template <class F>
-    void for_each_backing(unsigned cls, F&& visit) const {
-        if (cls == 2) visit(at(cold_base), at(cold_base + 20 * page), 9);
-    }
-    char* range_begin(unsigned) const { return at(cold_base); }
-};
-
-TEST_F(hints_test, reads_what_a_space_reports) {
-    small_space space;
-    under_test.after_window(space, 1, 2, switches, true);
-    EXPECT_EQ(fake.log, (log_of{{"start", 16 * page, page},
-                                {"start", 18 * page, 2 * page},
-                                {"finish", 16 * page, page},
-                                {"pageout", cold_base + 16 * page, page},
-                                {"drop", 16 * page, page},
-                                {"finish", 18 * page, 2 * page},
-                                {"pageout", cold_base + 18 * page, 2 * page},
-                                {"drop", 18 * page, 2 * page},
-                                {"cold", cold_base + 17 * page, page}}));
-}
-
 // The real kernel makes the units huge, or leaves them, and keeps their contents.
 TEST(hints_on_the_kernel, collapsing_changes_no_byte) {
     constexpr std::size_t bytes = 2 * huge;
@@ -401,11 +398,11 @@ TEST(hints_on_the_kernel, collapsing_changes_no_byte) {
     ASSERT_NE(memory, nullptr);
     ASSERT_EQ(os::commit(memory, bytes), 0);
     for (std::size_t i = 0; i < bytes; ++i) memory[i] = static_cast<char>(i * 7 + i / 4096);
-    heap_view view;
+    tier_view view;
     const auto begin = reinterpret_cast<std::uintptr_t>(memory);
     view.extents.add(begin, begin + bytes);
     hints real([](const std::string&) {}); // a kernel without huge pages says so
-    real.after_window(view, heap_view(), {.huge = true}, false);
+    end_window(real, view, tier_view(), settings_of({.huge = true}), false);
     std::size_t wrong = 0;
     for (std::size_t i = 0; i < bytes; ++i)
         wrong += memory[i] != static_cast<char>(i * 7 + i / 4096);
@@ -420,7 +417,7 @@ TEST(hints_on_the_kernel, change_no_byte) {
     for (const bool in_file : {false, true}) {
         char* memory = static_cast<char*>(os::reserve(bytes, os::page_size));
         ASSERT_NE(memory, nullptr);
-        heap_view view;
+        tier_view view;
         view.file_base = reinterpret_cast<std::uintptr_t>(memory);
         view.extents.add(view.file_base, view.file_base + bytes);
         if (in_file) {
@@ -438,10 +435,10 @@ TEST(hints_on_the_kernel, change_no_byte) {
         }
         for (std::size_t i = 0; i < bytes; ++i) memory[i] = static_cast<char>(i * 7 + i / 4096);
         hints real([](const std::string& line) { ADD_FAILURE() << line; });
-        real.after_window(heap_view(), view, {true, true, false}, true);
-        EXPECT_EQ(real.totals().failures, 0u);
-        EXPECT_EQ(real.totals().page_out_bytes, bytes);
-        EXPECT_EQ(real.totals().written_bytes, in_file ? bytes : 0);
+        end_window(real, tier_view(), view, settings_of({true, true, false}), true);
+        EXPECT_EQ(real.done().failures, 0u);
+        EXPECT_EQ(real.done().page_out_bytes, bytes);
+        EXPECT_EQ(real.done().written_bytes, in_file ? bytes : 0);
         std::size_t wrong = 0;
         for (std::size_t i = 0; i < bytes; ++i) {
             wrong += memory[i] != static_cast<char>(i * 7 + i / 4096);

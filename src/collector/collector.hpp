@@ -3,34 +3,34 @@
 // The Object Collector (OBASE 3.1): one window after another, it scans the slots, lets the policy
 // decide, moves what has to move, and tells telemetry and the kernel about it.
 //
-// What it is: the only place that knows all of slots, heap, mover, policy, telemetry and hints.
+// What it is: the only place that knows all of slots, heap, mover, policy, telemetry and backend.
 // Templated on the protocol's mover, which has the same face for arming and for ATC.
 //
 // A window, in order:
 //   1. choose sparse runs for evacuation;
-//   2. scan every slot outside of COLD, and of COLD only the runs whose objects were touched or that
-//      may still wait for a child (R16); candidates go to the mover, which settles and moves them in
-//      batches. Few bytes leave a tier other than COLD in this way, as many as may be resident twice;
-//      the rest is only counted;
+//   1. choose sparse runs for evacuation;
+//   2. scan every slot outside of lazy tiers, and in those only the runs whose objects were touched or
+//      that may still wait for a child (R16); the policy is asked once per SODA word, and candidates
+//      go to the mover, which settles and moves them in batches. Few bytes leave the other tiers in
+//      this way, as many as may be resident twice; the rest is only counted;
 //   3. empty these tiers run by run (emptying.hpp): find the slots of the chosen runs by another
 //      scan, move what leaves and what stays out of as many runs as the same bound allows, return
 //      their memory, go on with the next;
 //   4. try the vetoed again, in small batches;
 //   5. settle once more for empty SODA leaves, return free memory;
-//   6. policy, statistics, hints.
+//   6. policy, statistics, backend.
 //
 // Threads: the collector thread only (R13). Between small steps it asks its `control` whether to
 // stop, whether a fork wants it parked, and whether it has used up its share of the processor. It
 // holds no hazard and has no half-published object when it asks.
 #pragma once
 
-#include "backend/hints.hpp"
+#include "backend/window_log.hpp"
 #include "collector/emptying.hpp"
 #include "heap/space.hpp"
 #include "mobility/arming_mover.hpp"
 #include "os/platform.hpp"
 #include "os/thread.hpp"
-#include "policy/churn.hpp"
 #include "policy/placement.hpp"
 #include "soda/directory.hpp"
 #include "telemetry/recorder.hpp"
@@ -80,12 +80,11 @@ struct window_plan {
     bool move = false;        // false: observe only
     bool evacuate = false;    // compaction of sparse runs
     double live_fraction = 0; // below this a run is sparse
-    bool hold_churn = false;  // what dies young stays in NEW (policy/churn.hpp)
     double in_flight = 0.02;  // share of what is resident that moving may keep twice
 };
 
 template <class Mover>
-class collector {
+class collector final : private policy::objects {
   public:
     using platform = os::native_platform;
     using slots = soda::directory<platform>;
@@ -95,10 +94,12 @@ class collector {
     using candidate = typename Mover::candidate;
 
     collector(registry& threads, slots& directory, heap::space& space, Mover& mover,
-              const policy::placement& placement, telemetry::recorder& recorder,
-              backend::hints* hints)
+              policy::placement& placement, telemetry::recorder& recorder, backend::window_log& log)
         : threads_(threads), slots_(directory), space_(space), mover_(mover), placement_(placement),
-          recorder_(recorder), hints_(hints) {}
+          tiers_(placement.tiers()), promoted_to_(tiers_.with(&policy::tier::promoted_to)),
+          lazy_(tiers_.with(&policy::tier::lazy)), recorder_(recorder), log_(log) {
+        word_.about = this;
+    }
 
     // One window up to the point where the policy has its facts. False if it was stopped half-way.
     bool scan_and_move(const window_plan& plan, const record* self, control& control);
@@ -109,8 +110,7 @@ class collector {
         mover_.finish();
         slots_.cancel_retire();
         vetoed_.clear();
-        large_seen_.clear();
-        scanning_cold_ = false;
+        scanning_lazy_ = false;
         abandoned_ = true;
         phase_ = phase::scan;
         open_closed_runs();
@@ -119,12 +119,13 @@ class collector {
 
     std::uint64_t window() const noexcept { return window_; }
     bool abandoned() const noexcept { return abandoned_; }
+    // Bytes moved in the last window, [from][to].
+    const auto& moved_bytes() const noexcept { return moved_bytes_; }
 
   private:
     static constexpr std::size_t batch_candidates = std::size_t{1} << 17;
     static constexpr std::size_t least_hot_batch = std::size_t{1} << 13;
     static constexpr std::uintptr_t step_bytes = std::uintptr_t{1} << 17; // of slots, per step
-    static constexpr std::size_t large_per_step = 4096;
     static constexpr std::size_t retry_batch = 512;
     static constexpr std::size_t least_retry_batch = 8;
     static constexpr unsigned retry_rounds = 3;
@@ -163,23 +164,15 @@ class collector {
 
     static double seconds_now() noexcept { return static_cast<double>(os::monotonic_ns()) * 1e-9; }
 
-    bool held_for_churn(const void* object, unsigned cls,
-                        const policy::decision& wish) const noexcept;
-    void queue(slot_atomic& slot, const mobility::observation& seen, unsigned target);
     // Holes in NEW count against the peak of a load that is sorted; those in dense tiers are left to
     // compaction.
     std::size_t least_gain(unsigned cls) const noexcept {
-        if (cls == heap::new_class) return heap::run_bytes / 32;
+        if (cls == policy::first_tier) return heap::run_bytes / 32;
         return static_cast<std::size_t>((1 - plan_.live_fraction) * double{heap::run_bytes});
     }
     void begin_emptying();
-    bool scan_outside_cold(control& control);
-    bool emptied_by_runs(const void* object, unsigned cls, const policy::decision& wish) const {
-        return cls != heap::cold_class && plan_.move && phase_ != phase::retry &&
-               (phase_ == phase::empty || wish.move || !space_.evacuating(object));
-    }
-    void consider_in_run(slot_atomic& slot, const mobility::observation& seen, unsigned cls,
-                         const policy::decision& wish);
+    bool scan_outside_lazy(control& control);
+    void limit_leaving();
     bool empty_tier(control& control);
     std::size_t run_number(unsigned cls, const void* object) const noexcept {
         return (address_of(object) - address_of(space_.range_begin(cls))) >> heap::run_shift;
@@ -193,17 +186,41 @@ class collector {
     void open_closed_runs() noexcept;
     void list_slot(slot_atomic& slot) noexcept;
     void relocate_listed(const mobility::moved_object& moved);
-    void revisit(slot_atomic& slot);
+    void visit_again(slot_atomic& slot);
     bool scan_leaf(typename slots::leaf& leaf, std::uintptr_t begin, std::uintptr_t end,
                    control& control);
-    bool scan_cold(control& control);
-    bool scan_cold_range(std::uintptr_t begin, std::uintptr_t end, control& control);
+    bool scan_eager(typename slots::leaf& leaf, control& control);
+    bool scan_lazy(control& control);
+    bool scan_lazy_range(std::uintptr_t begin, std::uintptr_t end, control& control);
+    bool lies_in(const void* address, policy::tier_mask tiers) const noexcept {
+        return space_.contains(address) && (tiers >> space_.class_of(address) & 1) != 0;
+    }
     void visit_slots(std::uintptr_t base, std::uint64_t bits);
-    void visit_slot(slot_atomic& slot);
-    bool is_new(const void* object, const mobility::observation& seen) const;
-    void consider(slot_atomic& slot, const mobility::observation& seen);
-    void consider_large(const void* object, policy::observation facts);
-    void report_large();
+    void visit_slot(unsigned bit);
+    void judge_word();
+    void judge_again();
+    void mark_touched();
+    void look_for_pending();
+    void evacuate_rest();
+    void queue_moves();
+    void note_large();
+    slot_atomic& slot_at(unsigned bit) const noexcept {
+        return *reinterpret_cast<slot_atomic*>(word_base_ + 8u * bit);
+    }
+    const void* object_at(unsigned bit) const noexcept { return pointer_to(seen_[bit].address); }
+
+    // policy::objects, of the word being judged
+    bool never_cold(unsigned bit) const noexcept override {
+        return space_.info(object_at(bit)).attr.never_cold;
+    }
+    std::size_t size(unsigned bit) const noexcept override {
+        return space_.info(object_at(bit)).size;
+    }
+    double live_fraction_of_run(unsigned bit) const noexcept override {
+        return phase_ == phase::empty ? live_when_chosen_
+                                      : space_.live_fraction_in_new(object_at(bit));
+    }
+
     bool batch_is_full() noexcept {
         return mover_.candidates().size() >= batch_candidates || hot_queued_ >= hot_batch_;
     }
@@ -219,47 +236,48 @@ class collector {
     slots& slots_;
     heap::space& space_;
     Mover& mover_;
-    const policy::placement& placement_;
+    policy::placement& placement_;
+    const policy::tier_table& tiers_;
+    const policy::tier_mask promoted_to_, lazy_;
     telemetry::recorder& recorder_;
-    backend::hints* hints_;
+    backend::window_log& log_;
 
     std::uint64_t window_ = 0;
     window_plan plan_;
     const record* self_ = nullptr;
     bool abandoned_ = false; // a wait was given up in this window: no more moves
-    bool scanning_cold_ = false;
-    bool pending_found_ = false; // the slots just visited have an object that is not in COLD yet
+    bool scanning_lazy_ = false;
+    bool pending_found_ = false; // the slots just visited have an object that may become lazy yet
+    policy::tier_mask evacuating_ = 0; // tiers with runs that are being emptied
+    // The word being visited or judged.
+    std::uintptr_t word_base_ = 0;
+    unsigned visited_ = 0, foreign_here_ = 0; // slots of it
+    policy::word_facts word_;
+    policy::word_verdict verdict_;
+    std::array<mobility::observation, 64> seen_;
     std::vector<slot_atomic*> vetoed_;
-    // An object on its way to HOT is in use, and a touch between its arming and its publish keeps
-    // it where it is. So few of them are queued at a time, while those for COLD, which nobody
-    // wants, share a wait in great numbers. How few: see adapt_hot_batch().
+    // An object on its way to a tier with the role promoted_to (HOT) is in use, and a touch between its
+    // arming and its publish keeps it where it is. So few of them are queued at a time, while idle
+    // ones share a wait in great numbers. How few: see adapt_hot_batch().
     std::size_t hot_batch_ = least_hot_batch;
     std::size_t hot_queued_ = 0;
     std::uint64_t moved_ = 0; // in this window
     enum class phase : std::uint8_t { scan, list, empty, retry };
     phase phase_ = phase::scan;
     emptying<slot_atomic*> emptying_[heap::max_classes];
-    unsigned tier_ = heap::new_class; // that is being emptied
+    unsigned tier_ = policy::first_tier; // that is being emptied
     std::size_t in_flight_ = 0;       // bytes that may be resident twice
     std::size_t leaves_at_once_ = 0;  // what may still leave a tier in the scan
     std::uint64_t returned_early_ = 0;
-    bool dense_when_chosen_ = false; // of the run that is being emptied
-    bool whole_ = false;             // what stays in it moves, too
+    double live_when_chosen_ = 0; // share of the run that is being emptied
+    bool whole_ = false;          // what stays in it moves, too
     std::vector<std::uint32_t> to_open_;
-    policy::churn churn_;
-    std::uint64_t promoted_bytes_ = 0; // from NEW to HOT, in the last window with moves
-    std::uint64_t hot_bytes_ = 0;      // live in HOT at its end
-    struct large_object {
-        const void* address;
-        std::size_t bytes;
-        bool cold;
-    };
-    std::vector<large_object> large_seen_; // in this step; its capacity is all a visit may use
-    // Runs of COLD that may hold slots of objects that are not in COLD yet: they are visited even
-    // though their parents are untouched, until a visit finds nothing left to bring after them.
+    std::array<std::array<std::uint64_t, policy::max_tiers>, policy::max_tiers> moved_bytes_{};
+    // Runs of lazy tiers that may hold slots of objects that are in no lazy tier yet: they are visited
+    // even though their parents are untouched, until a visit finds nothing left to bring after them.
     std::set<std::uintptr_t> unsettled_;
     std::uint32_t emptying_for_ = 0; // windows in a row in which a frozen file had to be emptied
-    std::vector<const slot_atomic*> left_; // slots in COLD whose objects left it in this window
+    std::vector<const slot_atomic*> left_; // slots in lazy tiers whose objects left them now
 
     // Counted here, added to the recorder once per step.
     std::uint64_t scanned_ = 0, touched_ = 0, armed_ = 0, foreign_ = 0, held_ = 0;
@@ -274,40 +292,45 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
     self_ = self;
     abandoned_ = false;
     scanned_ = touched_ = armed_ = foreign_ = held_ = would_move_ = would_move_bytes_ = 0;
-    if (plan.move) {
-        const std::uint64_t live = space_.counters(heap::hot_class).live_bytes;
-        churn_.begin_window(promoted_bytes_, hot_bytes_ > live ? hot_bytes_ - live : 0);
-        promoted_bytes_ = 0;
-    }
+    policy::window_beginning beginning;
+    beginning.moves = plan.move;
+    for (policy::tier_id id = 0; id < tiers_.count(); ++id)
+        beginning.live_bytes[id] = space_.counters(id).live_bytes;
+    placement_.begin_window(beginning);
+    moved_bytes_ = {};
     mover_.forget(); // R6
     vetoed_.clear();
     hot_queued_ = 0;
     moved_ = 0;
     // A visit allocates nothing: room for what one step can add to a list that is not full.
     if (!mover_.reserve(batch_candidates + step_bytes / sizeof(slot_atomic))) plan_.move = false;
-    large_seen_.reserve(large_per_step);
     slots_.refresh();
     space_.clear_touched();
-    if (plan.move && plan.evacuate)
-        for (unsigned cls = heap::hot_class; cls < space_.classes(); ++cls)
-            space_.select_evacuation(cls, plan.live_fraction, evacuation_bytes);
-    emptying_for_ =
-        plan.move && plan.evacuate && space_.emptying_frozen_files() ? emptying_for_ + 1 : 0;
+    bool emptying = false;
+    evacuating_ = 0;
+    for (policy::tier_id id = policy::first_tier + 1; id < tiers_.count(); ++id) {
+        if (plan.move && plan.evacuate) {
+            space_.select_evacuation(id, plan.live_fraction, evacuation_bytes);
+            emptying = emptying || space_.emptying_frozen_files(id);
+        }
+        evacuating_ |= policy::tier_mask{space_.counters(id).evacuating_runs != 0} << id;
+    }
+    emptying_for_ = emptying ? emptying_for_ + 1 : 0;
 
     begin_emptying();
     bool leaves_marked = false;
-    bool complete = scan_outside_cold(control) && scan_cold(control);
+    bool complete = scan_outside_lazy(control) && scan_lazy(control);
     if (plan.move && complete) {
         flush(control, true);
         for (tier_ = 0; complete && tier_ < space_.classes(); ++tier_)
-            if (tier_ != heap::cold_class) complete = empty_tier(control);
+            if ((lazy_ >> tier_ & 1) == 0) complete = empty_tier(control);
         phase_ = phase::retry;
         if (complete) retry(control);
     }
     phase_ = phase::scan;
     for (auto& tier : emptying_) tier.end();
     mover_.finish();
-    // A parent may have to stay in COLD (a pin, no room, a veto) when its child leaves. Its run is
+    // A parent may have to stay in a lazy tier (a pin, no room, a veto) when its child leaves. Its run is
     // visited from now on until the child is back, touched or not.
     for (const slot_atomic* slot : left_)
         if (slots_.test(slot)) unsettled_.insert(run_of(address_of(slot)));
@@ -329,7 +352,6 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
             mover_.finish();
         }
     }
-    if (plan.move) hot_bytes_ = space_.counters(heap::hot_class).live_bytes;
     auto& live = recorder_.live;
     between_pieces ask(control);
     live.returned_bytes.add(returned_early_ + space_.return_free_memory(ask));
@@ -346,15 +368,9 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
 }
 
 template <class Mover>
-bool collector<Mover>::scan_outside_cold(control& control) {
-    const range cold = range_of(heap::cold_class);
-    for (auto* leaf : slots_.leaves()) {
-        // Without COLD, which a leaf may reach into at either end: a class may be smaller than it.
-        const std::uintptr_t end = leaf->base + (std::uintptr_t{1} << slots::leaf_shift);
-        if (!scan_leaf(*leaf, leaf->base, std::clamp(cold.begin, leaf->base, end), control) ||
-            !scan_leaf(*leaf, std::clamp(cold.end, leaf->base, end), end, control))
-            return false;
-    }
+bool collector<Mover>::scan_outside_lazy(control& control) {
+    for (auto* leaf : slots_.leaves())
+        if (!scan_eager(*leaf, control)) return false;
     return true;
 }
 
@@ -364,12 +380,11 @@ bool collector<Mover>::scan_leaf(typename slots::leaf& leaf, std::uintptr_t begi
                                  std::uintptr_t end, control& control) {
     for (std::uintptr_t at = begin; at < end; at += step_bytes) {
         const std::uintptr_t stop = std::min(at + step_bytes, end);
-        const bool found =
-            slots_.scan(leaf, at, stop, [this](std::uintptr_t base, std::uint64_t bits) {
-                visit_slots(base, bits);
-            });
+        const bool found = slots_.scan(
+            leaf, at, stop,
+            [this](std::uintptr_t base, std::uint64_t bits) { visit_slots(base, bits); },
+            [this] { judge_word(); });
         if (!found && stop != end) continue; // nothing was done that a pause could be for
-        report_large();
         if (batch_is_full()) flush(control, true);
         control.checkpoint();
         control.throttle();
@@ -378,172 +393,229 @@ bool collector<Mover>::scan_leaf(typename slots::leaf& leaf, std::uintptr_t begi
     return true;
 }
 
-// R16: of COLD only what was touched, found by what the other slots pointed to, and what was filled
-// recently. Objects in COLD may own others in COLD, so this goes on until nothing new is found.
+// The leaf without what lies in lazy tiers. A leaf may reach into several tiers: they may be smaller
+// than it.
 template <class Mover>
-bool collector<Mover>::scan_cold(control& control) {
+bool collector<Mover>::scan_eager(typename slots::leaf& leaf, control& control) {
+    const std::uintptr_t end = leaf.base + (std::uintptr_t{1} << slots::leaf_shift);
+    std::uintptr_t at = leaf.base;
+    for (policy::tier_id id = 0; id < tiers_.count(); ++id) {
+        if ((lazy_ >> id & 1) == 0) continue;
+        const range skipped = range_of(id);
+        if (!scan_leaf(leaf, at, std::clamp(skipped.begin, at, end), control)) return false;
+        at = std::clamp(skipped.end, at, end);
+    }
+    return scan_leaf(leaf, at, end, control);
+}
+
+// R16: of lazy tiers only what was touched, found by what the other slots pointed to, and what was
+// filled recently. Objects there may own others there, so this goes on until nothing new is found.
+template <class Mover>
+bool collector<Mover>::scan_lazy(control& control) {
     std::set<std::uintptr_t> visited;
-    scanning_cold_ = true;
+    scanning_lazy_ = true;
+    const auto for_each_lazy_tier = [this](auto&& use) {
+        for (policy::tier_id id = 0; id < tiers_.count(); ++id)
+            if ((lazy_ >> id & 1) != 0) use(id);
+    };
     for (;;) {
         std::vector<std::uintptr_t> next;
-        auto add = [&](std::uintptr_t run) {
-            if (visited.insert(run).second) next.push_back(run);
-        };
-        space_.for_each_touched_run(heap::cold_class, [&](const char* begin, const char* end) {
-            for (std::uintptr_t run = address_of(begin); run < address_of(end);
+        auto add_runs = [&](const char* begin, const char* end) {
+            for (std::uintptr_t run = run_of(address_of(begin)); run < address_of(end);
                  run += heap::run_bytes)
-                add(run);
-        });
-        for (const std::uintptr_t run : unsettled_) add(run);
-        // What lies over a frozen file keeps all of its storage. Slots in COLD that nobody touches may
-        // be what still holds it there, so they are all looked at; rarely, for it is against R16.
+                if (visited.insert(run).second) next.push_back(run);
+        };
+        for_each_lazy_tier([&](policy::tier_id id) { space_.for_each_touched_run(id, add_runs); });
+        for (const std::uintptr_t run : unsettled_)
+            if (visited.insert(run).second) next.push_back(run);
+        // What lies over a frozen file keeps all of its storage. Slots in a lazy tier that no thread
+        // touches may be what still holds it there, so they are all looked at; rarely, for it is
+        // against R16.
         if (visited.size() == next.size() && emptying_for_ > 1 &&
             std::has_single_bit(emptying_for_))
-            space_.for_each_extent(heap::cold_class, [&](const char* begin, const char* end) {
-                for (std::uintptr_t run = run_of(address_of(begin)); run < address_of(end);
-                     run += heap::run_bytes)
-                    add(run);
-            });
+            for_each_lazy_tier([&](policy::tier_id id) { space_.for_each_extent(id, add_runs); });
         if (next.empty()) break;
         for (const std::uintptr_t run : next) {
             pending_found_ = false;
-            if (!scan_cold_range(run, run + heap::run_bytes, control)) {
-                scanning_cold_ = false;
+            if (!scan_lazy_range(run, run + heap::run_bytes, control)) {
+                scanning_lazy_ = false;
                 return false;
             }
-            // Found by a touch: when it is over, nobody would look at these children again.
+            // Found by a touch: when it is over, nothing would lead to these children again.
             if (!pending_found_)
                 unsettled_.erase(run);
             else if (plan_.move)
                 unsettled_.insert(run);
         }
     }
-    scanning_cold_ = false;
+    scanning_lazy_ = false;
     return true;
 }
 
 template <class Mover>
-bool collector<Mover>::scan_cold_range(std::uintptr_t begin, std::uintptr_t end, control& control) {
+bool collector<Mover>::scan_lazy_range(std::uintptr_t begin, std::uintptr_t end, control& control) {
     auto* leaf = slots_.leaf_of(pointer_to(begin));
     return leaf == nullptr || scan_leaf(*leaf, begin, end, control);
 }
 
-// With the hazard held: no waiting, no user code, no allocation.
+// With the hazard held: no waiting, no user code, no allocation. What follows from the visit is
+// worked out after it, in judge_word().
 template <class Mover>
 void collector<Mover>::visit_slots(std::uintptr_t base, std::uint64_t bits) {
-    for (; bits != 0; bits &= bits - 1) {
-        const auto bit = static_cast<unsigned>(std::countr_zero(bits));
-        auto& slot = *reinterpret_cast<slot_atomic*>(base + 8u * bit);
-        if (phase_ == phase::list)
-            list_slot(slot);
-        else
-            visit_slot(slot);
+    if (phase_ == phase::list) {
+        for (; bits != 0; bits &= bits - 1)
+            list_slot(*reinterpret_cast<slot_atomic*>(
+                base + 8u * static_cast<unsigned>(std::countr_zero(bits))));
+        return;
     }
+    word_base_ = base;
+    word_.seen = word_.touched = word_.newborn = word_.movable = word_.unmoved = 0;
+    word_.tiers = 0;
+    word_.oldest = 0;
+    foreign_here_ = 0;
+    visited_ = static_cast<unsigned>(std::popcount(bits));
+    for (; bits != 0; bits &= bits - 1) visit_slot(static_cast<unsigned>(std::countr_zero(bits)));
 }
 
 template <class Mover>
-void collector<Mover>::visit_slot(slot_atomic& slot) {
-    const mobility::observation seen = mover_.visit(slot, window_);
-    ++scanned_;
-    foreign_ += seen.foreign;
-    if (seen.address == 0) return;
-    touched_ += seen.touched;
-    if (const void* object = pointer_to(seen.address); seen.touched || is_new(object, seen))
-        space_.mark_touched(object, space_.info(object).size);
-    armed_ += seen.movable && (seen.touched || seen.newborn);
-    consider(slot, seen);
+void collector<Mover>::visit_slot(unsigned bit) {
+    mobility::observation& seen = seen_[bit];
+    seen = phase_ == phase::scan ? mover_.visit(slot_at(bit), window_)
+                                 : mover_.revisit(slot_at(bit), window_);
+    if (seen.address == 0) {
+        foreign_here_ += seen.foreign;
+        return;
+    }
+    const unsigned tier = space_.class_of(pointer_to(seen.address));
+    word_.seen |= std::uint64_t{1} << bit;
+    word_.touched |= std::uint64_t{seen.touched} << bit;
+    word_.newborn |= std::uint64_t{seen.newborn} << bit;
+    word_.movable |= std::uint64_t{seen.movable} << bit;
+    word_.unmoved |= std::uint64_t{tier == tiers_.count()} << bit;
+    word_.tiers |= policy::tier_mask{1} << tier;
+    word_.oldest = std::max(word_.oldest, seen.inactive_windows);
+    word_.tier[bit] = static_cast<std::uint8_t>(tier);
+    word_.idle[bit] = seen.inactive_windows;
+}
+
+// After the visit, without the hazard: the objects may be freed meanwhile. Of them only addresses and
+// the heap's own tables are used, and a candidate must still have its exact word when it moves (R8).
+template <class Mover>
+void collector<Mover>::judge_word() {
+    if (phase_ == phase::list) return;
+    scanned_ += visited_;
+    foreign_ += foreign_here_;
+    if (word_.seen == 0) return;
+    touched_ += static_cast<std::uint64_t>(std::popcount(word_.touched));
+    armed_ +=
+        static_cast<std::uint64_t>(std::popcount(word_.movable & (word_.touched | word_.newborn)));
+    mark_touched();
+    verdict_.move = verdict_.held = verdict_.sample = 0;
+    placement_.decide(word_, verdict_);
+    if (word_.unmoved != 0) note_large();
+    if (scanning_lazy_ && !pending_found_) look_for_pending();
+    held_ += static_cast<std::uint64_t>(std::popcount(verdict_.held & word_.movable));
+    verdict_.move &= ~word_.unmoved;
+    if ((word_.tiers & evacuating_) != 0) evacuate_rest();
+    verdict_.move &= word_.movable;
+    if (plan_.move && (word_.tiers & ~lazy_) != 0) limit_leaving();
+    if (verdict_.move != 0) queue_moves();
+}
+
+// In a scan little leaves a tier at once, unless the policy says that it must; the rest is counted for
+// the emptying of runs. Compaction goes its own way, and so do lazy tiers.
+template <class Mover>
+void collector<Mover>::limit_leaving() {
+    for (std::uint64_t left = word_.seen & ~word_.unmoved; left != 0; left &= left - 1) {
+        const auto bit = static_cast<unsigned>(std::countr_zero(left));
+        const policy::tier_id at = word_.tier[bit];
+        const std::uint64_t mask = std::uint64_t{1} << bit;
+        const bool leaves = (verdict_.move & mask) != 0;
+        if ((lazy_ >> at & 1) != 0 || (leaves && verdict_.to[bit] == at)) continue;
+        const std::size_t bytes = leaves ? size(bit) : 0;
+        const bool at_once = leaves && (bytes <= leaves_at_once_ || (verdict_.sample & mask) != 0);
+        emptying_[at].note(run_number(at, object_at(bit)), at_once ? 0 : bytes,
+                           (word_.newborn & mask) != 0);
+        if (at_once)
+            leaves_at_once_ -= std::min(bytes, leaves_at_once_);
+        else
+            verdict_.move &= ~mask;
+    }
+}
+
+// In the same window, of one slot: its move was vetoed, or the run is emptied that its object lies in.
+// It has been counted, and its touch marked.
+template <class Mover>
+void collector<Mover>::judge_again() {
+    if ((word_.seen & word_.movable & ~word_.unmoved) == 0) return;
+    const auto bit = static_cast<unsigned>(std::countr_zero(word_.seen));
+    // No newborn object was in the run when it was chosen: an age of 0 says touched in the window that
+    // ended.
+    if (phase_ == phase::empty && word_.newborn == 0 && word_.idle[bit] == 0)
+        word_.touched = word_.seen;
+    verdict_.move = verdict_.held = verdict_.sample = 0;
+    word_.again = true;
+    placement_.decide(word_, verdict_);
+    word_.again = false;
+    if (phase_ == phase::empty) {
+        if (verdict_.move == 0 && whole_ && word_.tier[bit] == tier_)
+            verdict_.send(bit, tier_); // into another run
+    } else if ((word_.tiers & evacuating_) != 0) {
+        evacuate_rest();
+    }
+    if (verdict_.move != 0) queue_moves();
 }
 
 // Construction is no access, but it touches the object's pages, and the working set is made of pages.
-// A newborn word outside of NEW and LARGE is one that an armed guide left when it was moved.
+// A newborn word outside of the first tier and LARGE is one that an armed guide left when it was moved.
 template <class Mover>
-bool collector<Mover>::is_new(const void* object, const mobility::observation& seen) const {
-    if (!seen.newborn) return false;
-    const unsigned cls = space_.class_of(object);
-    return cls == heap::new_class || cls == space_.large_class();
+void collector<Mover>::mark_touched() {
+    std::uint64_t marked = word_.touched;
+    for (std::uint64_t left = word_.newborn; left != 0; left &= left - 1) {
+        const auto bit = static_cast<unsigned>(std::countr_zero(left));
+        if (word_.tier[bit] == policy::first_tier || word_.tier[bit] == tiers_.count())
+            marked |= std::uint64_t{1} << bit;
+    }
+    for (; marked != 0; marked &= marked - 1) {
+        const void* object = object_at(static_cast<unsigned>(std::countr_zero(marked)));
+        space_.mark_touched(object, space_.info(object).size);
+    }
+}
+
+// In a run of a lazy tier: an object that is in no lazy tier and may get there.
+template <class Mover>
+void collector<Mover>::look_for_pending() {
+    if ((word_.tiers & ~lazy_) == 0) return;
+    for (std::uint64_t left = word_.seen & ~word_.unmoved; left != 0; left &= left - 1) {
+        const auto bit = static_cast<unsigned>(std::countr_zero(left));
+        if ((lazy_ >> word_.tier[bit] & 1) != 0 || never_cold(bit)) continue;
+        pending_found_ = true;
+        return;
+    }
+}
+
+// What would stay, but lies in a run that is being emptied, moves within its tier.
+template <class Mover>
+void collector<Mover>::evacuate_rest() {
+    const std::uint64_t staying = word_.movable & ~(verdict_.move | verdict_.held | word_.unmoved);
+    for (std::uint64_t left = staying; left != 0; left &= left - 1) {
+        const auto bit = static_cast<unsigned>(std::countr_zero(left));
+        if (space_.evacuating(object_at(bit))) verdict_.send(bit, word_.tier[bit]);
+    }
 }
 
 template <class Mover>
-void collector<Mover>::consider(slot_atomic& slot, const mobility::observation& seen) {
-    const void* object = pointer_to(seen.address);
-    const unsigned cls = space_.class_of(object);
-    policy::observation facts;
-    facts.cls = cls;
-    facts.inactive_windows = seen.inactive_windows;
-    facts.touched = seen.touched;
-    facts.newborn = seen.newborn;
-    if (cls == space_.large_class()) {
-        consider_large(object, facts);
-        return;
+void collector<Mover>::queue_moves() {
+    for (std::uint64_t left = verdict_.move; left != 0; left &= left - 1) {
+        const auto bit = static_cast<unsigned>(std::countr_zero(left));
+        const policy::tier_id target = verdict_.to[bit];
+        if (!plan_.move) {
+            ++would_move_;
+            would_move_bytes_ += size(bit);
+        } else if (!abandoned_ && mover_.add_candidate(slot_at(bit), seen_[bit], target)) {
+            hot_queued_ += promoted_to_ >> target & 1;
+        }
     }
-    policy::decision wish = placement_.decide(facts);
-    const bool demotion = wish.move && wish.target == heap::cold_class;
-    if (demotion || (scanning_cold_ && cls != heap::cold_class)) {
-        facts.never_cold = space_.info(object).attr.never_cold;
-        if (facts.never_cold && demotion) wish = placement_.decide(facts);
-        if (cls != heap::cold_class && !facts.never_cold) pending_found_ = true;
-    }
-    if (emptied_by_runs(object, cls, wish)) {
-        consider_in_run(slot, seen, cls, wish);
-        return;
-    }
-    if (!wish.move && space_.evacuating(object)) wish = policy::decision::to(cls);
-    if (!wish.move || !seen.movable) return;
-    if (held_for_churn(object, cls, wish) && churn_.hold()) {
-        ++held_;
-        return;
-    }
-    if (!plan_.move) {
-        ++would_move_;
-        would_move_bytes_ += space_.info(object).size;
-        return;
-    }
-    queue(slot, seen, wish.target);
-}
-
-// In a scan: little leaves at once, the rest is counted. While runs are emptied: what is to leave does,
-// and what is to stay moves into another run.
-template <class Mover>
-void collector<Mover>::consider_in_run(slot_atomic& slot, const mobility::observation& seen,
-                                       unsigned cls, const policy::decision& wish) {
-    const void* object = pointer_to(seen.address);
-    const bool held = wish.move && held_for_churn(object, cls, wish);
-    if (phase_ == phase::empty) {
-        const bool leaves = wish.move && !held;
-        if (seen.movable && (leaves || whole_)) queue(slot, seen, leaves ? wish.target : cls);
-        return;
-    }
-    const bool leaves = wish.move && seen.movable;
-    const std::size_t bytes = leaves ? space_.info(object).size : 0;
-    bool at_once = leaves && bytes <= leaves_at_once_;
-    bool stays = !leaves;
-    if (leaves && held) {
-        stays = churn_.hold();
-        at_once = !stays; // one in 64 tells how long such objects live, whatever else leaves
-        held_ += stays;
-    }
-    emptying_[cls].note(run_number(cls, object), stays || at_once ? 0 : bytes, seen.newborn);
-    if (!at_once) return;
-    leaves_at_once_ -= std::min(bytes, leaves_at_once_);
-    queue(slot, seen, wish.target);
-}
-
-// True if the object is to stay while what is promoted from its run dies young.
-template <class Mover>
-bool collector<Mover>::held_for_churn(const void* object, unsigned cls,
-                                      const policy::decision& wish) const noexcept {
-    if (!plan_.hold_churn || !churn_.holding() || cls != heap::new_class ||
-        wish.target != heap::hot_class)
-        return false;
-    if (phase_ == phase::empty) return dense_when_chosen_;
-    return space_.live_fraction_in_new(object) >= plan_.live_fraction;
-}
-
-template <class Mover>
-void collector<Mover>::queue(slot_atomic& slot, const mobility::observation& seen,
-                             unsigned target) {
-    if (!abandoned_ && mover_.add_candidate(slot, seen, target))
-        hot_queued_ += target == heap::hot_class;
 }
 
 template <class Mover>
@@ -558,7 +630,7 @@ void collector<Mover>::begin_emptying() {
     leaves_at_once_ = in_flight_ / 2;
     if (!plan_.move) return;
     for (unsigned cls = 0; cls < space_.classes(); ++cls)
-        if (cls != heap::cold_class)
+        if ((lazy_ >> cls & 1) == 0)
             emptying_[cls].begin(space_.runs_of(cls), heap::run_bytes, least_gain(cls));
 }
 
@@ -601,9 +673,9 @@ bool collector<Mover>::empty_tier(control& control) {
 template <class Mover>
 bool collector<Mover>::find_slots(control& control) {
     phase_ = phase::list;
-    bool complete = scan_outside_cold(control);
+    bool complete = scan_outside_lazy(control);
     for (auto run = unsettled_.begin(); complete && run != unsettled_.end(); ++run)
-        complete = scan_cold_range(*run, *run + heap::run_bytes, control);
+        complete = scan_lazy_range(*run, *run + heap::run_bytes, control);
     phase_ = phase::scan;
     return complete;
 }
@@ -625,14 +697,15 @@ bool collector<Mover>::empty_runs(std::size_t first, std::size_t last, control& 
         for (std::size_t i = first; i < last; ++i) {
             if (!tier.is_chosen(tier.run(i))) continue;
             whole_ = tier.whole(i);
-            dense_when_chosen_ =
-                static_cast<double>(tier.bytes(i)) >= plan_.live_fraction * double{heap::run_bytes};
+            live_when_chosen_ = static_cast<double>(tier.bytes(i)) / double{heap::run_bytes};
             for (slot_atomic* slot : tier.slots(i)) {
                 if (!slots_.begin_visit(slot)) continue;
+                word_.seen = 0;
                 const std::uintptr_t address = Mover::layout::address(slot->load_relaxed());
                 if (in_tier(address) && run_number(tier_, pointer_to(address)) == tier.run(i))
-                    revisit(*slot);
+                    visit_again(*slot);
                 slots_.end_visit();
+                judge_again();
             }
             if (batch_is_full() && !flush(control, keep_vetoed)) return false;
             control.checkpoint();
@@ -645,14 +718,11 @@ bool collector<Mover>::empty_runs(std::size_t first, std::size_t last, control& 
     return true;
 }
 
-// In a visit. No newborn object was in the run when it was chosen: an age of 0 says touched in the
-// window that ended.
+// In a visit, of a slot that this window has visited.
 template <class Mover>
-void collector<Mover>::revisit(slot_atomic& slot) {
-    mobility::observation seen = mover_.revisit(slot, window_);
-    if (seen.address == 0 || !seen.movable) return;
-    if (phase_ == phase::empty && !seen.newborn && seen.inactive_windows == 0) seen.touched = true;
-    consider(slot, seen);
+void collector<Mover>::visit_again(slot_atomic& slot) {
+    const std::uintptr_t at = address_of(&slot);
+    visit_slots(at & ~std::uintptr_t{511}, std::uint64_t{1} << (at >> 3 & 63));
 }
 
 template <class Mover>
@@ -702,26 +772,14 @@ void collector<Mover>::relocate_listed(const mobility::moved_object& moved) {
     slots_.scan(*leaf, moved.to, moved.to + moved.bytes, visit);
 }
 
-// A large object has pages of its own: it is hinted, not copied. The policy is asked as if it lay
-// in HOT.
+// A large object has pages of its own: it is hinted, not copied.
 template <class Mover>
-void collector<Mover>::consider_large(const void* object, policy::observation facts) {
-    if (large_seen_.size() == large_seen_.capacity()) return; // the next window will see it
-    const auto info = space_.info(object);
-    if (info.size == 0) return;
-    facts.cls = heap::hot_class;
-    facts.never_cold = info.attr.never_cold;
-    const policy::decision wish = placement_.decide(facts);
-    large_seen_.push_back({object, info.size, wish.move && wish.target == heap::cold_class});
-}
-
-// Outside of any visit: the hints keep a table of their own, which allocates.
-template <class Mover>
-void collector<Mover>::report_large() {
-    if (hints_ != nullptr)
-        for (const large_object& seen : large_seen_)
-            hints_->note_large(seen.address, seen.bytes, seen.cold);
-    large_seen_.clear();
+void collector<Mover>::note_large() {
+    for (std::uint64_t left = word_.unmoved; left != 0; left &= left - 1) {
+        const auto bit = static_cast<unsigned>(std::countr_zero(left));
+        const std::size_t bytes = size(bit);
+        if (bytes != 0) log_.note_large(object_at(bit), bytes, verdict_.to[bit], word_.idle[bit]);
+    }
 }
 
 template <class Mover>
@@ -815,13 +873,14 @@ void collector<Mover>::count(const candidate& c, mobility::move_result result,
     case mobility::move_result::moved: {
         const unsigned from = space_.class_of(pointer_to(moved.from));
         live.count_move(from, c.target, moved.bytes);
-        if (from == heap::new_class && c.target == heap::hot_class) promoted_bytes_ += moved.bytes;
+        moved_bytes_[from][c.target] += moved.bytes;
         ++moved_;
         if (phase_ == phase::empty && moved.nested_slots != 0) relocate_listed(moved);
-        if (c.target == heap::cold_class) {
-            if (hints_ != nullptr) hints_->note_filled(pointer_to(moved.to), moved.bytes);
+        if (c.target != policy::first_tier)
+            log_.note_filled(c.target, pointer_to(moved.to), moved.bytes);
+        if ((lazy_ >> c.target & 1) != 0) {
             if (moved.nested_slots != 0) unsettled_.insert(run_of(moved.to));
-        } else if (range_of(heap::cold_class).contains(address_of(c.slot))) {
+        } else if (lies_in(c.slot, lazy_)) {
             left_.push_back(c.slot);
         }
         break;
@@ -853,8 +912,9 @@ void collector<Mover>::retry(control& control) {
             const std::size_t end = std::min(at + batch, again.size());
             for (std::size_t i = at; i < end; ++i) {
                 if (!slots_.begin_visit(again[i])) continue;
-                revisit(*again[i]);
+                visit_again(*again[i]);
                 slots_.end_visit();
+                judge_again();
             }
             const std::uint64_t before = moved_;
             if (!flush(control, true) || control.stop_requested()) return;

@@ -36,6 +36,8 @@
 namespace obase::heap {
 namespace {
 
+constexpr unsigned cold_class = 2;
+
 constexpr std::size_t mib = 1U << 20;
 
 using testing::fault;

@@ -26,6 +26,8 @@
 namespace obase::heap {
 namespace {
 
+constexpr unsigned hot_class = 1;
+
 constexpr std::size_t mib = 1U << 20;
 constexpr std::size_t piece = 512U << 10;
 

@@ -65,8 +65,10 @@ space* space::create(const space_options& options, std::string* why_not) noexcep
         say(why_not, "the number of classes must be 2 to 15");
         return nullptr;
     }
-    if (!options.cold_directory.empty() && options.classes < 3) {
-        say(why_not, "a cold directory needs at least 3 classes");
+    if (!options.cold_directory.empty() &&
+        ((options.file_classes >> options.classes) != 0 || (options.file_classes & 1U) != 0)) {
+        say(why_not,
+            "a class that is to lie in a file does not exist, or is the one of new objects");
         return nullptr;
     }
     void* const memory = os::reserve(space_bytes, os::page_size);
@@ -121,7 +123,8 @@ bool space::set_up(const space_options& options, std::string* why_not) noexcept 
         return false;
     }
     for (unsigned cls = 1; cls < classes_; ++cls) {
-        const bool in_file = cls == classes_ - 1 && !options.cold_directory.empty();
+        const bool in_file =
+            (options.file_classes >> cls & 1U) != 0 && !options.cold_directory.empty();
         const char* what = "";
         const int error = dense_[cls - 1].create(range_begin(cls), range_bytes_,
                                                  in_file ? options.cold_directory.c_str() : nullptr,

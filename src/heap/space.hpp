@@ -4,12 +4,13 @@
 //
 //   base                                                       base + (classes + 1) * range_bytes
 //   +----------------+----------------+----------------+-- .. --+--------------------+
-//   | class 0: NEW   | class 1: HOT   | class 2: COLD  |        | LARGE              |
+//   | class 0        | class 1        | class 2        |        | LARGE              |
 //   | slabs, threads | dense, filled by the collector alone     | extents of pages   |
 //   +----------------+----------------+----------------+-- .. --+--------------------+
 //
 // All ranges have the same power-of-two size, so an address tells its class by a subtraction and a
-// shift. The number of classes is data (2..15); the coldest is the last. No object has a header.
+// shift. The number of classes (2..15), and which of them lie in a file, are the caller's: a policy's
+// tiers (policy/tiers.hpp). Objects are born in class 0. No object has a header.
 //
 // What may fail: every allocation may return nullptr (reservation, RLIMIT_AS, overcommit, map
 // count, disk or the tables' own memory used up); nothing is changed then, nothing aborts,
@@ -22,7 +23,7 @@
 //     std::string why;
 //     space* s = space::create({}, &why);
 //     void* p = s->allocate(64, {});
-//     void* q = s->allocate_dense(hot_class, s->info(p).size, s->info(p).attr);   // collector
+//     void* q = s->allocate_dense(1, s->info(p).size, s->info(p).attr);   // collector
 //     ... copy p to q, publish q ...
 //     s->free(p);
 #pragma once
@@ -42,9 +43,7 @@
 
 namespace obase::heap {
 
-inline constexpr unsigned new_class = 0;
-inline constexpr unsigned hot_class = 1;
-inline constexpr unsigned cold_class = 2; // with 3 classes
+inline constexpr unsigned new_class = 0; // objects are born here
 inline constexpr unsigned max_classes = 15;
 
 struct space_options {
@@ -55,9 +54,9 @@ struct space_options {
     std::size_t range_bytes = 0;
     // Fills freed objects with `poison_byte`. Frees are slower.
     bool poison_freed = false;
-    // Not empty: the coldest class lies in an unnamed file in this directory. Needs 3 classes or
-    // more.
+    // Not empty: the classes of `file_classes` each lie in an unnamed file in this directory.
     std::string cold_directory{};
+    std::uint32_t file_classes = 1U << 2; // bit c: class c; without class 0
 };
 
 class space {
@@ -183,10 +182,10 @@ class space {
     // return_free_memory.
     std::size_t select_evacuation(unsigned cls, double max_live_fraction,
                                   std::size_t max_bytes) noexcept;
-    // Whether the last selection for the coldest class has runs that lie over frozen files
-    // (dense.hpp): their objects should be found wherever their slots lie.
-    bool emptying_frozen_files() const noexcept {
-        return dense_[classes_ - 2].emptying_frozen_files();
+    // True if the last selection for the class has runs that lie over frozen files (dense.hpp): their
+    // objects should be found wherever their slots lie.
+    bool emptying_frozen_files(unsigned cls) const noexcept {
+        return cls != new_class && dense_[cls - 1].emptying_frozen_files();
     }
     // Gives free memory of all classes back to the system, neighbours together, in pieces (pacer.hpp);
     // returns bytes.

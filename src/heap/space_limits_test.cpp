@@ -23,6 +23,8 @@
 namespace obase::heap {
 namespace {
 
+constexpr unsigned hot_class = 1, cold_class = 2;
+
 struct destroyer {
     void operator()(space* s) const { space::destroy(s); }
 };

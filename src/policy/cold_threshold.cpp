@@ -16,7 +16,7 @@ controller_settings controller_settings_of(const options& settings) noexcept {
     return made;
 }
 
-double promotion_rate(const window_facts& facts, double minute_seconds) noexcept {
+double promotion_rate(const promotion_facts& facts, double minute_seconds) noexcept {
     if (facts.touched_pages == 0) return 0;
     // A clock too coarse to see the window must not divide by zero.
     constexpr double shortest_window = 1e-6;
@@ -50,7 +50,7 @@ unsigned cold_threshold_controller::lowered() const noexcept {
     return now > settings_.lowest ? now - 1 : settings_.lowest;
 }
 
-directives cold_threshold_controller::end_of_window(const window_facts& facts) noexcept {
+directives cold_threshold_controller::end_of_window(const promotion_facts& facts) noexcept {
     const double rate = promotion_rate(facts, settings_.minute_seconds);
     current_.promotion_rate = rate;
     // What could be touched in COLD is what lay there when the window began.

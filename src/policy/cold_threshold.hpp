@@ -6,9 +6,6 @@
 // increase, additive decrease"), and the gate for proactive reclaim: paging out is allowed after
 // two consecutive windows below the target and suspended above it.
 //
-// When not to use it: to decide about one object; three_temperatures does that with the threshold
-// from here.
-//
 // Decisions where the papers leave room:
 // - Until a window has begun with something in COLD, no window is judged: the threshold
 // stays
@@ -42,18 +39,26 @@ struct controller_settings {
     unsigned pageout_streak = 2; // consecutive windows below the target before paging out
 };
 
+// What the controller needs of a window.
+struct promotion_facts {
+    double length_seconds = 0;         // really elapsed since the end of the previous window
+    std::uint64_t touched_pages = 0;   // unique managed pages touched: the working set
+    std::uint64_t cold_pages = 0;      // those of them that lie in COLD
+    std::uint64_t cold_live_bytes = 0; // live bytes in COLD at its end, after its moves
+};
+
 // As the options say.
 controller_settings controller_settings_of(const options& settings) noexcept;
 
 // Unique COLD pages over unique managed pages touched in the window, per (scaled) minute. 0 when
 // nothing was touched.
-double promotion_rate(const window_facts& facts, double minute_seconds) noexcept;
+double promotion_rate(const promotion_facts& facts, double minute_seconds) noexcept;
 
 class cold_threshold_controller {
   public:
     explicit cold_threshold_controller(const controller_settings& settings) noexcept;
 
-    directives end_of_window(const window_facts& facts) noexcept;
+    directives end_of_window(const promotion_facts& facts) noexcept;
     directives current() const noexcept { return current_; }
     unsigned threshold() const noexcept { return current_.cold_threshold; }
 

@@ -9,6 +9,7 @@
 #include "policy/cold_threshold.hpp"
 
 #include "policy/three_temperatures.hpp"
+#include "policy/word_builder_test.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
@@ -24,7 +25,7 @@ using namespace obase::policy;
 
 namespace {
 
-window_facts window(std::uint64_t cold, std::uint64_t touched, double seconds = 60) {
+promotion_facts window(std::uint64_t cold, std::uint64_t touched, double seconds = 60) {
     return {seconds, touched, cold, 1 << 20};
 }
 
@@ -86,7 +87,7 @@ cold_threshold_controller started(const controller_settings& settings) {
     return controller;
 }
 
-unsigned after(cold_threshold_controller& controller, const window_facts& facts) {
+unsigned after(cold_threshold_controller& controller, const promotion_facts& facts) {
     return controller.end_of_window(facts).cold_threshold;
 }
 
@@ -124,8 +125,8 @@ TEST(cold_threshold, fixed_never_moves_but_the_gate_works) {
     EXPECT_TRUE(controller.end_of_window(window(0, 100)).pageout_allowed);
 }
 
-window_facts with_empty_cold() {
-    window_facts facts = window(0, 100);
+promotion_facts with_empty_cold() {
+    promotion_facts facts = window(0, 100);
     facts.cold_live_bytes = 0;
     return facts;
 }
@@ -144,7 +145,7 @@ TEST(cold_threshold, nothing_is_judged_before_cold_was_used) {
 TEST(cold_threshold, later_an_empty_cold_lowers_it_but_permits_nothing) {
     cold_threshold_controller controller = started(with(controller_kind::multiplicative));
     EXPECT_EQ(after(controller, window(50, 100)), 6u);
-    window_facts drained = with_empty_cold(); // ends empty, but began with objects
+    promotion_facts drained = with_empty_cold(); // ends empty, but began with objects
     drained.cold_pages = 50;
     EXPECT_EQ(after(controller, drained), 12u);
     for (const unsigned expected : {11u, 10u, 9u, 8u, 7u, 6u, 5u, 4u, 3u, 2u, 1u, 1u}) {
@@ -190,7 +191,7 @@ RC_GTEST_PROP(cold_threshold, bounds_response_and_gate_hold_for_any_history, ())
     bool allowed = false, used = false, holds = false;
     const auto length = *rc::gen::inRange(1, 60);
     for (int i = 0; i < length; ++i) {
-        window_facts facts = window(holds ? *rc::gen::inRange<std::uint64_t>(0, 4) : 0, 100);
+        promotion_facts facts = window(holds ? *rc::gen::inRange<std::uint64_t>(0, 4) : 0, 100);
         const bool held = holds; // when the window began
         holds = *rc::gen::inRange(0, 4) != 0;
         if (!holds) facts.cold_live_bytes = 0;
@@ -237,27 +238,36 @@ RC_GTEST_PROP(cold_threshold, is_monotone_in_the_promotion_rate, ()) {
     RC_ASSERT(after(less, window(a, 100)) <= after(more, window(b, 100)));
 }
 
+options options_with(controller_kind rule) {
+    options settings;
+    settings.controller = rule;
+    return settings;
+}
+
 // A small model of a program: each page holds one object; `hot` pages are touched in every window,
 // the others in groups, each group every `pause` windows. Demoted objects live in COLD until
 // touched.
 class synthetic_load {
   public:
     synthetic_load(unsigned hot, unsigned groups_of, unsigned pause, controller_kind rule)
-        : pause_(pause), placement_(with(rule)) {
+        : pause_(pause), placement_(options_with(rule)) {
         for (unsigned i = 0; i < hot; ++i) pages_.push_back({true, 0});
         for (unsigned i = 0; i < groups_of * pause; ++i) pages_.push_back({false, i % pause});
     }
 
     directives run_window() {
-        window_facts facts{60, 0, 0, 0};
+        window_facts facts;
+        facts.length_seconds = 60;
+        auto& in_cold = facts.tiers[2];
         for (page& one : pages_) {
             const bool touched = one.always || window_ % pause_ == one.phase;
             one.inactive = touched ? 0 : one.inactive + 1;
             facts.touched_pages += touched;
-            facts.cold_pages += touched && one.cls == 2;
-            const decision next = placement_.decide({one.cls, one.inactive, touched, false, false});
-            if (next.move) one.cls = next.target;
-            facts.cold_live_bytes += one.cls == 2 ? 4096 : 0;
+            in_cold.touched_pages += touched && one.tier == 2;
+            const tier_id next =
+                target_of(placement_, {.tier = one.tier, .touched = touched, .idle = one.inactive});
+            if (next != no_tier) one.tier = next;
+            in_cold.live_bytes += one.tier == 2 ? 4096 : 0;
         }
         ++window_;
         return placement_.end_of_window(facts);
@@ -267,7 +277,7 @@ class synthetic_load {
     struct page {
         bool always;
         unsigned phase;
-        unsigned cls = 0;
+        tier_id tier = 0;
         unsigned inactive = 0;
     };
     unsigned pause_;

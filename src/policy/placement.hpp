@@ -1,49 +1,100 @@
 // SPDX-License-Identifier: MIT
 //
-// policy::placement: where should this object live, and how aggressive should the next window be?
+// policy::placement: in which tier should each object live, and what may leave memory?
 //
-// What it is: the interface between the collector, which sees words and addresses, and a policy,
-// which sees one observation per object and window. A policy never touches memory that belongs to
-// the heaps, so every decision can be tested without a runtime.
+// The interface between the collector, which sees words and addresses, and a policy, which sees for
+// each window what a scan learned. The policy gives the tiers and their roles (tiers.hpp). It is
+// asked once per SODA word, that is for up to 64 slots at a time, and may keep up to 16 bits of state
+// per slot: the collector stores them, moves them with their slots and drops them when a slot ends.
+// A policy never touches memory that belongs to the heaps, so it is tested without a runtime.
 //
-// When not to use it: for what the kernel is told (backend::hints decides that from `directives`).
+// One window, in this order:
+//     begin_window()    with the live bytes of each tier
+//     decide()          for every word that has slots
+//     end_of_window()   with what was touched, moved and freed
+//     leaves()          for the runs and the large objects of tiers with the role `reclaimable`
 //
-// Threads: the collector thread only. decide() is called once per scanned guide and allocates
-// nothing; the policies are `final` and decide() is inline, so a collector that knows the concrete
-// type pays no indirect call.
+// To add one: docs/architecture.md, "How to add a policy".
+//
+// Threads: the collector thread, and configure() while the collector is parked. No function of the
+// interface may wait or throw.
 #pragma once
 
+#include "policy/tiers.hpp"
+
+#include <obase/options.hpp>
+
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 namespace obase::policy {
 
-// What one scan learned about one object.
-struct observation {
-    unsigned cls = 0; // temperature class it lies in
-    // CIW: consecutive windows without a touch, the one that just ended included. 0 when touched.
-    unsigned inactive_windows = 0;
-    bool touched = false;    // dereferenced since the last scan
-    bool never_cold = false; // the per-object flag of heap::attributes
-    bool newborn = false;    // seen by a scan for the first time: its window was not a whole one
+// What a policy may ask about the objects of a word. Each costs a look into the heap's tables, so it
+// is asked only where the answer decides. `slot` is a bit number of word_facts::seen.
+class objects {
+  public:
+    virtual bool never_cold(unsigned slot) const noexcept = 0; // allocation asked for it
+    virtual std::size_t size(unsigned slot) const noexcept = 0;
+    // Of the 64 KiB run in which an object of the first tier lies: the share that live objects take.
+    virtual double live_fraction_of_run(unsigned slot) const noexcept = 0;
+
+  protected:
+    ~objects() = default;
 };
 
-struct decision {
-    bool move = false;
-    unsigned target = 0; // the class to move to, meaningful when `move`
-    static constexpr decision stay() { return {}; }
-    static constexpr decision to(unsigned cls) { return {true, cls}; }
-    friend constexpr bool operator==(const decision&, const decision&) = default;
+// What a scan learned about the slots of one SODA word. Bit i of a mask, and entry i of an array,
+// belong to the same slot. Array entries without their bit in `seen` are undefined.
+struct word_facts {
+    std::uint64_t seen = 0; // has a managed object; the other masks are parts of it
+    std::uint64_t touched = 0;
+    std::uint64_t newborn = 0; // first visit, and not touched: its window was not a whole one
+    std::uint64_t movable = 0; // may be moved in this window
+    std::uint64_t unmoved = 0; // large: never moved; tier[i] is the number of tiers
+    tier_mask tiers = 0;       // tiers in which an object of the word lies
+    unsigned oldest = 0;       // the largest idle[i]
+    bool again = false;        // a second look in the same window: changes of the state are dropped
+    std::array<std::uint8_t, 64> tier;
+    // Consecutive windows without a touch, the one that just ended included. 0 when touched.
+    std::array<std::uint32_t, 64> idle;
+    // The lowest state_bits() bits are kept. 0 for a slot that is new here. In and out.
+    std::array<std::uint16_t, 64> state;
+    const objects* about = nullptr;
+};
+
+// The answer. Entries of `to` count for the slots in `move` and, as the tier in whose role the object
+// stays where it is, for those in word_facts::unmoved.
+struct word_verdict {
+    std::uint64_t move = 0;
+    std::uint64_t held = 0; // for the statistics: left in the first tier though it was touched
+    // Part of `move`: leaves the first tier at once, though what may be resident twice is used up.
+    std::uint64_t sample = 0;
+    std::array<std::uint8_t, 64> to;
+    void send(unsigned slot, tier_id target) noexcept {
+        move |= std::uint64_t{1} << slot;
+        to[slot] = static_cast<std::uint8_t>(target);
+    }
+};
+
+struct window_beginning {
+    bool moves = false; // false: decisions are counted only
+    std::array<std::uint64_t, max_tiers> live_bytes{};
 };
 
 // What one window did, in the collector's own numbers.
 struct window_facts {
-    double length_seconds = 0;         // really elapsed since the end of the previous window
-    std::uint64_t touched_pages = 0;   // unique managed pages touched: the working set
-    std::uint64_t cold_pages = 0;      // those of them that lie in COLD
-    std::uint64_t cold_live_bytes = 0; // live bytes in COLD at its end, after its moves
+    double length_seconds = 0;       // really elapsed since the end of the previous window
+    std::uint64_t touched_pages = 0; // unique managed 4 KiB pages touched, of large objects too
+    struct tier_facts {
+        std::uint64_t touched_pages = 0;
+        std::uint64_t live_bytes = 0; // at its end, after its moves
+        std::uint64_t left_bytes = 0; // that really left memory at the end of the window before
+    };
+    std::array<tier_facts, max_tiers> tiers{};
+    std::array<std::array<std::uint64_t, max_tiers>, max_tiers> moved_bytes{}; // [from][to]
 };
 
-// What holds until the next end_of_window().
+// What holds until the next end_of_window(): for the statistics.
 struct directives {
     unsigned cold_threshold = 0; // C_t
     double promotion_rate = 0;   // of the window that ended
@@ -51,14 +102,27 @@ struct directives {
     friend constexpr bool operator==(const directives&, const directives&) = default;
 };
 
+// A piece of a tier that could leave memory: a 64 KiB run, or a large object.
+struct place {
+    std::uintptr_t begin = 0;
+    std::uintptr_t end = 0;
+    unsigned idle_windows = 0; // since a touch, or since it was filled; 0 in the window itself
+};
+
 class placement {
   public:
     virtual ~placement() = default;
-    virtual unsigned classes() const noexcept = 0; // how many temperature classes it places into
-    virtual decision decide(const observation& seen) const noexcept = 0;
-    // Called once per window, after the last decide() and before the hints of that window.
+
+    virtual const tier_table& tiers() const noexcept = 0;
+    virtual unsigned state_bits() const noexcept { return 0; } // 0 to 16; never changes
+    // The options have changed. Called between two windows, and before the first.
+    virtual void configure(const options&) noexcept {}
+
+    virtual void begin_window(const window_beginning&) noexcept {}
+    virtual void decide(word_facts& word, word_verdict& verdict) noexcept = 0;
     virtual directives end_of_window(const window_facts& facts) noexcept = 0;
-    virtual directives current() const noexcept = 0;
+    // True if the place, in the tier or in its role, should leave memory now.
+    virtual bool leaves(tier_id id, const place& piece) const noexcept = 0;
 };
 
 } // namespace obase::policy

@@ -1,78 +1,136 @@
 // SPDX-License-Identifier: MIT
 //
-// policy::three_temperatures: the placement of OBASE (Fig. 5) and HADES.
+// policy::three_temperatures: the policy `papers`, the placement of OBASE (Fig. 5) and HADES.
 //
-// What it is:
-//   touched, and in NEW or COLD            -> HOT
+//   touched, and in NEW or COLD            -> HOT, unless what is promoted dies young (churn.hpp)
 //   untouched for more than C_t windows    -> COLD, unless it is there or must never be
 //   everything else                        -> stays
 // A newborn object (first visit) stays: its window was not a whole one, and construction is not an
-// access.
+// access. What leaves memory is decided by one number for the whole process, the promotion rate:
+// all of COLD that was not touched in the window, while cold_threshold.hpp allows it.
 //
-// When not to use it: for heavy-tailed loads that need more than "touched or not"; put a graded
-// policy beside it behind policy::placement.
-//
-// CIW semantics: "exceeds C_t" is taken literally, inactive_windows > C_t, as in the text and the
-// figures of both papers. (OBASE 4.4 calls C_t = 3 "approximately six minutes"; an object is then
-// demoted by the scan that ends its fourth untouched window, so the eighth minute is nearer.) A
-// counter with few bits saturates: `saturation` is its largest value and an object that reached it
-// counts as beyond every threshold, so the test is inactive_windows >= min(C_t + 1, saturation).
-// With the five bits of the ATC word (31) the thresholds 30, 31 and 32 therefore mean the same.
+// CIW semantics: "exceeds C_t" is taken literally, idle > C_t, as in the text and the figures of both
+// papers. (OBASE 4.4 calls C_t = 3 "approximately six minutes"; an object is then demoted by the scan
+// that ends its fourth untouched window, so the eighth minute is nearer.) A counter with few bits
+// saturates: `saturation` is its largest value and an object that reached it counts as beyond every
+// threshold, so the test is idle >= min(C_t + 1, saturation). With the five bits of the ATC word (31)
+// the thresholds 30, 31 and 32 therefore mean the same.
 //
 // A never_cold object that has been idle for as long goes from NEW to HOT instead: NEW is for
-// objects without a pattern, and being kept warm is a pattern.
+// objects without a pattern, and being kept warm is a pattern. Of large objects the policy says the
+// role: COLD when they have been idle for as long and may be cold, else HOT.
 #pragma once
 
+#include "policy/churn.hpp"
 #include "policy/cold_threshold.hpp"
 #include "policy/placement.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace obase::policy {
 
-struct temperature_roles { // which class plays which part; the numbers are data
-    unsigned fresh = 0;
-    unsigned hot = 1;
-    unsigned cold = 2;
-};
-
 class three_temperatures final : public placement {
   public:
-    explicit three_temperatures(const controller_settings& settings, unsigned saturation = ~0u,
-                                temperature_roles roles = {}) noexcept
-        : controller_(settings), saturation_(saturation), roles_(roles) {
+    static constexpr tier_id hot = 1;
+    static constexpr tier_id cold = 2;
+    static constexpr tier rows[] = {
+        {.name = "new"},
+        {.name = "hot", .promoted_to = true},
+        {.name = "cold", .reclaimable = true, .file_backed = true, .lazy = true}};
+    static constexpr tier_table table{rows};
+    static_assert(table.valid());
+
+    explicit three_temperatures(const options& settings, unsigned saturation = ~0u) noexcept
+        : controller_(controller_settings_of(settings)), saturation_(saturation) {
+        configure(settings);
+    }
+
+    const tier_table& tiers() const noexcept override { return table; }
+
+    void configure(const options& settings) noexcept override {
+        controller_ = cold_threshold_controller(controller_settings_of(settings));
+        hold_churn_ = settings.hold_churn;
+        dense_from_ = settings.compaction_live_fraction;
         refresh();
     }
 
-    unsigned classes() const noexcept override { return 3; }
+    void begin_window(const window_beginning& now) noexcept override {
+        moves_ = now.moves;
+        if (!moves_) return;
+        const std::uint64_t live = now.live_bytes[hot];
+        churn_.begin_window(promoted_, hot_live_ > live ? hot_live_ - live : 0);
+        promoted_ = 0;
+    }
 
-    decision decide(const observation& seen) const noexcept override {
-        if (seen.touched) {
-            return seen.cls == roles_.hot ? decision::stay() : decision::to(roles_.hot);
-        }
-        if (seen.newborn || seen.inactive_windows < eligible_from_) return decision::stay();
-        if (seen.never_cold) {
-            return seen.cls == roles_.hot ? decision::stay() : decision::to(roles_.hot);
-        }
-        return seen.cls == roles_.cold ? decision::stay() : decision::to(roles_.cold);
+    void decide(word_facts& word, word_verdict& verdict) noexcept override {
+        // Most words: nothing in them that could move, whatever slot it is.
+        const bool touched_stay = word.touched == 0 || word.tiers == tier_mask{1} << hot;
+        const bool idle_stay = word.oldest < eligible_from_ || word.tiers == tier_mask{1} << cold;
+        if (touched_stay && idle_stay && word.unmoved == 0) return;
+        for (std::uint64_t left = word.seen; left != 0; left &= left - 1)
+            decide_slot(word, verdict, static_cast<unsigned>(std::countr_zero(left)));
     }
 
     directives end_of_window(const window_facts& facts) noexcept override {
-        directives next = controller_.end_of_window(facts);
+        if (moves_) {
+            promoted_ = facts.moved_bytes[first_tier][hot];
+            hot_live_ = facts.tiers[hot].live_bytes;
+        }
+        const auto& in_cold = facts.tiers[cold];
+        const directives next = controller_.end_of_window(
+            {facts.length_seconds, facts.touched_pages, in_cold.touched_pages, in_cold.live_bytes});
         refresh();
         return next;
     }
 
-    directives current() const noexcept override { return controller_.current(); }
+    bool leaves(tier_id id, const place& piece) const noexcept override {
+        return id == cold && piece.idle_windows != 0 && controller_.current().pageout_allowed;
+    }
+
+    directives current() const noexcept { return controller_.current(); }
 
   private:
-    // Kept ready so that decide() is one comparison.
+    void decide_slot(const word_facts& word, word_verdict& verdict, unsigned slot) noexcept {
+        const std::uint64_t bit = std::uint64_t{1} << slot;
+        const bool in_use = (word.touched & bit) != 0;
+        const bool idle = !in_use && (word.newborn & bit) == 0 && word.idle[slot] >= eligible_from_;
+        const tier_id at = word.tier[slot];
+        if ((word.unmoved & bit) != 0) {
+            verdict.to[slot] = idle && !word.about->never_cold(slot) ? cold : hot;
+            return;
+        }
+        if (at == (in_use ? hot : cold) || !(in_use || idle)) return;
+        const tier_id target = in_use || word.about->never_cold(slot) ? hot : cold;
+        if (target == at) return;
+        if (at != first_tier || target != hot || !better_left(word, slot)) {
+            verdict.send(slot, target);
+        } else if (word.again || churn_.hold()) {
+            verdict.held |= bit;
+        } else { // tells how long such objects live, whatever else leaves
+            verdict.send(slot, target);
+            verdict.sample |= bit;
+        }
+    }
+
+    // An object of NEW that would be promoted, but whose place is used again.
+    bool better_left(const word_facts& word, unsigned slot) const noexcept {
+        return hold_churn_ && churn_.holding() && (word.movable >> slot & 1) != 0 &&
+               word.about->live_fraction_of_run(slot) >= dense_from_;
+    }
+
+    // Kept ready so that a slot is one comparison.
     void refresh() noexcept { eligible_from_ = std::min(controller_.threshold() + 1, saturation_); }
 
     cold_threshold_controller controller_;
+    churn churn_;
     unsigned saturation_;
     unsigned eligible_from_ = 0;
-    temperature_roles roles_;
+    bool hold_churn_ = true;
+    double dense_from_ = 0;
+    bool moves_ = false;
+    std::uint64_t promoted_ = 0; // bytes from NEW to HOT, in the last window with moves
+    std::uint64_t hot_live_ = 0; // live bytes of HOT at its end
 };
 
 } // namespace obase::policy

@@ -98,7 +98,7 @@ TEST_P(cold_file_and_fork, untouched_objects_leave_memory_and_come_back) {
         const std::uint64_t rss_before = obase::os::resident_bytes();
         auto now = collect(6);
         const auto live = now.classes[2].live_bytes;
-        require(now.moved_new_to_cold > 70'000 && live > 12 * mib, "objects are in COLD");
+        require(now.moved("new", "cold") > 70'000 && live > 12 * mib, "objects are in COLD");
         require(now.pageout_allowed == 1 && now.hint_pageout_bytes >= live, "and were paged out");
         require(now.hint_written_bytes >= live, "after they were written");
         require(now.hint_failures == 0 && now.hints_stopped == 0, "without an error");
@@ -123,7 +123,7 @@ TEST_P(cold_file_and_fork, untouched_objects_leave_memory_and_come_back) {
             now = collect();
             objects.verify(1);
         }
-        require(now.moved_cold_to_hot > 70'000, "touched objects return to HOT");
+        require(now.moved("cold", "hot") > 70'000, "touched objects return to HOT");
         return 0;
     });
     EXPECT_EQ(child.status, 0) << child.err;

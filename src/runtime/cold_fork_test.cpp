@@ -210,7 +210,7 @@ TYPED_TEST(cold_fork, every_child_has_a_snapshot_and_a_life_of_its_own) {
                     for (std::size_t i = 0; i < count; i += 5) all.exchange(i, 1);
                     for (std::size_t i = 0; i < count; i += 7) all.write(i);
                     const auto after = test::collect(5);
-                    require(after.moved_new_to_cold > before.moved_new_to_cold,
+                    require(after.moved("new", "cold") > before.moved("new", "cold"),
                             "objects move here");
                     require(after.no_room_skips == before.no_room_skips, "into a file");
                     require(all.whole(), "and are right");

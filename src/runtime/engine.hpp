@@ -17,6 +17,8 @@
 // works) < state_ (requests, mode, settings). User code runs under none of them.
 #pragma once
 
+#include "backend/backends.hpp"
+#include "backend/window_log.hpp"
 #include "collector/collector.hpp"
 #include "heap/space.hpp"
 #include "mobility/reclaimer.hpp"
@@ -27,7 +29,7 @@
 #include "os/process.hpp"
 #include "os/thread.hpp"
 #include "os/thread_memory.hpp"
-#include "policy/three_temperatures.hpp"
+#include "policy/policies.hpp"
 #include "runtime/handoff_lock.hpp"
 #include "runtime/self_check.hpp"
 #include "runtime/why_not_freed.hpp"
@@ -38,6 +40,7 @@
 #include <obase/runtime.hpp>
 #include <obase/version.hpp>
 
+#include <array>
 #include <bit>
 #include <chrono>
 #include <condition_variable>
@@ -45,6 +48,7 @@
 #include <cstdlib>
 #include <malloc.h>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <new>
 #include <optional>
@@ -226,6 +230,7 @@ class engine final : public obase::runtime, private collector::control {
     bool reclaim_tick() noexcept;
     void run_window(bool forced) noexcept;
     void finish_window(const object_collector& done) noexcept;
+    void tell_backend(heap::space& heaps) noexcept;
     void report_stuck_scopes() noexcept;
 
     // collector::control
@@ -270,8 +275,9 @@ class engine final : public obase::runtime, private collector::control {
     std::thread thread_;                        // under lifecycle_
     std::optional<mover> mover_;
     std::optional<object_collector> collector_;
-    std::optional<policy::three_temperatures> policy_;
-    std::optional<backend::hints> hints_;
+    std::unique_ptr<policy::placement> policy_; // made with the heaps, never replaced
+    std::unique_ptr<backend::backend> backend_;
+    std::optional<backend::window_log> window_log_;
     platform::atomic<telemetry::recorder*> recorder_; // made once, never destroyed
 
     handoff_lock park_;
@@ -290,6 +296,8 @@ class engine final : public obase::runtime, private collector::control {
     // The collector thread only.
     record* self_ = nullptr;
     options window_settings_;
+    backend::window_view window_view_;
+    std::array<std::uint64_t, policy::max_tiers> left_before_{}; // totals::left_bytes
     bool forced_ = false;
     bool given_up_ = false;
     double window_began_ = 0;        // monotonic

@@ -83,7 +83,6 @@ void engine<Binding>::run_window(bool forced) noexcept {
     plan.move = window_settings_.mode >= run_mode::move && !degraded();
     plan.live_fraction = window_settings_.compaction_live_fraction;
     plan.evacuate = plan.live_fraction > 0;
-    plan.hold_churn = window_settings_.hold_churn;
     plan.in_flight = window_settings_.move_in_flight;
     const std::uint64_t no_room = recorder_.load_relaxed()->live.no_room_skips.get();
     bool complete = false;
@@ -118,14 +117,21 @@ void engine<Binding>::finish_window(const object_collector&) noexcept {
 
     policy::window_facts facts;
     facts.length_seconds = now - last_window_end_;
-    facts.cold_live_bytes = heaps.counters(heap::cold_class).live_bytes;
-    std::uint64_t touched_bytes = 0;
+    facts.moved_bytes = collector_->moved_bytes();
+    const policy::tier_table& tiers = policy_->tiers();
+    std::uint64_t touched_bytes = 0, reclaimable_pages = 0;
     for (unsigned cls = 0; cls <= heaps.large_class(); ++cls) {
         const heap::touched in_class = heaps.touched_in(cls);
         facts.touched_pages += in_class.pages;
         touched_bytes += in_class.bytes;
-        if (cls == heap::cold_class) facts.cold_pages = in_class.pages;
         const auto counters = heaps.counters(cls);
+        if (cls < tiers.count()) {
+            facts.tiers[cls].touched_pages = in_class.pages;
+            facts.tiers[cls].live_bytes = counters.live_bytes;
+            const std::uint64_t left = backend_->done().left_bytes[cls];
+            facts.tiers[cls].left_bytes = left - std::exchange(left_before_[cls], left);
+            if (tiers[cls].reclaimable) reclaimable_pages += in_class.pages;
+        }
         class_statistics& row = recorder.of_class(cls);
         row.live_bytes = counters.live_bytes;
         row.live_objects = counters.live_objects;
@@ -137,32 +143,25 @@ void engine<Binding>::finish_window(const object_collector&) noexcept {
         row.touched_bytes = in_class.bytes;
     }
     const policy::directives next = policy_->end_of_window(facts);
-    if (window_settings_.mode == run_mode::hint && !degraded())
-        hints_->after_window(heaps, heap::hot_class, heap::cold_class,
-                             backend::hint_switches_of(window_settings_), next.pageout_allowed,
-                             [this] {
-                                 checkpoint();
-                                 throttle();
-                                 return !stop_requested();
-                             });
-    else
-        hints_->skip_window();
+    tell_backend(heaps);
 
     const std::uint64_t dense_pages = (touched_bytes + 4095) / 4096;
     live.window_seconds.set(facts.length_seconds);
-    live.promotion_rate.set(
-        policy::promotion_rate(facts, window_settings_.scaled_minute_seconds()));
+    live.promotion_rate.set(next.promotion_rate);
     live.cold_threshold.set(next.cold_threshold);
     live.pageout_allowed.set(next.pageout_allowed);
     live.working_set_pages.set(facts.touched_pages);
-    live.cold_pages_touched.set(facts.cold_pages);
+    live.cold_pages_touched.set(reclaimable_pages);
     live.would_save_pages.set(facts.touched_pages > dense_pages ? facts.touched_pages - dense_pages
                                                                 : 0);
     live.pending_objects.set(reclaimer_.pending());
     live.failed_allocations.set(heaps.failures());
     live.heap_metadata_bytes.set(heaps.metadata_bytes());
     live.peak_resident_bytes.set(os::peak_resident_bytes());
-    const backend::hint_totals& hinted = hints_->totals();
+    const backend::totals& hinted = backend_->done();
+    std::uint64_t left_bytes = 0;
+    for (const std::uint64_t bytes : hinted.left_bytes) left_bytes += bytes;
+    live.left_bytes.set(left_bytes);
     live.hint_cold_bytes.set(hinted.cold_bytes);
     live.hint_pageout_bytes.set(hinted.page_out_bytes);
     live.hint_hugepage_bytes.set(hinted.huge_bytes);
@@ -176,6 +175,23 @@ void engine<Binding>::finish_window(const object_collector&) noexcept {
     last_window_end_ = now;
     const std::chrono::duration<double> wall = std::chrono::system_clock::now().time_since_epoch();
     recorder.end_window(to_string(window_settings_.mode), wall.count());
+}
+
+// What should leave memory is the policy's to say, by tier and place; how, is the backend's.
+template <class Binding>
+void engine<Binding>::tell_backend(heap::space& heaps) noexcept {
+    window_log_->end_window(heaps);
+    const bool told = window_settings_.mode == run_mode::hint && !degraded() &&
+                      window_log_->view(heaps, *policy_, window_view_);
+    window_log_->clear();
+    if (told)
+        backend_->after_window(window_view_, window_settings_, [this] {
+            checkpoint();
+            throttle();
+            return !stop_requested();
+        });
+    else
+        backend_->skip_window();
 }
 
 // A scope seen open at the start of two windows with the same epoch has been open in between.

@@ -57,11 +57,29 @@ void engine<Binding>::make_ready_locked() noexcept {
     load_environment_locked();
     const options now = effective();
     try {
+        std::string why;
+        std::unique_ptr<policy::placement> placement =
+            policy::make_policy(now, Binding::saturation, &why);
+        if (placement == nullptr) { // from the environment: configure() refuses it
+            say((why + "; objects are placed by 'papers'").c_str());
+            options usual = now;
+            usual.policy = options().policy;
+            placement = policy::make_policy(usual, Binding::saturation, &why);
+        }
+        const auto say_line = [](const std::string& line) { say(line.c_str()); };
+        std::unique_ptr<backend::backend> reclaim =
+            backend::make_backend(now.backend, say_line, &why);
+        if (reclaim == nullptr) {
+            say((why + "; 'kernel' is told").c_str());
+            reclaim = backend::make_backend(options().backend, say_line, &why);
+        }
+        const policy::tier_table& tiers = placement->tiers();
         heap::space_options heaps;
+        heaps.classes = tiers.count();
+        heaps.file_classes = tiers.with(&policy::tier::file_backed);
         heaps.range_bytes = now.heap_reserve;
         heaps.poison_freed = now.poison_freed;
-        heaps.cold_directory = std::string(now.cold_directory());
-        std::string why;
+        if (heaps.file_classes != 0) heaps.cold_directory = std::string(now.cold_directory());
         // What the self-check is to look at: what there is, not what was asked for. So a shortage
         // that has been reported here is not reported again in other words.
         options in_force = now;
@@ -86,12 +104,14 @@ void engine<Binding>::make_ready_locked() noexcept {
         if (made != nullptr) {
             auto* recorder = new telemetry::recorder(now.history_windows, Binding::name);
             recorder->live.time_scale.set(now.time_scale);
-            recorder->set_class_count(made->classes() + 1);
+            recorder->set_tiers(tiers);
             recorder_.store_release(recorder);
-            policy_.emplace(policy::controller_settings_of(now), Binding::saturation);
-            hints_.emplace([](const std::string& line) { say(line.c_str()); });
+            policy_ = std::move(placement);
+            backend_ = std::move(reclaim);
+            window_log_.emplace(policy_->tiers());
             Binding::emplace(mover_, registry_, slots_, *made);
-            collector_.emplace(registry_, slots_, *made, *mover_, *policy_, *recorder, &*hints_);
+            collector_.emplace(registry_, slots_, *made, *mover_, *policy_, *recorder,
+                               *window_log_);
         }
         if (now.verbose) std::fprintf(stderr, "%s", now.text().c_str());
         if (made != nullptr && now.mode != run_mode::off)
@@ -110,9 +130,16 @@ std::string engine<Binding>::configure(const options& settings) {
     const os::no_cancellation to_the_end;
     const std::lock_guard lifecycle(lifecycle_);
     for (const std::string& line : settings.out_of_range()) return line;
+    if (!backend::is_backend(settings.backend))
+        return "backend: there is no '" + settings.backend +
+               "'; there are: " + backend::backend_names();
+    if (!policy::is_policy(settings.policy))
+        return "policy: there is no '" + settings.policy +
+               "'; there are: " + policy::policy_names();
     if (tried_.load_relaxed() != 0) {
         const options now = effective();
-        for (const char* name : {"heap_reserve", "cold_backing", "poison_freed", "history_windows"})
+        for (const char* name : {"heap_reserve", "cold_backing", "poison_freed", "history_windows",
+                                 "policy", "backend"})
             if (now.get(name) != settings.get(name))
                 return std::string(name) +
                        " cannot change after the first object was made: it is " + now.get(name) +
@@ -122,7 +149,7 @@ std::string engine<Binding>::configure(const options& settings) {
     rearm_.store_relaxed(settings.debug_rearm);
     if (policy_) {
         park_.lock(); // the collector is between two objects
-        policy_.emplace(policy::controller_settings_of(settings), Binding::saturation);
+        policy_->configure(settings);
         park_.unlock();
         recorder_.load_relaxed()->live.time_scale.set(settings.time_scale);
     }

@@ -227,7 +227,7 @@ TEST_F(machine, with_compressed_swap) {
             now = collect();
             objects.verify(1);
         }
-        require(now.moved_cold_to_hot > 70'000, "touched objects return to HOT");
+        require(now.moved("cold", "hot") > 70'000, "touched objects return to HOT");
         return 0;
     });
     EXPECT_EQ(child.status, 0) << child.err;

@@ -66,18 +66,18 @@ TEST_F(runtime_of_arming, objects_follow_their_temperature) {
     touch(items, 4);
     collect();
     auto now = runtime().statistics();
-    EXPECT_EQ(now.moved_new_to_hot - before.moved_new_to_hot, 1000u);
-    EXPECT_EQ(now.moved_new_to_cold, before.moved_new_to_cold);
+    EXPECT_EQ(now.moved("new", "hot") - before.moved("new", "hot"), 1000u);
+    EXPECT_EQ(now.moved("new", "cold"), before.moved("new", "cold"));
     for (int window = 0; window < 4; ++window) {
         touch(items, 4);
         collect();
     }
     now = runtime().statistics();
-    EXPECT_EQ(now.moved_new_to_cold - before.moved_new_to_cold, 3000u);
+    EXPECT_EQ(now.moved("new", "cold") - before.moved("new", "cold"), 3000u);
     touch(items, 2);
     collect();
     now = runtime().statistics();
-    EXPECT_EQ(now.moved_cold_to_hot - before.moved_cold_to_hot, 1000u);
+    EXPECT_EQ(now.moved("cold", "hot") - before.moved("cold", "hot"), 1000u);
     touch(items, 1);
     collect();
     EXPECT_EQ(runtime().statistics().classes[1].live_objects, 4000u);
@@ -140,7 +140,7 @@ TEST_F(runtime_of_arming, objects_that_asked_for_it_never_become_cold) {
     const auto before = runtime().statistics();
     for (int window = 0; window < 40; ++window) collect();
     const auto now = runtime().statistics();
-    EXPECT_EQ(now.moved_new_to_cold - before.moved_new_to_cold, 500u);
+    EXPECT_EQ(now.moved("new", "cold") - before.moved("new", "cold"), 500u);
 }
 
 // Sparse runs are emptied: memory of a mostly deleted class comes back.
@@ -161,7 +161,7 @@ TEST_F(runtime_of_arming, holes_are_compacted_and_pages_go_back) {
     collect();
     const auto now = runtime().statistics();
     EXPECT_LT(now.classes[1].extent_bytes, full / 5);
-    EXPECT_GT(now.compacted + now.moved_hot_to_cold, 0u);
+    EXPECT_GT(now.compacted + now.moved("hot", "cold"), 0u);
     obase::scope s;
     for (std::size_t i = 0; i < items.size(); i += 10) ASSERT_EQ(items[i]->id, i);
 }
@@ -301,10 +301,10 @@ TEST_F(runtime_of_arming, values_that_die_young_stay_in_new) {
             items[i] = obase::make_guide<item>(item{i, {}});
     };
     const auto promoted_by_a_window = [&] {
-        const auto before = runtime().statistics().moved_new_to_hot;
+        const auto before = runtime().statistics().moved("new", "hot");
         touch(items, 1);
         collect();
-        return runtime().statistics().moved_new_to_hot - before;
+        return runtime().statistics().moved("new", "hot") - before;
     };
     // Whatever the tests before this one have taught the policy, these live.
     std::uint64_t promoted = 0;

@@ -289,7 +289,7 @@ TEST(shortage, every_heap_full) {
         for (const auto& g : objects) malloced.push_back(g.peek());
         const std::uint64_t fitting = now.classes[0].live_objects;
         now = window(true);
-        require(now.moved_new_to_hot >= fitting * 9 / 10, "what was in NEW is in HOT");
+        require(now.moved("new", "hot") >= fitting * 9 / 10, "what was in NEW is in HOT");
         require(now.foreign_objects == 4000 - fitting, "foreign objects stay foreign");
         for (std::size_t i = fitting; i < objects.size(); ++i)
             require(objects[i].peek() == malloced[i], "and where they are");
@@ -301,7 +301,7 @@ TEST(shortage, every_heap_full) {
         require(now.no_room_skips > skips + 500, "HOT is full");
         require(now.classes[1].live_objects >= in_hot, "and keeps what it has");
         for (int i = 0; i < 3; ++i) now = window(false);
-        require(now.moved_hot_to_cold + now.moved_new_to_cold >= 900,
+        require(now.moved("hot", "cold") + now.moved("new", "cold") >= 900,
                 "untouched objects go to COLD");
         add(1000);
         for (int i = 0; i < 4; ++i) now = window(false);
@@ -769,7 +769,7 @@ TEST_F(cold_directory, disk_that_fails_to_write_ends_hints_and_nothing_else) {
         const auto failed = runtime.statistics();
         require(failed.hints_stopped == 1 && failed.hint_failures == 1,
                 "hints end at the first error");
-        require(failed.moved_new_to_cold > 0, "objects are in the file");
+        require(failed.moved("new", "cold") > 0, "objects are in the file");
         obase::os::use_memory_calls(nullptr);
         require_that_moves_happen(objects);
         for (int window = 0; window < 4; ++window) runtime.collect_now();
@@ -799,7 +799,7 @@ TEST(beginnings, guides_made_before_the_first_object_are_slots) {
             for (auto& g : table) require(g->view() == "text", "text");
         }
         require(runtime.collect_now() == collect_result::done, "done");
-        require(runtime.statistics().moved_new_to_hot == 100, "and their objects move");
+        require(runtime.statistics().moved("new", "hot") == 100, "and their objects move");
         return 0;
     });
     EXPECT_EQ(child.status, 0) << child.err;

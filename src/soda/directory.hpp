@@ -212,9 +212,10 @@ class directory {
     // Collector: visits every bitmap word of the leaf within [begin, end) that has bits:
     // visit(slots_base, bits) with the hazard held; bit i stands for the slot at slots_base + 8 i.
     // Inside, the slots whose bit is in `bits` may be read and compare-exchanged, and nothing may
-    // wait. Returns whether any word had bits.
-    template <class Visit>
-    bool scan(leaf& l, std::uintptr_t begin, std::uintptr_t end, Visit&& visit) {
+    // wait. after() follows each visit, without the hazard: it may do what takes longer. Returns true
+    // if any word had bits.
+    template <class Visit, class After>
+    bool scan(leaf& l, std::uintptr_t begin, std::uintptr_t end, Visit&& visit, After&& after) {
         bool any = false;
         begin = std::max(begin, l.base);
         end = std::min(end, l.base + (std::uintptr_t{1} << leaf_shift));
@@ -233,14 +234,18 @@ class directory {
                 const std::uintptr_t base = l.base + (i << word_shift);
                 hold(base);
                 const word bits = l.slots.words[i].load_seq_cst() & mask_of(base, begin, end);
-                if (bits != 0) {
-                    any = true;
-                    visit(base, bits);
-                }
+                if (bits != 0) visit(base, bits);
                 end_visit();
+                if (bits == 0) continue;
+                any = true;
+                after();
             }
         }
         return any;
+    }
+    template <class Visit>
+    bool scan(leaf& l, std::uintptr_t begin, std::uintptr_t end, Visit&& visit) {
+        return scan(l, begin, end, visit, [] {});
     }
 
     // Collector: begins a visit of one slot. False, and no visit, if it is not registered any more.

@@ -24,31 +24,16 @@ struct gauge {
 
 } // namespace
 
-void live_statistics::count_move(unsigned from, unsigned to, std::uint64_t bytes) noexcept {
-    constexpr unsigned fresh = 0, hot = 1, cold = 2;
-    if (from == to) {
-        compacted.add();
-    } else if (from == fresh && to == hot) {
-        moved_new_to_hot.add();
-    } else if (from == fresh && to == cold) {
-        moved_new_to_cold.add();
-    } else if (from == hot && to == cold) {
-        moved_hot_to_cold.add();
-    } else if (from == cold && to == hot) {
-        moved_cold_to_hot.add();
-    } else {
-        moved_other.add();
-    }
-    moved_bytes.add(bytes);
-}
-
 recorder::recorder(std::size_t history_windows, const char* protocol)
     : protocol_(protocol), capacity_(std::max<std::size_t>(history_windows, 1)) {
     published_.protocol = protocol;
 }
 
-void recorder::set_class_count(unsigned count) noexcept {
-    class_count_ = std::min(count, statistics::max_classes);
+void recorder::set_tiers(const policy::tier_table& tiers) noexcept {
+    static_assert(statistics::max_tiers == policy::max_tiers);
+    for (policy::tier_id id = 0; id < tiers.count(); ++id) class_names_[id] = tiers[id].name;
+    class_names_[tiers.count()] = "large";
+    class_count_ = tiers.count() + 1;
 }
 
 void recorder::end_window(const char* mode, double end_unix_seconds) {
@@ -59,6 +44,10 @@ void recorder::end_window(const char* mode, double end_unix_seconds) {
 #undef OBASE_TAKE
     now.class_count = class_count_;
     now.classes = classes_;
+    now.class_names = class_names_;
+    for (unsigned from = 0; from < now.tiers(); ++from)
+        for (unsigned to = 0; to < now.tiers(); ++to)
+            now.moved_between[from][to] = live.moved_between[from][to].get();
     now.mode = mode;
     now.protocol = protocol_;
 
@@ -68,6 +57,9 @@ void recorder::end_window(const char* mode, double end_unix_seconds) {
     record.values.name = kind::within(now.name, published_.name);
     OBASE_STATISTICS(OBASE_GROWTH)
 #undef OBASE_GROWTH
+    for (unsigned from = 0; from < now.tiers(); ++from)
+        for (unsigned to = 0; to < now.tiers(); ++to)
+            record.values.moved_between[from][to] -= published_.moved_between[from][to];
     published_ = now;
     if (ring_.size() < capacity_) {
         try {

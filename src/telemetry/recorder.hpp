@@ -14,6 +14,8 @@
 // any thread. fork_*() are called by the fork handlers.
 #pragma once
 
+#include "policy/tiers.hpp"
+
 #include <obase/statistics.hpp>
 #include <obase/word/atomic.hpp>
 
@@ -42,9 +44,18 @@ struct live_statistics {
     OBASE_STATISTICS(OBASE_DECLARE_CELL)
 #undef OBASE_DECLARE_CELL
 
-    // One object of `bytes` moved; from == to is compaction. The named directions are those of the
-    // classes 0 NEW, 1 HOT, 2 COLD.
-    void count_move(unsigned from, unsigned to, std::uint64_t bytes) noexcept;
+    cell<std::uint64_t> moved_between[statistics::max_tiers][statistics::max_tiers];
+
+    // One object of `bytes` moved; from == to is compaction.
+    void count_move(policy::tier_id from, policy::tier_id to, std::uint64_t bytes) noexcept {
+        if (from == to) {
+            compacted.add();
+        } else {
+            moved_objects.add();
+            moved_between[from][to].add();
+        }
+        moved_bytes.add(bytes);
+    }
 };
 
 class recorder {
@@ -54,7 +65,8 @@ class recorder {
 
     live_statistics live;
 
-    void set_class_count(unsigned count) noexcept; // temperature classes and the large heap
+    // Names and number of the heaps: the tiers, then the one of large objects.
+    void set_tiers(const policy::tier_table& tiers) noexcept;
     class_statistics& of_class(unsigned cls) noexcept { return classes_[cls]; } // collector only
 
     // Ends a window. `mode` must be static text. The clock is the caller's, so that tests own it.
@@ -73,6 +85,7 @@ class recorder {
   private:
     const char* const protocol_;
     unsigned class_count_ = 0;
+    std::array<const char*, statistics::max_classes> class_names_{};
     std::array<class_statistics, statistics::max_classes> classes_{};
 
     mutable std::mutex mutex_; // guards everything below

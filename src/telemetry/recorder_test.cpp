@@ -15,9 +15,12 @@ using obase::telemetry::recorder;
 
 namespace {
 
+constexpr policy::tier rows[] = {{.name = "new"}, {.name = "hot"}, {.name = "cold"}};
+constexpr policy::tier_table three{rows};
+
 TEST(recorder, publishes_at_the_end_of_a_window_only) {
     recorder record(8, "arming");
-    record.set_class_count(4);
+    record.set_tiers(three);
     EXPECT_EQ(record.snapshot().windows, 0u);
     EXPECT_STREQ(record.snapshot().protocol, "arming");
     record.live.scanned_guides.add(10);
@@ -67,23 +70,27 @@ TEST(recorder, history_keeps_the_latest_windows_in_order) {
 }
 
 TEST(recorder, moves_are_counted_by_direction) {
-    recorder record(1, "arming");
-    struct {
-        unsigned from, to;
-        std::uint64_t statistics::* row;
-    } const directions[] = {
-        {0, 1, &statistics::moved_new_to_hot},  {0, 2, &statistics::moved_new_to_cold},
-        {1, 2, &statistics::moved_hot_to_cold}, {2, 1, &statistics::moved_cold_to_hot},
-        {1, 1, &statistics::compacted},         {2, 2, &statistics::compacted},
-        {3, 1, &statistics::moved_other},       {1, 0, &statistics::moved_other}};
-    std::uint64_t bytes = 0;
-    for (const auto& [from, to, row] : directions) {
-        const std::uint64_t before = record.snapshot().*row;
-        record.live.count_move(from, to, 100);
-        record.end_window("move", 0);
-        EXPECT_EQ(record.snapshot().*row, before + 1) << from << " to " << to;
-        EXPECT_EQ(record.snapshot().moved_bytes, bytes += 100);
-    }
+    recorder record(8, "arming");
+    record.set_tiers(three);
+    std::uint64_t bytes = 0, moved = 0;
+    for (unsigned from = 0; from < 3; ++from)
+        for (unsigned to = 1; to < 3; ++to) {
+            const statistics before = record.snapshot();
+            record.live.count_move(from, to, 100);
+            record.end_window("move", 0);
+            const statistics now = record.snapshot();
+            moved += from != to;
+            EXPECT_EQ(now.moved_objects, moved) << from << " to " << to;
+            EXPECT_EQ(now.compacted - before.compacted, from == to) << from << " to " << to;
+            EXPECT_EQ(now.moved_between[from][to], from != to);
+            EXPECT_EQ(now.moved(three[from].name, three[to].name), from != to);
+            EXPECT_EQ(record.history().back().values.moved_between[from][to], from != to);
+            EXPECT_EQ(now.moved_bytes, bytes += 100);
+        }
+    record.end_window("move", 0);
+    EXPECT_EQ(record.history().back().values.moved("new", "hot"), 0u) << "growth in the window";
+    EXPECT_EQ(record.snapshot().moved("new", "hot"), 1u);
+    EXPECT_EQ(record.snapshot().moved("new", "tepid"), 0u);
 }
 
 // Threads add in pairs, always to both rows and to the second one first. The collector's publishing

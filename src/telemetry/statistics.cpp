@@ -19,17 +19,36 @@ constexpr std::string_view kind_name(row_kind kind) {
     return kind == row_kind::counter ? "counter" : "gauge";
 }
 
+// use(from, to) for the pairs of tiers between which objects can move: none moves to where they are
+// born.
+template <class Use>
+void for_each_direction(const statistics& of, Use&& use) {
+    for (unsigned from = 0; from < of.tiers(); ++from)
+        for (unsigned to = 1; to < of.tiers(); ++to)
+            if (from != to) use(from, to);
+}
+
 void members(json_writer& json, const statistics& from) {
     json.member("mode", std::string_view(from.mode));
     json.member("protocol", std::string_view(from.protocol));
 #define OBASE_JSON_MEMBER(kind, type, name, unit, help) json.member(#name, from.name);
     OBASE_STATISTICS(OBASE_JSON_MEMBER)
+    json.key("moved");
+    json.begin_array();
+    for_each_direction(from, [&](unsigned source, unsigned target) {
+        json.begin_object();
+        json.member("from", from.class_name(source));
+        json.member("to", from.class_name(target));
+        json.member("objects", from.moved_between[source][target]);
+        json.end_object();
+    });
+    json.end_array();
     json.key("classes");
     json.begin_array();
     for (unsigned cls = 0; cls < from.class_count; ++cls) {
         const class_statistics& heap = from.classes[cls];
         json.begin_object();
-        json.member("class", std::string_view(class_name(cls, from.class_count)));
+        json.member("class", from.class_name(cls));
 #define OBASE_JSON_CLASS_MEMBER(kind, type, name, unit, help) json.member(#name, heap.name);
         OBASE_CLASS_STATISTICS(OBASE_JSON_CLASS_MEMBER)
         json.end_object();
@@ -94,10 +113,13 @@ std::string text_line(std::string_view name, const std::string& value) {
 
 } // namespace
 
-std::string class_name(unsigned cls, unsigned count) {
-    constexpr const char* names[] = {"new", "hot", "cold"};
-    if (cls + 1 == count) return "large";
-    return cls < std::size(names) ? names[cls] : "class" + std::to_string(cls);
+std::uint64_t statistics::moved(std::string_view from, std::string_view to) const {
+    std::uint64_t objects = 0;
+    for_each_direction(*this, [&](unsigned source, unsigned target) {
+        if (class_name(source) == from && class_name(target) == to)
+            objects += moved_between[source][target];
+    });
+    return objects;
 }
 
 std::string statistics::to_json() const {
@@ -132,11 +154,18 @@ std::string statistics::to_prometheus() const {
     text += prometheus_head(metric, row_kind::kind, help) + metric + " " +                         \
             prometheus_number(name) + "\n";
     OBASE_STATISTICS(OBASE_PROMETHEUS_LINE)
+    metric = prometheus_name("obase_", "moved", row_kind::counter);
+    text += prometheus_head(metric, row_kind::counter, "objects moved, by the pair of tiers");
+    for_each_direction(*this, [&](unsigned from, unsigned to) {
+        text += metric + "{from=\"" + escaped_label(class_name(from)) + "\",to=\"" +
+                escaped_label(class_name(to)) + "\"} " +
+                prometheus_number(moved_between[from][to]) + "\n";
+    });
 #define OBASE_PROMETHEUS_CLASS_LINES(kind, type, name, unit, help)                                 \
     metric = prometheus_name("obase_heap_", #name, row_kind::kind);                                \
     text += prometheus_head(metric, row_kind::kind, help);                                         \
     for (unsigned cls = 0; cls < class_count; ++cls) {                                             \
-        text += metric + "{heap=\"" + escaped_label(class_name(cls, class_count)) + "\"} " +       \
+        text += metric + "{heap=\"" + escaped_label(class_name(cls)) + "\"} " +                    \
                 prometheus_number(classes[cls].name) + "\n";                                       \
     }
     OBASE_CLASS_STATISTICS(OBASE_PROMETHEUS_CLASS_LINES)
@@ -149,8 +178,13 @@ std::string statistics::to_text() const {
 #define OBASE_TEXT_LINE(kind, type, name, unit, help)                                              \
     text += text_line(#name, readable(name, unit));
     OBASE_STATISTICS(OBASE_TEXT_LINE)
+    for_each_direction(*this, [&](unsigned from, unsigned to) {
+        text += text_line("moved from " + std::string(class_name(from)) + " to " +
+                              std::string(class_name(to)),
+                          readable(moved_between[from][to], "objects"));
+    });
     for (unsigned cls = 0; cls < class_count; ++cls) {
-        text += "heap " + class_name(cls, class_count) + "\n";
+        text += "heap " + std::string(class_name(cls)) + "\n";
 #define OBASE_TEXT_CLASS_LINE(kind, type, name, unit, help)                                        \
     text += text_line(#name, readable(classes[cls].name, unit));
         OBASE_CLASS_STATISTICS(OBASE_TEXT_CLASS_LINE)

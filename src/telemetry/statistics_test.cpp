@@ -28,6 +28,9 @@ statistics numbered() {
     made.name = static_cast<statistic_type::type>(next++);
     OBASE_STATISTICS(OBASE_NUMBER)
     made.class_count = 4;
+    made.class_names = {"new", "hot", "cold", "large"};
+    for (unsigned from = 0; from < 3; ++from)
+        for (unsigned to = 0; to < 3; ++to) made.moved_between[from][to] = next++;
     for (unsigned cls = 0; cls < made.class_count; ++cls) {
         class_statistics& heap = made.classes[cls];
 #define OBASE_NUMBER_CLASS(kind, type, name, unit, help)                                           \
@@ -50,11 +53,21 @@ void expect_members(const json& object, const statistics& from, std::size_t othe
     OBASE_STATISTICS(OBASE_EXPECT_MEMBER)
     EXPECT_EQ(object.at("mode"), from.mode);
     EXPECT_EQ(object.at("protocol"), from.protocol);
-    EXPECT_EQ(object.size(), rows + 3 + others); // mode, protocol, classes
+    EXPECT_EQ(object.size(), rows + 4 + others); // mode, protocol, moved, classes
+    std::set<std::string> directions;
+    for (const json& one : object.at("moved")) {
+        const auto source = one.at("from").get<std::string>();
+        const auto target = one.at("to").get<std::string>();
+        EXPECT_EQ(one.at("objects"), from.moved(source, target));
+        directions.insert(source + " to " + target);
+    }
+    EXPECT_EQ(directions,
+              (std::set<std::string>{"new to hot", "new to cold", "hot to cold", "cold to hot"}));
+    EXPECT_EQ(from.moved("cold", "hot"), from.moved_between[2][1]);
     ASSERT_EQ(object.at("classes").size(), from.class_count);
     for (unsigned cls = 0; cls < from.class_count; ++cls) {
         const json& heap = object.at("classes")[cls];
-        EXPECT_EQ(heap.at("class"), class_name(cls, from.class_count));
+        EXPECT_EQ(heap.at("class"), from.class_name(cls));
 #define OBASE_EXPECT_CLASS_MEMBER(kind, type, name, unit, help)                                    \
     EXPECT_EQ(heap.at(#name).get<statistic_type::type>(), from.classes[cls].name) << #name;
         OBASE_CLASS_STATISTICS(OBASE_EXPECT_CLASS_MEMBER)
@@ -150,12 +163,18 @@ TEST(statistics_prometheus, is_well_formed_and_complete) {
         ASSERT_EQ(entry.samples.size(), from.class_count);                                         \
         for (unsigned cls = 0; cls < from.class_count; ++cls) {                                    \
             EXPECT_EQ(entry.samples[cls].labels,                                                   \
-                      "{heap=\"" + class_name(cls, from.class_count) + "\"}");                     \
+                      "{heap=\"" + std::string(from.class_name(cls)) + "\"}");                     \
             EXPECT_EQ(entry.samples[cls].value, std::to_string(from.classes[cls].name));           \
         }                                                                                          \
         ++rows;                                                                                    \
     }
     OBASE_CLASS_STATISTICS(OBASE_EXPECT_HEAP_METRIC)
+    ASSERT_TRUE(metrics.contains("obase_moved_total"));
+    const metric& moved = metrics.at("obase_moved_total");
+    ASSERT_EQ(moved.samples.size(), 4u);
+    EXPECT_EQ(moved.samples[0].labels, "{from=\"new\",to=\"hot\"}");
+    EXPECT_EQ(moved.samples[0].value, std::to_string(from.moved("new", "hot")));
+    ++rows;
     EXPECT_EQ(metrics.size(), rows);
     EXPECT_EQ(metrics.at("obase_info").samples[0].labels, "{mode=\"hint\",protocol=\"arming\"}");
 }
@@ -176,6 +195,7 @@ TEST(statistics_text, has_a_line_for_every_row) {
         EXPECT_NE(text.find("  " + std::string(row.name) + " "), std::string::npos) << row.name;
     }
     EXPECT_NE(text.find("heap large\n"), std::string::npos);
+    EXPECT_NE(text.find("  moved from cold to hot "), std::string::npos) << text;
     statistics few;
     few.hint_cold_bytes = 1536 * 1024;
     EXPECT_NE(few.to_text().find("1572864 bytes (1.5 MiB)"), std::string::npos);
@@ -192,14 +212,6 @@ TEST(statistics_tables, names_are_unique_and_carry_their_base_unit) {
             EXPECT_EQ(row.help.find_first_of("\n\\|"), std::string_view::npos) << row.name;
         }
     }
-}
-
-TEST(class_name, follows_the_number_of_classes) {
-    EXPECT_EQ(class_name(0, 4), "new");
-    EXPECT_EQ(class_name(2, 4), "cold");
-    EXPECT_EQ(class_name(3, 4), "large");
-    EXPECT_EQ(class_name(3, 6), "class3");
-    EXPECT_EQ(class_name(5, 6), "large");
 }
 
 std::string table_of(const std::vector<statistic_row>& rows) {

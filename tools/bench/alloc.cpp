@@ -306,9 +306,11 @@ json measure_overhead(const bench_settings& settings) {
         if (r.collect_now() != collect_result::done)
             throw std::runtime_error("the collector does not run");
     const statistics now = r.statistics();
-    if (now.classes[heap::hot_class].live_objects != count)
-        throw std::runtime_error(fmt::format("{} of {} objects are in HOT",
-                                             now.classes[heap::hot_class].live_objects, count));
+    std::uint64_t promoted = 0;
+    for (unsigned cls = 0; cls < now.class_count; ++cls)
+        if (now.class_name(cls) == "hot") promoted = now.classes[cls].live_objects;
+    if (promoted != count)
+        throw std::runtime_error(fmt::format("{} of {} objects are in HOT", promoted, count));
     const std::uint64_t after = os::resident_bytes();
     const double ideal = static_cast<double>(count) * 72;
     json result = {{"objects", count},
@@ -317,7 +319,7 @@ json measure_overhead(const bench_settings& settings) {
                    {"soda_bytes", now.soda_bytes},
                    {"heap_metadata_bytes", now.heap_metadata_bytes}};
     for (unsigned cls = 0; cls < now.class_count; ++cls)
-        result["extent_bytes"][class_name(cls, now.class_count)] = now.classes[cls].extent_bytes;
+        result["extent_bytes"][std::string(now.class_name(cls))] = now.classes[cls].extent_bytes;
     return result;
 }
 

@@ -76,10 +76,7 @@ void collect(runtime& r) {
     if (result != collect_result::done) throw std::runtime_error("the collector does not run");
 }
 
-std::uint64_t moved_objects(const statistics& s) {
-    return s.moved_new_to_hot + s.moved_new_to_cold + s.moved_hot_to_cold + s.moved_cold_to_hot +
-           s.moved_other + s.compacted;
-}
+std::uint64_t moved_objects(const statistics& s) { return s.moved_objects + s.compacted; }
 
 // What a number of windows did.
 struct window_sum {

@@ -129,9 +129,7 @@ class contestant {
     bool moves() const noexcept { return runtime_ != nullptr; }
     // Objects moved since the last call.
     std::uint64_t newly_moved() {
-        const statistics s = runtime_->statistics();
-        const std::uint64_t all =
-            s.moved_new_to_hot + s.moved_new_to_cold + s.moved_hot_to_cold + s.moved_cold_to_hot;
+        const std::uint64_t all = runtime_->statistics().moved_objects;
         return all - std::exchange(moved_, all);
     }
     // True once what was cold from the beginning has been paged out, as far as the policy lets it:

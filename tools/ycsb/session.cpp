@@ -65,10 +65,7 @@ double page_utilization(const statistics& s) {
                : static_cast<double>(bytes) / (static_cast<double>(s.working_set_pages) * 4096);
 }
 
-std::uint64_t moves(const statistics& s) {
-    return s.moved_new_to_hot + s.moved_new_to_cold + s.moved_hot_to_cold + s.moved_cold_to_hot +
-           s.moved_other + s.compacted;
-}
+std::uint64_t moves(const statistics& s) { return s.moved_objects + s.compacted; }
 
 json regions(const std::vector<heat_region>& heat) {
     json list = json::array();
@@ -145,7 +142,7 @@ std::string session::heap_name(std::uintptr_t address) const {
     if (runtime_ == nullptr) return mallctl != nullptr ? "jemalloc" : "malloc";
     const int heap = runtime_->heap_of(reinterpret_cast<const void*>(address));
     if (heap < 0) return "elsewhere";
-    return class_name(static_cast<unsigned>(heap), runtime_->statistics().class_count);
+    return std::string(runtime_->statistics().class_name(static_cast<unsigned>(heap)));
 }
 
 void session::fill() {
@@ -260,7 +257,7 @@ json session::window_record(double now_s, const statistics* before, const statis
     record["vetoed"] = now->vetoed_moves - before->vetoed_moves;
     for (unsigned i = 0; i < now->class_count; ++i) {
         const class_statistics& c = now->classes[i];
-        record["heaps"][class_name(i, now->class_count)] = {{"live_bytes", c.live_bytes},
+        record["heaps"][std::string(now->class_name(i))] = {{"live_bytes", c.live_bytes},
                                                             {"extent_bytes", c.extent_bytes},
                                                             {"touched_pages", c.touched_pages},
                                                             {"touched_bytes", c.touched_bytes}};

@@ -46,8 +46,7 @@ void end_forcing() {
     stop = true;
     windows.join();
     const obase::statistics s = obase::runtime::of<FORCED>().statistics();
-    const auto moved = s.moved_new_to_hot + s.moved_new_to_cold + s.moved_hot_to_cold +
-                       s.moved_cold_to_hot + s.compacted + s.moved_other;
+    const auto moved = s.moved_objects + s.compacted;
     std::fprintf(stderr, "objects moved: %llu\n", static_cast<unsigned long long>(moved));
 }
 #else

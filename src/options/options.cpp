@@ -186,6 +186,20 @@ struct codec<option_kind::backing> {
     static std::string expected(double, double) { return "anon or file:DIR"; }
 };
 
+template <>
+struct codec<option_kind::name> {
+    static bool parse(std::string_view text, std::string& value, double, double) {
+        constexpr std::size_t longest = 32;
+        constexpr std::string_view allowed = "abcdefghijklmnopqrstuvwxyz0123456789-_";
+        if (text.empty() || text.size() > longest) return false;
+        if (text.find_first_not_of(allowed) != std::string_view::npos) return false;
+        value = text;
+        return true;
+    }
+    static std::string print(const std::string& value) { return value; }
+    static std::string expected(double, double) { return "a name of a-z, 0-9, - and _"; }
+};
+
 // What the table says about a row, as code.
 struct row_code {
     bool (*parse)(options&, std::string_view);

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: MIT
+//
+// backend: who is told after a window what is hot and cold, and takes out of memory what the policy
+// asks for.
+//
+// A backend sees the tiers as views: where their objects lie, what was touched and filled in the
+// window, which files lie beneath, and what should leave memory. It reports how many bytes of each tier
+// really left; the policy is told at the end of the next window. hints.hpp (the backend `kernel`) is
+// one implementation. To add one: docs/architecture.md, "How to add a backend".
+//
+// Threads: the collector thread only.
+#pragma once
+
+#include "backend/intervals.hpp"
+#include "policy/tiers.hpp"
+
+#include <obase/options.hpp>
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace obase::backend {
+
+// One tier as a backend sees it. Intervals are of addresses.
+struct tier_view {
+    policy::tier role;
+    intervals extents;            // committed, not empty
+    intervals touched;            // runs with objects touched in the window that ended
+    intervals filled;             // written by the mover in that window
+    intervals leaving;            // what the policy asks to leave memory; part of the extents
+    std::uintptr_t file_base = 0; // address of offset 0 of each file
+    struct file_stretch {
+        std::uintptr_t begin;
+        std::uintptr_t end;
+        int fd; // -1: not to be written back from here
+    };
+    std::vector<file_stretch> files; // in address order; none: anonymous memory
+};
+
+// A large object that was seen in the window: it lies outside of the tiers, in the role of one.
+struct large_view {
+    std::uintptr_t begin = 0;
+    std::size_t bytes = 0;
+    policy::tier_id role = 0;
+    bool leaving = false;
+};
+
+struct window_view {
+    std::vector<tier_view> tiers; // by tier id
+    std::vector<large_view> large;
+};
+
+// Since creation; the collector copies them into its statistics.
+struct totals {
+    std::uint64_t cold_bytes = 0;     // advised as cold
+    std::uint64_t page_out_bytes = 0; // asked to leave
+    std::uint64_t huge_bytes = 0;
+    std::uint64_t collapsed_bytes = 0;
+    std::uint64_t written_bytes = 0;
+    std::uint64_t failures = 0;
+    bool stopped = false; // for good, after an error
+    // What really left memory, by tier; large objects count for their role.
+    std::array<std::uint64_t, policy::max_tiers> left_bytes{};
+};
+
+using asker = std::function<bool()>;                       // false = stop for this window
+using messenger = std::function<void(const std::string&)>; // one line for the user
+
+class backend {
+  public:
+    virtual ~backend() = default;
+    // After a window in mode hint. Asks `go_on` between two pieces of work, which may pause in it; what
+    // is left is done after the next window.
+    virtual void after_window(const window_view& window, const options& settings,
+                              const asker& go_on) noexcept = 0;
+    // After a window in another mode, or one for which there was no memory to make the view: what was
+    // told may have been touched, freed or filled since.
+    virtual void skip_window() noexcept = 0;
+    virtual const totals& done() const noexcept = 0;
+};
+
+} // namespace obase::backend

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+//
+// The backends by name: what the option `backend` may say. The table is in backends.cpp; a new backend
+// is a header beside it and a row there.
+#pragma once
+
+#include "backend/backend.hpp"
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace obase::backend {
+
+using backend_maker = std::unique_ptr<backend> (*)(const messenger& say);
+
+// Null with *why_not set: there is none of that name.
+std::unique_ptr<backend> make_backend(std::string_view name, const messenger& say,
+                                      std::string* why_not);
+
+bool is_backend(std::string_view name) noexcept;
+std::string backend_names(); // "kernel, ..."
+
+// Adds a backend that the library does not have; for tests. Before the first object is made. `name`
+// is static text. False: there is one of that name, or no room.
+bool add_backend(const char* name, backend_maker make) noexcept;
+
+} // namespace obase::backend

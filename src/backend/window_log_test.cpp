@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: MIT
+//
+// What a backend is told: views of all tiers, the ages of runs, and what the policy asks to leave, run
+// by run.
+#include "backend/window_log.hpp"
+
+#include "backend/backends.hpp"
+#include "policy/three_temperatures.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <utility>
+#include <vector>
+
+using namespace obase;
+using namespace obase::backend;
+
+namespace {
+
+constexpr std::size_t run = window_log::run_bytes;
+constexpr std::uintptr_t bases[] = {std::uintptr_t{1} << 40, std::uintptr_t{1} << 41,
+                                    std::uintptr_t{1} << 42};
+
+using stretches = std::vector<std::pair<std::uintptr_t, std::uintptr_t>>; // offsets
+
+// As heap::space, with what the test puts into it.
+struct small_space {
+    std::map<unsigned, stretches> extents, touched, files;
+
+    static char* at(std::uintptr_t address) { return reinterpret_cast<char*>(address); }
+    char* range_begin(unsigned id) const { return at(bases[id]); }
+    template <class F>
+    static void walk(const std::map<unsigned, stretches>& all, unsigned id, F&& visit) {
+        if (const auto found = all.find(id); found != all.end())
+            for (const auto& [begin, end] : found->second)
+                visit(at(bases[id] + begin), at(bases[id] + end));
+    }
+    template <class F>
+    void for_each_extent(unsigned id, F&& visit) const {
+        walk(extents, id, visit);
+    }
+    template <class F>
+    void for_each_touched_run(unsigned id, F&& visit) const {
+        walk(touched, id, visit);
+    }
+    template <class F>
+    void for_each_backing(unsigned id, F&& visit) const {
+        walk(files, id, [&](char* begin, char* end) { visit(begin, end, 9); });
+    }
+};
+
+// Asks runs of one age to leave.
+struct by_age final : policy::placement {
+    static constexpr policy::tier rows[] = {
+        {.name = "new"}, {.name = "a", .promoted_to = true}, {.name = "b", .reclaimable = true}};
+    static constexpr policy::tier_table table{rows};
+    unsigned from = 2;
+    const policy::tier_table& tiers() const noexcept override { return table; }
+    void decide(policy::word_facts&, policy::word_verdict&) noexcept override {}
+    policy::directives end_of_window(const policy::window_facts&) noexcept override { return {}; }
+    bool leaves(policy::tier_id id, const policy::place& piece) const noexcept override {
+        return id == 2 && piece.idle_windows >= from;
+    }
+};
+
+struct window_log_test : testing::Test {
+    window_view end_window() {
+        window_view view;
+        log.end_window(space);
+        EXPECT_TRUE(log.view(space, policy, view));
+        log.clear();
+        return view;
+    }
+    static stretches offsets(const intervals& set, unsigned id) {
+        stretches found;
+        for (const interval& one : set.items())
+            found.emplace_back(one.begin - bases[id], one.end - bases[id]);
+        return found;
+    }
+    by_age policy;
+    small_space space;
+    window_log log{by_age::table};
+};
+
+TEST_F(window_log_test, views_hold_what_the_heaps_report) {
+    space.extents[1] = {{0, run}};
+    space.extents[2] = {{run, 3 * run}};
+    space.touched[2] = {{2 * run, 3 * run}};
+    space.files[2] = {{0, 4 * run}};
+    log.note_filled(2, small_space::at(bases[2] + run + 100), 8);
+    const window_view view = end_window();
+    ASSERT_EQ(view.tiers.size(), 3u);
+    EXPECT_TRUE(view.tiers[1].role.promoted_to);
+    EXPECT_EQ(offsets(view.tiers[1].extents, 1), (stretches{{0, run}}));
+    EXPECT_TRUE(view.tiers[1].files.empty());
+    EXPECT_EQ(offsets(view.tiers[2].extents, 2), (stretches{{run, 3 * run}}));
+    EXPECT_EQ(offsets(view.tiers[2].touched, 2), (stretches{{2 * run, 3 * run}}));
+    EXPECT_EQ(offsets(view.tiers[2].filled, 2), (stretches{{run + 100, run + 108}}));
+    EXPECT_EQ(view.tiers[2].file_base, bases[2]);
+    ASSERT_EQ(view.tiers[2].files.size(), 1u);
+    EXPECT_EQ(view.tiers[2].files[0].fd, 9);
+    EXPECT_TRUE(end_window().tiers[2].filled.empty()) << "filled in that window only";
+}
+
+TEST_F(window_log_test, ages_count_windows_without_a_touch) {
+    space.extents[1] = {{0, run}};
+    space.extents[2] = {{0, 4 * run}};
+    space.touched[2] = {{run, 2 * run}};
+    end_window();
+    EXPECT_EQ(log.age(2, 0), 1u);
+    EXPECT_EQ(log.age(2, 1), 0u);
+    space.touched[2] = {{2 * run, 3 * run}};
+    end_window();
+    EXPECT_EQ(log.age(2, 0), 2u);
+    EXPECT_EQ(log.age(2, 1), 1u);
+    EXPECT_EQ(log.age(2, 2), 0u);
+    EXPECT_EQ(log.age(1, 0), 0u) << "not reclaimable: nothing is kept";
+    space.touched.clear();
+    for (int i = 0; i < 300; ++i) end_window();
+    EXPECT_EQ(log.age(2, 3), window_log::oldest);
+}
+
+TEST_F(window_log_test, a_run_that_was_given_back_is_young_again) {
+    space.extents[2] = {{0, 3 * run}};
+    for (int i = 0; i < 5; ++i) end_window();
+    space.extents[2] = {{0, run}, {2 * run, 3 * run}};
+    end_window();
+    space.extents[2] = {{0, 3 * run}};
+    end_window();
+    EXPECT_EQ(log.age(2, 0), 7u);
+    EXPECT_EQ(log.age(2, 1), 1u);
+    EXPECT_EQ(log.age(2, 2), 7u);
+}
+
+TEST_F(window_log_test, the_policy_is_asked_by_tier_and_place) {
+    space.extents[1] = {{0, run}};
+    space.extents[2] = {{4096, 2 * run}, {3 * run, 3 * run + 8192}};
+    EXPECT_TRUE(end_window().tiers[2].leaving.empty());
+    space.touched[2] = {{run, 2 * run}};
+    const window_view view = end_window();
+    EXPECT_EQ(offsets(view.tiers[2].leaving, 2),
+              (stretches{{4096, run}, {3 * run, 3 * run + 8192}}));
+    EXPECT_TRUE(view.tiers[1].leaving.empty());
+    policy.from = 3;
+    EXPECT_EQ(offsets(end_window().tiers[2].leaving, 2),
+              (stretches{{4096, run}, {3 * run, 3 * run + 8192}}));
+}
+
+TEST_F(window_log_test, large_objects_are_asked_for_in_their_role) {
+    const auto* at = small_space::at(std::uintptr_t{1} << 43);
+    log.note_large(at, 20'000, 2, 5);
+    log.note_large(at + 65536, 30'000, 2, 1);
+    log.note_large(at + 2 * 65536, 40'000, 1, 9);
+    const window_view view = end_window();
+    ASSERT_EQ(view.large.size(), 3u);
+    EXPECT_EQ(view.large[0].begin, std::uintptr_t{1} << 43);
+    EXPECT_EQ(view.large[0].bytes, 20'000u);
+    EXPECT_TRUE(view.large[0].leaving);
+    EXPECT_FALSE(view.large[1].leaving);
+    EXPECT_EQ(view.large[2].role, 1u);
+    EXPECT_FALSE(view.large[2].leaving);
+    EXPECT_TRUE(end_window().large.empty());
+}
+
+TEST(backends, are_made_by_name) {
+    std::string why;
+    EXPECT_NE(make_backend("kernel", {}, &why), nullptr);
+    EXPECT_EQ(make_backend("kernels", {}, &why), nullptr);
+    EXPECT_EQ(why, "there is no backend 'kernels'; there are: " + backend_names());
+    EXPECT_TRUE(is_backend("kernel"));
+    EXPECT_FALSE(is_backend(""));
+}
+
+} // namespace
