@@ -91,6 +91,7 @@ namespace obase {
     ROW(counter, whole, failed_allocations, "objects", "allocations the heaps could not serve")    \
     ROW(gauge, whole, soda_leaves, "leaves", "leaves of the map of guides in use")                 \
     ROW(gauge, whole, soda_bytes, "bytes", "memory of the map of guides")                          \
+    ROW(gauge, whole, slot_state_bytes, "bytes", "memory of what the policy remembers of guides")  \
     ROW(gauge, whole, heap_metadata_bytes, "bytes", "memory of the heaps' own tables")             \
     ROW(gauge, whole, peak_resident_bytes, "bytes",                                                \
         "most memory that the process has had resident so far, all of it, not the heaps' only")    \

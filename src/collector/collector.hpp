@@ -33,6 +33,7 @@
 #include "os/thread.hpp"
 #include "policy/placement.hpp"
 #include "soda/directory.hpp"
+#include "soda/slot_states.hpp"
 #include "telemetry/recorder.hpp"
 
 #include <algorithm>
@@ -97,7 +98,8 @@ class collector final : private policy::objects {
               policy::placement& placement, telemetry::recorder& recorder, backend::window_log& log)
         : threads_(threads), slots_(directory), space_(space), mover_(mover), placement_(placement),
           tiers_(placement.tiers()), promoted_to_(tiers_.with(&policy::tier::promoted_to)),
-          lazy_(tiers_.with(&policy::tier::lazy)), recorder_(recorder), log_(log) {
+          lazy_(tiers_.with(&policy::tier::lazy)), states_(placement.state_bits()),
+          recorder_(recorder), log_(log) {
         word_.about = this;
     }
 
@@ -199,6 +201,7 @@ class collector final : private policy::objects {
     void visit_slot(unsigned bit);
     void judge_word();
     void judge_again();
+    void decide_with_states();
     void mark_touched();
     void look_for_pending();
     void evacuate_rest();
@@ -239,6 +242,8 @@ class collector final : private policy::objects {
     policy::placement& placement_;
     const policy::tier_table& tiers_;
     const policy::tier_mask promoted_to_, lazy_;
+    soda::slot_states states_;
+    std::uintptr_t swept_ = 0; // of the states: words before it, in this step, are as the slots are
     telemetry::recorder& recorder_;
     backend::window_log& log_;
 
@@ -266,8 +271,8 @@ class collector final : private policy::objects {
     phase phase_ = phase::scan;
     emptying<slot_atomic*> emptying_[heap::max_classes];
     unsigned tier_ = policy::first_tier; // that is being emptied
-    std::size_t in_flight_ = 0;       // bytes that may be resident twice
-    std::size_t leaves_at_once_ = 0;  // what may still leave a tier in the scan
+    std::size_t in_flight_ = 0;          // bytes that may be resident twice
+    std::size_t leaves_at_once_ = 0;     // what may still leave a tier in the scan
     std::uint64_t returned_early_ = 0;
     double live_when_chosen_ = 0; // share of the run that is being emptied
     bool whole_ = false;          // what stays in it moves, too
@@ -345,10 +350,14 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
                 leaves_marked = true;
             }
         if (leaves_marked || slots_.has_unlinked()) {
-            if (settle(control))
+            if (settle(control)) {
                 slots_.finish_retire();
-            else
+                states_.drop_if([this](std::uintptr_t at) {
+                    return slots_.leaf_of(pointer_to(at)) == nullptr;
+                });
+            } else {
                 slots_.cancel_retire();
+            }
             mover_.finish();
         }
     }
@@ -364,6 +373,7 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
     live.would_move_bytes.set(would_move_bytes_);
     live.soda_leaves.set(slots_.leaves().size());
     live.soda_bytes.set(slots_.bytes());
+    live.slot_state_bytes.set(states_.bits() != 0 ? states_.memory_bytes() : 0);
     return complete;
 }
 
@@ -380,10 +390,15 @@ bool collector<Mover>::scan_leaf(typename slots::leaf& leaf, std::uintptr_t begi
                                  std::uintptr_t end, control& control) {
     for (std::uintptr_t at = begin; at < end; at += step_bytes) {
         const std::uintptr_t stop = std::min(at + step_bytes, end);
+        swept_ = at;
         const bool found = slots_.scan(
             leaf, at, stop,
             [this](std::uintptr_t base, std::uint64_t bits) { visit_slots(base, bits); },
             [this] { judge_word(); });
+        if (states_.bits() != 0 && phase_ != phase::list) {
+            states_.erase(swept_, stop);
+            states_.trim(at, stop);
+        }
         if (!found && stop != end) continue; // nothing was done that a pause could be for
         if (batch_is_full()) flush(control, true);
         control.checkpoint();
@@ -511,7 +526,7 @@ void collector<Mover>::judge_word() {
         static_cast<std::uint64_t>(std::popcount(word_.movable & (word_.touched | word_.newborn)));
     mark_touched();
     verdict_.move = verdict_.held = verdict_.sample = 0;
-    placement_.decide(word_, verdict_);
+    decide_with_states();
     if (word_.unmoved != 0) note_large();
     if (scanning_lazy_ && !pending_found_) look_for_pending();
     held_ += static_cast<std::uint64_t>(std::popcount(verdict_.held & word_.movable));
@@ -520,6 +535,23 @@ void collector<Mover>::judge_word() {
     verdict_.move &= word_.movable;
     if (plan_.move && (word_.tiers & ~lazy_) != 0) limit_leaving();
     if (verdict_.move != 0) queue_moves();
+}
+
+// A newborn slot may lie where another has ended since the last scan: it begins without state. Words
+// that the scan passed over have no slots any more.
+template <class Mover>
+void collector<Mover>::decide_with_states() {
+    if (states_.bits() == 0) {
+        placement_.decide(word_, verdict_);
+        return;
+    }
+    states_.erase(swept_, word_base_);
+    swept_ = word_base_ + soda::slot_states::word_span;
+    states_.load(word_base_, word_.seen, word_.state);
+    for (std::uint64_t left = word_.newborn; left != 0; left &= left - 1)
+        word_.state[static_cast<unsigned>(std::countr_zero(left))] = 0;
+    placement_.decide(word_, verdict_);
+    states_.store(word_base_, word_.seen, word_.state);
 }
 
 // In a scan little leaves a tier at once, unless the policy says that it must; the rest is counted for
@@ -555,6 +587,7 @@ void collector<Mover>::judge_again() {
         word_.touched = word_.seen;
     verdict_.move = verdict_.held = verdict_.sample = 0;
     word_.again = true;
+    if (states_.bits() != 0) states_.load(word_base_, word_.seen, word_.state);
     placement_.decide(word_, verdict_);
     word_.again = false;
     if (phase_ == phase::empty) {
@@ -875,6 +908,7 @@ void collector<Mover>::count(const candidate& c, mobility::move_result result,
         live.count_move(from, c.target, moved.bytes);
         moved_bytes_[from][c.target] += moved.bytes;
         ++moved_;
+        if (moved.nested_slots != 0) states_.move(moved.from, moved.to, moved.bytes);
         if (phase_ == phase::empty && moved.nested_slots != 0) relocate_listed(moved);
         if (c.target != policy::first_tier)
             log_.note_filled(c.target, pointer_to(moved.to), moved.bytes);

@@ -30,6 +30,7 @@ obase_add_test(marked_atc_test SOURCES marked_atc_test.cpp LABELS ci sanitize
 obase_add_test(marked_obligations_test SOURCES marked_obligations_test.cpp LIBS obase_testing
     LABELS ci long soak sanitize)
 obase_add_test(peak_memory_test SOURCES peak_memory_test.cpp LABELS ci)
+obase_add_test(eight_tiers_test SOURCES eight_tiers_test.cpp LABELS ci sanitize)
 obase_add_test(slots_visited_test SOURCES slots_visited_test.cpp LABELS ci sanitize)
 obase_add_test(fork_slots_test SOURCES fork_slots_test.cpp LABELS ci sanitize
     ENV TSAN_OPTIONS=die_after_fork=0)
