@@ -66,6 +66,9 @@ class alignas(std::max(alignof(std::size_t), alignof(T))) managed_array {
 
 template <class T>
 struct is_relocatable<managed_array<T>> : is_relocatable<T> {};
+template <class T, class Protocol>
+struct contains_slots_of_another_protocol<managed_array<T>, Protocol>
+    : contains_slots_of_another_protocol<T, Protocol> {};
 
 template <class T, class Protocol>
 class owner<T[], Protocol> : public owner<managed_array<T>, Protocol> {

@@ -22,6 +22,7 @@
 #include <obase/arming.hpp>
 #include <obase/conversion.hpp>
 #include <obase/errors.hpp>
+#include <obase/mixing.hpp>
 #include <obase/relocatable.hpp>
 
 #include <algorithm>
@@ -146,6 +147,11 @@ owner<T, Protocol> make_guide_with(allocation how, Arguments&&... arguments) {
         "outside of a scope, promise it (outside of all namespaces): "
         "template <> struct obase::is_relocatable<T> : std::true_type {}; "
         "(obase/relocatable.hpp; for text there are obase::string and obase::bytes)");
+    static_assert(!Protocol::moves_objects ||
+                      !contains_slots_of_another_protocol<std::remove_cv_t<T>, Protocol>::value,
+                  "an object of one protocol cannot contain guides of another: when it moves, the "
+                  "other protocol's collector would go on visiting the guides' old place. Give "
+                  "the object and the guides in it the same protocol (obase/mixing.hpp)");
     static_assert(alignof(T) <= 4096, "alignments above 4096 are not supported");
     how.alignment = std::max(how.alignment, alignof(T));
     if (how.extra_bytes > SIZE_MAX - sizeof(T)) errors::out_of_memory();

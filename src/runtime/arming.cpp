@@ -6,6 +6,7 @@
 
 #include "mobility/arming_thread.hpp"
 #include "runtime/arming_engine.hpp"
+#include "runtime/atc_engine.hpp"
 #include "runtime/engine_collector.hpp"
 #include "runtime/engine_lifecycle.hpp"
 #include "runtime/engine_threads.hpp"
@@ -58,6 +59,11 @@ word::bits arming::first_touch(slot& s) noexcept {
 }
 
 void arming::construct(slot& s, word::bits word) noexcept {
+    if (runtime_internal::atc_engine::any_manages(&s)) [[unlikely]] {
+        s.store_release(word);
+        arming_engine::instance().say_once_of_mixing();
+        return;
+    }
     half().construct(full(*here()), s, word);
 }
 

@@ -4,6 +4,7 @@
 // (mobility/atc_thread.hpp) with the calling thread's context.
 #include <obase/atc.hpp>
 
+#include "runtime/arming_engine.hpp"
 #include "runtime/atc_engine.hpp"
 #include "runtime/engine_collector.hpp"
 #include "runtime/engine_lifecycle.hpp"
@@ -104,6 +105,12 @@ void* atc::touch(slot& s) noexcept {
 }
 
 void atc::construct(slot& s, word::bits word) noexcept {
+    if (runtime_internal::arming_engine::any_manages(&s)) [[unlikely]] {
+        // Sticky: it is never counted in, so that no TAG holds the address of a slot that may move.
+        s.store_release(word::atc::make_sticky(word::atc::entering(word)));
+        atc_engine::instance().say_once_of_mixing();
+        return;
+    }
     const scope one_operation;
     core().threads.construct(s, word);
 }

@@ -114,6 +114,19 @@ class engine final : public obase::runtime, private collector::control {
         const heap::space* heaps = space_.load_acquire();
         return heaps != nullptr && heaps->contains(address);
     }
+    // True if the address is in the heaps of this protocol. Does not make its engine. Asked of a slot of the
+    // other protocol that begins: were it registered, that protocol's collector would go on visiting the
+    // place when this one has moved the object around it. Such a slot is left unregistered; its own object
+    // then stays where it is, and its word goes along with the bytes around it. Cost: a load and a test while
+    // this protocol is not used.
+    static bool any_manages(const void* address) noexcept {
+        const engine* made = instance_.load_acquire(); // pairs with make()
+        return made != nullptr && made->manages(address);
+    }
+    void say_once_of_mixing() noexcept {
+        say_once(said_mixing_, "a guide lies in an object of the other protocol: what it refers to "
+                               "does not move (obase/mixing.hpp)");
+    }
     // How large the object at the address is, 0 if it is not in the heaps.
     std::size_t managed_size(const void* address) const noexcept {
         const heap::space* heaps = space_.load_acquire();
@@ -260,7 +273,7 @@ class engine final : public obase::runtime, private collector::control {
     platform::atomic<std::uint32_t> degraded_;
     platform::atomic<std::uint32_t> rearm_;
     platform::atomic<std::uint32_t> said_foreign_, said_no_room_, said_no_membarrier_,
-        said_not_retired_, said_cut_short_;
+        said_not_retired_, said_cut_short_, said_mixing_;
     record emergency_record_; // shared by threads for which there is no memory
 
     std::mutex lifecycle_;

@@ -2,9 +2,12 @@
 //
 // What make_guide accepts and what it refuses to compile (O7, R15). Compiled by ctest, with
 // -DREFUSED_TYPE=... once per refusal, whose text it looks for, and once without for all the rest.
+#include <obase/atc.hpp>
 #include <obase/obase.hpp>
 
+#include <any>
 #include <condition_variable>
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -43,6 +46,21 @@ struct with_virtual_destructor {
 struct silent_about_its_guide {
     obase::guide<int> inner;
 };
+// A guide of one protocol in an object of the other, wherever it is.
+struct mixed_member {
+    int before = 0;
+    obase::guide<int> one;
+    obase::guide<int, obase::atc> other;
+};
+struct mixed_in_a_member {
+    obase::string name;
+    std::array<std::pair<int, obase::guide<int>>, 2> some;
+    struct {
+        int before;
+        std::optional<obase::guide<int, obase::atc>> other;
+    } inner[2];
+};
+using mixed_array = std::tuple<int, obase::guide<int, obase::atc>>[];
 struct alignas(8192) too_aligned {
     int value = 0;
 };
@@ -64,6 +82,36 @@ struct alignas(4096) page {
 template <>
 struct obase::is_relocatable<cases::opted_in> : std::true_type {};
 
+template <>
+struct obase::is_relocatable<cases::mixed_member> : std::true_type {};
+template <>
+struct obase::is_relocatable<cases::mixed_in_a_member> : std::true_type {};
+
+template <class T, class Protocol>
+inline constexpr bool mixes = obase::contains_slots_of_another_protocol<T, Protocol>::value;
+namespace cases {
+struct takes_everything {
+    std::any anything;
+    std::function<void()> action;
+    std::string text;
+    std::vector<obase::guide<int, obase::atc>> elsewhere;
+    obase::owner<int, obase::atc> owned;
+    obase::guide<int, obase::plain> plain;
+    obase::guide<int> one[2];
+};
+struct of_atc {
+    const int& reference;
+    obase::guide<int, obase::atc> one;
+};
+} // namespace cases
+static_assert(mixes<cases::mixed_member, obase::arming> && mixes<cases::mixed_member, obase::atc>);
+static_assert(mixes<cases::mixed_in_a_member, obase::arming>);
+static_assert(mixes<cases::mixed_in_a_member[3], obase::atc>);
+static_assert(mixes<const cases::takes_everything, obase::atc>);
+static_assert(!mixes<cases::takes_everything, obase::arming>);
+static_assert(mixes<cases::of_atc, obase::arming> && !mixes<cases::of_atc, obase::atc>);
+static_assert(!mixes<std::string, obase::arming> && !mixes<int, obase::arming>);
+
 template <class... T>
 inline constexpr bool none_relocatable = (!obase::is_relocatable_v<T> && ...);
 static_assert(none_relocatable<std::string, const std::string, std::list<int>, std::map<int, int>>);
@@ -75,14 +123,20 @@ static_assert(none_relocatable<cases::member_string, cases::self_pointer,
                                cases::uncopyable_self_pointer, cases::uncopyable_self_pointer[2],
                                cases::with_virtual_destructor, cases::silent_about_its_guide>);
 
+// Of arming, so no object of atc.
+template <class T>
+inline constexpr bool with_guides = mixes<std::remove_extent_t<T>, obase::atc>;
+
 template <class T>
 void make() {
     if constexpr (std::is_unbounded_array_v<T>) {
         [[maybe_unused]] auto arming = obase::make_guide<T>(7);
-        [[maybe_unused]] auto atc = obase::make_guide<T, obase::atc>(7);
+        if constexpr (!with_guides<T>) [[maybe_unused]]
+            auto atc = obase::make_guide<T, obase::atc>(7);
     } else {
         [[maybe_unused]] auto arming = obase::make_guide<T>();
-        [[maybe_unused]] auto atc = obase::make_guide<T, obase::atc>();
+        if constexpr (!with_guides<T>) [[maybe_unused]]
+            auto atc = obase::make_guide<T, obase::atc>();
     }
 }
 

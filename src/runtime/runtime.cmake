@@ -44,6 +44,7 @@ if(OBASE_BUILD_TESTS)
     target_compile_definitions(fork_slots_test PRIVATE
         OBASE_TEST_TLS_PLUGIN="$<TARGET_FILE:tls_plugin>")
 endif()
+obase_add_test(mixed_protocols_test SOURCES mixed_protocols_test.cpp LABELS ci sanitize)
 obase_add_test(copies_test SOURCES copies_test.cpp)
 if(OBASE_BUILD_TESTS)
     add_library(copy_plugin MODULE copy_plugin.cpp)
