@@ -77,6 +77,7 @@ struct store {
         for (std::uint32_t i = 0; i < count; ++i) order[i] = i;
         std::shuffle(order.begin(), order.end(), std::minstd_rand(1));
         for (const std::uint32_t i : order) {
+            const obase::basic_scope<Protocol> s;
             auto made = obase::make_guide<node<Protocol>, Protocol>();
             made->id = i;
             made->value = obase::make_guide<payload, Protocol>();
