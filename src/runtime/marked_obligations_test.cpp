@@ -114,10 +114,14 @@ class marked_protocol : public Protocol<E> {
 
     marked_protocol() {
         current<beneath>::world = this;
+        for (auto& u : current<beneath>::users) u = nullptr;
         current<beneath>::retired = &retired;
         kind::flag_ = &short_of_memory_;
     }
     ~marked_protocol() { current<beneath>::world = nullptr; }
+
+    // The calling thread is this one, also in destructors that it runs.
+    static void bind(user& u) noexcept { current<beneath>::users[E::thread_index()] = &u; }
 
     epoch_number enter(user& u) {
         bind(u);
@@ -172,7 +176,6 @@ class marked_protocol : public Protocol<E> {
     reclaimer<typename beneath::P> retired{beneath::registry};
 
   private:
-    static void bind(user& u) noexcept { current<beneath>::users[E::thread_index()] = &u; }
     static void** field(slot& s) noexcept { return reinterpret_cast<void**>(&s); }
     static void* pointer(std::uint64_t a) noexcept { return reinterpret_cast<void*>(a); }
     static std::uint64_t number(const void* p) noexcept {
@@ -230,7 +233,9 @@ void lists_are_read_while_nodes_go() {
                 E::require(at->version.load_relaxed() == 1, "the node is alive");
         }
     });
+    auto& own = w.attach();
     w.collector(2, [&](std::uint64_t window) {
+        w.bind(own);
         w.moves.fetch_add_relaxed(w.collect(window));
         w.retired.reclaim([](retired_object* node) { delete node; });
     });
@@ -242,6 +247,7 @@ void lists_are_read_while_nodes_go() {
     for (int i = 0; i < 3; ++i) w.retired.reclaim([](retired_object* node) { delete node; });
     E::require(w.heap.live_blocks() == 0, "every node was freed once");
     E::require(w.registered() == 0, "no slot is registered that does not exist");
+    w.detach(own);
     w.detach(self);
 }
 
