@@ -229,6 +229,7 @@ TYPED_TEST(containers, cache_counts_bytes) {
     // A replaced value no longer counts, an erased one neither.
     c.put("a", std::string(500, 'x'));
     const std::size_t one = c.bytes_held();
+    EXPECT_EQ(one, 32u + sizeof(obase::bytes) + 1 + sizeof(obase::containers::cached_text) + 500);
     c.put("a", std::string(600, 'x'));
     EXPECT_EQ(c.bytes_held(), one + 100);
     c.erase("a");
