@@ -80,7 +80,7 @@ void nested_in_the_other_protocol() {
             }
             collect(outer);
         }
-        require(outer.statistics().moved_new_to_hot >= count / 2, "the outer objects moved");
+        require(outer.statistics().moved("new", "hot") >= count / 2, "the outer objects moved");
         // The inner protocol's words in memory that the outer objects have left.
         std::vector<obase::owner<number, Outer>> numbers;
         for (std::uint64_t i = 0; i < 4 * count; ++i)
