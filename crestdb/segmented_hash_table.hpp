@@ -95,6 +95,23 @@ struct segmented_hash_surroundings {
     }
 };
 
+// For containers: operations with values of the caller's, which get back what comes out. Each in a scope
+// of the caller's; what comes out may still be read by other threads, so it is to be retired.
+struct segmented_hash_values {
+    template <class Table, class Owner>
+    static bool exchange(Table& table, std::string_view key, Owner& fresh) {
+        return table.exchange(key, fresh);
+    }
+    template <class Table>
+    static auto take(Table& table, std::string_view key) {
+        return table.take(key);
+    }
+    template <class Table, class Like>
+    static auto take_value(Table& table, std::uint64_t hash, Like&& is_it) {
+        return table.take_value(hash, is_it);
+    }
+};
+
 template <class Protocol = obase::arming, class Nodes = immobile_nodes,
           class Surroundings = segmented_hash_surroundings, class Value = obase::bytes>
 class segmented_hash_table
@@ -136,31 +153,7 @@ class segmented_hash_table
         return there;
     }
 
-    // For containers: operations with objects of the caller's, which get back what comes out. Each in
-    // a scope of the caller's; what comes out may still be read by others, so it is to be retired.
-
     static std::uint64_t hash_of(std::string_view key) noexcept { return sought(key).hash; }
-    // As put(); `fresh` has what was there before, if it was. Throws std::bad_alloc, and then `fresh`
-    // is as before.
-    bool exchange(std::string_view key, owner& fresh) {
-        return place_value(key, fresh, true) == outcome::inserted;
-    }
-    // As erase(). The value; empty if the key was not there.
-    owner take(std::string_view key) {
-        const sought wanted(key);
-        if (find(wanted, plain_access{}) == nullptr) return owner();
-        return take_if(wanted.hash,
-                       [&](const node& n) { return has_key(n, wanted, plain_access{}); });
-    }
-    // Erases the key with this hash whose value `is_it` likes, if there is one. The value that was
-    // taken, which may be one that has replaced the liked one meanwhile.
-    template <class Like>
-    owner take_value(std::uint64_t hash, Like&& is_it) {
-        return take_if(hash, [&](const node& n) {
-            const Value* value = n.hash == hash ? n.value.get() : nullptr;
-            return value != nullptr && is_it(*value);
-        });
-    }
 
     std::size_t size() const noexcept {
         std::size_t sum = 0;
@@ -183,6 +176,7 @@ class segmented_hash_table
     std::size_t managed_nodes() const noexcept { return Nodes::movable ? size() : 0; }
 
   private:
+    friend segmented_hash_values;
     using link = typename nodes::link;
     using owned = typename nodes::owned;
     template <class T>
@@ -322,6 +316,30 @@ class segmented_hash_table
         for (node* n; (n = at->follow()) != nullptr; at = &n->next)
             if (is_it(*n)) return {at, n};
         return {at, nullptr};
+    }
+
+    // The three of segmented_hash_values.
+
+    // As put(); `fresh` has what was there before, if it was. Throws std::bad_alloc, and then `fresh`
+    // is as before.
+    bool exchange(std::string_view key, owner& fresh) {
+        return place_value(key, fresh, true) == outcome::inserted;
+    }
+    // As erase(). The value; empty if the key was not there.
+    owner take(std::string_view key) {
+        const sought wanted(key);
+        if (find(wanted, plain_access{}) == nullptr) return owner();
+        return take_if(wanted.hash,
+                       [&](const node& n) { return has_key(n, wanted, plain_access{}); });
+    }
+    // Erases the key with this hash whose value `is_it` likes, if there is one. The value that was
+    // taken, which may be one that has replaced the liked one meanwhile.
+    template <class Like>
+    owner take_value(std::uint64_t hash, Like&& is_it) {
+        return take_if(hash, [&](const node& n) {
+            const Value* value = n.hash == hash ? n.value.get() : nullptr;
+            return value != nullptr && is_it(*value);
+        });
     }
 
     // Takes the value of the node that `is_it` likes, and the node out of its list. In a scope.

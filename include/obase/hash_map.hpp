@@ -56,7 +56,7 @@ class hash_map {
     bool put(key_argument k, value_argument v) {
         const typename Protocol::scope one_operation;
         auto fresh = value::template make<Protocol>(std::move(v));
-        const bool inserted = table_.exchange(key::bytes(k), fresh);
+        const bool inserted = values::exchange(table_, key::bytes(k), fresh);
         obase::retire(std::move(fresh)); // what was there before
         return inserted;
     }
@@ -81,6 +81,7 @@ class hash_map {
     bool empty() const noexcept { return size() == 0; }
 
   private:
+    using values = crestdb::segmented_hash_values;
     crestdb::segmented_hash_table<Protocol, crestdb::movable_nodes, Surroundings,
                                   typename value::kept>
         table_;

@@ -120,7 +120,7 @@ class lru_cache {
         reservation mine{order_, order_.reserve()};
         auto fresh =
             make_guide_with<kept, Protocol>({.extra_bytes = extra}, mine.slot, std::move(v));
-        const bool inserted = table_.exchange(name, fresh);
+        const bool inserted = values::exchange(table_, name, fresh);
         mine.kept = true;
         order_.list(mine.slot, table::hash_of(name),
                     node_bytes + sizeof(bytes) + name.size() + sizeof(kept) + extra);
@@ -148,7 +148,7 @@ class lru_cache {
     // True: the key was there.
     bool erase(key_argument k) {
         const scope one_operation;
-        return discard(table_.take(key::bytes(k)));
+        return discard(values::take(table_, key::bytes(k)));
     }
     // Exact while no other thread writes.
     std::size_t size() const noexcept { return table_.size(); }
@@ -157,6 +157,7 @@ class lru_cache {
     std::size_t bytes_held() const noexcept { return order_.bytes(); }
 
   private:
+    using values = crestdb::segmented_hash_values;
     using table =
         crestdb::segmented_hash_table<Protocol, crestdb::movable_nodes, Surroundings, kept>;
     using owner = typename table::owner;
@@ -183,8 +184,8 @@ class lru_cache {
         while (const auto oldest = order_.take_oldest()) {
             // If another thread has taken the value out it has dropped the slot, too. The value that
             // comes out may have replaced the oldest: then this one goes, with its own slot.
-            discard(table_.take_value(oldest->hash,
-                                      [&](const kept& v) { return v.slot == oldest->slot; }));
+            discard(values::take_value(table_, oldest->hash,
+                                       [&](const kept& v) { return v.slot == oldest->slot; }));
         }
     }
 
