@@ -344,6 +344,8 @@ struct deterministic_platform {
     static bool has_membarrier() noexcept { return detail::has_membarrier(); }
     static void pause() noexcept { detail::wait(detail::operation::pause); }
     static void yield() noexcept { detail::wait(detail::operation::yield); }
+    // Time passes when the scheduler likes.
+    static void sleep_ns(std::uint64_t) noexcept { yield(); }
     static constexpr unsigned spins_before_sleep = 1;
     // The thread does not go on before a wake_all(): a wake-up that is lost is a test that is stuck.
     static void sleep_on(const atomic<std::uint32_t>& word, std::uint32_t expected) noexcept {

@@ -4,10 +4,10 @@
 // decide, moves what has to move, and tells telemetry and the kernel about it.
 //
 // What it is: the only place that knows all of slots, heap, mover, policy, telemetry and backend.
-// Templated on the protocol's mover, which has the same face for arming and for ATC.
+// Templated on the protocol's mover, which has the same face for arming and for ATC, and which says
+// what the heap and the platform are: heap::space and the machine, or a test's.
 //
 // A window, in order:
-//   1. choose sparse runs for evacuation;
 //   1. choose sparse runs for evacuation;
 //   2. scan every slot outside of lazy tiers, and in those only the runs whose objects were touched or
 //      that may still wait for a child (R16); the policy is asked once per SODA word, and candidates
@@ -82,19 +82,21 @@ struct window_plan {
     bool evacuate = false;    // compaction of sparse runs
     double live_fraction = 0; // below this a run is sparse
     double in_flight = 0.02;  // share of what is resident that moving may keep twice
+    std::size_t least_in_flight = std::size_t{1} << 20; // bytes; however little is resident
 };
 
 template <class Mover>
 class collector final : private policy::objects {
   public:
-    using platform = os::native_platform;
+    using platform = typename Mover::platform;
+    using heap_type = typename Mover::heap_type;
     using slots = soda::directory<platform>;
     using registry = mobility::scope_registry<platform>;
     using record = mobility::thread_record<platform>;
     using slot_atomic = typename Mover::slot_atomic;
     using candidate = typename Mover::candidate;
 
-    collector(registry& threads, slots& directory, heap::space& space, Mover& mover,
+    collector(registry& threads, slots& directory, heap_type& space, Mover& mover,
               policy::placement& placement, telemetry::recorder& recorder, backend::window_log& log)
         : threads_(threads), slots_(directory), space_(space), mover_(mover), placement_(placement),
           tiers_(placement.tiers()), promoted_to_(tiers_.with(&policy::tier::promoted_to)),
@@ -138,7 +140,6 @@ class collector final : private policy::objects {
     static constexpr std::size_t retry_limit = std::size_t{1} << 15; // beyond: the next window
     static constexpr std::size_t evacuation_bytes = std::size_t{256} << 20; // per class and window
     static constexpr std::size_t moves_per_checkpoint = 64;
-    static constexpr std::size_t least_in_flight = std::size_t{1} << 20;
     static constexpr unsigned emptying_rounds = 2;
     static constexpr std::size_t prefetch_distance = 6;
 
@@ -237,7 +238,7 @@ class collector final : private policy::objects {
 
     registry& threads_;
     slots& slots_;
-    heap::space& space_;
+    heap_type& space_;
     Mover& mover_;
     policy::placement& placement_;
     const policy::tier_table& tiers_;
@@ -659,7 +660,7 @@ void collector<Mover>::begin_emptying() {
     for (unsigned cls = 0; cls <= space_.large_class(); ++cls)
         resident += space_.counters(cls).extent_bytes;
     in_flight_ = std::max(static_cast<std::size_t>(static_cast<double>(resident) * plan_.in_flight),
-                          least_in_flight);
+                          plan_.least_in_flight);
     leaves_at_once_ = in_flight_ / 2;
     if (!plan_.move) return;
     for (unsigned cls = 0; cls < space_.classes(); ++cls)
@@ -826,7 +827,7 @@ bool collector<Mover>::settle(control& control) {
         // A scope lasts microseconds, unless the kernel has put its thread aside, perhaps for this
         // one. Then that thread needs the processor, but not a whole turn of milliseconds, in which
         // all the others touch what has been armed: so a nap, and no yield.
-        if (++asked > asks_before_nap) os::sleep_ns(nap_ns);
+        if (++asked > asks_before_nap) platform::sleep_ns(nap_ns);
         return control.stop_requested() ||
                control.give_up(waiting.thread_id.load_relaxed(), waiting.epoch.load_relaxed());
     });

@@ -49,6 +49,8 @@ namespace obase::mobility {
 template <class P, object_heap Heap>
 class atc_mover {
   public:
+    using platform = P;
+    using heap_type = Heap;
     using slot_atomic = typename P::template atomic<std::uint64_t>;
     using record = thread_record<P>;
     using layout = word::atc;

@@ -55,21 +55,25 @@ concept object_heap = requires(H& h, const H& seen, const void* address, void* o
 //   finish()                   the round is over.
 // reserve(count) is outside of visits; false: no memory.
 template <class M>
-concept mover = requires(M& m, typename M::slot_atomic& slot, const observation& seen,
-                         const typename M::candidate& chosen, const typename M::record* self,
-                         bool (&give_up)(const typename M::record&), moved_object& result,
-                         std::uint64_t window, std::size_t count, unsigned target) {
-    { m.visit(slot, window) } noexcept -> std::same_as<observation>;
-    { m.reserve(count) } noexcept -> std::same_as<bool>;
-    { m.add_candidate(slot, seen, target) } noexcept -> std::same_as<bool>;
-    { m.candidates() } noexcept -> std::same_as<std::vector<typename M::candidate>&>;
-    { m.settle(self, give_up) } noexcept -> std::same_as<wait_result>;
-    { m.move(chosen, window, result) } noexcept -> std::same_as<move_result>;
-    { m.forget() } noexcept;
-    { m.finish() } noexcept;
-    { chosen.slot } -> std::convertible_to<typename M::slot_atomic*>;
-    { chosen.word } -> std::convertible_to<std::uint64_t>;
-    { chosen.target } -> std::convertible_to<unsigned>;
-};
+concept mover =
+    requires {
+        typename M::platform;
+        typename M::heap_type;
+    } && requires(M& m, typename M::slot_atomic& slot, const observation& seen,
+                  const typename M::candidate& chosen, const typename M::record* self,
+                  bool (&give_up)(const typename M::record&), moved_object& result,
+                  std::uint64_t window, std::size_t count, unsigned target) {
+        { m.visit(slot, window) } noexcept -> std::same_as<observation>;
+        { m.reserve(count) } noexcept -> std::same_as<bool>;
+        { m.add_candidate(slot, seen, target) } noexcept -> std::same_as<bool>;
+        { m.candidates() } noexcept -> std::same_as<std::vector<typename M::candidate>&>;
+        { m.settle(self, give_up) } noexcept -> std::same_as<wait_result>;
+        { m.move(chosen, window, result) } noexcept -> std::same_as<move_result>;
+        { m.forget() } noexcept;
+        { m.finish() } noexcept;
+        { chosen.slot } -> std::convertible_to<typename M::slot_atomic*>;
+        { chosen.word } -> std::convertible_to<std::uint64_t>;
+        { chosen.target } -> std::convertible_to<unsigned>;
+    };
 
 } // namespace obase::mobility

@@ -95,6 +95,7 @@ class scheduled_heap {
         return a >= begin_ && a < end_;
     }
     facts info(const void* p) const noexcept { return {{blocks_.live(p) ? object_bytes : 0}, {}}; }
+    unsigned class_of(const void*) const noexcept { return 1; }
     void* allocate_dense(unsigned, std::size_t size, no_attributes) {
         return full ? nullptr : allocate(size);
     }
@@ -163,6 +164,7 @@ class native_heap {
         return p >= arena_ && p < arena_ + blocks * block_bytes;
     }
     facts info(const void* p) const noexcept { return {size_[index_of(p)].load_acquire(), {}}; }
+    unsigned class_of(const void*) const noexcept { return 1; }
     void* allocate_dense(unsigned, std::size_t size, no_attributes) {
         return full ? nullptr : allocate(size);
     }
@@ -313,9 +315,7 @@ class atc_protocol {
     using user = atc_entry<P>;
     using index_type = activity_index<P, user, 1>;
     using layout = word::atc;
-    struct heap_type : E::heap {
-        unsigned class_of(const void*) const noexcept { return 1; }
-    };
+    using heap_type = typename E::heap;
     using mover_type = atc_mover<P, heap_type>;
     // All but the first visit slots in ACTIVE and do not wait.
     static constexpr unsigned batches = 2;

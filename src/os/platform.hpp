@@ -10,6 +10,8 @@
 // When not to use it: code whose interleavings do not matter calls src/os functions directly.
 #pragma once
 
+#include "os/thread.hpp"
+
 #include <obase/word/atomic.hpp>
 
 #include <cstdint>
@@ -55,6 +57,7 @@ struct native_platform {
     static bool has_membarrier() noexcept { return os::membarrier_available(); }
     static void pause() noexcept { __builtin_ia32_pause(); }
     static void yield() noexcept { os::yield(); }
+    static void sleep_ns(std::uint64_t duration) noexcept { os::sleep_ns(duration); }
     // How often a waiter looks, with a pause() after each look, before it sleeps: some microseconds.
     static constexpr unsigned spins_before_sleep = 256;
     static void sleep_on(const atomic<std::uint32_t>& word, std::uint32_t expected) noexcept {

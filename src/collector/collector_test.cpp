@@ -1,0 +1,597 @@
+// SPDX-License-Identifier: MIT
+//
+// What one window of the collector does, what it leaves when it ends early, and what it asks its
+// thread meanwhile. No runtime and one thread; collector_threads_test has the other threads.
+#include "collector/collected_test.hpp"
+
+#include "backend/hints.hpp"
+#include "os/memory.hpp"
+#include "os/platform.hpp"
+
+#include <sys/mman.h>
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdlib>
+#include <map>
+#include <set>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define OBASE_TEST_KEEP_NEW
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define OBASE_TEST_KEEP_NEW
+#endif
+#endif
+
+namespace {
+// Allocations until one fails; negative: none does. `fails_on`: all after it fail, too.
+long allocations_left = -1;
+bool fails_on = false;
+bool failed = false;
+
+[[maybe_unused]] bool allocation_fails() {
+    if (allocations_left < 0) return false;
+    if (allocations_left > 0) {
+        --allocations_left;
+        return false;
+    }
+    failed = true;
+    if (!fails_on) allocations_left = -1;
+    return true;
+}
+} // namespace
+
+#if !defined(OBASE_TEST_KEEP_NEW)
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
+    void* p = allocation_fails() ? nullptr : std::malloc(bytes);
+    if (p == nullptr) throw std::bad_alloc();
+    return p;
+}
+[[gnu::noinline]] void operator delete(void* p) noexcept { std::free(p); }
+[[gnu::noinline]] void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+#endif
+
+namespace obase::collector_test {
+namespace {
+
+struct arming_kind {
+    template <class E>
+    using protocol = mobility::arming_protocol<E>;
+};
+struct atc_kind {
+    template <class E>
+    using protocol = mobility::atc_protocol<E>;
+};
+
+template <class Kind>
+class collector_of : public ::testing::Test {
+  public:
+    using world = collected<on_threads, Kind::template protocol>;
+
+    // Failures of the world's own checks.
+    void TearDown() override {
+        const auto r = on_threads::explore({.name = "one thread", .native_rounds = 1}, [] {});
+        EXPECT_TRUE(r.ok) << r.report;
+    }
+    static void use_even(world& w) {
+        for (std::size_t i = 0; i < w.count(); i += 2) w.use(w.main, i);
+    }
+    // Three full runs and a part of one; the even half has been used, all have been seen once.
+    static void load(world& w) {
+        EXPECT_TRUE(w.window());
+        EXPECT_EQ(w.moved(), 0u) << "no window of theirs has ended";
+        use_even(w);
+    }
+    static constexpr std::size_t objects = 3 * 64 + 20;
+};
+using kinds = ::testing::Types<arming_kind, atc_kind>;
+TYPED_TEST_SUITE(collector_of, kinds);
+
+// Touched objects go to HOT, idle ones to COLD, with their contents, in the window in which that is
+// known; the policy hears what lives where, telemetry which moves were made.
+TYPED_TEST(collector_of, touched_goes_to_hot_and_idle_to_cold) {
+    typename TestFixture::world w(this->objects);
+    this->load(w);
+    EXPECT_TRUE(w.window());
+    w.check();
+    for (std::size_t i = 0; i < w.count(); ++i)
+        EXPECT_EQ(w.tier_of(i), i % 2 == 0 ? tier_hot : tier_cold) << i;
+    EXPECT_EQ(w.moved(), w.count());
+    EXPECT_EQ(w.gc.moved_bytes()[tier_new][tier_hot], w.count() / 2 * kib);
+    EXPECT_EQ(w.gc.moved_bytes()[tier_new][tier_cold], w.count() / 2 * kib);
+    EXPECT_EQ(w.recorder.live.scanned_guides.get(), 2 * w.count());
+    EXPECT_GE(w.policy.beginning.live_bytes[tier_new], w.count() * kib);
+    EXPECT_TRUE(w.policy.beginning.moves);
+    // One window later nothing has changed: nothing moves.
+    this->use_even(w);
+    EXPECT_TRUE(w.window());
+    EXPECT_EQ(w.moved(), w.count());
+    EXPECT_EQ(w.gc.moved_bytes()[tier_new][tier_hot], 0u);
+    EXPECT_EQ(w.policy.beginning.live_bytes[tier_hot], w.count() / 2 * kib);
+}
+
+// A window that only observes moves nothing, and says what it would have moved.
+TYPED_TEST(collector_of, observing_moves_nothing) {
+    typename TestFixture::world w(this->objects);
+    w.plan.move = false;
+    this->load(w);
+    EXPECT_TRUE(w.window());
+    w.check();
+    EXPECT_EQ(w.moved(), 0u);
+    EXPECT_EQ(w.in_tier(tier_new), w.count());
+    EXPECT_EQ(w.recorder.live.would_move_objects.get(), w.count());
+    EXPECT_EQ(w.recorder.live.would_move_bytes.get(), w.count() * kib);
+    EXPECT_FALSE(w.policy.beginning.moves);
+    EXPECT_EQ(w.control.waits, 0u) << "nothing to wait for";
+}
+
+// Wherever a window is stopped: no run stays closed, no candidate survives, ATC is off, the heap is
+// valid and every object whole; and the windows after it do what is left.
+TYPED_TEST(collector_of, may_be_stopped_at_every_question) {
+    std::uint64_t stops = 0, after_a_move = 0, before_the_end = 0;
+    for (std::uint64_t n = 1;; ++n) {
+        typename TestFixture::world w(this->objects);
+        this->load(w);
+        w.control.asked = 0;
+        w.control.stop_at = n;
+        const bool complete = w.window();
+        const bool stopped = w.control.asked >= n;
+        w.check();
+        w.control.stop_at = scripted_control::never;
+        if (!stopped) {
+            EXPECT_TRUE(complete);
+            break;
+        }
+        ++stops;
+        after_a_move += w.moved() != 0;
+        before_the_end += w.moved() != 0 && w.moved() < w.count();
+        for (int i = 0; i < 3; ++i) EXPECT_TRUE(w.window());
+        w.check();
+        ASSERT_EQ(w.in_tier(tier_new), 0u) << "stopped at question " << n;
+        EXPECT_EQ(w.heap.counters(tier_new).live_objects, 0u) << "no object is there twice";
+    }
+    EXPECT_GE(stops, 20u);
+    EXPECT_GE(before_the_end, 5u) << "the test stops amid moves, too";
+}
+
+// The same where memory for a list is missing, once or from then on.
+TYPED_TEST(collector_of, may_lack_memory_for_every_list) {
+#if defined(OBASE_TEST_KEEP_NEW)
+    GTEST_SKIP() << "operator new is the sanitizer's";
+#endif
+    for (const bool on : {false, true}) {
+        unsigned cut = 0;
+        for (long n = 0;; ++n) {
+            typename TestFixture::world w(this->objects);
+            this->load(w);
+            failed = false;
+            fails_on = on;
+            allocations_left = n;
+            const bool complete = w.window();
+            allocations_left = -1;
+            w.check();
+            if (!failed) {
+                EXPECT_TRUE(complete);
+                break;
+            }
+            cut += !complete;
+            for (int i = 0; i < 3; ++i) EXPECT_TRUE(w.window());
+            w.check();
+            ASSERT_EQ(w.in_tier(tier_new), 0u) << "without allocation " << n;
+        }
+        EXPECT_GE(cut, 1u) << "some of them end the window";
+    }
+}
+
+// While a scope lasts that began before the wait, and the collector's thread gives up: nothing moves,
+// the words stay usable, and the next window does it.
+TYPED_TEST(collector_of, a_wait_that_is_given_up_moves_nothing) {
+    typename TestFixture::world w(this->objects);
+    this->load(w);
+    w.control.patience = 3;
+    auto& other = w.attach();
+    {
+        const typename TestFixture::world::scope in(w, other);
+        EXPECT_TRUE(w.window()) << "given up, not stopped";
+        EXPECT_TRUE(w.gc.abandoned());
+        w.check();
+        EXPECT_EQ(w.moved(), 0u);
+        EXPECT_EQ(w.in_tier(tier_new), w.count());
+        EXPECT_EQ(w.recorder.live.abandoned_waits.get(), 1u) << "one wait, not one for each batch";
+        EXPECT_GE(w.control.held, 3u);
+    }
+    w.detach(other);
+    this->use_even(w);
+    EXPECT_TRUE(w.window());
+    EXPECT_FALSE(w.gc.abandoned());
+    w.check();
+    EXPECT_EQ(w.in_tier(tier_new), 0u);
+    EXPECT_EQ(w.moved(), w.count());
+}
+
+// A stop that comes during the wait counts, though the wait succeeds.
+TYPED_TEST(collector_of, a_stop_during_the_wait_moves_nothing) {
+    typename TestFixture::world w(this->objects);
+    this->load(w);
+    auto& other = w.attach();
+    const auto outer = w.enter(other);
+    bool open = true;
+    w.control.at_checkpoint = [&] {
+        if (w.control.waits == 0 || !open) return;
+        w.leave(other, outer);
+        open = false;
+        w.control.stop_at = w.control.asked + 2; // the wait's own question is answered with no
+    };
+    w.window();
+    EXPECT_FALSE(open);
+    EXPECT_EQ(w.moved(), 0u);
+    w.check();
+}
+
+// Without membarrier there is no wait, and nothing may move.
+TYPED_TEST(collector_of, without_membarrier_nothing_moves) {
+    if (!os::membarrier_available()) GTEST_SKIP() << "no membarrier on this machine";
+    typename TestFixture::world w(this->objects);
+    this->load(w);
+    os::membarrier_fail_for_tests(true);
+    w.window();
+    os::membarrier_fail_for_tests(false);
+    EXPECT_TRUE(w.gc.abandoned());
+    EXPECT_EQ(w.moved(), 0u);
+    w.check();
+    EXPECT_TRUE(w.window());
+}
+
+// Pinned objects, and those for which there is no room, stay where they are, are counted, and move
+// when that has passed.
+TYPED_TEST(collector_of, pins_and_full_heaps_are_counted) {
+    typename TestFixture::world w(4);
+    this->load(w);
+    w.heap.full = true;
+    w.window();
+    EXPECT_EQ(w.recorder.live.no_room_skips.get(), 4u);
+    EXPECT_EQ(w.moved(), 0u);
+    w.check();
+    w.heap.full = false;
+    auto* const pin = [&] {
+        const typename TestFixture::world::scope in(w, w.main);
+        return w.pin(w.main, w.peek(1));
+    }();
+    w.window();
+    EXPECT_EQ(w.recorder.live.pinned_skips.get(), 1u);
+    EXPECT_EQ(w.tier_of(1), tier_new);
+    EXPECT_EQ(w.moved(), 3u);
+    mobility::release_pin(*pin);
+    w.window();
+    EXPECT_EQ(w.tier_of(1), tier_cold);
+    w.check();
+}
+
+// R17: null and objects of other heaps are left alone; the latter are counted.
+TYPED_TEST(collector_of, null_and_foreign_guides_stay_as_they_are) {
+    typename TestFixture::world w(3);
+    alignas(16) static char elsewhere[kib];
+    auto* const foreign = ::new (elsewhere) typename TestFixture::world::object(0, 0);
+    auto* const first = w.exchange(w.main, w.guides[0], foreign);
+    auto* const second = w.exchange(w.main, w.guides[1], nullptr);
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(w.window());
+    EXPECT_EQ(w.recorder.live.foreign_objects.get(), 1u);
+    EXPECT_EQ(w.peek(0), foreign);
+    EXPECT_EQ(w.peek(1), nullptr);
+    EXPECT_EQ(w.tier_of(2), tier_cold);
+    w.exchange(w.main, w.guides[0], first);
+    w.exchange(w.main, w.guides[1], second);
+}
+
+// An object that is touched between its arming and its publish stays, and is tried again in the same
+// window, where it is known to be in use.
+TYPED_TEST(collector_of, vetoed_moves_are_tried_again) {
+    typename TestFixture::world w(40);
+    this->load(w);
+    bool touched = false;
+    w.control.at_checkpoint = [&] {
+        if (touched || w.mover.candidates().empty() || w.control.waits == 0) return;
+        touched = true; // in the first batch, which has been waited for
+        for (std::size_t i = 1; i < w.count(); i += 4) w.use(w.main, i);
+    };
+    EXPECT_TRUE(w.window());
+    EXPECT_TRUE(touched);
+    w.check();
+    EXPECT_EQ(w.recorder.live.vetoed_moves.get(), w.count() / 4);
+    EXPECT_EQ(w.moved(), w.count());
+    EXPECT_GE(w.policy.judged_again, w.count() / 4);
+    for (std::size_t i = 1; i < w.count(); i += 4) EXPECT_EQ(w.tier_of(i), tier_hot) << i;
+}
+
+// R16: slots in COLD are visited only in runs where an object was touched.
+TYPED_TEST(collector_of, settled_cold_is_not_rescanned) {
+    constexpr std::size_t parents = 128, bytes = 4 * kib; // 16 to a run
+    typename TestFixture::world w(parents, bytes);
+    for (std::size_t i = 0; i < parents; ++i) {
+        auto* const child = w.make(1000 + i, 0);
+        w.give_nested(w.main, w.peek(i), child);
+    }
+    for (int i = 0; i < 4; ++i) EXPECT_TRUE(w.window());
+    ASSERT_EQ(w.in_tier(tier_cold), parents);
+    for (std::size_t i = 0; i < parents; ++i)
+        ASSERT_EQ(w.heap.class_of(w.to_object(TestFixture::world::protocol::layout::address(
+                      w.peek(i)->nested.load_relaxed()))),
+                  tier_cold);
+    EXPECT_EQ(w.visited_in([&] { w.window(); }), parents) << "the guides outside of COLD";
+    // A use of one parent: its run is looked through, 16 objects with a slot each at most.
+    w.policy.cold_after = 100;
+    w.use(w.main, 7);
+    const auto visited = w.visited_in([&] { w.window(); });
+    EXPECT_GT(visited, parents);
+    EXPECT_LE(visited, parents + run_bytes / bytes);
+    EXPECT_EQ(w.tier_of(7), tier_hot);
+    // The parent's slot lies in HOT now, and is visited with the others.
+    EXPECT_EQ(w.visited_in([&] { w.window(); }), parents + 1);
+    w.check();
+}
+
+// A child that is in no lazy tier yet while its parent is: its slot is visited, though no thread
+// touches the parent, until it has followed.
+TYPED_TEST(collector_of, children_follow_into_cold) {
+    typename TestFixture::world w(1, 4 * kib);
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(w.window());
+    ASSERT_EQ(w.tier_of(0), tier_cold);
+    auto* const child = w.make(1000, 0);
+    auto* const pin = [&] { // so that it is left behind
+        const typename TestFixture::world::scope in(w, w.main);
+        auto* const parent = w.dereference(w.main, w.guides[0]);
+        w.give_nested(w.main, parent, child);
+        return w.pin(w.main, child);
+    }();
+    const auto tier_of_child = [&] {
+        return w.heap.class_of(w.to_object(
+            TestFixture::world::protocol::layout::address(w.peek(0)->nested.load_relaxed())));
+    };
+    for (int i = 0; i < 6; ++i) EXPECT_TRUE(w.window());
+    ASSERT_EQ(w.tier_of(0), tier_cold) << "the parent is back";
+    ASSERT_EQ(tier_of_child(), tier_new) << "its child is pinned";
+    mobility::release_pin(*pin);
+    for (int i = 0; i < 2; ++i) EXPECT_TRUE(w.window());
+    EXPECT_EQ(tier_of_child(), tier_cold);
+    EXPECT_EQ(w.visited_in([&] { w.window(); }), 1u) << "and then it is settled";
+    w.check();
+}
+
+// The processor share: between two questions for it there is at most one step of slots, 128 KiB of
+// them, or the slots of one run. The clock is the test's: a word of slots costs one unit, and a sleep
+// makes up for what exceeds a tenth.
+TYPED_TEST(collector_of, asks_for_its_share_after_every_step) {
+    constexpr std::size_t count = 40'000, step_words = (128 * kib) / 512;
+    typename TestFixture::world w(count, 32);
+    std::uint64_t at_last = 0, longest = 0;
+    double wall = 0;
+    w.control.at_throttle = [&] {
+        longest = std::max(longest, w.policy.words - at_last);
+        at_last = w.policy.words;
+        wall = std::max(wall, static_cast<double>(w.policy.words) * 10);
+    };
+    EXPECT_TRUE(w.window());
+    EXPECT_GT(longest, 0u);
+    EXPECT_LE(longest, step_words + 1) << "words scanned in a row";
+    EXPECT_GE(w.control.throttles, count / 64 / step_words);
+    EXPECT_GE(wall, static_cast<double>(w.policy.words - step_words) * 10) << "no step is free";
+    // With moves and runs to empty: a slot of a run is judged at most once before the next question.
+    this->use_even(w);
+    longest = 0;
+    EXPECT_TRUE(w.window());
+    EXPECT_LE(longest, std::max<std::uint64_t>(step_words + 1, run_bytes / 32));
+    EXPECT_EQ(w.in_tier(tier_new), 0u);
+}
+
+// A collector asked to stop makes no further step; and checkpoints, where a fork parks it, come as
+// often as the questions for the share, with no candidate half moved: the heap is valid there.
+TYPED_TEST(collector_of, checkpoints_are_between_whole_steps) {
+    typename TestFixture::world w(this->objects);
+    this->load(w);
+    std::uint64_t valid = 0;
+    w.control.at_checkpoint = [&] {
+        std::string what;
+        valid += w.heap.validate(&what);
+        for (std::size_t i = 0; i < w.count(); ++i) w.verify(w.peek(i), i, w.version[i]);
+    };
+    w.control.checkpoints = w.control.throttles = 0;
+    EXPECT_TRUE(w.window());
+    EXPECT_EQ(valid, w.control.checkpoints);
+    EXPECT_GE(w.control.checkpoints, w.control.throttles / 2);
+    EXPECT_GE(w.control.checkpoints, w.count() / 64) << "one for so many moves, too";
+}
+
+// Runs of NEW go back to the system as they are emptied, with what stays in them moved on; the rest
+// waits for no later window.
+TYPED_TEST(collector_of, runs_of_new_are_emptied_in_their_window) {
+    typename TestFixture::world w(6 * 64);
+    EXPECT_TRUE(w.window());
+    this->use_even(w);
+    w.policy.cold_after = 100; // the idle half stays
+    const auto extent = w.heap.counters(tier_new).extent_bytes;
+    EXPECT_TRUE(w.window());
+    w.check();
+    EXPECT_EQ(w.in_tier(tier_hot), w.count() / 2);
+    EXPECT_EQ(w.in_tier(tier_new), w.count() / 2);
+    EXPECT_GT(w.recorder.live.compacted.get(), 0u) << "survivors moved on";
+    EXPECT_LE(w.heap.counters(tier_new).extent_bytes, extent - 2 * run_bytes);
+    EXPECT_GE(w.recorder.live.returned_bytes.get(), 2 * run_bytes);
+}
+
+// Sparse runs of HOT are compacted.
+TYPED_TEST(collector_of, sparse_runs_are_evacuated) {
+    typename TestFixture::world w(6 * 64);
+    EXPECT_TRUE(w.window());
+    for (std::size_t i = 0; i < w.count(); ++i) w.use(w.main, i);
+    EXPECT_TRUE(w.window());
+    ASSERT_EQ(w.in_tier(tier_hot), w.count());
+    w.policy.cold_after = 100;
+    const auto runs = w.heap.counters(tier_hot).runs;
+    for (std::size_t i = 0; i < w.count(); ++i) {
+        if (i % 8 == 0) continue;
+        w.heap.free(w.exchange(w.main, w.guides[i], nullptr));
+    }
+    for (int i = 0; i < 2; ++i) EXPECT_TRUE(w.window());
+    w.check();
+    EXPECT_GT(w.recorder.live.compacted.get(), 0u);
+    EXPECT_LE(w.heap.counters(tier_hot).runs, runs / 2);
+    for (std::size_t i = 0; i < w.count(); i += 8) EXPECT_EQ(w.tier_of(i), tier_hot);
+}
+
+// An object that was allocated as never cold goes to HOT instead.
+TYPED_TEST(collector_of, never_cold_is_kept) {
+    typename TestFixture::world w(0);
+    w.heap.attr.never_cold = true;
+    typename TestFixture::world::slot guide{0};
+    w.give(w.main, guide, w.make(5, 0));
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(w.window());
+    auto* const o =
+        w.to_object(TestFixture::world::protocol::layout::address(guide.load_relaxed()));
+    EXPECT_EQ(w.heap.class_of(o), tier_hot);
+    w.verify(o, 5, 0);
+    w.end_slot(w.main, guide);
+}
+
+// LARGE is never moved, but the backend hears of it in the role that the policy gave it, and what is
+// free of it goes back to the system.
+TYPED_TEST(collector_of, large_objects_are_noted_and_go_back) {
+    constexpr std::size_t bytes = 256 * kib;
+    typename TestFixture::world w(2, bytes);
+    EXPECT_TRUE(w.window());
+    w.use(w.main, 0);
+    auto* const idle = w.peek(1);
+    EXPECT_TRUE(w.window());
+    w.check();
+    EXPECT_EQ(w.in_tier(tier_large), 2u);
+    EXPECT_EQ(w.moved(), 0u);
+    ASSERT_EQ(w.view.large.size(), 2u);
+    for (const auto& seen : w.view.large) {
+        EXPECT_EQ(seen.bytes, bytes);
+        EXPECT_EQ(seen.role,
+                  seen.begin == reinterpret_cast<std::uintptr_t>(idle) ? tier_cold : tier_hot);
+        EXPECT_EQ(seen.leaving, seen.role == tier_cold);
+    }
+    EXPECT_EQ(w.heap.touched_in(tier_large).bytes, bytes) << "of the one that was used";
+    const auto extent = w.heap.counters(tier_large).extent_bytes;
+    const auto returned = w.recorder.live.returned_bytes.get();
+    w.heap.free(w.exchange(w.main, w.guides[1], nullptr));
+    EXPECT_TRUE(w.window());
+    EXPECT_LE(w.heap.counters(tier_large).extent_bytes, extent - bytes);
+    EXPECT_GE(w.recorder.live.returned_bytes.get(), returned + bytes);
+}
+
+// The state of a slot goes on from window to window, wherever the slot's own object moves to, and
+// begins anew where another slot begins.
+TYPED_TEST(collector_of, slots_keep_their_state) {
+    typename TestFixture::world w(16);
+    for (std::size_t i = 0; i < w.count(); ++i)
+        w.give_nested(w.main, w.peek(i), w.make(1000 + i, 0));
+    for (int i = 0; i < 4; ++i) EXPECT_TRUE(w.window());
+    EXPECT_EQ(w.policy.began, 2 * w.count()) << "each began once, moved parents' slots too";
+    EXPECT_GE(w.policy.oldest_state, 3u);
+    auto* const o = w.end_slot(w.main, w.guides[3]);
+    w.give(w.main, w.guides[3], o);
+    EXPECT_TRUE(w.window());
+    EXPECT_EQ(w.policy.began, 2 * w.count() + 1) << "ended and begun at the same place";
+    // A look again in the same window counts no window.
+    const auto oldest = w.policy.oldest_state;
+    EXPECT_TRUE(w.window());
+    EXPECT_LE(w.policy.oldest_state, oldest + 1);
+}
+
+// Where the last slot of 16 MiB has ended, SODA's memory for it goes, unless the last wait is given up.
+TYPED_TEST(collector_of, empty_leaves_go) {
+    typename TestFixture::world w(1);
+    w.policy.cold_after = 100;
+    constexpr std::size_t span = std::size_t{1} << 25;
+    void* const far = os::reserve(span, span);
+    ASSERT_NE(far, nullptr);
+    ASSERT_EQ(os::commit(far, os::page_size), 0);
+    auto* const guide = ::new (far) typename TestFixture::world::slot(0);
+    w.give(w.main, *guide, w.make(1, 0));
+    EXPECT_TRUE(w.window());
+    const auto leaves = w.recorder.live.soda_leaves.get();
+    ASSERT_GE(leaves, 2u);
+    w.end_slot(w.main, *guide);
+    w.control.patience = 1;
+    auto& other = w.attach();
+    {
+        const typename TestFixture::world::scope in(w, other);
+        w.window();
+        EXPECT_EQ(w.recorder.live.soda_leaves.get(), leaves) << "a thread may be about to use it";
+        EXPECT_FALSE(w.slots.has_unlinked());
+    }
+    w.control.patience = scripted_control::never;
+    EXPECT_TRUE(w.window());
+    EXPECT_EQ(w.recorder.live.soda_leaves.get(), leaves - 1);
+    EXPECT_TRUE(w.slots.has_unlinked()) << "unmapped after another wait";
+    EXPECT_TRUE(w.window());
+    EXPECT_FALSE(w.slots.has_unlinked());
+    w.detach(other);
+    os::release(far, span);
+}
+
+// The kernel, as far as hints ask it to page out.
+std::vector<backend::interval> paged_out;
+int note_page_out(void* at, std::size_t bytes, int what) {
+    if (what == MADV_PAGEOUT) {
+        const auto begin = reinterpret_cast<std::uintptr_t>(at);
+        paged_out.push_back({begin, begin + bytes});
+        return 0;
+    }
+    return what == MADV_COLD ? 0 : os::real_memory_calls().madvise(at, bytes, what);
+}
+
+// Pages that were paged out, touched and idle again are paged out again; those that stayed idle are
+// not asked for twice.
+TYPED_TEST(collector_of, what_came_back_is_paged_out_again) {
+    typename TestFixture::world w(4 * 64);
+    os::memory_calls calls = os::real_memory_calls();
+    calls.madvise = note_page_out;
+    os::use_memory_calls(&calls);
+    backend::hints hints([](const std::string&) {});
+    options settings;
+    settings.hint_cold = settings.hint_pageout = true;
+    const auto window = [&] {
+        paged_out.clear();
+        EXPECT_TRUE(w.window());
+        hints.after_window(w.view, settings, {});
+        std::uint64_t bytes = 0;
+        for (const auto& piece : paged_out) bytes += piece.bytes();
+        return bytes;
+    };
+    const auto left = [&](std::size_t i) {
+        const auto at = reinterpret_cast<std::uintptr_t>(w.peek(i));
+        return std::any_of(paged_out.begin(), paged_out.end(), [at](const backend::interval& one) {
+            return at >= one.begin && at < one.end;
+        });
+    };
+    std::uint64_t out = 0;
+    for (int i = 0; i < 4; ++i) out += window();
+    ASSERT_EQ(w.in_tier(tier_cold), w.count());
+    EXPECT_GE(out, w.count() * kib) << "all of COLD";
+    EXPECT_EQ(window(), 0u) << "it is out";
+
+    // In use for a window, without leaving COLD: a policy that holds it there.
+    w.heap.full = true;
+    w.use(w.main, 70);
+    window();
+    EXPECT_FALSE(left(70)) << "it is in use";
+    w.heap.full = false;
+    ASSERT_EQ(w.tier_of(70), tier_cold);
+    std::set<std::size_t> again;
+    for (int i = 0; i < 3; ++i) {
+        window();
+        for (std::size_t k = 0; k < w.count(); ++k)
+            if (left(k)) again.insert(k);
+    }
+    EXPECT_TRUE(again.contains(70)) << "idle again, out again";
+    EXPECT_LE(again.size(), run_bytes / kib + 4) << "its neighbours at most";
+    os::use_memory_calls(nullptr);
+    w.check();
+}
+
+} // namespace
+} // namespace obase::collector_test
