@@ -88,6 +88,8 @@ TEST_P(cold_file_and_fork, untouched_objects_leave_memory_and_come_back) {
             objects.verify(100);
             collect();
         }
+        // Before the fork: freezing the file takes COLD out of the process's page tables.
+        const std::uint64_t rss_before = obase::os::resident_bytes();
         if (GetParam()) {
             // The file is frozen now: its pages are mapped privately, and go all the same.
             const pid_t pid = fork();
@@ -95,7 +97,6 @@ TEST_P(cold_file_and_fork, untouched_objects_leave_memory_and_come_back) {
             int status = -1;
             require(waitpid(pid, &status, 0) == pid && status == 0, "a fork");
         }
-        const std::uint64_t rss_before = obase::os::resident_bytes();
         auto now = collect(6);
         const auto live = now.classes[2].live_bytes;
         require(now.moved("new", "cold") > 70'000 && live > 12 * mib, "objects are in COLD");
