@@ -117,7 +117,8 @@ class collector final : private policy::objects {
         scanning_lazy_ = false;
         abandoned_ = true;
         phase_ = phase::scan;
-        open_closed_runs();
+        heap::pacer never_stops;
+        open_closed_runs(never_stops);
         for (auto& tier : emptying_) tier.end();
     }
 
@@ -186,7 +187,7 @@ class collector final : private policy::objects {
     bool find_slots(control& control);
     bool empty_runs(std::size_t first, std::size_t last, control& control);
     void open_runs(std::size_t first, std::size_t last, heap::pacer& ask);
-    void open_closed_runs() noexcept;
+    void open_closed_runs(heap::pacer& ask) noexcept;
     void list_slot(slot_atomic& slot) noexcept;
     void relocate_listed(const mobility::moved_object& moved);
     void visit_again(slot_atomic& slot);
@@ -277,6 +278,7 @@ class collector final : private policy::objects {
     std::uint64_t returned_early_ = 0;
     double live_when_chosen_ = 0; // share of the run that is being emptied
     bool whole_ = false;          // what stays in it moves, too
+    bool born_since_ = false;     // a newborn object was seen in it
     std::vector<std::uint32_t> to_open_;
     std::array<std::array<std::uint64_t, policy::max_tiers>, policy::max_tiers> moved_bytes_{};
     // Runs of lazy tiers that may hold slots of objects that are in no lazy tier yet: they are visited
@@ -582,10 +584,9 @@ template <class Mover>
 void collector<Mover>::judge_again() {
     if ((word_.seen & word_.movable & ~word_.unmoved) == 0) return;
     const auto bit = static_cast<unsigned>(std::countr_zero(word_.seen));
-    // No newborn object was in the run when it was chosen: an age of 0 says touched in the window that
-    // ended.
-    if (phase_ == phase::empty && word_.newborn == 0 && word_.idle[bit] == 0)
-        word_.touched = word_.seen;
+    // No newborn object was in the run when it was chosen, and none has been seen there since: an age of
+    // 0 says touched in the window that ended.
+    if (phase_ == phase::empty && !born_since_ && word_.idle[bit] == 0) word_.touched = word_.seen;
     verdict_.move = verdict_.held = verdict_.sample = 0;
     word_.again = true;
     if (states_.bits() != 0) states_.load(word_base_, word_.seen, word_.state);
@@ -676,6 +677,7 @@ bool collector<Mover>::empty_tier(control& control) {
         return typename emptying<slot_atomic*>::run_state{space_.objects_in_run(tier_, run),
                                                           space_.bytes_in_run(tier_, run)};
     };
+    between_pieces ask(control);
     bool complete = true;
     while (complete && !abandoned_ && tier.choose(in_flight_ / 2, state_of)) {
         space_.close_runs(tier_, [&](std::size_t run) { return tier.run_is_whole(run); });
@@ -691,15 +693,14 @@ bool collector<Mover>::empty_tier(control& control) {
                    (bytes == 0 || bytes + tier.bytes(last) <= in_flight_))
                 bytes += tier.bytes(last++);
             complete = empty_runs(first, last, control) && !abandoned_;
-            between_pieces ask(control);
             open_runs(first, last, ask);
             first = last;
         }
         phase_ = phase::scan;
-        open_closed_runs();
+        open_closed_runs(ask);
     }
     phase_ = phase::scan;
-    open_closed_runs();
+    open_closed_runs(ask);
     return complete || abandoned_;
 }
 
@@ -724,13 +725,14 @@ void collector<Mover>::list_slot(slot_atomic& slot) noexcept {
 // places are known in the second.
 template <class Mover>
 bool collector<Mover>::empty_runs(std::size_t first, std::size_t last, control& control) {
-    const auto& tier = emptying_[tier_];
+    auto& tier = emptying_[tier_];
     for (unsigned round = 1; round <= emptying_rounds; ++round) {
         const bool keep_vetoed = round == emptying_rounds;
         const std::uint64_t before = moved_;
         for (std::size_t i = first; i < last; ++i) {
             if (!tier.is_chosen(tier.run(i))) continue;
             whole_ = tier.whole(i);
+            born_since_ = tier.born_since(i);
             live_when_chosen_ = static_cast<double>(tier.bytes(i)) / double{heap::run_bytes};
             for (slot_atomic* slot : tier.slots(i)) {
                 if (!slots_.begin_visit(slot)) continue;
@@ -739,8 +741,10 @@ bool collector<Mover>::empty_runs(std::size_t first, std::size_t last, control& 
                 if (in_tier(address) && run_number(tier_, pointer_to(address)) == tier.run(i))
                     visit_again(*slot);
                 slots_.end_visit();
+                born_since_ = born_since_ || (word_.seen & word_.newborn) != 0;
                 judge_again();
             }
+            if (born_since_) tier.note_birth(i);
             if (batch_is_full() && !flush(control, keep_vetoed)) return false;
             control.checkpoint();
             control.throttle();
@@ -774,8 +778,7 @@ void collector<Mover>::open_runs(std::size_t first, std::size_t last, heap::pace
 
 // Those that were chosen and not emptied.
 template <class Mover>
-void collector<Mover>::open_closed_runs() noexcept {
-    heap::pacer never_stops;
+void collector<Mover>::open_closed_runs(heap::pacer& ask) noexcept {
     if (tier_ >= space_.classes()) return;
     auto& tier = emptying_[tier_];
     for (std::size_t i = 0; i < tier.chosen_runs(); ++i) {
@@ -783,7 +786,7 @@ void collector<Mover>::open_closed_runs() noexcept {
         const bool whole = tier.run_is_whole(run);
         tier.drop(i);
         if (whole && space_.run_closed(tier_, run))
-            returned_early_ += space_.open_runs(tier_, &run, 1, never_stops);
+            returned_early_ += space_.open_runs(tier_, &run, 1, ask);
     }
 }
 

@@ -114,6 +114,9 @@ class emptying {
     }
     // The run cannot be closed: what stays in it does so.
     void leave_rest(std::size_t i) noexcept { chosen_[i].whole = false; }
+    // A newborn object was seen in the run since it was chosen.
+    void note_birth(std::size_t i) noexcept { chosen_[i].born_since = true; }
+    bool born_since(std::size_t i) const noexcept { return chosen_[i].born_since; }
     // The run has had its turn.
     void drop(std::size_t i) noexcept { tallies_[chosen_[i].run].place = 0; }
 
@@ -149,6 +152,7 @@ class emptying {
         bool whole;
         std::size_t first; // of its list, in lists_
         std::size_t bytes; // of its objects
+        bool born_since = false;
     };
 
     bool worth_it(const tally& t, const run_state& now) const noexcept {

@@ -134,6 +134,20 @@ TEST(emptying, what_was_dropped_is_neither_chosen_nor_listed) {
     EXPECT_TRUE(h.runs.is_chosen(1));
 }
 
+TEST(emptying, a_birth_is_noted_for_its_run_and_for_this_turn_only) {
+    heap h(2);
+    for (std::size_t run = 0; run < 2; ++run) h.fill(run, per_run);
+    ASSERT_TRUE(h.choose());
+    EXPECT_FALSE(h.runs.born_since(0));
+    h.runs.note_birth(0);
+    EXPECT_TRUE(h.runs.born_since(0));
+    EXPECT_FALSE(h.runs.born_since(1));
+    ASSERT_TRUE(h.runs.begin(2, run_bytes, 0));
+    for (std::size_t run = 0; run < 2; ++run) h.fill(run, per_run);
+    ASSERT_TRUE(h.choose());
+    EXPECT_FALSE(h.runs.born_since(0));
+}
+
 // Runs that were begun during the scan have no tally.
 TEST(emptying, runs_beyond_the_table_are_ignored) {
     heap h(1);
