@@ -53,7 +53,9 @@ OBASE_EXPORT uint64_t obase_scope_enter(void);
 OBASE_EXPORT void obase_scope_exit(uint64_t outer);
 
 /* An object that no guide holds yet; it does not move. 16-byte aligned unless asked for less or more:
- * alignment below 16 in `how` allows denser packing. obase_free(NULL) is allowed. */
+ * alignment below 16 in `how` allows denser packing. obase_free(NULL) is allowed. A free of what was freed
+ * before, or of an address where no object begins, has no effect as far as it is found, and is counted
+ * (statistics: invalid_frees); with OBASE_CHECK_FREES=1 it ends the program: docs/embedding.md. */
 OBASE_EXPORT void* obase_alloc(size_t bytes, const obase_placement* how);
 OBASE_EXPORT void obase_free(void* object);
 OBASE_EXPORT size_t obase_usable_size(const void* object);

@@ -128,6 +128,9 @@ struct name { // 1 to 32 of a-z, 0-9, - and _
         "arm every guide again when the scope that touched it ends, so that a missed decode "      \
         "faults at once (slow)")                                                                   \
     ROW(flag, poison_freed, false, "", 0, 0, "overwrite freed objects with a pattern (slow)")      \
+    ROW(flag, check_frees, false, "", 0, 0,                                                        \
+        "end the program at the first invalid free, also by an owner (slow); in builds with "      \
+        "OBASE_DEBUG_CHECKS on unless it is set")                                                  \
     ROW(flag, verbose, false, "", 0, 0,                                                            \
         "print the effective options, the build and the self-check at start")                      \
     ROW(flag, show_stats, false, "", 0, 0, "print the statistics at exit")

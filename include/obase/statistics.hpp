@@ -89,6 +89,8 @@ namespace obase {
     ROW(gauge, whole, hints_stopped, "flag", "1 after an I/O error ended all hints")               \
     ROW(counter, whole, returned_bytes, "bytes", "free pages given back to the kernel")            \
     ROW(counter, whole, failed_allocations, "objects", "allocations the heaps could not serve")    \
+    ROW(counter, whole, invalid_frees, "frees",                                                    \
+        "frees without effect: no object begins there, or it was freed before")                    \
     ROW(gauge, whole, soda_leaves, "leaves", "leaves of the map of guides in use")                 \
     ROW(gauge, whole, soda_bytes, "bytes", "memory of the map of guides")                          \
     ROW(gauge, whole, slot_state_bytes, "bytes", "memory of what the policy remembers of guides")  \

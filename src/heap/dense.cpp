@@ -35,7 +35,7 @@ int dense_heap::create(char* base, std::size_t bytes, const char* directory, boo
     const std::size_t runs = bytes >> run_shift;
     *what = "reserving side tables";
     if (!runs_.reserve(runs) || !starts_.reserve(runs * words_per_run) ||
-        !free_.reserve((runs + 63) / 64)) {
+        !freed_.reserve(runs * words_per_run) || !free_.reserve((runs + 63) / 64)) {
         return ENOMEM;
     }
     if (directory == nullptr) return 0;
@@ -63,6 +63,7 @@ void dense_heap::destroy() noexcept {
     }
     runs_.release();
     starts_.release();
+    freed_.release();
     free_.release();
 }
 
@@ -155,6 +156,10 @@ bool dense_heap::open_run(unsigned set) noexcept {
         }
         set_free_bit(number, false);
         for (std::size_t i = 0; i < words_per_run; ++i) marks_of(number)[i].store_relaxed(0);
+        // What is not committed yet is zero, and nothing of this run is freed meanwhile.
+        const std::size_t first = number * words_per_run;
+        if (freed_.committed(first + words_per_run - 1))
+            for (std::size_t i = 0; i < words_per_run; ++i) freed_[first + i].store_relaxed(0);
     } else {
         run.file.store_relaxed(file_.load_relaxed());
         run.shared = file_backed();
@@ -239,6 +244,20 @@ void dense_heap::free(void* object) noexcept {
     if (poison_) poison(object, size);
     // Releases this thread's accesses to the object; return_free_memory acquires.
     runs_[run_number(object)].live.fetch_sub_acq_rel(one_object + size);
+}
+
+free_result dense_heap::free_checked(void* object) noexcept {
+    if (size_of_racy(object) == 0) return free_result::no_object;
+    const std::size_t run = run_number(object);
+    if (runs_[run].live.load_relaxed() < one_object) return free_result::freed_before;
+    if (freed_.commit_to((run + 1) * words_per_run)) { // else it is taken for right
+        const std::size_t at = offset_in_run(object) / granule;
+        const std::uint64_t bit = std::uint64_t{1} << (at % 64);
+        if ((freed_[run * words_per_run + at / 64].fetch_or_relaxed(bit) & bit) != 0)
+            return free_result::freed_before;
+    }
+    free(object);
+    return free_result::done;
 }
 
 // Emptying.
@@ -532,7 +551,8 @@ dense_counters dense_heap::counters() const noexcept {
 }
 
 std::size_t dense_heap::metadata_bytes() const noexcept {
-    return runs_.committed_bytes() + starts_.committed_bytes() + free_.committed_bytes();
+    return runs_.committed_bytes() + starts_.committed_bytes() + freed_.committed_bytes() +
+           free_.committed_bytes();
 }
 
 void dense_heap::walk_extents(void (*visit)(void*, char*, char*), void* context) const {

@@ -45,6 +45,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "heap/invalid_free.hpp"
 #include "heap/pacer.hpp"
 #include "heap/reserved_array.hpp"
 #include "heap/size_class.hpp"
@@ -91,6 +92,9 @@ class dense_heap {
     void undo(void* object) noexcept;
     // Any thread.
     void free(void* object) noexcept;
+    // Any thread. Frees what is the start of an object and was not freed by this function; or, if the
+    // run's last object is gone, by any other.
+    free_result free_checked(void* object) noexcept;
     // Any thread, of an object that is live or was (until its run is opened again).
     std::size_t size_of(const void* object) const noexcept;
     // Collector; 0 when no object begins there.
@@ -198,6 +202,8 @@ class dense_heap {
     os::native_platform::atomic<std::size_t> frozen_storage_; // of all entries, for counters()
     reserved_array<dense_run> runs_;
     reserved_array<os::native_platform::atomic<std::uint64_t>> starts_;
+    // Laid out as starts_: objects that free_checked() has freed. Committed when the first of them is.
+    reserved_array<os::native_platform::atomic<std::uint64_t>> freed_;
     reserved_array<std::uint64_t> free_; // one bit per run that may be opened again
     std::size_t lowest_word_ = 0;        // no set bit of free_ before this word
     std::size_t free_runs_ = 0;

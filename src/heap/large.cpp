@@ -9,10 +9,11 @@
 namespace obase::heap {
 namespace {
 
-// A tag: bit 0 used; a used extent has its attribute set in 2..6 and its exact size from bit 8; a
-// free one and a claimed one their pages from bit 8. 0: no extent begins or ends here.
+// A tag: bit 0 used; a used extent has its attribute set in 2..6, at its first page bit 7, and its exact
+// size from bit 8; a free one and a claimed one their pages from bit 8. 0: no extent begins or ends here.
 constexpr std::uint64_t used_bit = 1;
 constexpr std::uint64_t free_bit = 2; // without used_bit
+constexpr std::uint64_t first_bit = 1U << 7;
 constexpr std::uint64_t used_tag(std::size_t size, unsigned set) noexcept {
     return used_bit | std::uint64_t{set} << 2 | std::uint64_t{size} << 8;
 }
@@ -25,6 +26,9 @@ constexpr std::uint64_t claimed_tag(std::size_t pages) noexcept {
 constexpr std::uint64_t value_of(std::uint64_t tag) noexcept { return tag >> 8; }
 
 constexpr bool is_used(std::uint64_t tag) noexcept { return (tag & used_bit) != 0; }
+constexpr bool is_start(std::uint64_t tag) noexcept {
+    return (tag & (used_bit | first_bit)) == (used_bit | first_bit);
+}
 constexpr bool is_free(std::uint64_t tag) noexcept {
     return (tag & (used_bit | free_bit)) == free_bit;
 }
@@ -230,6 +234,7 @@ void* large_heap::allocate(std::size_t size, unsigned set) noexcept {
             {rest, found.pages - pages, dirty_first, std::max(found.dirty_end, dirty_first)});
     }
     set_tags(page, pages, used_tag(size, set));
+    tags_[page].store_release(used_tag(size, set) | first_bit);
     live_bytes_ += size;
     used_pages_ += pages;
     ++live_objects_;
@@ -241,7 +246,24 @@ void large_heap::free(void* object) noexcept {
     const std::lock_guard hold(lock_);
     const std::size_t page = page_of(object);
     const std::uint64_t tag = tags_[page].load_relaxed();
-    os::native_platform::check(is_used(tag), "free of a large object that is not there");
+    os::native_platform::check(is_start(tag), "free of a large object that is not there");
+    free_extent(page, tag);
+}
+
+free_result large_heap::free_checked(void* object) noexcept {
+    const std::size_t page = page_of(object);
+    if (static_cast<char*>(object) != base_ + page * os::page_size) return free_result::no_object;
+    const std::lock_guard hold(lock_);
+    if (page >= frontier_) return free_result::no_object;
+    const std::uint64_t tag = tags_[page].load_relaxed();
+    if (!is_start(tag)) return free_result::no_object;
+    if (poison_) poison(object, value_of(tag));
+    free_extent(page, tag);
+    return free_result::done;
+}
+
+// Precondition: the lock is held; the tag is that of a used extent's first page.
+void large_heap::free_extent(std::size_t page, std::uint64_t tag) noexcept {
     const std::size_t size = value_of(tag);
     const std::size_t pages = round_up(size, os::page_size) / os::page_size;
     set_tags(page, pages, 0);
@@ -370,7 +392,9 @@ const char* large_heap::validate() const noexcept {
         const std::size_t pages =
             is_used(tag) ? round_up(value_of(tag), os::page_size) / os::page_size : value_of(tag);
         if (pages == 0 || page + pages > frontier_) return "an extent of LARGE has a wrong length";
-        if (tags_[page + pages - 1].load_relaxed() != tag) return "tags of an extent disagree";
+        if (is_used(tag) && !is_start(tag)) return "a used extent of LARGE does not begin";
+        if (tags_[page + pages - 1].load_relaxed() != (tag & ~first_bit))
+            return "tags of an extent disagree";
         if (is_used(tag)) {
             live += value_of(tag);
             used_pages += pages;

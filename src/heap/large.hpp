@@ -26,6 +26,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "heap/invalid_free.hpp"
 #include "heap/pacer.hpp"
 #include "heap/reserved_array.hpp"
 #include "heap/size_class.hpp"
@@ -46,6 +47,8 @@ class large_heap {
 
     void* allocate(std::size_t size, unsigned set) noexcept;
     void free(void* object) noexcept;
+    // Frees what is the start of an object, and nothing else. LARGE does not remember what was there.
+    free_result free_checked(void* object) noexcept;
     std::size_t size_of(const void* object) const noexcept;
     unsigned set_of(const void* object) const noexcept;
 
@@ -99,6 +102,7 @@ class large_heap {
     bool grow(std::size_t pages, std::unique_lock<std::mutex>& hold) noexcept;
     bool commit_pages(std::size_t first, std::size_t chunk) noexcept;
     void advance_frontier(std::size_t end) noexcept;
+    void free_extent(std::size_t page, std::uint64_t tag) noexcept;
     void set_tags(std::size_t page, std::size_t pages, std::uint64_t tag) noexcept;
 
     char* base_ = nullptr;

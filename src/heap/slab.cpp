@@ -80,14 +80,16 @@ void for_each_used_bin(thread_heap& heap, Visit&& visit) {
 
 } // namespace
 
-bool slab_heap::create(char* base, std::size_t bytes, unsigned slot) noexcept {
+bool slab_heap::create(char* base, std::size_t bytes, unsigned slot, bool tracks) noexcept {
     base_ = base;
+    tracks_ = tracks;
     bytes_ = bytes;
     slot_ = slot;
     // A thread needs far more than 4 MiB before its heap (25 KiB, mostly untouched) matters.
     max_heaps_ = static_cast<std::uint32_t>(std::clamp<std::size_t>(bytes >> 22, 64, 65536));
     if (!runs_.reserve(bytes >> run_shift) || !slack_.reserve(bytes >> 7) ||
-        !heaps_.reserve(max_heaps_ + 1) || !heaps_.commit_to(2)) {
+        !heaps_.reserve(max_heaps_ + 1) || !heaps_.commit_to(2) ||
+        (tracks && !out_.reserve(bytes / granule / 64))) {
         return false;
     }
     heap_count_ = 1;
@@ -110,6 +112,7 @@ void slab_heap::destroy() noexcept {
         spaces[slot_] = nullptr;
     }
     heaps_.release();
+    out_.release();
     slack_.release();
     runs_.release();
 }
@@ -348,6 +351,7 @@ bool slab_heap::commit_more() noexcept {
     std::size_t chunk = std::min(commit_chunk(committed), bytes_ - committed);
     const std::size_t runs = (committed + chunk) >> run_shift;
     if (!runs_.commit_to(runs) || !slack_.commit_to(runs << (run_shift - 7))) return false;
+    if (tracks_ && !out_.commit_to(runs * (run_bytes / granule / 64))) return false;
     if (os::commit(base_ + committed, chunk) != 0) {
         // Little may still fit where a chunk does not.
         chunk = run_bytes;
@@ -716,7 +720,8 @@ slab_counters slab_heap::counters() const noexcept {
 }
 
 std::size_t slab_heap::metadata_bytes() const noexcept {
-    return runs_.committed_bytes() + slack_.committed_bytes() + heaps_.committed_bytes();
+    return runs_.committed_bytes() + slack_.committed_bytes() + out_.committed_bytes() +
+           heaps_.committed_bytes();
 }
 
 void slab_heap::walk_extents(void (*visit)(void*, char*, char*), void* context) const {

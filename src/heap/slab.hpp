@@ -30,6 +30,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "heap/invalid_free.hpp"
 #include "heap/pacer.hpp"
 #include "heap/reserved_array.hpp"
 #include "heap/run_stack.hpp"
@@ -122,8 +123,9 @@ struct slab_counters {
 
 class slab_heap {
   public:
-    // `slot` is the index in thread_heaps. False: no address space for the tables.
-    bool create(char* base, std::size_t bytes, unsigned slot) noexcept;
+    // `slot` is the index in thread_heaps. `tracks`: the caller tells of each block that it is out.
+    // False: no address space for the tables.
+    bool create(char* base, std::size_t bytes, unsigned slot, bool tracks) noexcept;
     // Precondition: no thread uses the heap any more, now or later.
     void destroy() noexcept;
 
@@ -172,6 +174,11 @@ class slab_heap {
     }
     // The same, filling the block with poison_byte first.
     void free_poisoned(void* block) noexcept;
+    // Frees a block, and nothing else (slab_checked.cpp). Without tracking, a second free of a block that
+    // has left this thread's lists is not seen.
+    free_result free_checked(void* block, bool poisons) noexcept;
+    // Precondition: create() was told that blocks are tracked; the block was just allocated.
+    void note_out(const void* block) noexcept;
 
     // Size of a live object.
     std::size_t size_of(const void* block) const noexcept {
@@ -235,9 +242,15 @@ class slab_heap {
     const char* validate() const noexcept;
 
   private:
+    std::size_t offset_of(const void* block) const noexcept {
+        return static_cast<std::size_t>(static_cast<const char*>(block) - base_);
+    }
+    std::size_t granule_of(const void* block) const noexcept { return offset_of(block) / granule; }
+    std::uint64_t stamp_of(const void* block) const noexcept;
+    bool may_be_free(const void* block, std::size_t block_size) const noexcept;
+    bool listed_here(const slab_run& run, const void* block) const noexcept;
     slab_run& run_of(const void* block) const noexcept {
-        return runs_[static_cast<std::size_t>(static_cast<const char*>(block) - base_) >>
-                     run_shift];
+        return runs_[offset_of(block) >> run_shift];
     }
     native::atomic<std::uint8_t>& slack_of(const void* block) const noexcept {
         return slack_[static_cast<std::size_t>(static_cast<const char*>(block) - base_) >> 7];
@@ -299,8 +312,10 @@ class slab_heap {
 
     char* base_ = nullptr;
     unsigned slot_ = 0;
+    bool tracks_ = false;
     reserved_array<slab_run> runs_;
     reserved_array<native::atomic<std::uint8_t>> slack_;
+    reserved_array<native::atomic<std::uint64_t>> out_; // if tracks_: a bit per granule, of blocks
 
     std::size_t bytes_ = 0;
     alignas(64) run_stack<native> dirty_; // FREE runs whose pages hold old bytes

@@ -113,9 +113,12 @@ bool space::set_up(const space_options& options, std::string* why_not) noexcept 
         range_bytes_ = range;
         total_bytes_ = ranges;
     }
-    quick_free_bytes_ = options.poison_freed ? 0 : range_bytes_;
+    poison_ = options.poison_freed;
+    check_ = options.check_frees;
+    quick_free_bytes_ = poison_ || check_ ? 0 : range_bytes_;
+    quick_allocate_bytes_ = check_ ? 0 : max_small_size;
     shift_ = static_cast<unsigned>(std::countr_zero(range_bytes_));
-    bool ok = slabs_.create(base_, range_bytes_, slot_) &&
+    bool ok = slabs_.create(base_, range_bytes_, slot_, check_) &&
               large_.create(range_begin(classes_), range_bytes_, options.poison_freed);
     for (unsigned i = 0; i <= classes_; ++i) ok = ok && touched_[i].create(range_bytes_);
     if (!ok) {
@@ -157,10 +160,17 @@ void space::destroy(space* s) noexcept {
     leave_slot(slot);
 }
 
-void* space::allocate_large(std::size_t size, attributes attr) noexcept {
+void* space::allocate_elsewhere(std::size_t size, attributes attr) noexcept {
     const std::size_t rounded = object_size(size, attr);
-    // A size near the end of the address space wraps when it is rounded.
-    void* const object = rounded < size ? nullptr : large_.allocate(rounded, attribute_index(attr));
+    const unsigned set = attribute_index(attr);
+    void* object = nullptr;
+    if (rounded - 1 < max_small_size) {
+        object = slabs_.allocate(rounded, set);
+        if (object != nullptr) slabs_.note_out(object);
+    } else if (rounded >=
+               size) { // a size near the end of the address space wraps when it is rounded
+        object = large_.allocate(rounded, set);
+    }
     if (object == nullptr) failures_.fetch_add_relaxed(1);
     return object;
 }
@@ -168,6 +178,11 @@ void* space::allocate_large(std::size_t size, attributes attr) noexcept {
 void space::free_elsewhere(void* object) noexcept {
     if (object == nullptr) return;
     native::check(contains(object), "free of an address that is not in the space");
+    if (check_) {
+        if (const free_result result = free_checked(object); result != free_result::done)
+            stop_at_invalid_free(object, result);
+        return;
+    }
     const unsigned cls = class_of(object);
     if (cls == new_class) {
         slabs_.free_poisoned(object);
@@ -176,6 +191,12 @@ void space::free_elsewhere(void* object) noexcept {
     } else {
         dense_[cls - 1].free(object);
     }
+}
+
+free_result space::free_checked(void* object) noexcept {
+    const unsigned cls = class_of(object);
+    if (cls == new_class) return slabs_.free_checked(object, poison_);
+    return cls == classes_ ? large_.free_checked(object) : dense_[cls - 1].free_checked(object);
 }
 
 std::size_t space::usable_size_elsewhere(const void* object) const noexcept {
@@ -205,7 +226,10 @@ void* space::allocate_dense(unsigned cls, std::size_t size, attributes attr) noe
     const unsigned set = attribute_index(attr);
     void* const object = cls == new_class ? slabs_.allocate_packed(rounded, set)
                                           : dense_[cls - 1].allocate(rounded, set);
-    if (object == nullptr) failures_.fetch_add_relaxed(1);
+    if (object == nullptr)
+        failures_.fetch_add_relaxed(1);
+    else if (check_ && cls == new_class)
+        slabs_.note_out(object);
     return object;
 }
 
@@ -213,7 +237,7 @@ void space::undo_allocate_dense(void* object) noexcept {
     if (const unsigned cls = class_of(object); cls != new_class)
         dense_[cls - 1].undo(object);
     else
-        slabs_.free(object);
+        free(object);
 }
 
 std::size_t space::select_evacuation(unsigned cls, double max_live_fraction,

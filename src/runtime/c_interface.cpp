@@ -7,6 +7,8 @@
 #include <obase/arming.hpp>
 #include <obase/runtime.hpp>
 
+#include "runtime/arming_engine.hpp"
+
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -39,7 +41,9 @@ char* text_of(F&& make) noexcept {
     }
 }
 
-void free_object(void* object) noexcept { arming::deallocate(object); }
+void free_object(void* object) noexcept {
+    obase::runtime_internal::arming_engine::instance().deallocate_checked(object);
+}
 
 } // namespace
 
@@ -56,7 +60,7 @@ void* obase_alloc(size_t bytes, const obase_placement* how) {
     return arming::allocate(bytes, wish);
 }
 void obase_free(void* object) {
-    if (object != nullptr) arming::deallocate(object);
+    if (object != nullptr) free_object(object);
 }
 size_t obase_usable_size(const void* object) { return arming::usable_size(object); }
 
@@ -104,6 +108,9 @@ void obase_retire(void* object, void (*destroy)(void* object)) {
     if (object == nullptr) return;
     // A C function may not be marked noexcept, but it cannot throw either.
     using destroyer = void (*)(void*) noexcept;
+    if (destroy == nullptr &&
+        !obase::runtime_internal::arming_engine::instance().expect_object(object))
+        return;
     arming::retire(object, destroy != nullptr ? reinterpret_cast<destroyer>(destroy) : &free_object,
                    arming::usable_size(object));
 }

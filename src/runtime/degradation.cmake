@@ -13,6 +13,7 @@ obase_add_test(c_interface_test SOURCES c_interface_test.c NO_MAIN LABELS ci san
 obase_add_test(guide_types_test SOURCES guide_types_test.cpp LABELS ci sanitize REARM
     ENV OBASE_POISON_FREED=1)
 obase_add_test(scope_check_test SOURCES scope_check_test.cpp LABELS ci sanitize)
+obase_add_test(invalid_free_test SOURCES invalid_free_test.cpp LABELS ci sanitize)
 
 # What the headers must accept and what they must refuse to compile, with which words (O7). Both
 # compilers, where both exist: their traits may differ, and each prints a static_assert in its own way.

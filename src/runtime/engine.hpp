@@ -167,6 +167,11 @@ class engine final : public obase::runtime, private collector::control {
     // The same from the heaps only: null, once with a message, when they have no room.
     void* allocate_managed(std::size_t bytes, const allocation& how) noexcept;
     void deallocate(void* object) noexcept;
+    // The same for the C interface: an invalid free has no effect and is counted, or ends the program
+    // where frees are checked.
+    void deallocate_checked(void* object) noexcept;
+    // True if an object may begin at the address; else it is reported as an invalid free of it.
+    bool expect_object(const void* address) noexcept;
     std::size_t usable_size(const void* object) noexcept;
 
     void retire(record& self, void* object, void (*destroy)(void*) noexcept,
@@ -234,6 +239,9 @@ class engine final : public obase::runtime, private collector::control {
         return nullptr;
     }
 
+    void free_foreign(void* object) noexcept;
+    void note_foreign(const void* object) noexcept;
+    void invalid_free(const void* address, heap::free_result result) noexcept;
     static void free_node(mobility::retired_object* node) noexcept { std::free(node); }
     void reclaim_share(record& self) noexcept;
     void count_retired(const record& self) noexcept;
@@ -273,7 +281,17 @@ class engine final : public obase::runtime, private collector::control {
     platform::atomic<std::uint32_t> degraded_;
     platform::atomic<std::uint32_t> rearm_;
     platform::atomic<std::uint32_t> said_foreign_, said_no_room_, said_no_membarrier_,
-        said_not_retired_, said_cut_short_, said_mixing_;
+        said_not_retired_, said_cut_short_, said_mixing_, said_invalid_free_;
+#if defined(OBASE_DEBUG_CHECKS)
+    static constexpr bool debug_checks = true;
+#else
+    static constexpr bool debug_checks = false;
+#endif
+    platform::atomic<std::uint32_t> checks_frees_{debug_checks ? 1U : 0U};
+    platform::atomic<std::uint64_t> invalid_frees_;
+    // Objects that malloc gave in the heaps' stead, by their addresses. Made for the first of them.
+    platform::atomic<slots*> foreign_;
+    platform::atomic<std::uint32_t> foreign_unknown_; // there was no memory to note one
     record emergency_record_; // shared by threads for which there is no memory
 
     std::mutex lifecycle_;

@@ -79,6 +79,9 @@ void engine<Binding>::make_ready_locked() noexcept {
         heaps.file_classes = tiers.with(&policy::tier::file_backed);
         heaps.range_bytes = now.heap_reserve;
         heaps.poison_freed = now.poison_freed;
+        heaps.check_frees = now.check_frees ||
+                            (debug_checks && now.origin("check_frees") == option_origin::built_in);
+        checks_frees_.store_relaxed(heaps.check_frees);
         if (heaps.file_classes != 0) heaps.cold_directory = std::string(now.cold_directory());
         // What the self-check is to look at: what there is, not what was asked for. So a shortage
         // that has been reported here is not reported again in other words.
@@ -138,8 +141,8 @@ std::string engine<Binding>::configure(const options& settings) {
                "'; there are: " + policy::policy_names();
     if (tried_.load_relaxed() != 0) {
         const options now = effective();
-        for (const char* name : {"heap_reserve", "cold_backing", "poison_freed", "history_windows",
-                                 "policy", "backend"})
+        for (const char* name : {"heap_reserve", "cold_backing", "poison_freed", "check_frees",
+                                 "history_windows", "policy", "backend"})
             if (now.get(name) != settings.get(name))
                 return std::string(name) +
                        " cannot change after the first object was made: it is " + now.get(name) +

@@ -52,6 +52,11 @@ constexpr bool is_alignment(std::size_t bytes) noexcept {
     return bytes != 0 && bytes <= 4096 && (bytes & (bytes - 1)) == 0;
 }
 
+// An object begins on such an address.
+inline bool is_granule(const void* address) noexcept {
+    return reinterpret_cast<std::uintptr_t>(address) % heap::granule == 0;
+}
+
 template <class Binding>
 void* engine<Binding>::allocate_managed(std::size_t bytes, const allocation& how) noexcept {
     if (!is_alignment(how.alignment)) return nullptr;
@@ -75,8 +80,12 @@ void* engine<Binding>::allocate(std::size_t bytes, const allocation& how) noexce
     // R17: a foreign object is never armed and never moves; all else works.
     if (!is_alignment(how.alignment)) return nullptr;
     if (bytes > PTRDIFF_MAX) return nullptr; // rounded up it might be small
-    if (how.alignment <= alignof(std::max_align_t)) return std::malloc(bytes);
-    return std::aligned_alloc(how.alignment, (bytes + how.alignment - 1) & ~(how.alignment - 1));
+    void* const object =
+        how.alignment <= alignof(std::max_align_t)
+            ? std::malloc(bytes)
+            : std::aligned_alloc(how.alignment, (bytes + how.alignment - 1) & ~(how.alignment - 1));
+    if (object != nullptr) note_foreign(object);
+    return object;
 }
 
 template <class Binding>
@@ -85,7 +94,75 @@ void engine<Binding>::deallocate(void* object) noexcept {
     if (heaps != nullptr && heaps->contains(object))
         heaps->free(object);
     else
+        free_foreign(object);
+}
+
+template <class Binding>
+void engine<Binding>::deallocate_checked(void* object) noexcept {
+    heap::space* heaps = space_.load_acquire();
+    if (heaps == nullptr || !heaps->contains(object)) {
+        free_foreign(object);
+    } else if (const heap::free_result result = heaps->free_checked(object);
+               result != heap::free_result::done) {
+        invalid_free(object, result);
+    }
+}
+
+template <class Binding>
+bool engine<Binding>::expect_object(const void* address) noexcept {
+    heap::space* heaps = space_.load_acquire();
+    if (heaps != nullptr && heaps->contains(address)) {
+        if (heaps->info(address).size != 0) return true;
+        invalid_free(address, heap::free_result::no_object);
+        return false;
+    }
+    const slots* noted = foreign_.load_acquire();
+    if (noted != nullptr && is_granule(address) && noted->test(address)) return true;
+    if (foreign_unknown_.load_relaxed() != 0) return true;
+    invalid_free(address, heap::free_result::foreign);
+    return false;
+}
+
+// The directory's leaves stay: no collector knows of it, so no scopes are needed.
+template <class Binding>
+void engine<Binding>::note_foreign(const void* object) noexcept {
+    slots* noted = foreign_.load_acquire();
+    if (noted == nullptr) {
+        auto* made = new (std::nothrow) slots;
+        if (made != nullptr && made->open() && foreign_.cas_acq_rel(noted, made))
+            noted = made;
+        else
+            delete made; // no memory, or another thread was first
+    }
+    if (noted == nullptr || !noted->set(object)) foreign_unknown_.store_relaxed(1);
+}
+
+// An address that is not in the heaps. malloc gave it if it is noted, or if not all could be noted.
+template <class Binding>
+void engine<Binding>::free_foreign(void* object) noexcept {
+    if (object == nullptr) return;
+    slots* noted = foreign_.load_acquire();
+    if ((noted != nullptr && is_granule(object) && noted->take(object)) ||
+        foreign_unknown_.load_relaxed() != 0)
         std::free(object);
+    else
+        invalid_free(object, heap::free_result::foreign);
+}
+
+template <class Binding>
+void engine<Binding>::invalid_free(const void* address, heap::free_result result) noexcept {
+    space(); // reads the settings, if the program's first call is this one
+    if (checks_frees_.load_relaxed() != 0) heap::stop_at_invalid_free(address, result);
+    invalid_frees_.fetch_add_relaxed(1);
+    if (said_invalid_free_.load_relaxed() != 0 || said_invalid_free_.exchange_acq_rel(1) != 0)
+        return;
+    char line[224];
+    std::snprintf(
+        line, sizeof line,
+        "invalid free of %p: %s. It is ignored, as are others; statistics count them, and "
+        "OBASE_CHECK_FREES=1 ends the program at the first",
+        address, heap::words_for(result));
+    say(line);
 }
 
 template <class Binding>

@@ -125,6 +125,14 @@ class directory {
         wait_for_visit_of(address_of(slot));
     }
 
+    // The same without waiting, for a directory that no collector visits. True if it was registered.
+    bool take(const void* slot) noexcept {
+        leaf* l = find(address_of(slot));
+        if (l == nullptr) return false;
+        const word bit = bit_of(address_of(slot));
+        return (l->slots.words[word_index(address_of(slot))].fetch_and_seq_cst(~bit) & bit) != 0;
+    }
+
     // Unregisters every slot in [begin, end): for arenas, unmapped containers, bulk frees. In a
     // scope. Cost: one test per 16 MiB, one per 256 KiB in use, one RMW per bitmap word with a
     // slot.
