@@ -103,6 +103,28 @@ TEST(closed, nothing_is_allocated_in_closed_runs) {
     expect_valid(s);
 }
 
+// What a thread freed last is in its cache, also if its run has been closed since.
+TEST(closed, what_stays_is_not_put_where_the_thread_freed_last) {
+    const owned_space owner = make_space();
+    space& s = *owner;
+    const std::vector<void*> objects = allocate(s, 650);
+    const auto runs = close_all(s);
+    const std::set<std::size_t> closed(runs.begin(), runs.end());
+    std::size_t freed = 0;
+    for (std::size_t i = 0; i < 30; ++i) {
+        freed += closed.count(run_of(s, objects[i]));
+        s.free(objects[i]);
+    }
+    EXPECT_EQ(freed, 30u);
+    for (int i = 0; i < 200; ++i) {
+        void* const object = s.allocate_dense(new_class, size, {});
+        ASSERT_NE(object, nullptr);
+        EXPECT_EQ(closed.count(run_of(s, object)), 0u);
+    }
+    open(s, runs);
+    expect_valid(s);
+}
+
 TEST(closed, empty_runs_go_back_at_once) {
     const owned_space owner = make_space();
     space& s = *owner;
