@@ -183,6 +183,22 @@ class Command(unittest.TestCase):
             self.assertTrue(0 <= row["veto_rate"] <= 1)
         self.assertGreater(result["scan_guides_per_s"], 0)
 
+    def test_latency_has_the_documented_shape(self):
+        result = self.quick("latency")
+        for protocol in ("arming", "atc"):
+            self.assertEqual(len(result[protocol]["pairs"]), 2)
+            self.assertGreater(result[protocol]["windows"], 0)
+            for pair in result[protocol]["pairs"]:
+                for state in ("work", "rest"):
+                    self.assertEqual(set(pair[state]), {"allocate", "free", "scope", "dereference",
+                                                        "allocate_large", "free_large", "fork"})
+                    for name, row in pair[state].items():
+                        self.assertEqual(row["samples"], {"fork": 2, "allocate_large": 20,
+                                                          "free_large": 20}.get(name, 1000))
+                        self.assertGreater(row["p9999_ns"], 0)
+                        self.assertLessEqual(row["p9999_ns"], row["max_ns"])
+                        self.assertLessEqual(row["max_ns"], row["max_with_run_queue_ns"])
+
     def test_alloc_has_the_documented_shape(self):
         result = self.quick("alloc")
         names = {"what", "size", "threads", "pattern", "obase_ops", "jemalloc_ops", "mimalloc_ops",

@@ -203,10 +203,14 @@ int dispatch(int argc, char** argv) {
     CLI::App& move = *bench.add_subcommand("move", "moving objects, scanning slots");
     CLI::App& collector = *bench.add_subcommand("collector", "what a window costs, 20M guides");
     CLI::App& all = *bench.add_subcommand("all", "those above, one after the other");
+    CLI::App& latency =
+        *bench.add_subcommand("latency", "the longest operations, with the collector "
+                                         "at work and at rest");
     const store_bench store_benches[] = {add_ycsb(bench),       add_packages(bench),
                                          add_huge_pages(bench), add_compare(bench),
                                          add_index(bench),      add_count_operations(bench)};
-    for (CLI::App* one : {&guide, &alloc, &move, &collector, &all}) add_common(*one, arguments);
+    for (CLI::App* one : {&guide, &alloc, &move, &collector, &all, &latency})
+        add_common(*one, arguments);
     for (const store_bench& one : store_benches) add_common(*one.command, arguments);
 
     bench_settings& settings = arguments.settings;
@@ -254,8 +258,9 @@ int dispatch(int argc, char** argv) {
     };
     command_of(app, "bench, options, rewrite or self-check");
     if (bench.parsed())
-        command_of(bench, "guide, alloc, move, collector, all, ycsb, packages, huge-pages, "
-                          "compare or index");
+        command_of(bench,
+                   "guide, alloc, move, collector, all, latency, ycsb, packages, huge-pages, "
+                   "compare or index");
     if (show_options.parsed()) return run_options();
     if (check.parsed()) return run_self_check();
     if (alloc.parsed() || all.parsed()) restart_with_room_for_allocators(argv);
@@ -271,6 +276,7 @@ int dispatch(int argc, char** argv) {
     if (alloc.parsed() || all.parsed()) wanted.push_back({"alloc", bench_alloc});
     if (move.parsed() || all.parsed()) wanted.push_back({"move", bench_move});
     if (collector.parsed() || all.parsed()) wanted.push_back({"collector", bench_collector});
+    if (latency.parsed()) wanted.push_back({"latency", bench_latency});
     if (!wanted.empty()) return run_benches(wanted, arguments);
     return exit_usage;
 }

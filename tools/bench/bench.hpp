@@ -41,6 +41,7 @@ bench_result bench_guide(const bench_settings& settings);
 bench_result bench_alloc(const bench_settings& settings);
 bench_result bench_move(const bench_settings& settings);
 bench_result bench_collector(const bench_settings& settings);
+bench_result bench_latency(const bench_settings& settings);
 
 // bench_alloc loads other allocators, which the dynamic linker allows only if it was told before
 // the program began. Restarts the program if need be; call it first thing in main().
