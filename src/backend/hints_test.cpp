@@ -181,6 +181,17 @@ TEST_F(hints_test, paging_out_needs_permission_and_spares_touched_pages) {
     EXPECT_EQ(under_test.done().page_out_bytes, 8 * page);
 }
 
+// What was known of a large object is not taken for another one of its address.
+TEST_F(hints_test, another_large_object_at_the_same_address_is_advised_anew) {
+    const std::uintptr_t at = cold_base * 2;
+    note_large(at, 8 * page, true);
+    EXPECT_EQ(window(true), (log_of{{"pageout", at, 8 * page}}));
+    note_large(at, 8 * page, true);
+    EXPECT_EQ(window(true), log_of{});
+    note_large(at, 16 * page, true);
+    EXPECT_EQ(window(true), (log_of{{"pageout", at, 16 * page}}));
+}
+
 TEST_F(hints_test, each_hint_can_be_switched_off) {
     cold.extents.add(cold_base, cold_base + 8 * page);
     hot.extents.add(hot_base, hot_base + 2 * hints::huge_bytes);

@@ -699,8 +699,6 @@ bool collector<Mover>::empty_tier(control& control) {
         phase_ = phase::scan;
         open_closed_runs(ask);
     }
-    phase_ = phase::scan;
-    open_closed_runs(ask);
     return complete || abandoned_;
 }
 

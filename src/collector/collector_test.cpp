@@ -104,6 +104,7 @@ TYPED_TEST(collector_of, touched_goes_to_hot_and_idle_to_cold) {
     EXPECT_EQ(w.recorder.live.scanned_guides.get(), 2 * w.count());
     EXPECT_GE(w.policy.beginning.live_bytes[tier_new], w.count() * kib);
     EXPECT_TRUE(w.policy.beginning.moves);
+    EXPECT_GE(w.view.tiers[tier_cold].filled.bytes(), w.count() / 2 * kib);
     // One window later nothing has changed: nothing moves.
     this->use_even(w);
     EXPECT_TRUE(w.window());
@@ -209,6 +210,31 @@ TYPED_TEST(collector_of, a_wait_that_is_given_up_moves_nothing) {
     w.check();
     EXPECT_EQ(w.in_tier(tier_new), 0u);
     EXPECT_EQ(w.moved(), w.count());
+}
+
+// The same where the first wait succeeds and a later one does not: the runs that are being emptied are
+// opened.
+TYPED_TEST(collector_of, a_wait_that_is_given_up_opens_runs) {
+    typename TestFixture::world w(this->objects);
+    this->load(w);
+    w.control.patience = 3;
+    auto& other = w.attach();
+    mobility::epoch_number outer = 0;
+    bool open = false;
+    w.control.at_checkpoint = [&] {
+        if (w.moved() == 0 || open) return;
+        outer = w.enter(other);
+        open = true;
+    };
+    w.window();
+    ASSERT_TRUE(open);
+    w.check();
+    w.leave(other, outer);
+    w.detach(other);
+    w.control.at_checkpoint = {};
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(w.window());
+    EXPECT_EQ(w.in_tier(tier_new), 0u);
+    w.check();
 }
 
 // A stop that comes during the wait counts, though the wait succeeds.
@@ -376,6 +402,7 @@ TYPED_TEST(collector_of, asks_for_its_share_after_every_step) {
     EXPECT_GT(longest, 0u);
     EXPECT_LE(longest, step_words + 1) << "words scanned in a row";
     EXPECT_GE(w.control.throttles, count / 64 / step_words);
+    EXPECT_GE(w.control.checkpoints, w.control.throttles) << "and a fork parks it there";
     EXPECT_GE(wall, static_cast<double>(w.policy.words - step_words) * 10) << "no step is free";
     // With moves and runs to empty: a slot of a run is judged at most once before the next question.
     this->use_even(w);
@@ -385,7 +412,18 @@ TYPED_TEST(collector_of, asks_for_its_share_after_every_step) {
     EXPECT_EQ(w.in_tier(tier_new), 0u);
 }
 
-// A collector asked to stop makes no further step; and checkpoints, where a fork parks it, come as
+// A collector asked to stop makes no further step.
+TYPED_TEST(collector_of, a_stop_ends_the_scan) {
+    constexpr std::size_t count = 40'000, step_words = (128 * kib) / 512;
+    typename TestFixture::world w(count, 32);
+    w.control.stop_at = 1;
+    EXPECT_FALSE(w.window());
+    EXPECT_GT(w.policy.words, 0u);
+    EXPECT_LE(w.policy.words, step_words + 1);
+    w.check();
+}
+
+// Checkpoints, where a fork parks it, come as
 // often as the questions for the share, with no candidate half moved: the heap is valid there.
 TYPED_TEST(collector_of, checkpoints_are_between_whole_steps) {
     typename TestFixture::world w(this->objects);
@@ -465,6 +503,7 @@ TYPED_TEST(collector_of, large_objects_are_noted_and_go_back) {
     EXPECT_TRUE(w.window());
     w.check();
     EXPECT_EQ(w.in_tier(tier_large), 2u);
+    EXPECT_EQ(w.recorder.live.no_room_skips.get(), 0u) << "no move was tried";
     EXPECT_EQ(w.moved(), 0u);
     ASSERT_EQ(w.view.large.size(), 2u);
     for (const auto& seen : w.view.large) {
@@ -523,7 +562,23 @@ TYPED_TEST(collector_of, empty_leaves_go) {
         EXPECT_EQ(w.recorder.live.soda_leaves.get(), leaves) << "a thread may be about to use it";
         EXPECT_FALSE(w.slots.has_unlinked());
     }
+    // Nor when a stop comes while the wait goes on, and it succeeds.
     w.control.patience = scripted_control::never;
+    w.control.waits = 0;
+    const auto outer = w.enter(other);
+    bool open = true;
+    w.control.at_checkpoint = [&] {
+        if (w.control.waits == 0 || !open) return;
+        w.leave(other, outer);
+        open = false;
+        w.control.stop_at = w.control.asked + 2;
+    };
+    w.window();
+    EXPECT_FALSE(open);
+    EXPECT_EQ(w.recorder.live.soda_leaves.get(), leaves);
+    EXPECT_FALSE(w.slots.has_unlinked());
+    w.control.at_checkpoint = {};
+    w.control.stop_at = scripted_control::never;
     EXPECT_TRUE(w.window());
     EXPECT_EQ(w.recorder.live.soda_leaves.get(), leaves - 1);
     EXPECT_TRUE(w.slots.has_unlinked()) << "unmapped after another wait";

@@ -1075,6 +1075,44 @@ TEST(marked, realloc_takes_slots_along) {
     std::free(plain);
 }
 
+// Sizes that are no multiple of a slot's: whole slots go along, the odd bytes behind them too, and
+// nothing beyond the smaller of both sizes.
+TEST(marked, realloc_of_odd_sizes_keeps_every_byte) {
+    quiet_runtime<protocol>();
+    constexpr std::size_t slots = 10, slot_bytes = sizeof(marked<node>);
+    for (const bool managed_table : {false, true})
+        for (std::size_t odd = 0; odd < slot_bytes; ++odd) {
+            const std::size_t bytes = slots * slot_bytes + odd;
+            auto* table = static_cast<char*>(managed_table ? OBASE_MARKED(calloc)(1, bytes)
+                                                           : std::calloc(1, bytes));
+            const auto slot_at = [&table](std::size_t i) {
+                return reinterpret_cast<marked<node>*>(table + i * sizeof(marked<node>));
+            };
+            for (std::size_t i = 0; i < slots; i += 3) slot_at(i)->set(make_node(i));
+            for (std::size_t k = 0; k < odd; ++k)
+                table[slots * slot_bytes + k] = static_cast<char>('a' + k);
+            collect(2);
+            // Grows to an odd size, and shrinks to one, each far enough to be moved.
+            for (const std::size_t next : {40 * slot_bytes + 3, slots * slot_bytes + odd}) {
+                auto* const old = table;
+                table = static_cast<char*>(OBASE_MARKED(realloc)(table, next));
+                ASSERT_NE(table, nullptr);
+                ASSERT_NE(table, old);
+                for (std::size_t i = 0; i < slots; ++i)
+                    ASSERT_EQ(slot_at(i)->registered(), i % 3 == 0) << odd << " " << i;
+                for (std::size_t k = 0; k < odd; ++k)
+                    ASSERT_EQ(table[slots * slot_bytes + k], static_cast<char>('a' + k)) << odd;
+            }
+            const operation one;
+            for (std::size_t i = 0; i < slots; i += 3) {
+                node* const found = slot_at(i)->exchange(nullptr);
+                ASSERT_TRUE(found != nullptr && found->right() && found->key == i);
+                OBASE_MARKED(delete)(found, sizeof *found, 0);
+            }
+            OBASE_MARKED(free)(table);
+        }
+}
+
 // An array of records that grows by one at a time is moved a few times only, and one that shrinks a
 // little stays; its slots beyond the end are none any more.
 TEST(marked, realloc_leaves_room_to_grow) {
