@@ -299,6 +299,9 @@ class Command(unittest.TestCase):
                 # After SIGKILL its keeper is still at work.
                 while made[0] in swaps() or os.path.exists(f"/sys/block/{made[0][5:]}"):
                     time.sleep(0.05)
+                # It lets others make swap only after that.
+                with open("/run/lock/obase-swap.lock", "w", encoding="utf-8") as lock:
+                    fcntl.flock(lock, fcntl.LOCK_EX)
 
     def test_one_process_at_a_time_makes_swap(self):
         if swaps() or os.geteuid() != 0:
