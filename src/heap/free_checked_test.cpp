@@ -38,7 +38,10 @@ TEST_P(free_checked, objects_in_a_dense_run_that_is_used_again) {
             object = s->allocate_dense(1, 64, {});
             ASSERT_NE(object, nullptr);
         }
-        for (void* object : objects) EXPECT_EQ(s->free_checked(object), free_result::done) << round;
+        for (void* object : objects) {
+            EXPECT_EQ(s->free_checked(object), free_result::done) << round;
+            EXPECT_EQ(s->free_checked(object), free_result::freed_before) << round;
+        }
         EXPECT_EQ(s->free_checked(objects[7]), free_result::freed_before);
         s->return_free_memory();
     }
