@@ -57,7 +57,6 @@ TYPED_TEST_SUITE(containers, protocols, protocol_names);
 
 struct point {
     int x, y;
-    friend auto operator<=>(const point&, const point&) = default;
 };
 // Not trivially copyable, relocatable: three words on the heap of malloc.
 using numbers = std::vector<int>;
