@@ -71,13 +71,14 @@ class reclaimer {
     // Hands `node` over. The object must be unreachable for scopes that open from now on. True: the
     // thread's share() is due once it is outside of scopes.
     bool retire(record& self, retired_object& node) noexcept {
+        const std::size_t bytes = node.bytes; // once pushed, the node is another thread's to free
         push(self, node);
         // For drain(): before the end of the destructor that retires is announced.
         if (self.reclaiming) nested_.fetch_add_relaxed(1);
         self.retired_count += 1;
-        self.retired_bytes += node.bytes;
+        self.retired_bytes += bytes;
         self.untaken_count += 1;
-        self.untaken_bytes += node.bytes;
+        self.untaken_bytes += bytes;
         return share_is_due(self);
     }
     // The same on a record that several threads share: counts nothing, no share is ever due.
