@@ -3,6 +3,7 @@
 // Slots in the memory of threads that the child of a fork does not have: on their stacks and in their
 // thread-local storage, which the C library gives to other threads of the child, unmaps or frees. The
 // child's collector once went on visiting them: it rewrote raw pointers in live frames, or died.
+#include "heap/sanitized.hpp"
 #include "runtime/arming_engine.hpp"
 #include "runtime/atc_engine.hpp"
 #include "testing/child_process.hpp"
@@ -44,6 +45,12 @@ class fork_slots : public testing::Test {
     using engine = std::conditional_t<std::is_same_v<Protocol, obase::arming>,
                                       obase::runtime_internal::arming_engine,
                                       obase::runtime_internal::atc_engine>;
+
+    // AddressSanitizer keeps the variables of frames elsewhere, and has a stack and storage of its own
+    // for each thread.
+    void SetUp() override {
+        if (obase::heap::sanitized) GTEST_SKIP() << "where things lie is AddressSanitizer's choice";
+    }
 
     static obase::runtime& runtime() { return obase::runtime::of<Protocol>(); }
     static void configure() {

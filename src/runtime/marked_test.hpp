@@ -211,6 +211,7 @@ TEST(marked_without_room, objects_come_from_malloc) {
             require(expected == i, "all nodes");
         }
         OBASE_MARKED(forget)(heads.data(), lists * sizeof heads[0]);
+        require(runtime().drain().left == 0, "what was deleted is freed");
         return 0;
     });
     EXPECT_EQ(child.status, 0) << child.err;

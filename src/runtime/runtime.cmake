@@ -23,10 +23,13 @@ obase_add_test(cold_fork_test SOURCES cold_fork_test.cpp LABELS ci long soak san
     ENV TSAN_OPTIONS=die_after_fork=0)
 obase_add_test(stress_test SOURCES stress_test.cpp LABELS ci long soak sanitize REARM
     ENV OBASE_POISON_FREED=1)
+# detect_stack_use_after_return: AddressSanitizer else keeps the variables of frames outside of the stack.
 obase_add_test(marked_test SOURCES marked_test.cpp LABELS ci sanitize REARM
-    ENV OBASE_POISON_FREED=1 TSAN_OPTIONS=die_after_fork=0)
+    ENV OBASE_POISON_FREED=1 TSAN_OPTIONS=die_after_fork=0
+        ASAN_OPTIONS=detect_stack_use_after_return=0)
 obase_add_test(marked_atc_test SOURCES marked_atc_test.cpp LABELS ci sanitize
-    ENV OBASE_POISON_FREED=1 TSAN_OPTIONS=die_after_fork=0)
+    ENV OBASE_POISON_FREED=1 TSAN_OPTIONS=die_after_fork=0
+        ASAN_OPTIONS=detect_stack_use_after_return=0)
 obase_add_test(marked_obligations_test SOURCES marked_obligations_test.cpp LIBS obase_testing
     LABELS ci long soak sanitize)
 obase_add_test(peak_memory_test SOURCES peak_memory_test.cpp LABELS ci)
