@@ -5,6 +5,7 @@
 #pragma once
 
 #include "backend/backend.hpp"
+#include "options/choices.hpp"
 
 #include <memory>
 #include <string>
@@ -18,11 +19,7 @@ using backend_maker = std::unique_ptr<backend> (*)(const messenger& say);
 std::unique_ptr<backend> make_backend(std::string_view name, const messenger& say,
                                       std::string* why_not);
 
-bool is_backend(std::string_view name) noexcept;
-std::string backend_names(); // "kernel, ..."
-
-// Adds a backend that the library does not have; for tests. Before the first object is made. `name`
-// is static text. False: there is one of that name, or no room.
-bool add_backend(const char* name, backend_maker make) noexcept;
+// The table. Tests add backends to it, before the first object is made.
+choices<backend_maker>& backends() noexcept;
 
 } // namespace obase::backend

@@ -167,9 +167,9 @@ TEST(backends, are_made_by_name) {
     std::string why;
     EXPECT_NE(make_backend("kernel", {}, &why), nullptr);
     EXPECT_EQ(make_backend("kernels", {}, &why), nullptr);
-    EXPECT_EQ(why, "there is no backend 'kernels'; there are: " + backend_names());
-    EXPECT_TRUE(is_backend("kernel"));
-    EXPECT_FALSE(is_backend(""));
+    EXPECT_EQ(why, "there is no backend 'kernels'; there are: " + backends().names());
+    EXPECT_NE(backends().find("kernel"), nullptr);
+    EXPECT_EQ(backends().find(""), nullptr);
 }
 
 } // namespace

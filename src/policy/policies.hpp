@@ -4,6 +4,7 @@
 // is a header beside it and a row there.
 #pragma once
 
+#include "options/choices.hpp"
 #include "policy/placement.hpp"
 
 #include <obase/options.hpp>
@@ -21,11 +22,7 @@ using policy_maker = std::unique_ptr<placement> (*)(const options& settings, uns
 std::unique_ptr<placement> make_policy(const options& settings, unsigned saturation,
                                        std::string* why_not);
 
-bool is_policy(std::string_view name) noexcept;
-std::string policy_names(); // "papers, ..."
-
-// Adds a policy that the library does not have; for tests. Before the first object is made. `name`
-// is static text. False: there is one of that name, or no room.
-bool add_policy(const char* name, policy_maker make) noexcept;
+// The table. Tests add policies to it, before the first object is made.
+choices<policy_maker>& policies() noexcept;
 
 } // namespace obase::policy

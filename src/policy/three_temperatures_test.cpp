@@ -270,9 +270,9 @@ TEST(policies, are_made_by_name) {
     EXPECT_EQ(made->tiers().count(), 3u);
     settings.policy = "paper";
     EXPECT_EQ(make_policy(settings, ~0u, &why), nullptr);
-    EXPECT_EQ(why, "there is no policy 'paper'; there are: " + policy_names());
-    EXPECT_TRUE(is_policy("papers"));
-    EXPECT_FALSE(is_policy(""));
+    EXPECT_EQ(why, "there is no policy 'paper'; there are: " + policies().names());
+    EXPECT_NE(policies().find("papers"), nullptr);
+    EXPECT_EQ(policies().find(""), nullptr);
 }
 
 } // namespace

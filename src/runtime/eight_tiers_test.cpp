@@ -55,8 +55,8 @@ class eight_tiers_of : public ::testing::Test {
     static runtime& the_runtime() {
         runtime& made = runtime::of<Protocol>();
         static const bool configured = [&] {
-            policy::add_policy("eight", eight_tiers::make); // false the second time
-            backend::add_backend("noting", noting_backend::make);
+            policy::policies().add("eight", eight_tiers::make); // false the second time
+            backend::backends().add("noting", noting_backend::make);
             options settings = options::from_environment();
             settings.window_seconds = 1e6;
             settings.policy = "eight";

@@ -133,12 +133,10 @@ std::string engine<Binding>::configure(const options& settings) {
     const os::no_cancellation to_the_end;
     const std::lock_guard lifecycle(lifecycle_);
     for (const std::string& line : settings.out_of_range()) return line;
-    if (!backend::is_backend(settings.backend))
-        return "backend: there is no '" + settings.backend +
-               "'; there are: " + backend::backend_names();
-    if (!policy::is_policy(settings.policy))
-        return "policy: there is no '" + settings.policy +
-               "'; there are: " + policy::policy_names();
+    if (backend::backends().find(settings.backend) == nullptr)
+        return "backend: " + backend::backends().unknown("backend", settings.backend);
+    if (policy::policies().find(settings.policy) == nullptr)
+        return "policy: " + policy::policies().unknown("policy", settings.policy);
     if (tried_.load_relaxed() != 0) {
         const options now = effective();
         for (const char* name : {"heap_reserve", "cold_backing", "poison_freed", "check_frees",
