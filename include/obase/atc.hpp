@@ -68,11 +68,8 @@ struct OBASE_EXPORT atc {
     // As arming::dereference(). Cost outside of rounds of moves: a load, two tests and a mask if
     // the object was touched since the last scan, else a compare-exchange.
     static void* dereference(slot& s) noexcept {
-        const word::bits seen = s.load_acquire(); // pairs with commit_move() and swap_object()
-        // Only in a silent scope: in a counting one the access bit says nothing about our count.
-        if (layout::is_accessed(seen) && *context_.mode == mobility::atc_mode::silent) [[likely]]
-            return address(seen);
-        return touch(s);
+        return reinterpret_cast<void*>(word::dereference_atc(
+            s, [] { return is_silent(); }, [](slot& untouched) { return touch(untouched); }));
     }
 
     // The same address for comparison only: no access, no scope, and it may be stale at once.
@@ -116,15 +113,8 @@ struct OBASE_EXPORT atc {
     }
     static void leave(mobility::epoch_number outer) noexcept {
         record& self = *context_.slot;
-        if (outer == 0) {
-            if (*context_.mode != mobility::atc_mode::silent || self.exit_work) [[unlikely]] {
-                end_scope_with_work(self);
-                return;
-            }
-            *context_.mode = mobility::atc_mode::undecided;
-            word::compiler_fence(); // a handler from here on finds a scope of unknown mode
-        }
-        mobility::exit_scope(self, outer);
+        mobility::leave_atc_scope(self, *context_.mode, outer,
+                                  [&self] { end_scope_with_work(self); });
     }
 
     // The calling thread's announcement; the second one only if the thread has used obase before.
@@ -139,7 +129,7 @@ struct OBASE_EXPORT atc {
     static record* attach_thread() noexcept;
     static void detach_thread() noexcept;
     static void end_scope_with_work(record& self) noexcept;
-    static void* touch(slot& s) noexcept;
+    static word::bits touch(slot& s) noexcept;
 
     // Null slot: a thread that has not used obase yet.
     static OBASE_TLS constinit thread_local thread_context context_;

@@ -82,11 +82,13 @@ class atc_threads {
     }
 
     void leave(record& r, context& self, epoch_number outer) noexcept {
-        if (outer == 0) end_operation(self);
-        exit_scope(r, outer);
+        leave_atc_scope(r, self.mode, outer, [&] {
+            end_operation(self);
+            exit_scope(r, outer);
+        });
     }
 
-    // What leave() does before the record says so. The TAG is empty and the mode undecided before
+    // What the end of a scope that may have counted does before the record says so. The TAG is empty and the mode undecided before
     // the announcement ends, so that a handler in between finds a scope whose mode it does not
     // know.
     void end_operation(context& self) noexcept {
@@ -99,6 +101,13 @@ class atc_threads {
     // In a scope. The address of the slot's object, 0 for null; good until the outermost scope ends
     // (O1).
     std::uint64_t dereference(context& self, slot_atomic& slot) noexcept {
+        return word::dereference_atc(
+            slot, [&] { return self.mode == atc_mode::silent; },
+            [&](slot_atomic& untouched) { return touch(self, untouched); });
+    }
+
+    // What dereference() does with a word that cannot be used as loaded.
+    std::uint64_t touch(context& self, slot_atomic& slot) noexcept {
         if (self.mode == atc_mode::silent) return word::mark_access(slot).address;
         if (self.mode == atc_mode::counting && !self.changing) return count(self, slot);
         // A handler interrupted entry, exit or a change of the TAG.

@@ -97,11 +97,10 @@ void atc::end_scope_with_work(record& self) noexcept {
         mobility::exit_scope(self, 0);
 }
 
-void* atc::touch(slot& s) noexcept {
+word::bits atc::touch(slot& s) noexcept {
     auto* own = context_of(*here());
-    if (own != nullptr) return reinterpret_cast<void*>(core().threads.dereference(*own, s));
-    return address(core().state.counts() ? word::count_in_forever(s).address
-                                         : word::mark_access(s).address);
+    if (own != nullptr) return core().threads.touch(*own, s);
+    return core().state.counts() ? word::count_in_forever(s).address : word::mark_access(s).address;
 }
 
 void atc::construct(slot& s, word::bits word) noexcept {

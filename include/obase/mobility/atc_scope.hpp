@@ -74,4 +74,20 @@ inline epoch_number enter_atc_scope(scope_slot<Atomic>& slot, atc_mode& mode, co
     return outer;
 }
 
+// The end of a scope as a program executes it. Where an outermost scope has more to do, because it
+// may have counted or has exit_work, end_with_work() ends it.
+template <class Atomic, class EndWithWork>
+inline void leave_atc_scope(scope_slot<Atomic>& slot, atc_mode& mode, epoch_number outer,
+                            EndWithWork&& end_with_work) noexcept {
+    if (outer == 0) {
+        if (mode != atc_mode::silent || slot.exit_work) [[unlikely]] {
+            end_with_work();
+            return;
+        }
+        mode = atc_mode::undecided;
+        word::compiler_fence(); // a handler from here on finds a scope of unknown mode
+    }
+    exit_scope(slot, outer);
+}
+
 } // namespace obase::mobility

@@ -146,6 +146,19 @@ atc_touch mark_access(Atomic& slot) noexcept {
     }
 }
 
+// The address in the slot, 0 for null, as every dereference of a program begins. A word whose access
+// bit is set is used as loaded if the scope is silent(); in a counting one the bit says nothing about
+// its count. All else goes to touch(slot), which returns the address.
+//
+// Order: acquire, as mark_access().
+template <class Atomic, class Silent, class Touch>
+inline atc::bits dereference_atc(Atomic& slot, Silent&& silent, Touch&& touch) noexcept {
+    const atc::bits seen = slot.load_acquire(); // pairs with commit_move() and swap_object()
+    if (atc::is_accessed(seen) && silent()) [[likely]]
+        return atc::address(seen);
+    return touch(slot);
+}
+
 // any word -> ATC + 1 (saturating), access bit set, lock cleared. The first touch of a slot in a
 // counting scope, whether or not the access bit was set: skipping it on that account, as OBASE 3.3
 // allows, would leave the mover without a veto. Null is counted as well: the slot is in the TAG.
