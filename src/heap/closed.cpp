@@ -117,19 +117,4 @@ std::size_t slab_heap::open_runs(const std::uint32_t* runs, std::size_t count,
     return bytes;
 }
 
-void* slab_heap::allocate_packed(std::size_t size, unsigned set) noexcept {
-    const unsigned index = size_class(size);
-    const unsigned number = set * size_classes + index;
-    slab_run* const run = thread_heaps[slot_]->bin[number].current;
-    void* block = run != nullptr ? run->free.load_relaxed() : nullptr;
-    if (block != nullptr) {
-        run->used.store_relaxed(run->used.load_relaxed() + 1);
-        run->free.store_relaxed(*static_cast<void**>(block));
-    } else if ((block = allocate_slow(number)) == nullptr) {
-        return nullptr;
-    }
-    if (index >= exact_classes) note_slack(block, detail::block_table[index] - size);
-    return block;
-}
-
 } // namespace obase::heap

@@ -139,16 +139,19 @@ class slab_heap {
         if (block != nullptr) {
             bin.recent = *static_cast<void**>(block);
             bin.count.store_relaxed(bin.count.load_relaxed() - 1);
-        } else {
-            slab_run* const run = bin.current;
-            if (run != nullptr && (block = run->free.load_relaxed()) != nullptr) [[likely]] {
-                run->used.store_relaxed(run->used.load_relaxed() + 1);
-                run->free.store_relaxed(*static_cast<void**>(block));
-            } else if ((block = allocate_slow(number)) == nullptr) {
-                return nullptr;
-            }
+        } else if ((block = allocate_from_run(bin, number)) == nullptr) {
+            return nullptr;
         }
         if (index >= exact_classes) note_slack(block, detail::block_table[index] - size);
+        return block;
+    }
+    // As allocate(), but not from what the thread freed last.
+    void* allocate_packed(std::size_t size, unsigned set) noexcept {
+        const unsigned index = size_class(size);
+        const unsigned number = set * size_classes + index;
+        void* const block = allocate_from_run(thread_heaps[slot_]->bin[number], number);
+        if (block != nullptr && index >= exact_classes)
+            note_slack(block, detail::block_table[index] - size);
         return block;
     }
 
@@ -226,8 +229,6 @@ class slab_heap {
     // run, or its pages under no block, and lets the rest be allocated from. `runs` ascend. Returns the
     // bytes given back.
     std::size_t open_runs(const std::uint32_t* runs, std::size_t count, pacer& ask) noexcept;
-    // As allocate(), but not from what the thread freed last.
-    void* allocate_packed(std::size_t size, unsigned set) noexcept;
 
     slab_counters counters() const noexcept;
     std::size_t metadata_bytes() const noexcept;
@@ -272,6 +273,18 @@ class slab_heap {
 
     static constexpr std::uint32_t closed_owner = 0x3FFF'FFFE; // no heap's id
 
+    // A block of the bin `number` from its current run, or from another one.
+    [[gnu::always_inline]] void* allocate_from_run(thread_bin& bin, unsigned number) noexcept {
+        slab_run* const run = bin.current;
+        if (run == nullptr) [[unlikely]]
+            return allocate_slow(number);
+        void* const block = run->free.load_relaxed();
+        if (block == nullptr) [[unlikely]]
+            return allocate_slow(number);
+        run->used.store_relaxed(run->used.load_relaxed() + 1);
+        run->free.store_relaxed(*static_cast<void**>(block));
+        return block;
+    }
     [[gnu::noinline]] void* allocate_slow(unsigned number) noexcept;
     [[gnu::noinline]] void free_slow(void* block) noexcept;
 
