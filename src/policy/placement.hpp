@@ -106,7 +106,7 @@ struct directives {
 struct place {
     std::uintptr_t begin = 0;
     std::uintptr_t end = 0;
-    unsigned idle_windows = 0; // since a touch, or since it was filled; 0 in the window itself
+    unsigned idle_windows = 0; // since an object in it was touched; 0: touched in the last window
 };
 
 class placement {
