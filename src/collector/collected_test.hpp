@@ -334,6 +334,17 @@ class collected : public mobility::exclusive_world<E, Protocol> {
   public:
     std::vector<std::uint64_t> version;
     script policy;
+    // `other` is in a scope from now on, and leaves it when the collector waits for it, just before a stop.
+    template <class User>
+    void stop_while_it_waits_for(User& other) {
+        control.at_checkpoint = [this, &other, outer = this->enter(other), open = true]() mutable {
+            if (control.waits == 0 || !open) return;
+            this->leave(other, outer);
+            open = false;
+            control.stop_at = control.asked + 2; // the wait's own question is answered with no
+        };
+    }
+
     scripted_control control;
     telemetry::recorder recorder{8, "test"};
     backend::window_log log{script::table};
@@ -341,6 +352,16 @@ class collected : public mobility::exclusive_world<E, Protocol> {
     collector::window_plan plan;
     object_collector gc{this->registry, this->slots, this->heap, this->mover,
                         policy,         recorder,    log};
+};
+
+// The protocols, as types for the lists of typed tests.
+struct arming_kind {
+    template <class E>
+    using protocol = mobility::arming_protocol<E>;
+};
+struct atc_kind {
+    template <class E>
+    using protocol = mobility::atc_protocol<E>;
 };
 
 } // namespace obase::collector_test

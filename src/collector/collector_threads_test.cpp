@@ -170,15 +170,6 @@ void slots_end_while_runs_are_emptied() {
                    "what is no slot any more is not written to");
 }
 
-struct arming_kind {
-    template <class E>
-    using protocol = mobility::arming_protocol<E>;
-};
-struct atc_kind {
-    template <class E>
-    using protocol = mobility::atc_protocol<E>;
-};
-
 template <class Kind>
 class collector_with_threads : public ::testing::Test {
   public:

@@ -110,9 +110,7 @@ void inner_scopes_do_not_hide_the_outer_one() {
     });
     w.collector();
     E::run();
-    w.destroy(self, h);
-    E::require(w.heap.live_blocks() == 0, "no leak");
-    w.detach(self);
+    w.finish(self, h);
 }
 
 // O1: readers of an object that another thread updates in place see no version older than one whose
@@ -144,9 +142,7 @@ void readers_follow_a_writer() {
         });
     w.collector();
     E::run();
-    w.destroy(self, h);
-    E::require(w.heap.live_blocks() == 0, "no leak");
-    w.detach(self);
+    w.finish(self, h);
 }
 
 // O2: an operation of a single write may begin and end within the copy of its object.
@@ -171,9 +167,7 @@ void a_short_operation_vetoes_a_copy() {
         const typename world_type::scope in(w, self);
         w.verify(w.dereference(self, h->guide), 1, version);
     }
-    w.destroy(self, h);
-    E::require(w.heap.live_blocks() == 0, "no leak");
-    w.detach(self);
+    w.finish(self, h);
 }
 
 // O2: two threads that count in the same object lose no count.
@@ -239,9 +233,7 @@ void slots_die_and_are_born_again() {
     });
     w.collector();
     E::run();
-    w.destroy(self, bystander);
-    E::require(w.heap.live_blocks() == 0, "no leak");
-    w.detach(self);
+    w.finish(self, bystander);
 }
 
 // O3: the slots of a range end at once, whatever they hold, and the range goes back to the system.
@@ -273,9 +265,7 @@ void forgotten_ranges_go_back_to_the_system() {
     w.collector();
     E::run();
     E::require(w.registered() == 1, "the forgotten slots are not registered");
-    w.destroy(self, bystander);
-    E::require(w.heap.live_blocks() == 0, "no leak");
-    w.detach(self);
+    w.finish(self, bystander);
 }
 
 // O3, O5: as slots_die_and_are_born_again(), by another thread than the one that uses the slot: the
@@ -320,9 +310,7 @@ void scopes_end_after_their_slots() {
     });
     w.collector();
     E::run();
-    w.destroy(self, h);
-    E::require(w.heap.live_blocks() == 0, "no leak");
-    w.detach(self);
+    w.finish(self, h);
 }
 
 // O3: the memory around a destroyed slot may be given back to the system while scopes are open that
@@ -360,10 +348,7 @@ void containers_are_unmapped_before_scopes_end() {
     E::run();
     auto* last = w.end_slot(self, h->guide);
     w.heap.unmap(h, bytes);
-    w.destroy(self, last);
-    w.destroy(self, bystander);
-    E::require(w.heap.live_blocks() == 0, "no leak");
-    w.detach(self);
+    w.finish(self, last, bystander);
 }
 
 // Gives the leaves of bitmaps that look empty back, as the collector does at the end of a window.
@@ -434,9 +419,7 @@ void a_replaced_word_is_a_new_word() {
     });
     w.collector();
     E::run();
-    w.destroy(self, h);
-    E::require(w.heap.live_blocks() == 0, "no leak");
-    w.detach(self);
+    w.finish(self, h);
 }
 
 // O2, R12: objects change slots by exchange and are as untouched as before; a thread that uses one,
@@ -467,10 +450,7 @@ void objects_change_slots() {
     });
     w.collector(3);
     E::run();
-    w.destroy(self, one);
-    w.destroy(self, two);
-    E::require(w.heap.live_blocks() == 0, "no leak");
-    w.detach(self);
+    w.finish(self, one, two);
 }
 
 // O2: an object goes from slot to slot while another thread, which found it in the first, is still
@@ -514,10 +494,7 @@ void objects_change_slots_while_in_use() {
         auto* o = w.dereference(self, a->guide);
         E::require(o->version.load_relaxed() == uses.load_relaxed(), "no use was lost");
     }
-    w.destroy(self, a);
-    w.destroy(self, b);
-    E::require(w.heap.live_blocks() == 0, "no leak");
-    w.detach(self);
+    w.finish(self, a, b);
 }
 
 // O2, O5, R5, R12: exchange and compare-exchange race with each other and with publishes; each
@@ -588,9 +565,7 @@ void failed_compares_return_usable_addresses() {
     });
     w.collector();
     E::run();
-    w.destroy(self, h);
-    E::require(w.heap.live_blocks() == 0, "no leak");
-    w.detach(self);
+    w.finish(self, h);
 }
 
 // O1, marked pointers: an operation gives an object from one slot to another, so that it is in both for
@@ -640,8 +615,7 @@ void give_between_slots(bool fenced) {
     });
     E::run();
     for (auto* h : holders) w.destroy(self, h);
-    E::require(w.heap.live_blocks() == 0, "no leak");
-    w.detach(self);
+    w.finish(self);
 }
 template <class E, template <class> class Protocol>
 void addresses_are_in_two_slots_for_a_moment() {
@@ -701,9 +675,7 @@ void parents_move_with_their_children() {
         E::require(w.slots.test(&parent->nested), "the nested slot is registered where it is");
         w.verify(w.dereference(self, parent->nested), 2, version);
     }
-    w.destroy(self, h);
-    E::require(w.heap.live_blocks() == 0, "no leak");
-    w.detach(self);
+    w.finish(self, h);
     // What moved away, or was undone, has left no bits: R8, R11.
     E::require(w.registered() == 0, "no slot is registered that does not exist");
 }
@@ -748,8 +720,7 @@ void exactly_the_existing_slots_are_registered() {
         }
         w.destroy(self, h);
     }
-    E::require(w.heap.live_blocks() == 0, "no leak");
-    w.detach(self);
+    w.finish(self);
 }
 
 // O4, R11: a thread that reaches the child by way of the parent keeps both, although the collector
@@ -783,9 +754,7 @@ void children_are_used_while_parents_move() {
         auto& nested = w.dereference(self, h->guide)->nested;
         w.verify(w.dereference(self, nested), 2, version);
     }
-    w.destroy(self, h);
-    E::require(w.heap.live_blocks() == 0, "no leak");
-    w.detach(self);
+    w.finish(self, h);
 }
 
 // O4: two threads use the child by way of the parent, so a scope may end after the parent has moved on
@@ -831,8 +800,7 @@ void nested_slots_follow_each_other_in_memory() {
         w.destroy(self, one);
     }
     E::require(uses == 2 * families * E::rounds(2, 3000), "no use was lost");
-    E::require(w.heap.live_blocks() == 0, "no leak");
-    w.detach(self);
+    w.finish(self);
 }
 
 // O2, R9: a pinned object stays where it is, beyond the scope, until the pin is released.
@@ -864,9 +832,7 @@ void pins_hold_objects_in_place() {
         const typename world_type::scope in(w, self);
         w.verify(w.dereference(self, h->guide), 1, version);
     }
-    w.destroy(self, h);
-    E::require(w.heap.live_blocks() == 0, "no leak");
-    w.detach(self);
+    w.finish(self, h);
 }
 
 // O2, R9: the same in other hands; also if its slot has been armed again meanwhile.
@@ -923,9 +889,7 @@ void pins_are_handed_over() {
         version = w.dereference(self, h->guide)->version.load_relaxed();
     }
     E::require(version % 2 == 0 && version >= 2 * E::rounds(2, 2000), "all counts are there");
-    w.destroy(self, h);
-    E::require(w.heap.live_blocks() == 0, "no leak");
-    w.detach(self);
+    w.finish(self, h);
 }
 
 // O2, R9, R12: a retired object is freed after the scopes that found it, and after the pins that
@@ -990,9 +954,7 @@ void given_up_waits_move_nothing() {
         w.collect(window, nullptr, [](const auto&) { return E::choose(3) == 0; });
     });
     E::run();
-    w.destroy(self, h);
-    E::require(w.heap.live_blocks() == 0, "no leak");
-    w.detach(self);
+    w.finish(self, h);
 }
 
 // O6: a thread may end, or be replaced by another that takes over its record, with its scope open;
@@ -1027,10 +989,7 @@ void threads_end_inside_scopes() {
     });
     w.collector();
     E::run();
-    w.destroy(self, first);
-    w.destroy(self, second);
-    E::require(w.heap.live_blocks() == 0, "no leak");
-    w.detach(self);
+    w.finish(self, first, second);
 }
 
 // O6: an exception may leave a scope, nested ones too; afterwards the thread is outside.
@@ -1106,10 +1065,7 @@ void objects_outside_the_heaps_stay() {
     E::run();
     E::require(w.end_slot(self, h->guide) == &outside, "it is where it was");
     w.heap.free(h);
-    w.destroy(self, one);
-    w.destroy(self, two);
-    E::require(w.heap.live_blocks() == 0, "no leak");
-    w.detach(self);
+    w.finish(self, one, two);
 }
 
 // O6, R1, R2: with scopes that fence by themselves objects move as ever.

@@ -487,6 +487,13 @@ class world : public Protocol<E> {
         this->heap.free(h);
         destroy(u, o);
     }
+    // The end of a body: these are destroyed, nothing is left, and the thread ends.
+    template <class... Ended>
+    void finish(user& u, Ended*... ended) {
+        (destroy(u, ended), ...);
+        E::require(this->heap.live_blocks() == 0, "no leak");
+        this->detach(u);
+    }
 
     pin_entry* pin(user& u, object* o) {
         return claim_pin<P>(protocol::record_of(u), to_address(o),

@@ -118,24 +118,17 @@ class reclaiming : public ::testing::Test {
 using protocols = ::testing::Types<obase::arming, obase::atc>;
 TYPED_TEST_SUITE(reclaiming, protocols);
 
-TYPED_TEST(reclaiming, of_threads_that_end_with_the_mode_off) {
-    const auto child = run_in_child([] {
-        TestFixture::runtime(run_mode::off);
-        TestFixture::come_and_go();
-        return 0;
-    });
-    EXPECT_EQ(child.status, 0) << child.err;
-}
-
-TYPED_TEST(reclaiming, of_threads_that_end_after_stop) {
-    const auto child = run_in_child([] {
-        auto& runtime = TestFixture::runtime(run_mode::move);
-        (void)TestFixture::make();
-        runtime.stop();
-        TestFixture::come_and_go();
-        return 0;
-    });
-    EXPECT_EQ(child.status, 0) << child.err;
+TYPED_TEST(reclaiming, of_threads_that_end_without_a_collector) {
+    for (const run_mode mode : {run_mode::off, run_mode::move}) {
+        const auto child = run_in_child([mode] {
+            auto& runtime = TestFixture::runtime(mode);
+            (void)TestFixture::make();
+            if (mode != run_mode::off) runtime.stop();
+            TestFixture::come_and_go();
+            return 0;
+        });
+        EXPECT_EQ(child.status, 0) << obase::to_string(mode) << ": " << child.err;
+    }
 }
 
 TYPED_TEST(reclaiming, of_threads_that_end_in_a_forked_child) {

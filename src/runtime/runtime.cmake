@@ -1,4 +1,18 @@
 # SPDX-License-Identifier: MIT
+# A library that the test loads and unloads; it gets the path in the definition.
+function(obase_add_test_plugin test plugin definition)
+    if(NOT OBASE_BUILD_TESTS)
+        return()
+    endif()
+    add_library(${plugin} MODULE ${plugin}.cpp)
+    target_include_directories(${plugin} PRIVATE "${PROJECT_SOURCE_DIR}/src")
+    set_target_properties(${plugin} PROPERTIES
+        LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/test")
+    add_dependencies(${test} ${plugin})
+    target_link_libraries(${test} PRIVATE ${CMAKE_DL_LIBS})
+    target_compile_definitions(${test} PRIVATE ${definition}="$<TARGET_FILE:${plugin}>")
+endfunction()
+
 obase_add_test(guide_test SOURCES guide_test.cpp LABELS ci sanitize REARM)
 obase_add_test(string_test SOURCES string_test.cpp LIBS rapidcheck rapidcheck_gtest LABELS ci sanitize)
 obase_add_test(runtime_test SOURCES runtime_test.cpp LABELS ci sanitize)
@@ -9,16 +23,7 @@ obase_add_test(threads_test SOURCES threads_test.cpp LABELS ci long soak sanitiz
     ENV TSAN_OPTIONS=die_after_fork=0)
 obase_add_test(reclaim_test SOURCES reclaim_test.cpp LABELS ci sanitize
     ENV TSAN_OPTIONS=die_after_fork=0)
-if(TARGET reclaim_test)
-    add_library(drain_plugin MODULE drain_plugin.cpp)
-    target_include_directories(drain_plugin PRIVATE "${PROJECT_SOURCE_DIR}/src")
-    set_target_properties(drain_plugin PROPERTIES
-        LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/test")
-    add_dependencies(reclaim_test drain_plugin)
-    target_link_libraries(reclaim_test PRIVATE ${CMAKE_DL_LIBS})
-    target_compile_definitions(reclaim_test PRIVATE
-        OBASE_TEST_DRAIN_PLUGIN="$<TARGET_FILE:drain_plugin>")
-endif()
+obase_add_test_plugin(reclaim_test drain_plugin OBASE_TEST_DRAIN_PLUGIN)
 obase_add_test(cold_fork_test SOURCES cold_fork_test.cpp LABELS ci long soak sanitize
     ENV TSAN_OPTIONS=die_after_fork=0)
 obase_add_test(stress_test SOURCES stress_test.cpp LABELS ci long soak sanitize REARM
@@ -37,26 +42,15 @@ obase_add_test(eight_tiers_test SOURCES eight_tiers_test.cpp LABELS ci sanitize)
 obase_add_test(slots_visited_test SOURCES slots_visited_test.cpp LABELS ci sanitize)
 obase_add_test(fork_slots_test SOURCES fork_slots_test.cpp LABELS ci sanitize
     ENV TSAN_OPTIONS=die_after_fork=0)
-if(OBASE_BUILD_TESTS)
-    add_library(tls_plugin MODULE tls_plugin.cpp)
+obase_add_test_plugin(fork_slots_test tls_plugin OBASE_TEST_TLS_PLUGIN)
+if(TARGET tls_plugin)
     target_compile_options(tls_plugin PRIVATE -ftls-model=global-dynamic)
-    set_target_properties(tls_plugin PROPERTIES
-        LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/test" CXX_VISIBILITY_PRESET hidden)
-    add_dependencies(fork_slots_test tls_plugin)
-    target_link_libraries(fork_slots_test PRIVATE ${CMAKE_DL_LIBS})
-    target_compile_definitions(fork_slots_test PRIVATE
-        OBASE_TEST_TLS_PLUGIN="$<TARGET_FILE:tls_plugin>")
+    set_target_properties(tls_plugin PROPERTIES CXX_VISIBILITY_PRESET hidden)
 endif()
 obase_add_test(mixed_protocols_test SOURCES mixed_protocols_test.cpp LABELS ci sanitize)
 obase_add_test(copies_test SOURCES copies_test.cpp)
-if(OBASE_BUILD_TESTS)
-    add_library(copy_plugin MODULE copy_plugin.cpp)
+obase_add_test_plugin(copies_test copy_plugin OBASE_TEST_COPY_PLUGIN)
+if(TARGET copy_plugin)
     target_link_libraries(copy_plugin PRIVATE obase)
     target_link_options(copy_plugin PRIVATE -Wl,--exclude-libs,ALL)
-    set_target_properties(copy_plugin PROPERTIES
-        LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/test")
-    add_dependencies(copies_test copy_plugin)
-    target_link_libraries(copies_test PRIVATE ${CMAKE_DL_LIBS})
-    target_compile_definitions(copies_test PRIVATE
-        OBASE_TEST_COPY_PLUGIN="$<TARGET_FILE:copy_plugin>")
 endif()
