@@ -184,6 +184,7 @@ class collector final : private policy::objects {
     bool in_tier(std::uintptr_t address) const noexcept {
         return range_of(tier_).contains(address);
     }
+    void close_runs(std::size_t first, std::size_t last) noexcept;
     bool find_slots(control& control);
     bool empty_runs(std::size_t first, std::size_t last, control& control);
     void open_runs(std::size_t first, std::size_t last, heap::pacer& ask);
@@ -680,10 +681,7 @@ bool collector<Mover>::empty_tier(control& control) {
     between_pieces ask(control);
     bool complete = true;
     while (complete && !abandoned_ && tier.choose(in_flight_ / 2, state_of)) {
-        space_.close_runs(tier_, [&](std::size_t run) { return tier.run_is_whole(run); });
         to_open_.reserve(tier.chosen_runs());
-        for (std::size_t i = 0; i < tier.chosen_runs(); ++i)
-            if (!space_.run_closed(tier_, tier.run(i))) tier.leave_rest(i);
         complete = find_slots(control);
         phase_ = phase::empty;
         for (std::size_t first = 0; complete && first < tier.chosen_runs();) {
@@ -692,6 +690,7 @@ bool collector<Mover>::empty_tier(control& control) {
             while (last < tier.chosen_runs() &&
                    (bytes == 0 || bytes + tier.bytes(last) <= in_flight_))
                 bytes += tier.bytes(last++);
+            close_runs(first, last);
             complete = empty_runs(first, last, control) && !abandoned_;
             open_runs(first, last, ask);
             first = last;
@@ -700,6 +699,18 @@ bool collector<Mover>::empty_tier(control& control) {
         open_closed_runs(ask);
     }
     return complete || abandoned_;
+}
+
+// For one group at a time: what threads free in closed runs is not allocated again until these are
+// opened.
+template <class Mover>
+void collector<Mover>::close_runs(std::size_t first, std::size_t last) noexcept {
+    auto& tier = emptying_[tier_];
+    space_.close_runs(tier_, [&](std::size_t run) {
+        return tier.run_is_whole(run) && run >= tier.run(first) && run <= tier.run(last - 1);
+    });
+    for (std::size_t i = first; i < last; ++i)
+        if (!space_.run_closed(tier_, tier.run(i))) tier.leave_rest(i);
 }
 
 // The slots of the chosen runs, wherever the scan of this window looked.

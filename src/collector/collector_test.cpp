@@ -56,15 +56,6 @@ bool failed = false;
 namespace obase::collector_test {
 namespace {
 
-struct arming_kind {
-    template <class E>
-    using protocol = mobility::arming_protocol<E>;
-};
-struct atc_kind {
-    template <class E>
-    using protocol = mobility::atc_protocol<E>;
-};
-
 template <class Kind>
 class collector_of : public ::testing::Test {
   public:
@@ -242,16 +233,9 @@ TYPED_TEST(collector_of, a_stop_during_the_wait_moves_nothing) {
     typename TestFixture::world w(this->objects);
     this->load(w);
     auto& other = w.attach();
-    const auto outer = w.enter(other);
-    bool open = true;
-    w.control.at_checkpoint = [&] {
-        if (w.control.waits == 0 || !open) return;
-        w.leave(other, outer);
-        open = false;
-        w.control.stop_at = w.control.asked + 2; // the wait's own question is answered with no
-    };
+    w.stop_while_it_waits_for(other);
     w.window();
-    EXPECT_FALSE(open);
+    EXPECT_NE(w.control.stop_at, scripted_control::never) << "it has waited";
     EXPECT_EQ(w.moved(), 0u);
     w.check();
 }
@@ -458,6 +442,25 @@ TYPED_TEST(collector_of, runs_of_new_are_emptied_in_their_window) {
     EXPECT_GE(w.recorder.live.returned_bytes.get(), 2 * run_bytes);
 }
 
+// What threads free in a closed run is not allocated again until it is opened. So no more runs are closed
+// at a time than are being emptied, however many wait for their turn.
+TYPED_TEST(collector_of, runs_are_closed_for_their_turn_only) {
+    typename TestFixture::world w(12 * 64);
+    this->load(w);
+    std::size_t most = 0;
+    w.control.at_checkpoint = [&] {
+        std::size_t closed = 0;
+        for (std::size_t run = 0; run < w.heap.runs_of(tier_new); ++run)
+            closed += w.heap.run_closed(tier_new, run);
+        most = std::max(most, closed);
+    };
+    EXPECT_TRUE(w.window());
+    EXPECT_GE(most, 1u);
+    EXPECT_LE(most * run_bytes, w.plan.least_in_flight);
+    EXPECT_GE(w.moved(), 11u * 64);
+    w.check();
+}
+
 // Sparse runs of HOT are compacted.
 TYPED_TEST(collector_of, sparse_runs_are_evacuated) {
     typename TestFixture::world w(6 * 64);
@@ -565,16 +568,9 @@ TYPED_TEST(collector_of, empty_leaves_go) {
     // Nor when a stop comes while the wait goes on, and it succeeds.
     w.control.patience = scripted_control::never;
     w.control.waits = 0;
-    const auto outer = w.enter(other);
-    bool open = true;
-    w.control.at_checkpoint = [&] {
-        if (w.control.waits == 0 || !open) return;
-        w.leave(other, outer);
-        open = false;
-        w.control.stop_at = w.control.asked + 2;
-    };
+    w.stop_while_it_waits_for(other);
     w.window();
-    EXPECT_FALSE(open);
+    EXPECT_NE(w.control.stop_at, scripted_control::never) << "it has waited";
     EXPECT_EQ(w.recorder.live.soda_leaves.get(), leaves);
     EXPECT_FALSE(w.slots.has_unlinked());
     w.control.at_checkpoint = {};
