@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "visibility_file.hpp"
 
-#include "../report_path.hpp"
+#include "compiler/report_path.hpp"
 
 #include "clang/AST/Mangle.h"
 #include "clang/AST/PrettyPrinter.h"

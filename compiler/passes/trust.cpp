@@ -3,7 +3,7 @@
 // The trust file: what the passes accept without being able to check it.
 #include "instrumentation.hpp"
 
-#include "../report_path.hpp"
+#include "compiler/report_path.hpp"
 
 #include <llvm/Demangle/Demangle.h>
 #include <llvm/Support/CommandLine.h>
