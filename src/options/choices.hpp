@@ -44,10 +44,9 @@ class choices {
             if (row.name != nullptr) text += (text.empty() ? "" : ", ") + std::string(row.name);
         return text;
     }
-    // What to say of a name that is not in the table, which is one of `what`.
-    std::string unknown(std::string_view what, std::string_view name) const {
-        return "there is no " + std::string(what) + " '" + std::string(name) +
-               "'; there are: " + names();
+    // What to say of a name that is not in the table, behind "policy: " or the like.
+    std::string unknown(std::string_view name) const {
+        return "there is no '" + std::string(name) + "'; there are: " + names();
     }
     // False: there is one of that name, or no room.
     bool add(const char* name, Maker make) noexcept {

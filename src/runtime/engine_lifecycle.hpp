@@ -134,9 +134,9 @@ std::string engine<Binding>::configure(const options& settings) {
     const std::lock_guard lifecycle(lifecycle_);
     for (const std::string& line : settings.out_of_range()) return line;
     if (backend::backends().find(settings.backend) == nullptr)
-        return "backend: " + backend::backends().unknown("backend", settings.backend);
+        return "backend: " + backend::backends().unknown(settings.backend);
     if (policy::policies().find(settings.policy) == nullptr)
-        return "policy: " + policy::policies().unknown("policy", settings.policy);
+        return "policy: " + policy::policies().unknown(settings.policy);
     if (tried_.load_relaxed() != 0) {
         const options now = effective();
         for (const char* name : {"heap_reserve", "cold_backing", "poison_freed", "check_frees",
