@@ -66,7 +66,7 @@ TEST(options, accepted_values_reach_their_fields) {
         {"hint_cold", "off"},    {"hint_hugepage", "1"},       {"cold_backing", "file:/mnt/a b"},
         {"heap_reserve", "3G"},  {"cold_threshold", "32"},     {"time_scale", "1000"},
         {"poison_freed", "yes"}, {"collector_cpu_share", "1"}, {"promotion_target", "5e-3"}};
-    for (const auto& [name, value] : given) EXPECT_EQ(target.set(name, value), "");
+    for (const auto& [name, value] : given) EXPECT_EQ(target.set(name, value), "") << name;
     EXPECT_EQ(target.mode, run_mode::observe);
     EXPECT_EQ(target.window_seconds, 2.5);
     EXPECT_EQ(target.controller, controller_kind::multiplicative);
@@ -84,42 +84,71 @@ TEST(options, accepted_values_reach_their_fields) {
     EXPECT_EQ(options().cold_directory(), "");
 }
 
+TEST(options, bytes_are_taken_in_powers_of_1024) {
+    const std::pair<const char*, unsigned> given[] = {{"5", 0},   {"5K", 10}, {"5M", 20},
+                                                      {"5G", 30}, {"5T", 40}, {"0", 64}};
+    for (const auto& [value, shift] : given) {
+        options target;
+        EXPECT_EQ(target.set("heap_reserve", value), "");
+        EXPECT_EQ(target.heap_reserve, shift == 64 ? 0 : std::uint64_t{5} << shift) << value;
+        EXPECT_EQ(target.get("heap_reserve"), value) << "and read back";
+    }
+}
+
+TEST(options, both_ends_of_a_range_are_inside) {
+    const std::pair<const char*, const char*> given[] = {
+        {"cold_threshold", "1"},   {"cold_threshold", "32"},    {"promotion_target", "0"},
+        {"promotion_target", "1"}, {"window_seconds", "0.001"}, {"window_seconds", "1000000"},
+        {"heap_reserve", "0"},     {"heap_reserve", "64T"},     {"policy", "a-name_of-9-"}};
+    for (const auto& [name, value] : given) {
+        options target;
+        EXPECT_EQ(target.set(name, value), "") << name;
+        EXPECT_EQ(target.get(name), value);
+    }
+}
+
 TEST(options, malformed_values_change_nothing_and_say_what_was_expected) {
-    const std::pair<const char*, const char*> bad[] = {{"mode", "Move"},
-                                                       {"mode", ""},
-                                                       {"mode", "mov"},
-                                                       {"window_seconds", "abc"},
-                                                       {"window_seconds", "0"},
-                                                       {"window_seconds", "-1"},
-                                                       {"window_seconds", "nan"},
-                                                       {"window_seconds", "inf"},
-                                                       {"window_seconds", "1e999"},
-                                                       {"window_seconds", "12s"},
-                                                       {"window_seconds", " 12"},
-                                                       {"window_seconds", ""},
-                                                       {"window_seconds", "1,5"},
-                                                       {"window_seconds", "0x10"},
-                                                       {"cold_threshold", "33"},
-                                                       {"cold_threshold", "0"},
-                                                       {"cold_threshold", "3.0"},
-                                                       {"cold_threshold", "+3"},
-                                                       {"cold_threshold", "-3"},
-                                                       {"cold_threshold", "99999999999999999999"},
-                                                       {"hint_cold", "maybe"},
-                                                       {"hint_cold", "2"},
-                                                       {"hint_cold", ""},
-                                                       {"heap_reserve", "G"},
-                                                       {"heap_reserve", "1KB"},
-                                                       {"heap_reserve", "1.5G"},
-                                                       {"heap_reserve", "20000000T"},
-                                                       {"heap_reserve", "-1"},
-                                                       {"heap_reserve", "65T"},
-                                                       {"cold_backing", "file:"},
-                                                       {"cold_backing", "/tmp"},
-                                                       {"cold_backing", ""},
-                                                       {"collector_cpu_share", "0"},
-                                                       {"collector_cpu_share", "1.01"},
-                                                       {"controller", "MIAD"}};
+    const std::pair<const char*, const char*> bad[] = {
+        {"mode", "Move"},
+        {"mode", ""},
+        {"mode", "mov"},
+        {"window_seconds", "abc"},
+        {"window_seconds", "0"},
+        {"window_seconds", "-1"},
+        {"window_seconds", "nan"},
+        {"window_seconds", "inf"},
+        {"window_seconds", "1e999"},
+        {"window_seconds", "12s"},
+        {"window_seconds", " 12"},
+        {"window_seconds", ""},
+        {"window_seconds", "1,5"},
+        {"window_seconds", "0x10"},
+        {"cold_threshold", "33"},
+        {"cold_threshold", "0"},
+        {"cold_threshold", "3.0"},
+        {"cold_threshold", "+3"},
+        {"cold_threshold", "-3"},
+        {"cold_threshold", "99999999999999999999"},
+        {"hint_cold", "maybe"},
+        {"hint_cold", "2"},
+        {"hint_cold", ""},
+        {"heap_reserve", "G"},
+        {"heap_reserve", "1KB"},
+        {"heap_reserve", "1.5G"},
+        {"heap_reserve", "20000000T"},
+        {"heap_reserve", "16777217T"}, // 2^64 + 1T
+        {"heap_reserve", "-1"},
+        {"heap_reserve", "65T"},
+        {"cold_backing", "file:"},
+        {"cold_backing", "/tmp"},
+        {"cold_backing", ""},
+        {"collector_cpu_share", "0"},
+        {"collector_cpu_share", "1.01"},
+        {"controller", "MIAD"},
+        {"policy", ""},
+        {"policy", "Papers"},
+        {"policy", "a b"},
+        {"policy", "thirty-three-letters-are-too-many"}};
     for (const auto& [name, value] : bad) {
         options target;
         const std::string before = target.get(name);
@@ -171,6 +200,17 @@ TEST(options, environment_sets_reports_and_keeps) {
     EXPECT_EQ(target.origin("mode"), option_origin::environment);
     EXPECT_EQ(target.origin("cold_threshold"), option_origin::built_in);
     EXPECT_TRUE(target.apply_environment(nullptr).empty());
+}
+
+TEST(options, of_two_entries_for_one_variable_the_later_counts) {
+    const char* const environment[] = {"OBASE_WINDOW_SECONDS=5", "OBASE_WINDOW_SECONDS=6",
+                                       "OBASE_WINDOW_SECONDS=soon", nullptr};
+    options target;
+    const std::vector<std::string> messages = target.apply_environment(environment);
+    ASSERT_EQ(messages.size(), 1u);
+    EXPECT_TRUE(messages[0].ends_with("; keeping 6")) << messages[0];
+    EXPECT_EQ(target.window_seconds, 6);
+    EXPECT_EQ(target.origin("window_seconds"), option_origin::environment);
 }
 
 TEST(options, later_settings_win_and_are_told_apart) {
