@@ -46,7 +46,7 @@ TEST(choices, say_what_there_is) {
     const obase::choices<maker> none{};
     EXPECT_EQ(none.names(), "");
     const obase::choices<maker> table{{"papers", one}, {"own", two}};
-    EXPECT_EQ(table.unknown("policy", "nine"), "there is no policy 'nine'; there are: papers, own");
+    EXPECT_EQ(table.unknown("nine"), "there is no 'nine'; there are: papers, own");
 }
 
 } // namespace
