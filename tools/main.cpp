@@ -81,7 +81,6 @@ int run_self_check() {
 struct bench_arguments {
     bench_settings settings;
     std::string json_path;
-    bool markdown = false;
 };
 
 struct named_bench {
@@ -137,18 +136,7 @@ int run_benches(const std::vector<named_bench>& benches, const bench_arguments& 
     if (!skipped.empty()) text += "skipped: " + skipped + "\n";
     if (arguments.settings.quick) text += "smoke size: these figures decide nothing\n";
     if (partial) text += "interrupted: partial result\n";
-    text += "\n";
-    if (arguments.markdown) {
-        std::vector<figure> wanted = figures;
-        std::erase_if(wanted, [](const figure& f) { return f.kind == bound::none; });
-        text += to_markdown(wanted) + "\nBeside the targets:\n\n";
-        wanted = figures;
-        std::erase_if(wanted, [](const figure& f) { return f.kind != bound::none; });
-        text += to_markdown(wanted);
-    } else {
-        text += to_table(figures);
-    }
-    print(text);
+    print(text + "\n" + to_table(figures));
     if (!failure.empty()) throw std::runtime_error(failure);
     if (!skipped.empty()) return exit_skipped;
     return partial ? exit_interrupted : 0;
@@ -163,7 +151,6 @@ void add_common(CLI::App& bench, bench_arguments& arguments) {
         ->capture_default_str();
     bench.add_flag("--quick", arguments.settings.quick,
                    "a size that ends within seconds and decides nothing");
-    bench.add_flag("--markdown", arguments.markdown, "print the tables of docs/benchmarks.md");
 }
 
 // obase-rewrite is a program of its own: it is made of clang, which `obase` is not linked with.

@@ -10,8 +10,10 @@
 // median over all rounds of the ratio of throughputs (1: as fast as by hand) and the middle half.
 //
 //     build/test/compiler_crestdb_pugh_hash_table.ratio [--keys N] [--rounds N] [--operations N]
+//                                                       [--json FILE]
 //
-// --smoke is small. Exit status 2: usage.
+// --smoke is small. The file has {"index", "mixes": [{"writes", "ratio", "quartiles", "ns_marked",
+// "ns_by_hand"}]}. Exit status 1: it cannot be written. Exit status 2: usage.
 #include "compiler/crestdb/subject.hpp"
 
 #include <obase/runtime.hpp>
@@ -123,8 +125,46 @@ void measure(const pair& stores, const std::vector<std::string>& keys, std::uint
     into.mark += mark;
 }
 
+// What is told of a mix.
+struct summary {
+    unsigned writes = 0; // % of the operations
+    double ratio = 0;    // median over the rounds
+    double low = 0;      // the middle half of them
+    double high = 0;
+    double marked_ns = 0; // an operation
+    double by_hand_ns = 0;
+};
+
+summary summary_of(result& measured, unsigned writes, const sizes& chosen) {
+    std::vector<double>& ratios = measured.ratios;
+    std::sort(ratios.begin(), ratios.end());
+    const double operations = 2.0 * static_cast<double>(chosen.rounds * chosen.operations);
+    return {writes,
+            ratios[ratios.size() / 2],
+            ratios[ratios.size() / 4],
+            ratios[ratios.size() * 3 / 4],
+            1e9 * measured.mark / operations,
+            1e9 * measured.hand / operations};
+}
+
+bool write_json(const char* path, const char* index, const std::vector<summary>& told) {
+    std::FILE* file = std::fopen(path, "w");
+    if (file == nullptr) return false;
+    std::fprintf(file, "{\"index\": \"%s\", \"mixes\": [", index);
+    for (const summary& m : told)
+        std::fprintf(file,
+                     "%s\n  {\"writes\": %u, \"ratio\": %.6f, \"quartiles\": [%.6f, %.6f], "
+                     "\"ns_marked\": %.3f, \"ns_by_hand\": %.3f}",
+                     &m == &told.front() ? "" : ",", m.writes, m.ratio, m.low, m.high, m.marked_ns,
+                     m.by_hand_ns);
+    std::fputs("]}\n", file);
+    const bool written = std::ferror(file) == 0;
+    return std::fclose(file) == 0 && written;
+}
+
 [[noreturn]] void usage() {
-    std::fputs("usage: ratio [--smoke] [--keys N] [--rounds N] [--operations N]\n", stderr);
+    std::fputs("usage: ratio [--smoke] [--keys N] [--rounds N] [--operations N] [--json FILE]\n",
+               stderr);
     std::exit(2);
 }
 
@@ -132,6 +172,7 @@ void measure(const pair& stores, const std::vector<std::string>& keys, std::uint
 
 int main(int argc, char** argv) {
     sizes chosen;
+    const char* json_path = nullptr;
     for (int i = 1; i < argc; ++i) {
         const auto number = [&](std::uint64_t& into) {
             char* end = nullptr;
@@ -146,6 +187,8 @@ int main(int argc, char** argv) {
             number(chosen.rounds);
         else if (std::strcmp(argv[i], "--operations") == 0)
             number(chosen.operations);
+        else if (std::strcmp(argv[i], "--json") == 0 && i + 1 < argc)
+            json_path = argv[++i];
         else
             usage();
     }
@@ -165,13 +208,15 @@ int main(int argc, char** argv) {
             for (std::uint64_t round = build; round < chosen.rounds; round += builds)
                 measure(stores, keys, chosen.operations, mixes[mix], round, results[mix]);
     }
+    std::vector<summary> told;
     for (std::size_t mix = 0; mix < mixes.size(); ++mix) {
-        auto& [ratios, hand, mark] = results[mix];
-        std::sort(ratios.begin(), ratios.end());
-        const double operations = 2.0 * static_cast<double>(chosen.rounds * chosen.operations);
+        told.push_back(summary_of(results[mix], mixes[mix], chosen));
+        const summary& m = told.back();
         std::printf("%s, %u %% writes: %.3f [%.3f, %.3f] of by hand; %.0f and %.0f ns\n",
-                    marked.index, mixes[mix], ratios[ratios.size() / 2], ratios[ratios.size() / 4],
-                    ratios[ratios.size() * 3 / 4], 1e9 * mark / operations,
-                    1e9 * hand / operations);
+                    marked.index, m.writes, m.ratio, m.low, m.high, m.marked_ns, m.by_hand_ns);
+    }
+    if (json_path != nullptr && !write_json(json_path, marked.index, told)) {
+        std::perror(json_path);
+        return 1;
     }
 }

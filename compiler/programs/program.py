@@ -26,7 +26,11 @@ def arguments(description):
     parser.add_argument("--out", required=True, type=pathlib.Path, help="a folder for all that is made")
     parser.add_argument("--measure", action="store_true",
                         help="page utilization and memory, instead of the program's tests")
+    parser.add_argument("--json", type=pathlib.Path, metavar="FILE",
+                        help="write what was measured here, too")
     options = parser.parse_args()
+    if options.json and not options.measure:
+        parser.error("--json is for --measure")
     # The programs are built in folders of their own.
     for name in ("bin", "source", "out"):
         setattr(options, name, getattr(options, name).resolve())
@@ -117,6 +121,19 @@ def utilization(record):
     heaps = record["classes"]
     pages = sum(heap["touched_pages"] for heap in heaps)
     return sum(heap["touched_bytes"] for heap in heaps) / (pages * 4096) if pages else 0.0
+
+
+def measured(name, resident, operations_per_second, filled):
+    """One of the runs that write_measured() writes; `resident` is (anonymous, files) in KiB, at first and at the end."""
+    first, last = resident
+    return {"name": name, "first_bytes": 1024 * sum(first), "end_bytes": 1024 * sum(last),
+            "end_file_bytes": 1024 * last[1], "operations_per_second": operations_per_second,
+            "utilization": filled}
+
+
+def write_measured(options, runs):
+    if options.json:
+        options.json.write_text(json.dumps({"runs": runs}, indent=2) + "\n")
 
 
 def resident_kib(process):

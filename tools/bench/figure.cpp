@@ -94,15 +94,4 @@ std::string to_table(const std::vector<figure>& figures) {
     return text;
 }
 
-std::string to_markdown(const std::vector<figure>& figures) {
-    std::string text = "| what | median | 95 % interval | target | verdict | command |\n"
-                       "|---|---|---|---|---|---|\n";
-    for (const figure& f : figures) {
-        const auto row = cells(f);
-        text += fmt::format("| {} | {} | {} | {} | {} | `{}` |\n", row[0], row[1], row[2], row[3],
-                            row[4], f.command);
-    }
-    return text;
-}
-
 } // namespace obase::tools

@@ -15,7 +15,7 @@ namespace obase::tools {
 enum class bound { none, at_most, at_least };
 
 struct figure {
-    std::string name; // as in the table of docs/benchmarks.md
+    std::string name; // as in docs/results/
     std::string unit; // "" for a ratio
     spread value;
     bound kind = bound::none;
@@ -27,12 +27,11 @@ struct figure {
 // straddles it or there are too few samples to have an interval; "" without a target.
 std::string verdict(const figure& f);
 
+// scripts/results.py makes the pages of docs/results/ of it.
 nlohmann::json to_json(const figure& f);
 figure figure_from_json(const nlohmann::json& j);
 
 // For people: aligned columns.
 std::string to_table(const std::vector<figure>& figures);
-// For docs/benchmarks.md.
-std::string to_markdown(const std::vector<figure>& figures);
 
 } // namespace obase::tools

@@ -41,7 +41,7 @@ TEST(Figure, SurvivesItsJson) {
     const figure before = with(1, 2, 3, bound::at_least, 0.9);
     const figure after = figure_from_json(nlohmann::json::parse(to_json(before).dump()));
     EXPECT_EQ(to_json(after), to_json(before));
-    EXPECT_EQ(to_markdown({before}), to_markdown({after}));
+    EXPECT_EQ(to_table({before}), to_table({after}));
 }
 
 } // namespace

@@ -84,9 +84,8 @@ void add_session(CLI::App& command, ycsb_settings& s) {
 // Whether anything but the options of all benchmarks was given.
 bool any_given(const CLI::App& command) {
     for (const CLI::Option* option : command.get_options())
-        if (const std::string name = option->get_name(); option->count() != 0 && name != "--json" &&
-                                                         name != "--quick" &&
-                                                         name != "--markdown" && name != "--pairs")
+        if (const std::string name = option->get_name();
+            option->count() != 0 && name != "--json" && name != "--quick" && name != "--pairs")
             return true;
     return false;
 }

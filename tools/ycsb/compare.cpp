@@ -13,6 +13,7 @@
 #include <obase/statistics.hpp>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #if __has_include(<valgrind/callgrind.h>)
 #include <valgrind/callgrind.h>
@@ -270,6 +271,11 @@ std::optional<double> instructions_per_operation(const ycsb_settings& load,
 #endif
 }
 
+// " NAME one,two"; nothing when nothing was asked for.
+std::string several(const char* name, const std::vector<std::string>& values) {
+    return values.empty() ? std::string() : fmt::format(" {} {}", name, fmt::join(values, ","));
+}
+
 // The name of the distribution that the requests of a cell have, also where it is the workload's own.
 std::string distribution_of(const ycsb_settings& load) {
     if (!load.distribution.empty()) return load.distribution;
@@ -295,6 +301,8 @@ std::string command_of(const compare_settings& s, const std::string& rest) {
     option("--slice", s.slice_s, compare_settings{}.slice_s);
     option("--pairs", s.pairs, compare_settings{}.pairs);
     if (!s.moving) text += " --no-moving";
+    // --quick, which its sizes stand for here, counts none.
+    if (!s.instructions && !s.quick) text += " --no-instructions";
     return text;
 }
 
@@ -370,6 +378,7 @@ bench_result bench_compare(const compare_settings& settings) {
                                                                      " --workload " + workload)},
                                 {"throughput_ratio", s.median},
                                 {"ci95", {s.low, s.high}},
+                                {"samples", s.samples},
                                 {"p90_ratio", nullptr},
                                 {"instructions_ratio", nullptr}};
                     if (!steady) {
@@ -423,7 +432,8 @@ bench_result bench_compare(const compare_settings& settings) {
         f.name = fmt::format("throughput {} / none, converged, geometric mean", protocols[p]);
         f.value = mean_of_cells(converged[p]);
         if (ours) f.kind = bound::at_least, f.target = 0.99;
-        f.command = command_of(settings, "");
+        f.command = command_of(settings, several("--index", settings.indexes) +
+                                             several("--workload", settings.workloads));
         result.json["geomean"][protocols[p]] = f.value.median;
         result.json["geomean_ci95"][protocols[p]] = {f.value.low, f.value.high};
         result.figures.push_back(f);
