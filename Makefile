@@ -14,7 +14,8 @@
 #   make fuzz          the fuzz targets under libFuzzer, some minutes each
 #   make mutants       broken variants of the protocols; the suite must kill each
 #   make models        the Promela models, with spin
-#   make bench         the benchmarks of docs/, their results as build/bench/*.json
+#   make results       what docs/results/ has, measured anew: hours, on a quiet machine; one page:
+#                      WHAT=guide (scripts/results.py --list has them)
 #   make format, make check-format, make check-layers, make clean
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
@@ -23,7 +24,7 @@ JOBS ?= $(shell nproc)
 CLANG_FORMAT ?= clang-format-19
 SOURCES = $(shell git ls-files --cached --others --exclude-standard -- '*.hpp' '*.cpp' '*.h' '*.c')
 
-.PHONY: all configure install demo test check test-long soak fuzz mutants models bench format check-format check-layers clean
+.PHONY: all configure install demo test check test-long soak fuzz mutants models results format check-format check-layers clean
 
 all: configure
 	cmake --build --preset release --parallel $(JOBS)
@@ -59,11 +60,9 @@ mutants:
 models:
 	models/check
 
-bench: all
-	mkdir -p build/bench
-	for what in guide alloc move; do \
-	    build/bin/obase bench $$what --json build/bench/$$what.json || exit 1; \
-	done
+WHAT ?=
+results: configure
+	scripts/results.py $(WHAT)
 
 format:
 	@$(CLANG_FORMAT) -i $(SOURCES)

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: MIT
+"""The pages of docs/results/: what is run for each, and the tables made of it.
+
+A command's words may have {build} and {json}: the folder of the build, and the file that it writes its JSON to.
+"""
+
+import dataclasses
+
+from . import tables
+
+
+@dataclasses.dataclass(frozen=True)
+class Step:
+    """Commands whose results go into the same tables."""
+    commands: tuple
+    tables: tuple
+    targets: tuple = ()      # what is built for them
+    runs: int = 1            # of each command
+    quick: tuple | None = ("--quick",)  # added for the smoke size; None: there is none
+    environment: tuple = ()  # (name, value)
+
+
+@dataclasses.dataclass(frozen=True)
+class Page:
+    about: str               # what is measured, and which document has the meaning of the rows
+    steps: tuple = ()
+    marked: bool = False     # clang 19 and the plugins are part of what is measured
+    # Instead of steps: commands that write the page themselves.
+    script: tuple = ()
+
+
+def bench(*words, read=tables.figures()):
+    return Step(commands=(("{build}/bin/obase", "bench", *words, "--json", "{json}"),), tables=read,
+                targets=("obase_command",))
+
+
+COMPARED = (tables.Table("Targets", tables.with_targets, tables.FIGURE),
+            tables.Table("Beside the targets", tables.means_beside_targets, tables.FIGURE),
+            tables.Table("Cells", tables.compared, tables.COMPARED,
+                         "Ratios are to plain pointers over jemalloc in the same process: more is better for throughput "
+                         "(converged, moving), less for p90 and instructions."))
+
+# Some indexes have measurements while the first load moves; for all it would take hours.
+WHILE_MOVING = ("pugh", "fraser", "occ-btree")
+CONVERGED_ONLY = ("harris", "chm", "coarse-skip-list", "herlihy", "coarse-btree", "masstree", "art")
+
+# The programs of compiler/crestdb, by the class of the index.
+MARKED_INDEXES = ("pugh_hash_table", "fraser_skip_list", "harris_hash_table", "segmented_hash_table",
+                  "herlihy_skip_list", "adaptive_radix_tree", "coarse_skip_list", "coarse_btree", "occ_btree",
+                  "masstree")
+
+
+def marked_indexes(sizes, runs, table):
+    programs = [f"compiler_crestdb_{index}.ratio" for index in MARKED_INDEXES]
+    return Step(commands=tuple(("{build}/test/" + program, *sizes, "--json", "{json}") for program in programs),
+                tables=(table,), targets=tuple(programs), runs=runs, quick=("--smoke",),
+                environment=(("OBASE_WINDOW_SECONDS", "1000000"),))
+
+
+def debian_program(name):
+    return Step(commands=(("compiler/programs/" + name + "/run", "--clang", "clang-19", "--bin", "{build}/bin",
+                           "--source", ".", "--out", "{build}/compiler/programs/" + name, "--measure", "--json",
+                           "{json}"),),
+                tables=(tables.Table(name, tables.program_runs, tables.PROGRAM),),
+                targets=("obase", "obase_shared", "obase_visibility", "obase_passes"), quick=None)
+
+
+PAGES = {
+    "guide": Page("Dereference, scope, first touch and TAG ([benchmarks.md](../benchmarks.md)).", (bench("guide"),)),
+    "alloc": Page("Allocation beside jemalloc and mimalloc, and memory overhead ([benchmarks.md](../benchmarks.md)).",
+                  (bench("alloc", read=tables.figures(tables.FIGURE_ALONE)),)),
+    "move": Page("Moving objects and scanning slots ([benchmarks.md](../benchmarks.md)).",
+                 (bench("move", read=tables.figures(tables.FIGURE_ALONE)),)),
+    "collector": Page("Windows over 20 million guides, nothing left to move ([benchmarks.md](../benchmarks.md)).",
+                      (bench("collector"),)),
+    "latency": Page("The longest operations ([benchmarks.md](../benchmarks.md)).", (bench("latency"),)),
+    "huge-pages": Page("HOT in huge pages against none and against all heaps ([benchmarks.md](../benchmarks.md)).",
+                       (bench("huge-pages"),)),
+    "ycsb": Page("The key-value store under `loop`, of whose records 31 % are asked for: utilization and memory "
+                 "([workloads.md](../workloads.md)).",
+                 (bench("ycsb", read=(tables.Table("Targets", tables.with_targets, tables.FIGURE),
+                                      tables.Table("Runs", tables.ycsb_runs, tables.YCSB))),)),
+    "compare": Page("What guides cost in the key-value store, also while the first load moves "
+                    "([workloads.md](../workloads.md)).",
+                    (bench("compare", "--index", ",".join(WHILE_MOVING), read=COMPARED),)),
+    "compare-others": Page("What guides cost under the other indexes of OBASE Table 2, converged "
+                           "([workloads.md](../workloads.md)).",
+                           (bench("compare", "--no-moving", "--index", ",".join(CONVERGED_ONLY), read=COMPARED),)),
+    "indexes": Page("CrestDB's indexes as sets ([indexes.md](../indexes.md)).",
+                    (bench("index", read=(
+                        tables.Table("Published implementations", tables.published, tables.PUBLISHED,
+                                     "ASCYLIB; an adaptive radix tree; a B-link tree with optimistic concurrency "
+                                     "control: run on an AMD Zen 4 with two cores, a million integer keys, two threads."),
+                        tables.Table("Threads", tables.scaling, tables.SCALING,
+                                     "Geometric means over all cells; below 1 in the last ratio, the overhead grows."),
+                        tables.Table("Cells", tables.sets, tables.SETS))),)),
+    "compiler": Page("Marked pointers beside guides by hand, and what the plugins add to compile time and code "
+                     "([compiler.md](../compiler.md)).",
+                     (marked_indexes(("--rounds", "60", "--keys", "2000", "--operations", "10000"), 6,
+                                     tables.Table("2,000 keys", tables.marked, tables.MARKED,
+                                                  "Throughput; the median of the medians of the runs.")),
+                      Step(commands=(("compiler/crestdb/costs", "--build", "{build}", "--runs", "2", "--json", "{json}"),),
+                           tables=(tables.Table("Compile time and code", tables.costs, tables.COSTS,
+                                                "User seconds of clang, the lesser of two runs, and bytes of machine "
+                                                "code; in parentheses over plain pointers."),),
+                           targets=("obase_visibility", "obase_passes"), quick=("--runs", "1", "harris_hash_table"))),
+                     marked=True),
+    "compiler-large": Page("Marked pointers beside guides by hand with more keys than the cores' caches hold "
+                           "([compiler.md](../compiler.md)).",
+                           (marked_indexes(("--rounds", "12"), 1,
+                                           tables.Table("200,000 keys", tables.marked_once, tables.MARKED_ONCE,
+                                                        "Throughput; one run.")),), marked=True),
+    "programs": Page("Two programs of Debian 12 with marked pointers ([compiler.md](../compiler.md)): a dictionary and a "
+                     "broker of which one entry in ten gets nearly all requests.",
+                     (debian_program("libdatrie"), debian_program("mosquitto")), marked=True),
+    "store": Page("The key-value store with obase, without, and under the kernel's own reclaim.",
+                  script=(("make", "demo"),
+                          ("bash", "-c", "demo/report --markdown docs/results/store.md --compare out/compare-loop.json "
+                                         "--compare out/compare-zipfian.json out/ycsb-loop-*.json "
+                                         "out/ycsb-zipfian-*.json out/packages-*.json"))),
+}
