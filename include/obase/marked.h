@@ -23,7 +23,7 @@
  *      meanwhile.
  *   3. An address from a marked field is good inside the scope in which it was loaded; that of a new
  *      object, until the operation ends that first stores it.
- * Why this is safe, and why 2 is needed: docs/compiler.md.
+ * Why this is safe, and why 2 is needed: docs/protocol.md.
  *
  * When not to use it: where the source may say obase::guide, which needs no compiler plugin and in
  * which a program cannot break rule 1.
