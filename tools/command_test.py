@@ -18,6 +18,7 @@ import time
 import unittest
 
 OBASE = ""
+PLOT_MRC = str(pathlib.Path(__file__).parent / "mrc" / "plot.py")
 QUICK = ["--quick", "--pairs", "2"]
 
 
@@ -335,6 +336,39 @@ class Command(unittest.TestCase):
             self.assertGreater(cell["throughput_ratio"], 0)
             self.assertLessEqual(cell["ci95"][0], cell["throughput_ratio"])
         self.assertEqual(set(result["geomean"]), {"arming", "atc"})
+
+    def test_mrc_has_the_documented_shape(self):
+        path = self.folder / "mrc.json"
+        done = run("mrc", "--records", "3000", "--accesses-per-object", "2,4", "--lru-requests",
+                   "20000", "--page-bytes", "4096", "--json", str(path))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        self.assertEqual({c["layout"] for c in cells} & {"malloc", "papers"}, {"malloc", "papers"})
+        self.assertEqual({c["accesses_per_object"] for c in cells}, {2, 4})
+        self.assertEqual({c["order"] for c in cells}, {"static", "lru"})
+        self.assertEqual({c["objects"] for c in cells}, {"all", "keys", "values", "nodes"})
+        for cell in cells:
+            self.assertEqual(set(cell["inflation"]), {"0.8", "0.9", "0.95", "0.99"})
+            self.assertEqual((cell["workload"], cell["value_bytes"], cell["page_bytes"]),
+                             ("zipf 0.99", 128, 4096))
+            self.assertIn("--layout " + cell["layout"], cell["command"])
+            for points in cell["curve"].values():
+                self.assertEqual(points, sorted(points))
+        page = self.folder / "mrc.html"
+        plot = [PLOT_MRC, str(path), "--out", str(page)]
+        self.assertEqual(subprocess.run(plot, check=False).returncode, 0)
+        self.assertEqual(page.read_text(encoding="utf-8").count("<svg"), 1)
+
+    def test_mrc_plots_refuse_what_is_no_result(self):
+        path = self.folder / "other.json"
+        path.write_text('{"cells": [{"layout": "malloc"}]}', encoding="utf-8")
+        page = self.folder / "mrc.html"
+        for wrong in (path, self.folder / "missing.json"):
+            done = subprocess.run([PLOT_MRC, str(wrong), "--out", str(page)], check=False,
+                                  capture_output=True, text=True)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(str(wrong), done.stderr)
+            self.assertFalse(page.exists())
 
     def test_index_has_the_documented_shape(self):
         result = self.quick("index", "--index", "pugh,occ-btree", "--threads", "1,2", "--updates", "0,20")

@@ -10,6 +10,7 @@
 #include "tools/bench/machine.hpp"
 #include "tools/bench/result_file.hpp"
 #include "tools/index/command.hpp"
+#include "tools/mrc/command.hpp"
 #include "tools/ycsb/command.hpp"
 
 #include <obase/options.hpp>
@@ -199,6 +200,8 @@ int dispatch(int argc, char** argv) {
     for (CLI::App* one : {&guide, &alloc, &move, &collector, &all, &latency})
         add_common(*one, arguments);
     for (const store_bench& one : store_benches) add_common(*one.command, arguments);
+    const store_bench mrc = add_mrc(app);
+    add_common(*mrc.command, arguments);
 
     bench_settings& settings = arguments.settings;
     move.add_option("--protocol", settings.protocols, "arming, atc")
@@ -243,7 +246,7 @@ int dispatch(int argc, char** argv) {
         if (parent.get_subcommands().empty())
             throw usage_error(fmt::format("'{}' needs a command: {}", parent.get_name(), expected));
     };
-    command_of(app, "bench, options, rewrite or self-check");
+    command_of(app, "bench, mrc, options, rewrite or self-check");
     if (bench.parsed())
         command_of(bench,
                    "guide, alloc, move, collector, all, latency, ycsb, packages, huge-pages, "
@@ -251,13 +254,15 @@ int dispatch(int argc, char** argv) {
     if (show_options.parsed()) return run_options();
     if (check.parsed()) return run_self_check();
     if (alloc.parsed() || all.parsed()) restart_with_room_for_allocators(argv);
+    const auto run_one = [&](const store_bench& one) {
+        return run_benches(
+            {{one.command->get_name(),
+              [&](const bench_settings& common) { return one.run(common.quick, common.pairs); }}},
+            arguments);
+    };
+    if (mrc.command->parsed()) return run_one(mrc);
     for (const store_bench& one : store_benches)
-        if (one.command->parsed())
-            return run_benches({{one.command->get_name(),
-                                 [&](const bench_settings& common) {
-                                     return one.run(common.quick, common.pairs);
-                                 }}},
-                               arguments);
+        if (one.command->parsed()) return run_one(one);
     std::vector<named_bench> wanted;
     if (guide.parsed() || all.parsed()) wanted.push_back({"guide", bench_guide});
     if (alloc.parsed() || all.parsed()) wanted.push_back({"alloc", bench_alloc});

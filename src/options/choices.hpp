@@ -44,6 +44,12 @@ class choices {
             if (row.name != nullptr) text += (text.empty() ? "" : ", ") + std::string(row.name);
         return text;
     }
+    // visit(name) for every row.
+    template <class Visit>
+    void each(Visit&& visit) const {
+        for (const choice& row : rows_)
+            if (row.name != nullptr) visit(row.name);
+    }
     // What to say of a name that is not in the table, behind "policy: " or the like.
     std::string unknown(std::string_view name) const {
         return "there is no '" + std::string(name) + "'; there are: " + names();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tools/ycsb/command.hpp"
 
+#include "tools/bench/command_line.hpp"
 #include "tools/ycsb/huge_pages.hpp"
 #include "tools/ycsb/ycsb.hpp"
 
@@ -11,11 +12,6 @@
 
 namespace obase::tools {
 namespace {
-
-// CLI11 reads -5 as an unsigned number, a large one.
-std::string not_negative(const std::string& text) {
-    return text.starts_with('-') ? "'" + text + "' is negative" : std::string();
-}
 
 void add_records(CLI::App& command, ycsb_settings& s) {
     command.add_option("--records", s.records, "records loaded before")
@@ -79,15 +75,6 @@ void add_session(CLI::App& command, ycsb_settings& s) {
     command.add_flag("--huge-pages", s.huge_pages, "HOT asks for huge pages");
     command.add_flag("!--no-baseline", s.baseline,
                      "do not measure the page utilization of plain pointers beside it");
-}
-
-// Whether anything but the options of all benchmarks was given.
-bool any_given(const CLI::App& command) {
-    for (const CLI::Option* option : command.get_options())
-        if (const std::string name = option->get_name();
-            option->count() != 0 && name != "--json" && name != "--quick" && name != "--pairs")
-            return true;
-    return false;
 }
 
 } // namespace

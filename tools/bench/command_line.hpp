@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+//
+// What the command lines of the measuring commands have in common.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include <string>
+
+namespace obase::tools {
+
+// CLI11 reads -5 as an unsigned number, a large one.
+inline std::string not_negative(const std::string& text) {
+    return text.starts_with('-') ? "'" + text + "' is negative" : std::string();
+}
+
+// Whether anything but the options of all benchmarks was given.
+inline bool any_given(const CLI::App& command) {
+    for (const CLI::Option* option : command.get_options())
+        if (const std::string name = option->get_name();
+            option->count() != 0 && name != "--json" && name != "--quick" && name != "--pairs")
+            return true;
+    return false;
+}
+
+} // namespace obase::tools

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: MIT
+#include "tools/mrc/popularity.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace obase::tools {
+namespace {
+
+constexpr std::uint64_t between_streams = 0x9e3779b97f4a7c15U; // odd: no two seeds are equal
+
+} // namespace
+
+popularity::popularity(std::string name, ranks drawn, std::vector<double> by_rank,
+                       std::uint64_t seed)
+    : name_(std::move(name)), ranks_(drawn), record_of_rank_(by_rank.size()),
+      probability_(by_rank.size()), seed_(seed) {
+    std::iota(record_of_rank_.begin(), record_of_rank_.end(), 0u);
+    workload::random_stream random(seed);
+    std::shuffle(record_of_rank_.begin(), record_of_rank_.end(), random);
+    for (std::size_t rank = 0; rank < by_rank.size(); ++rank)
+        probability_[record_of_rank_[rank]] = by_rank[rank];
+}
+
+popularity popularity::zipfian(std::uint64_t records, double theta, std::uint64_t seed) {
+    const workload::zipfian_ids drawn(records, theta);
+    std::vector<double> by_rank(records);
+    for (std::uint64_t rank = 0; rank < records; ++rank)
+        by_rank[rank] = drawn.share_below(rank + 1) - drawn.share_below(rank);
+    return {fmt::format("zipf {}", theta), drawn, std::move(by_rank), seed};
+}
+
+popularity popularity::hotspot(std::uint64_t records, double data_share, double access_share,
+                               std::uint64_t seed) {
+    const workload::hotspot_ids drawn(records, data_share, access_share);
+    const std::uint64_t hot = drawn.hot_items();
+    std::vector<double> by_rank(records);
+    for (std::uint64_t rank = 0; rank < records; ++rank)
+        by_rank[rank] = hot == records ? 1 / static_cast<double>(records)
+                        : rank < hot   ? access_share / static_cast<double>(hot)
+                                       : (1 - access_share) / static_cast<double>(records - hot);
+    return {fmt::format("hotspot {}/{}", data_share, access_share), drawn, std::move(by_rank),
+            seed};
+}
+
+popularity popularity::uniform(std::uint64_t records, std::uint64_t seed) {
+    return {"uniform", workload::uniform_ids(records),
+            std::vector<double>(records, 1 / static_cast<double>(records)), seed};
+}
+
+popularity popularity::recorded(std::shared_ptr<const workload::trace> run) {
+    popularity made("recorded", workload::uniform_ids(run->keys()),
+                    std::vector<double>(run->keys()), 0);
+    for (const workload::trace_entry& e : run->entries())
+        made.probability_[e.key] += 1 / static_cast<double>(run->entries().size());
+    made.run_ = std::move(run);
+    return made;
+}
+
+popularity::stream popularity::stream_of(unsigned number, unsigned streams) const {
+    const std::uint64_t begin =
+        run_ == nullptr ? 0 : run_->entries().size() * number / std::max(streams, 1u);
+    return {*this, seed_ + between_streams * (number + 1), begin};
+}
+
+std::uint32_t popularity::stream::next() {
+    if (of_->run_ != nullptr) {
+        const auto& entries = of_->run_->entries();
+        if (at_ >= entries.size()) at_ = 0;
+        return entries[at_++].key;
+    }
+    const std::uint64_t rank =
+        std::visit([this](const auto& drawn) { return drawn.next(random_); }, of_->ranks_);
+    return of_->record_of_rank_[rank];
+}
+
+} // namespace obase::tools

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+//
+// popularity: which record each access of a measurement asks for, and how often each record is asked
+// for in the long run, exactly.
+//
+//     const auto asked = popularity::zipfian(1'000'000, .99, seed);
+//     asked.probability(7); // of record 7, per access
+//     auto stream = asked.stream_of(thread, threads);
+//     stream.next();        // a record
+//
+// Records are independent of ranks: the popular ones lie anywhere in the order of loading.
+// Threads: not changed once made; a stream belongs to one thread.
+#pragma once
+
+#include "workload/distribution.hpp"
+#include "workload/random.hpp"
+#include "workload/trace.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace obase::tools {
+
+class popularity {
+  public:
+    // Rank r in proportion to 1 / (r + 1)^theta, 0 < theta < 1. Records: 1 to 2^32 - 1 for all.
+    static popularity zipfian(std::uint64_t records, double theta, std::uint64_t seed);
+    // A share of the accesses to a share of the records, uniform in both parts.
+    static popularity hotspot(std::uint64_t records, double data_share, double access_share,
+                              std::uint64_t seed);
+    static popularity uniform(std::uint64_t records, std::uint64_t seed);
+    // The accesses of a recorded run, again and again.
+    static popularity recorded(std::shared_ptr<const workload::trace> run);
+
+    const std::string& name() const noexcept { return name_; }
+    std::uint64_t records() const noexcept { return probability_.size(); }
+    double probability(std::uint64_t record) const noexcept { return probability_[record]; }
+
+    class stream {
+      public:
+        std::uint32_t next();
+
+      private:
+        friend class popularity;
+        stream(const popularity& of, std::uint64_t seed, std::uint64_t at)
+            : of_(&of), random_(seed), at_(at) {}
+        const popularity* of_;
+        workload::random_stream random_;
+        std::uint64_t at_; // in a recorded run
+    };
+    // Streams of different numbers are independent. Of a recorded run, number n of `streams` begins
+    // at the n-th part of it.
+    stream stream_of(unsigned number, unsigned streams) const;
+
+  private:
+    using ranks = std::variant<workload::uniform_ids, workload::zipfian_ids, workload::hotspot_ids>;
+
+    popularity(std::string name, ranks drawn, std::vector<double> by_rank, std::uint64_t seed);
+
+    std::string name_;
+    ranks ranks_;
+    std::vector<std::uint32_t> record_of_rank_;
+    std::vector<double> probability_; // by record
+    std::shared_ptr<const workload::trace> run_;
+    std::uint64_t seed_ = 0;
+};
+
+} // namespace obase::tools
