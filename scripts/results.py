@@ -46,7 +46,7 @@ class Failure(Exception):
 
 
 class Stop:
-    """Asked for by SIGINT and SIGTERM, which are passed on to the command that runs: it has a process group of its own."""
+    """Asked for by SIGINT and SIGTERM, which are passed on to the command: it has a process group of its own."""
 
     def __init__(self):
         self.signal = None
@@ -68,7 +68,7 @@ class Stop:
                 os.killpg(self.process.pid, self.signal)
 
     def wait_for(self, process):
-        """The exit status. Looks now and then: a signal that comes just before a blocking wait would be handled after it."""
+        """The exit status. It looks now and then: a signal just before a blocking wait would be handled after it."""
         self.process = process
         self._pass_on()  # what came since the process began
         pause = 0.01
@@ -154,7 +154,7 @@ def take(name, page, options, data, stop):
     """Runs the page's commands. Raises Failure."""
     taken = Taken(page.steps)
     if options.quick:
-        taken.skipped = [f"{shlex.join(step.commands[0])}: has no smoke size" for step in page.steps if step.quick is None]
+        taken.skipped = [f"{step.commands[0][0]} has no smoke size" for step in page.steps if step.quick is None]
     plan = planned(page, options.quick)
     for number, (at, step, command, again) in enumerate(plan, 1):
         file = data / (f"{name}.{number}.json" if len(plan) > 1 else f"{name}.json")

@@ -343,17 +343,19 @@ class Tables(unittest.TestCase):
                     "published_mops": 2.1 if protocol == "none" else None, "verdict": "met"}
         recorded = {"cells": [cell("none", 3.61, None), cell("arming", 3.78, 1.047), cell("atc", 3.5, 0.97)],
                     "keys": 1_000_000, "pairs": 15,
-                    "scaling": [{"protocol": "arming", "threads": 1, "ratio": 0.9, "ci95": [0.8, 1.0], "verdict": "undecided"},
-                                {"protocol": "arming", "threads": 2, "ratio": 0.99, "ci95": [0.9, 1.1], "verdict": "met",
-                                 "to_fewest_threads": 1.1, "to_fewest_threads_ci95": [1.0, 1.2]}]}
+                    "figures": [figure("pugh none, integer keys, 2 threads, 20 % updates", 3.61, 2.61, 4.61),
+                                figure("arming / none, 1 thread, geometric mean", 0.9, 0.8, 1.0, at_least=0.99,
+                                       verdict="undecided"),
+                                figure("atc / none, 2 threads / 1 thread", 1.1, 1.0, 1.2)]}
         self.assertEqual(cells(self.table("indexes", "Cells"), recorded),
                          [["`pugh`", "integer", "2", "20 %", "3.61", "[2.61, 4.61]", "1.047", "[1.047, 1.047]", "0.970",
                            "[0.970, 0.970]", "15", "73"]])
         self.assertEqual(cells(self.table("indexes", "Published implementations"), recorded),
                          [["`pugh`", "20 %", "none", "3.61", "[2.61, 4.61]", ">= 2.10", "met"]])
         self.assertEqual(cells(self.table("indexes", "Threads"), recorded),
-                         [["arming", "1", "0.900", "[0.800, 1.000]", "undecided", "", ""],
-                          ["arming", "2", "0.990", "[0.900, 1.100]", "met", "1.100", "[1.000, 1.200]"]])
+                         [["arming / none, 1 thread, geometric mean", "0.900", "[0.800, 1.000]", "15", ">= 0.990",
+                           "undecided"],
+                          ["atc / none, 2 threads / 1 thread", "1.100", "[1.000, 1.200]", "15", "", ""]])
 
     def test_runs_of_marked_code_are_one_row(self):
         def run(index, *ratios):
@@ -363,7 +365,11 @@ class Tables(unittest.TestCase):
         self.assertEqual(cells(self.table("compiler", "2,000 keys"), *six, run("chm", (0, 1.0))),
                          [["`pugh`", "0 %", "1.005", "[0.980, 1.030]", "6", ">= 0.980", "met"],
                           ["`pugh`", "50 %", "0.935", "[0.910, 0.960]", "6", ">= 0.980", "not met"],
-                          ["`chm`", "0 %", "1.000", "", "1", ">= 0.980", "undecided"]])
+                          ["`chm`", "0 %", "1.000", "", "1", ">= 0.980", "undecided"],
+                          ["geometric mean", "0 %", "0.995", "", "1", ">= 0.980", "undecided"],
+                          ["geometric mean", "50 %", "0.935", "[0.910, 0.960]", "6", ">= 0.980", "not met"]])
+        self.assertEqual(cells(self.table("compiler", "2,000 keys"), run("pugh", (0, 0.5)), run("pugh", (0, 2.0)),
+                               run("chm", (0, 0.5)), run("chm", (0, 0.125)))[-1][2], "0.500")
         self.assertEqual(cells(self.table("compiler-large", "200,000 keys"), run("chm", (5, 1.0))),
                          [["`chm`", "5 %", "1.000", "[1.000, 1.000]", "100 ns", "99.000 ns"]])
 

@@ -91,8 +91,9 @@ PAGES = {
                         tables.Table("Published implementations", tables.published, tables.PUBLISHED,
                                      "ASCYLIB; an adaptive radix tree; a B-link tree with optimistic concurrency "
                                      "control: run on an AMD Zen 4 with two cores, a million integer keys, two threads."),
-                        tables.Table("Threads", tables.scaling, tables.SCALING,
-                                     "Geometric means over all cells; below 1 in the last ratio, the overhead grows."),
+                        tables.Table("Threads", tables.scaling, tables.FIGURE,
+                                     "Over all cells; where a number of threads over another is below 1, the overhead "
+                                     "grows."),
                         tables.Table("Cells", tables.sets, tables.SETS))),)),
     "compiler": Page("Marked pointers beside guides by hand, and what the plugins add to compile time and code "
                      "([compiler.md](../compiler.md)).",

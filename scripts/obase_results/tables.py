@@ -6,7 +6,7 @@ A column is a head and a function from a row to its cell.
 """
 
 import dataclasses
-
+import statistics
 import typing
 
 from .numbers import interval, mib, number, ratio, spread, verdict
@@ -201,18 +201,8 @@ PUBLISHED = (
 
 
 def scaling(results):
-    return [row for result in results for row in result["scaling"]]
-
-
-SCALING = (
-    ("protocol", _of("protocol")),
-    ("threads", _of("threads")),
-    _column("/ plain, all cells", ratio, "ratio"),
-    _column("95 % interval", interval, "ci95"),
-    ("verdict", lambda row: row["verdict"]),
-    _column("over that of the fewest threads", ratio, "to_fewest_threads"),
-    _column("95 % interval", interval, "to_fewest_threads_ci95"),
-)
+    """Geometric means over the cells, and those over that of the fewest threads."""
+    return [figure for figure in _figures(results) if " / none, " in figure["name"]]
 
 # compiler_crestdb_INDEX.ratio: several runs of each index, each with a median per mix.
 
@@ -223,7 +213,11 @@ def marked(results):
     medians = {}
     for result in results:
         for mix in result["mixes"]:
-            medians.setdefault((result["index"], mix["writes"]), []).append(mix["ratio"])
+            medians.setdefault((f"`{result['index']}`", mix["writes"]), []).append(mix["ratio"])
+    for writes in dict.fromkeys(writes for _, writes in medians):
+        # Run by run; of an interrupted measurement as many as every index has.
+        of_runs = zip(*(ratios for (_, other), ratios in medians.items() if other == writes))
+        medians["geometric mean", writes] = [statistics.geometric_mean(run) for run in of_runs]
     rows = []
     for (index, writes), ratios in medians.items():
         median, low, high, trusted = spread(ratios)
@@ -233,7 +227,7 @@ def marked(results):
 
 
 MARKED = (
-    ("index", lambda row: f"`{row['index']}`"),
+    ("index", _of("index")),
     ("writes", lambda row: f"{row['writes']} %"),
     _column("marked / by hand", ratio, "median"),
     ("95 % interval", lambda row: interval(row["ci95"]) if row["n"] > 1 else ""),
