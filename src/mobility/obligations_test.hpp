@@ -570,38 +570,67 @@ void failed_compares_return_usable_addresses() {
 
 // O1, marked pointers: an operation gives an object from one slot to another, so that it is in both for
 // a moment, and the collector may look at the second then. A reader that enters later, and that one wait
-// does not cover, may still find it in the first.
+// does not cover, may still find it in the first. With `tries`, another thread stores what it finds in
+// the first into a slot that only this thread loads, and gives it up again while the collector waits for
+// the second time. Programs that do not keep rules 1 and 2 (docs/protocol.md) are among the mutants.
 template <class E, template <class> class Protocol>
-void give_between_slots(bool fenced) {
+void give_between_slots(bool fenced, bool tries = false) {
     using world_type = shared_world<E, Protocol>;
     world_type w;
     w.registry.set_fenced(fenced);
-    w.registry.expect_addresses_in_two_slots();
+    w.expect_addresses_in_two_slots();
     auto& self = w.attach();
-    typename world_type::holder* holders[2] = {w.make_holder(self, w.make(7, 0)),
-                                               w.make_holder(self, nullptr)};
-    const epoch_number first = w.registry.epoch().load_acquire();
-    typename E::platform::template atomic<unsigned> collected(0);
+    using holders = std::vector<typename world_type::holder*>;
+    const holders shown = {w.make_holder(self, w.make(7, 0)), w.make_holder(self, nullptr)};
+    const holders own = {w.make_holder(self, nullptr)};
+    const auto now = [&w] { return w.registry.epoch().load_acquire(); };
+    const epoch_number first = now();
+    typename E::platform::template atomic<unsigned> stored(0), given(0), tried(0), read(0),
+        collected(0);
+    // Not before the first wait, which would cover the thread.
+    const auto let_it_wait = [&] {
+        while (E::deterministic && now() == first && given.load_acquire() == 0)
+            E::platform::pause();
+    };
+    // In a schedule, and not for ever.
+    const auto await = [&](auto&& event) {
+        for (unsigned i = 0; E::deterministic && tries && i < 300 && !event(); ++i)
+            E::platform::pause();
+    };
     w.thread("giver", [&](auto& u) {
         for (unsigned i = 0; i < E::rounds(1, 3000); ++i) {
+            auto& from = shown[i % 2]->guide;
+            auto& to = shown[1 - i % 2]->guide;
             const typename world_type::scope in(w, u);
-            auto& from = holders[i % 2]->guide;
-            auto& to = holders[1 - i % 2]->guide;
             w.exchange(u, to, w.dereference(u, from));
-            w.exchange(u, from, nullptr);
+            stored.store_release(1);
+            await([&] { return tried.load_acquire() != 0; });
+            w.exchange(u, from, nullptr); // rule 1
         }
+        given.store_release(1);
     });
+    if (tries)
+        w.thread("trier", [&](auto& u) {
+            let_it_wait();
+            for (unsigned i = 0; i < E::rounds(1, 3000); ++i) {
+                const typename world_type::scope in(w, u);
+                w.exchange(u, own[0]->guide, w.dereference(u, shown[0]->guide));
+                tried.store_release(1);
+                await([&] { return read.load_acquire() != 0; });
+                w.exchange(u, own[0]->guide, nullptr); // rule 1
+            }
+        });
     w.thread("reader", [&](auto& u) {
-        const auto now = [&] { return w.registry.epoch().load_acquire(); };
-        // Not before the first wait, which would cover it.
-        while (E::deterministic && now() == first && w.busy.load_acquire() == 2)
-            E::platform::pause();
+        const holders& loaded = shown; // rule 2
+        let_it_wait();
+        await([&] { return now() >= first + 2; });
         for (unsigned i = 0; i < E::rounds(1, 3000); ++i) {
             const epoch_number entered = now();
             const typename world_type::scope in(w, u);
-            for (auto* h : holders)
+            for (auto* h : loaded)
                 if (auto* o = w.dereference(u, h->guide); o != nullptr) {
                     E::require(o->id.load_relaxed() == 7, "the object that was put there");
+                    read.store_release(1);
                     // Until the collector has moved it, or waits for this scope.
                     while (E::deterministic && collected.load_acquire() == 0 && now() == entered)
                         E::platform::pause();
@@ -610,16 +639,22 @@ void give_between_slots(bool fenced) {
         }
     });
     w.collector(1, [&](std::uint64_t window) {
+        await([&] { return stored.load_acquire() != 0; });
         w.collect(window);
         collected.store_release(1);
     });
     E::run();
-    for (auto* h : holders) w.destroy(self, h);
+    for (auto* h : shown) w.destroy(self, h);
+    for (auto* h : own) w.destroy(self, h);
     w.finish(self);
 }
 template <class E, template <class> class Protocol>
 void addresses_are_in_two_slots_for_a_moment() {
     give_between_slots<E, Protocol>(false);
+}
+template <class E, template <class> class Protocol>
+void addresses_are_given_up_where_no_other_thread_looks() {
+    give_between_slots<E, Protocol>(false, true);
 }
 
 // O4, R11: an object that contains a slot and the object in that slot both move, while the child is
@@ -1233,6 +1268,7 @@ void signal_handlers_open_scopes() {
     X(exchanges_race_with_the_mover, 2000)                                                         \
     X(failed_compares_return_usable_addresses, 1500)                                               \
     X(addresses_are_in_two_slots_for_a_moment, 4000)                                               \
+    X(addresses_are_given_up_where_no_other_thread_looks, 4000)                                    \
     X(parents_move_with_their_children, 4000)                                                      \
     X(exactly_the_existing_slots_are_registered, 4000)                                             \
     X(children_are_used_while_parents_move, 2000)                                                  \

@@ -239,6 +239,7 @@ struct scheduled_as : in_schedule<testing::deterministic_platform> {
 //   enter(), leave()     scopes
 //   touch(), construct(), end(), forget(), exchange(), compare_exchange()
 //                        the life of slots. touch() and compare_exchange() want a scope
+//   expect_addresses_in_two_slots()   operations are about to do what those on marked pointers do
 //   owned(), address()   the word of an object that is in no slot; the address in such a word
 //   batches              rounds of moves in one window of a collector that is in no hurry
 
@@ -266,6 +267,7 @@ class arming_protocol {
 
     epoch_number enter(user& u) { return half_.enter(u); }
     void leave(user& u, epoch_number outer) { half_.leave(u, outer); }
+    void expect_addresses_in_two_slots() { registry.expect_addresses_in_two_slots(); }
 
     std::uint64_t touch(user& u, slot& s) { return half_.dereference(u, s); }
     bool construct(user& u, slot& s, std::uint64_t word) { return half_.construct(u, s, word); }
@@ -340,6 +342,7 @@ class atc_protocol {
 
     epoch_number enter(user& u) { return threads.enter(u.record, u.context); }
     void leave(user& u, epoch_number outer) { threads.leave(u.record, u.context, outer); }
+    void expect_addresses_in_two_slots() { registry.expect_addresses_in_two_slots(); }
 
     std::uint64_t touch(user& u, slot& s) { return threads.dereference(u.context, s); }
     bool construct(user& u, slot& s, std::uint64_t word) {

@@ -164,6 +164,8 @@ class marked_protocol : public Protocol<E> {
         expected = number(seen);
         return done;
     }
+    // The functions say so themselves.
+    static void expect_addresses_in_two_slots() noexcept {}
     // Frees as the program's `delete` does.
     void release(user& u, void* object) {
         bind(u);
