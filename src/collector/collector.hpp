@@ -670,7 +670,7 @@ void collector<Mover>::begin_emptying() {
             emptying_[cls].begin(space_.runs_of(cls), heap::run_bytes, least_gain(cls));
 }
 
-// False: stop. Whatever comes between, no run stays closed.
+// False: stop. Runs are closed for their turn only; what is thrown in it leaves them to abandon().
 template <class Mover>
 bool collector<Mover>::empty_tier(control& control) {
     auto& tier = emptying_[tier_];
@@ -696,7 +696,6 @@ bool collector<Mover>::empty_tier(control& control) {
             first = last;
         }
         phase_ = phase::scan;
-        open_closed_runs(ask);
     }
     return complete || abandoned_;
 }
@@ -785,7 +784,7 @@ void collector<Mover>::open_runs(std::size_t first, std::size_t last, heap::pace
     returned_early_ += space_.open_runs(tier_, to_open_.data(), to_open_.size(), ask);
 }
 
-// Those that were chosen and not emptied.
+// Those that were chosen and whose turn has not ended.
 template <class Mover>
 void collector<Mover>::open_closed_runs(heap::pacer& ask) noexcept {
     if (tier_ >= space_.classes()) return;

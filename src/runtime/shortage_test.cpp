@@ -39,7 +39,8 @@ namespace {
 constinit std::atomic<bool> no_threads{false};
 constinit std::atomic<unsigned> malloc_fails_in_256{0}; // how many of 256 calls
 constinit std::atomic<std::uint64_t> malloc_failures{0};
-constinit thread_local bool memory_is_safe = false; // the test's own allocations
+constinit std::atomic<std::uint64_t> malloc_failures_left{UINT64_MAX}; // after them no call fails
+constinit thread_local bool memory_is_safe = false;                    // the test's own allocations
 constinit thread_local std::uint32_t malloc_dice = 12345;
 } // namespace
 
@@ -59,7 +60,8 @@ void* __libc_malloc(std::size_t bytes); // glibc's own, beneath malloc
 __attribute__((visibility("default"))) void* malloc(std::size_t bytes) {
     if (const unsigned odds = malloc_fails_in_256.load(); odds != 0 && !memory_is_safe) {
         malloc_dice = malloc_dice * 1664525 + 1013904223;
-        if ((malloc_dice >> 24) < odds) {
+        if ((malloc_dice >> 24) < odds && malloc_failures_left != 0) {
+            --malloc_failures_left;
             ++malloc_failures;
             errno = ENOMEM;
             return nullptr;
@@ -77,6 +79,23 @@ __attribute__((visibility("default"))) int pthread_create(pthread_t* thread,
 }
 }
 #endif
+
+namespace {
+
+struct counted_object {
+    static inline std::atomic<int> alive{0};
+    std::uint64_t number;
+    explicit counted_object(std::uint64_t n) : number(n) { ++alive; }
+    ~counted_object() {
+        --alive;
+        number = ~number;
+    }
+};
+
+} // namespace
+
+template <>
+struct obase::is_relocatable<counted_object> : std::true_type {};
 
 namespace {
 
@@ -631,6 +650,57 @@ TEST(shortage, malloc_fails_at_random) {
     }
     EXPECT_EQ(about_retire, 1) << child.err;
     EXPECT_EQ(about_windows, 1) << child.err;
+}
+
+// What is retired where there is no memory to note it: outside of scopes what waits is freed first, and
+// then there may be memory. In a scope, and where that has not helped, the object stays for good, whole:
+// a reader may be using it. Either way one message says so, and what is retired later is freed.
+TEST(shortage, malloc_fails_while_objects_are_retired) {
+#if defined(OBASE_TEST_KEEP_MALLOC)
+    GTEST_SKIP() << "malloc is the sanitizer's";
+#endif
+    const auto child = run_in_child([] {
+        memory_is_safe = true;
+        configure([](obase::options& o) { o.mode = run_mode::off; });
+        auto& runtime = obase::runtime::get();
+        const auto make = [] { return obase::make_guide<counted_object>(std::uint64_t{7}); };
+        const auto retire_without_memory = [](obase::owner<counted_object> object,
+                                              std::uint64_t fails) {
+            malloc_fails_in_256 = 256;
+            malloc_failures_left = fails;
+            memory_is_safe = false;
+            obase::retire(std::move(object));
+            memory_is_safe = true;
+            malloc_fails_in_256 = 0;
+            malloc_failures_left = UINT64_MAX;
+        };
+        obase::retire(make());
+        retire_without_memory(make(), 1);
+        require(counted_object::alive == 1, "what waited is freed first");
+        runtime.reclaim_now();
+        require(counted_object::alive == 0, "and then there is room for the other");
+
+        auto lost = make();
+        const counted_object* seen = lost.get();
+        obase::retire(make());
+        {
+            const obase::scope reading;
+            retire_without_memory(std::move(lost), UINT64_MAX);
+            require(counted_object::alive == 2, "no destructor runs in a scope");
+            require(seen->number == 7, "it is there for its readers");
+        }
+        lost = make();
+        const counted_object* after = lost.get();
+        retire_without_memory(std::move(lost), UINT64_MAX);
+        require(after->number == 7 && seen->number == 7, "both stay");
+        require(counted_object::alive == 2, "and what waited was freed for them");
+        for (int i = 0; i < 10; ++i) obase::retire(make());
+        runtime.reclaim_now();
+        require(counted_object::alive == 2, "what is retired later is freed");
+        require(runtime.drain().why == obase::drain_end::done, "what stays is not waited for");
+        return 0;
+    });
+    expect_message(child, "no memory to retire an object");
 }
 
 // The runtime itself comes to life while malloc fails.
