@@ -226,6 +226,7 @@ def make(name, page, options, stop):
     if page.script:
         run_script(name, page, data, stop)
         return
+    commit = provenance.commit(ROOT)  # of what is built, whatever is checked out meanwhile
     if not options.as_built:
         build(options.build, sorted({target for step in page.steps for target in step.targets}),
               data / f"{name}.build.log", stop)
@@ -238,7 +239,7 @@ def make(name, page, options, stop):
               ("build", provenance.obase(ROOT / options.build) or "unknown")]
     if page.marked:
         origin.append(("compiler of marked code", provenance.clang(ROOT / options.build)))
-    origin += [("commit", provenance.commit(ROOT) + (", as built before" if options.as_built else "")),
+    origin += [("commit", commit + (", as built before" if options.as_built else "")),
                ("load (1, 5, 15 minutes)", f"{load_before} at the start, {provenance.load()} at the end")]
     path = (options.out or PUBLISHED) / f"{name}.md"
     write(path, page_text(name, page, taken, origin, options.quick))
