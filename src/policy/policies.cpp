@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "policy/policies.hpp"
 
+#include "policy/graded.hpp"
 #include "policy/three_temperatures.hpp"
 
 namespace obase::policy {
@@ -15,7 +16,8 @@ std::unique_ptr<placement> make(const options& settings, unsigned saturation) {
 } // namespace
 
 choices<policy_maker>& policies() noexcept {
-    static choices<policy_maker> table{{"papers", make<three_temperatures>}};
+    static choices<policy_maker> table{{"papers", make<three_temperatures>},
+                                       {"graded", make<graded>}};
     return table;
 }
 

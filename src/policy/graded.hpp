@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+//
+// policy::graded: the policy `graded`. Eight tiers by how often an object is touched, each twice as often
+// as the next: a touched bit per window cannot rank a heavy tail, an estimate of the rate can.
+//
+//   new                  where objects are born; they stay for `windows_to_prove` windows
+//   rate7 .. rate0       class k: 2^(k-1) to 2^k times touch_rate::base_rate touches per window; rate7 all
+//                        above, rate0 all below
+//
+// An object leaves its class when its rate is half an octave above the class or beyond half an octave
+// below it, in two windows more than not. Moves between classes are limited to `move_budget` of the
+// objects in a window, those with the farthest to go first: what is near its class is often a guess.
+//
+// What leaves memory: the coldest classes, as many as the touches of their pages allow. A class's pages
+// are alike, so how long one has been idle tells little beside its class; the fault rate of a class is
+// the rate at which its pages are touched, which is measured whether or not they are in memory. From the
+// coldest upwards classes leave while all of them together stay below the option promotion_target, the
+// share of the working set's pages that may come back per minute.
+//
+// State per slot: 15 bits, touch_rate's and in the high three how far the rate has been outside of the
+// class, -3 to 3, plus 4.
+//
+// Cost: 7 ns for each slot visited. Threads: the collector.
+#pragma once
+
+#include "policy/placement.hpp"
+#include "policy/touch_rate.hpp"
+
+#include <array>
+#include <cstdint>
+
+namespace obase::policy {
+
+class graded final : public placement {
+  public:
+    static constexpr unsigned classes = 8;
+    static constexpr tier rows[] = {
+        {.name = "new"},
+        {.name = "rate7", .promoted_to = true},
+        {.name = "rate6", .reclaimable = true},
+        {.name = "rate5", .reclaimable = true},
+        {.name = "rate4", .reclaimable = true},
+        {.name = "rate3", .reclaimable = true},
+        {.name = "rate2", .reclaimable = true},
+        {.name = "rate1", .reclaimable = true},
+        {.name = "rate0", .reclaimable = true, .file_backed = true, .lazy = true}};
+    static constexpr tier_table table{rows};
+    static_assert(table.valid() && table.count() == classes + 1);
+    static constexpr tier_id hottest = 1;
+    static constexpr tier_id coldest = classes;
+
+    static constexpr unsigned windows_to_prove = 6;
+    static constexpr double move_budget = 0.05; // of the objects, per window
+
+    explicit graded(const options& settings, unsigned saturation = ~0u) noexcept;
+
+    const tier_table& tiers() const noexcept override { return table; }
+    unsigned state_bits() const noexcept override { return 15; }
+    void configure(const options& settings) noexcept override;
+    void begin_window(const window_beginning& now) noexcept override;
+    void decide(word_facts& word, word_verdict& verdict) noexcept override;
+    directives end_of_window(const window_facts& facts) noexcept override;
+    bool leaves(tier_id id, const place& piece) const noexcept override {
+        return id <= coldest && id > leaves_above_ && piece.idle_windows != 0;
+    }
+
+    static constexpr unsigned class_of(tier_id id) noexcept { return coldest - id; }
+    static constexpr tier_id tier_of(unsigned cls) noexcept { return coldest - cls; }
+    // The tier for a rate in sixteenths of an octave.
+    static tier_id tier_of_rate(int sixteenths) noexcept;
+
+  private:
+    static constexpr unsigned outside_shift = 12;
+    static constexpr int outside_zero = 4;
+    static constexpr int outside_enough = 2;
+    static constexpr int outside_most = 3;
+
+    std::uint16_t judged(std::uint16_t state, tier_id at) const noexcept;
+    bool within_budget(unsigned distance, std::uint16_t state, unsigned slot) const noexcept;
+    void set_budget() noexcept;
+
+    touch_rate rates_;
+    double target_ = 0;
+    double minute_seconds_ = 60;
+    bool moves_ = false;
+
+    // Of this window and the one before.
+    std::uint64_t seen_ = 0;
+    std::array<std::uint64_t, classes> wanted_{}; // moves between classes, by distance
+    unsigned least_distance_ = 1;                 // that moves
+    double share_at_least_ = 1;                   // of the moves of just that distance
+    std::uint32_t turn_ = 0;                      // which of them, changes with the window
+
+    std::array<double, classes + 1> touched_pages_{}; // per window, smoothed; by tier
+    double all_touched_pages_ = 0;
+    tier_id leaves_above_ = coldest; // tiers with higher ids leave memory: none
+    directives current_;
+};
+
+} // namespace obase::policy

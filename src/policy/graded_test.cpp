@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: MIT
+//
+// The policy `graded`: where a rate belongs, when an object moves, what may leave memory; and what
+// layout it makes of a heavy tail, beside that of the policy `papers`, in a simulation without a
+// runtime: objects with known rates, a touched bit per window, moves that always succeed.
+#include "policy/graded.hpp"
+
+#include "policy/policies.hpp"
+#include "policy/three_temperatures.hpp"
+#include "policy/word_builder_test.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <memory>
+#include <numeric>
+#include <random>
+#include <vector>
+
+using namespace obase;
+using namespace obase::policy;
+
+namespace {
+
+TEST(graded, gives_its_tiers_and_their_roles) {
+    options settings;
+    settings.policy = "graded";
+    const auto policy = make_policy(settings, ~0u, nullptr);
+    ASSERT_NE(policy, nullptr);
+    const tier_table& tiers = policy->tiers();
+    EXPECT_EQ(tiers.count(), 9u);
+    EXPECT_EQ(tiers.with(&tier::promoted_to), 1u << graded::hottest);
+    EXPECT_EQ(tiers.with(&tier::file_backed), 1u << graded::coldest);
+    EXPECT_EQ(tiers.with(&tier::lazy), 1u << graded::coldest);
+    EXPECT_EQ(tiers.with(&tier::reclaimable), 0x1fcu) << "all but the first and the hottest";
+    EXPECT_EQ(tiers.named("rate7"), graded::hottest);
+    EXPECT_EQ(policy->state_bits(), 15u);
+}
+
+TEST(graded, a_class_is_an_octave) {
+    EXPECT_EQ(graded::tier_of_rate(-1000), graded::coldest);
+    EXPECT_EQ(graded::tier_of_rate(-1), graded::coldest);
+    EXPECT_EQ(graded::tier_of_rate(0), graded::coldest - 1);
+    EXPECT_EQ(graded::tier_of_rate(15), graded::coldest - 1);
+    EXPECT_EQ(graded::tier_of_rate(16), graded::coldest - 2);
+    EXPECT_EQ(graded::tier_of_rate(6 * 16), graded::hottest);
+    EXPECT_EQ(graded::tier_of_rate(1000), graded::hottest);
+}
+
+// One slot that lives through windows.
+struct life {
+    explicit life(const options& settings = {}) : policy(settings) {}
+
+    // Where the policy sends it in this window; no_tier: it stays.
+    tier_id window(bool touched) {
+        idle = touched ? 0 : idle + 1;
+        policy.begin_window({.moves = true, .live_bytes = {}});
+        word_builder word(policy.tiers());
+        what.touched = touched;
+        what.idle = idle;
+        word.put(3, what);
+        word.facts.state[3] = state;
+        const word_verdict verdict = word.ask(policy);
+        state = word.facts.state[3];
+        // Asked again in the same window: the same answer, and no other state counts.
+        word.facts.again = true;
+        EXPECT_EQ(word.ask(policy).move, verdict.move);
+        return verdict.move == 0 ? no_tier : verdict.to[3];
+    }
+    // The window in which it is sent away, at most `most`; where to is in `to`.
+    int windows_until_it_moves(bool touched, int most = 100) {
+        for (int w = 1; w <= most; ++w)
+            if ((to = window(touched)) != no_tier) return w;
+        return 0;
+    }
+
+    graded policy;
+    slot_facts what;
+    std::uint16_t state = 0;
+    unsigned idle = 0;
+    tier_id to = no_tier;
+};
+
+TEST(graded, objects_leave_the_first_tier_when_they_are_proven) {
+    life hot, cold;
+    EXPECT_EQ(hot.windows_until_it_moves(true), static_cast<int>(graded::windows_to_prove));
+    EXPECT_EQ(hot.to, graded::hottest);
+    EXPECT_EQ(cold.windows_until_it_moves(false), static_cast<int>(graded::windows_to_prove));
+    EXPECT_GE(cold.to, graded::coldest - 1);
+}
+
+TEST(graded, a_newborn_objects_window_does_not_count) {
+    life one;
+    one.what.newborn = true;
+    EXPECT_EQ(one.window(false), no_tier);
+    EXPECT_EQ(one.state, 0);
+}
+
+TEST(graded, never_cold_objects_stay_where_nothing_leaves) {
+    life one;
+    one.what.never_cold = true;
+    EXPECT_NE(one.windows_until_it_moves(false), 0);
+    EXPECT_EQ(one.to, graded::hottest);
+    one.what.tier = graded::hottest;
+    EXPECT_EQ(one.windows_until_it_moves(false), 0);
+}
+
+TEST(graded, large_objects_have_a_role_and_stay) {
+    life one;
+    one.what.large = true;
+    word_builder word(one.policy.tiers());
+    for (int w = 0; w < 20; ++w) EXPECT_EQ(one.window(false), no_tier);
+    one.what.touched = false;
+    word.put(0, one.what);
+    word.facts.state[0] = one.state;
+    EXPECT_EQ(word.ask(one.policy).to[0], graded::coldest);
+}
+
+// A rate beside the border of two classes: an object does not go to and fro.
+TEST(graded, hysteresis_keeps_objects_at_a_border) {
+    std::mt19937_64 random(1);
+    // The border of classes 4 and 5.
+    const double rate = touch_rate::base_rate * 16;
+    std::bernoulli_distribution touched(1 - std::exp(-rate));
+    int moves = 0;
+    constexpr int slots = 200, windows = 100;
+    for (int i = 0; i < slots; ++i) {
+        life one;
+        for (int w = 0; w < windows; ++w) {
+            const tier_id to = one.window(touched(random));
+            if (to == no_tier) continue;
+            one.what.tier = to;
+            moves += w > 20;
+        }
+    }
+    EXPECT_LT(moves, slots * (windows - 20) / 20) << "less than one move in 20 windows";
+}
+
+// Objects of a population, with rates by a law, living through windows under a policy.
+class population {
+  public:
+    population(placement& policy, std::vector<double> rates, unsigned seed)
+        : policy_(policy), rate_(std::move(rates)), touched_(rate_.size()), random_(seed),
+          tier_(rate_.size()), place_(rate_.size()), idle_(rate_.size()), state_(rate_.size()) {
+        std::iota(place_.begin(), place_.end(), 0u);
+        next_place_ = rate_.size();
+    }
+
+    // Returns the share of objects that moved.
+    double window() {
+        const std::size_t n = rate_.size();
+        window_beginning beginning{.moves = true, .live_bytes = {}};
+        for (std::size_t i = 0; i < n; ++i) beginning.live_bytes[tier_[i]] += 128;
+        policy_.begin_window(beginning);
+        std::uniform_real_distribution<double> unit;
+        struct move {
+            tier_id to;
+            std::uint64_t from;
+            std::size_t object;
+        };
+        std::vector<move> moves;
+        for (std::size_t base = 0; base < n; base += 64) {
+            word_builder word(policy_.tiers());
+            for (unsigned bit = 0; bit < 64 && base + bit < n; ++bit) {
+                const std::size_t i = base + bit;
+                touched_[i] = unit(random_) < -std::expm1(-rate_[i]);
+                idle_[i] = touched_[i] ? 0 : idle_[i] + 1;
+                word.put(bit, {.tier = tier_[i], .touched = touched_[i], .idle = idle_[i]});
+                word.facts.state[bit] = state_[i];
+            }
+            const word_verdict verdict = word.ask(policy_);
+            for (unsigned bit = 0; bit < 64 && base + bit < n; ++bit) {
+                state_[base + bit] = word.facts.state[bit];
+                if ((verdict.move >> bit & 1) != 0)
+                    moves.push_back({verdict.to[bit], place_[base + bit], base + bit});
+            }
+        }
+        std::sort(moves.begin(), moves.end(), [](const move& a, const move& b) {
+            return a.to != b.to ? a.to < b.to : a.from < b.from;
+        });
+        for (const move& m : moves) {
+            tier_[m.object] = m.to;
+            place_[m.object] = next_place_++;
+        }
+        window_facts facts;
+        facts.length_seconds = 120;
+        for (std::size_t i = 0; i < n; ++i) {
+            facts.tiers[tier_[i]].live_bytes += 128;
+            if (!touched_[i]) continue;
+            ++facts.touched_pages;
+            ++facts.tiers[tier_[i]].touched_pages;
+        }
+        policy_.end_of_window(facts);
+        return static_cast<double>(moves.size()) / static_cast<double>(n);
+    }
+
+    void exchange_rates() { std::shuffle(rate_.begin(), rate_.end(), random_); }
+
+    // Page bytes over bytes of the hottest objects that serve the share h, each tier packed.
+    double inflation(double h, std::size_t objects_per_page) const {
+        const std::size_t n = rate_.size();
+        std::vector<std::size_t> order(n);
+        std::iota(order.begin(), order.end(), std::size_t{0});
+        std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
+            return tier_[a] != tier_[b] ? tier_[a] < tier_[b] : place_[a] < place_[b];
+        });
+        std::vector<double> pages((n + objects_per_page - 1) / objects_per_page);
+        for (std::size_t i = 0; i < n; ++i) pages[i / objects_per_page] += rate_[order[i]];
+        const auto units_for = [h](std::vector<double> units) {
+            std::sort(units.rbegin(), units.rend());
+            const double all = std::accumulate(units.begin(), units.end(), 0.0);
+            double served = 0;
+            std::size_t used = 0;
+            while (served < h * all) served += units[used++];
+            return static_cast<double>(used);
+        };
+        return units_for(pages) * static_cast<double>(objects_per_page) / units_for(rate_);
+    }
+
+  private:
+    placement& policy_;
+    std::vector<double> rate_; // touches per window
+    std::vector<bool> touched_;
+    std::mt19937_64 random_;
+    std::vector<tier_id> tier_;
+    std::vector<std::uint64_t> place_;
+    std::vector<unsigned> idle_;
+    std::vector<std::uint16_t> state_;
+    std::uint64_t next_place_ = 0;
+};
+
+// One access per object and window.
+std::vector<double> zipf(std::size_t n, double theta) {
+    std::vector<double> rates(n);
+    double all = 0;
+    for (std::size_t i = 0; i < n; ++i)
+        all += rates[i] = std::pow(static_cast<double>(i + 1), -theta);
+    for (double& r : rates) r *= static_cast<double>(n) / all;
+    std::shuffle(rates.begin(), rates.end(), std::mt19937_64(7));
+    return rates;
+}
+
+constexpr std::size_t objects = 1 << 16;
+
+TEST(graded, ranks_a_heavy_tail) {
+    graded policy({});
+    population heap(policy, zipf(objects, .99), 1);
+    const double before = heap.inflation(.9, 32);
+    for (int w = 0; w < 32; ++w) heap.window();
+    const double after = heap.inflation(.9, 32);
+    EXPECT_GT(before, 2);
+    EXPECT_LT(after, 1.2);
+
+    three_temperatures published({});
+    population other(published, zipf(objects, .99), 1);
+    for (int w = 0; w < 32; ++w) other.window();
+    EXPECT_GT(other.inflation(.9, 32), after + .03) << "the policy of the papers";
+}
+
+TEST(graded, moves_few_objects_once_they_are_sorted) {
+    graded policy({});
+    population heap(policy, zipf(objects, .99), 2);
+    double all = 0;
+    for (int w = 0; w < 40; ++w) {
+        const double moved = heap.window();
+        if (w < 10) continue;
+        all += moved;
+        // The budget is shared out as the window before wanted to move.
+        EXPECT_LE(moved, graded::move_budget * 3) << w;
+    }
+    EXPECT_LT(all / 30, graded::move_budget * 1.1);
+}
+
+TEST(graded, follows_a_hot_set_that_shifts) {
+    graded policy({});
+    population heap(policy, zipf(objects, .99), 3);
+    for (int w = 0; w < 32; ++w) heap.window();
+    heap.exchange_rates();
+    EXPECT_GT(heap.inflation(.9, 32), 2);
+    for (int w = 0; w < 16; ++w) heap.window();
+    EXPECT_LT(heap.inflation(.9, 32), 1.45);
+}
+
+// Every object wants to move, again and again: 64 of 1024 across six classes, the rest across one.
+TEST(graded, the_budget_goes_to_those_with_the_farthest_to_go) {
+    graded policy({});
+    touch_rate rates;
+    std::uint16_t hot = 0;
+    for (int w = 0; w < 40; ++w) hot = rates.after(hot, true, 0);
+    hot |= 7 << 12; // long outside of its class
+    for (int w = 0; w < 3; ++w) {
+        policy.begin_window({.moves = true, .live_bytes = {}});
+        unsigned near = 0, far = 0;
+        for (unsigned base = 0; base < 1024; base += 64) {
+            word_builder word(policy.tiers());
+            const tier_id at = base == 0 ? graded::coldest - 1 : graded::hottest + 1;
+            for (unsigned bit = 0; bit < 64; ++bit) {
+                word.put(bit, {.tier = at, .touched = true});
+                word.facts.state[bit] = hot;
+            }
+            (base == 0 ? far : near) += static_cast<unsigned>(std::popcount(word.ask(policy).move));
+        }
+        if (w == 0) continue; // nothing is known of what wants to move
+        const auto allowed = static_cast<unsigned>(graded::move_budget * 1024); // 51
+        EXPECT_EQ(near, 0u);
+        EXPECT_NEAR(far, allowed, 13) << "which ones is drawn";
+    }
+}
+
+// A fifth is touched in every window, the rest never: as good as any policy can be.
+TEST(graded, finds_a_sharp_edge) {
+    graded policy({});
+    std::vector<double> rates(objects, 0);
+    for (std::size_t i = 0; i < objects; i += 5) rates[i] = 5;
+    population heap(policy, rates, 4);
+    for (int w = 0; w < 12; ++w) heap.window();
+    EXPECT_LT(heap.inflation(1, 32), 1.01);
+}
+
+// What leaves: the coldest classes whose pages' touches together are within the target.
+TEST(graded, the_coldest_classes_leave_as_far_as_the_target_allows) {
+    options settings;
+    settings.promotion_target = .01; // per minute: 2 pages of 100 in 120 s
+    graded policy(settings);
+    const place piece{0, 65536, 1};
+    window_facts facts;
+    facts.length_seconds = 120;
+    facts.touched_pages = 10'000;
+    for (tier_id id = graded::hottest; id <= graded::coldest; ++id) {
+        facts.tiers[id].live_bytes = 1 << 20;
+        facts.tiers[id].touched_pages = 10'000 >> id;
+    }
+    // 39 + 78 are within 200, and so is nothing with the next 156.
+    std::vector<bool> left;
+    for (int w = 0; w < 30; ++w) policy.end_of_window(facts);
+    for (tier_id id = first_tier; id <= graded::coldest; ++id)
+        EXPECT_EQ(policy.leaves(id, piece), id >= graded::coldest - 1) << id;
+    EXPECT_FALSE(policy.leaves(graded::coldest, {0, 65536, 0})) << "touched in this window";
+    EXPECT_FALSE(policy.leaves(graded::coldest + 1, piece)) << "no tier of this policy";
+    EXPECT_NEAR(policy.end_of_window(facts).promotion_rate, (39. + 78.) / 10'000 / 2, 1e-3);
+
+    facts.tiers[graded::coldest].touched_pages = 5'000;
+    for (int w = 0; w < 4; ++w) policy.end_of_window(facts);
+    EXPECT_FALSE(policy.leaves(graded::coldest, piece)) << "it is in use";
+    EXPECT_FALSE(policy.end_of_window(facts).pageout_allowed);
+}
+
+TEST(graded, nothing_leaves_at_once) {
+    graded policy({});
+    const place piece{0, 65536, 9};
+    EXPECT_FALSE(policy.leaves(graded::coldest, piece));
+    window_facts facts;
+    facts.length_seconds = 120;
+    facts.touched_pages = 100;
+    facts.tiers[graded::hottest].touched_pages = 100;
+    policy.end_of_window(facts);
+    EXPECT_TRUE(policy.leaves(graded::coldest, piece));
+    EXPECT_FALSE(policy.leaves(graded::coldest - 1, piece)) << "one class at a time";
+    policy.end_of_window(facts);
+    EXPECT_TRUE(policy.leaves(graded::coldest - 1, piece));
+}
+
+} // namespace
