@@ -204,7 +204,7 @@ class Command(unittest.TestCase):
         result = self.quick("alloc")
         names = {"what", "size", "threads", "pattern", "obase_ops", "jemalloc_ops", "mimalloc_ops",
                  "ratio_best"}
-        self.assertEqual({row["what"] for row in result["runs"]}, {"raw", "make_guide"})
+        self.assertEqual({row["what"] for row in result["runs"]}, {"raw", "owner"})
         for row in result["runs"]:
             self.assertLessEqual(names, set(row))
             self.assertGreater(row["obase_ops"], 0)

@@ -213,8 +213,8 @@ int dispatch(int argc, char** argv) {
     move.add_option("--busy", settings.busy_threads, "threads that dereference meanwhile")
         ->check(CLI::Range(0, 256))
         ->delimiter(',');
-    alloc.add_option("--what", settings.what, "raw, make_guide")
-        ->check(CLI::IsMember({"raw", "make_guide"}))
+    alloc.add_option("--what", settings.what, "raw, owner, slot")
+        ->check(CLI::IsMember({"raw", "owner", "slot"}))
         ->delimiter(',');
     alloc.add_option("--size", settings.sizes, "bytes, or mixed")
         ->check(CLI::IsMember({"mixed"}) | CLI::Range(8, 16384))

@@ -19,6 +19,13 @@ struct allocation {
     std::size_t alignment = 1;
     // The object stays out of the COLD class however long it is not touched.
     bool never_cold = false;
+
+    // True if nothing is asked for that every object has not anyway. Known when the program is compiled,
+    // for most objects.
+    constexpr bool usual() const noexcept {
+        return (alignment == 1 || alignment == 2 || alignment == 4 || alignment == 8) &&
+               !never_cold;
+    }
 };
 
 } // namespace obase

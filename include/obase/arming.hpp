@@ -101,7 +101,9 @@ struct OBASE_EXPORT arming {
 
     // Memory for an object in NEW, or LARGE above 16 KiB; from malloc when the heaps have no room
     // (such an object never moves); null when there is none at all. Any thread.
-    static void* allocate(std::size_t bytes, const allocation& how) noexcept;
+    static void* allocate(std::size_t bytes, const allocation& how) noexcept {
+        return how.usual() ? allocate_usual(bytes) : allocate_as(bytes, how);
+    }
     static void deallocate(void* object) noexcept;
     static std::size_t usable_size(const void* object) noexcept;
 
@@ -144,6 +146,8 @@ struct OBASE_EXPORT arming {
     static void detach_thread() noexcept;
     static void end_scope_with_work(record& self) noexcept;
     static word::bits first_touch(slot& s) noexcept;
+    static void* allocate_usual(std::size_t bytes) noexcept; // for how.usual()
+    static void* allocate_as(std::size_t bytes, const allocation& how) noexcept;
 
     // Null pointers: a thread that has not used obase yet.
     static OBASE_TLS constinit thread_local thread_context context_;

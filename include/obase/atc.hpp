@@ -89,7 +89,9 @@ struct OBASE_EXPORT atc {
     static void forget_range(void* begin, void* end) noexcept;
     static word::bits exchange(slot& s, word::bits word) noexcept;
     static bool compare_exchange(slot& s, void*& expected, word::bits word) noexcept;
-    static void* allocate(std::size_t bytes, const allocation& how) noexcept;
+    static void* allocate(std::size_t bytes, const allocation& how) noexcept {
+        return how.usual() ? allocate_usual(bytes) : allocate_as(bytes, how);
+    }
     static void deallocate(void* object) noexcept;
     static std::size_t usable_size(const void* object) noexcept;
     using pin_entry = word::native_atomic<std::uint64_t>;
@@ -130,6 +132,8 @@ struct OBASE_EXPORT atc {
     static void detach_thread() noexcept;
     static void end_scope_with_work(record& self) noexcept;
     static word::bits touch(slot& s) noexcept;
+    static void* allocate_usual(std::size_t bytes) noexcept; // for how.usual()
+    static void* allocate_as(std::size_t bytes, const allocation& how) noexcept;
 
     // Null slot: a thread that has not used obase yet.
     static OBASE_TLS constinit thread_local thread_context context_;

@@ -49,10 +49,9 @@ constexpr std::size_t class_block_size(unsigned index) noexcept {
 }
 
 namespace detail {
-inline constexpr std::size_t table_limit = 1024;
 constexpr auto make_class_table() noexcept {
-    std::array<std::uint8_t, table_limit / granule + 1> table{};
-    for (std::size_t size = granule; size <= table_limit; size += granule) {
+    std::array<std::uint8_t, max_small_size / granule + 1> table{};
+    for (std::size_t size = granule; size <= max_small_size; size += granule) {
         table[size / granule] = static_cast<std::uint8_t>(size_class_computed(size));
     }
     return table;
@@ -68,11 +67,9 @@ constexpr auto make_block_table() noexcept {
 inline constexpr auto block_table = make_block_table();
 } // namespace detail
 
-// The same by a table for the sizes that matter. Precondition as above.
+// The class for a size of at most max_small_size, by a table: 0 counts as 1.
 inline unsigned size_class(std::size_t size) noexcept {
-    if (size <= detail::table_limit) [[likely]]
-        return detail::class_table[size / granule];
-    return size_class_computed(size);
+    return detail::class_table[(size + granule - 1) / granule];
 }
 
 static_assert(size_class_computed(8) == 0 && size_class_computed(128) == 15);

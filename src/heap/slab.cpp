@@ -95,6 +95,7 @@ bool slab_heap::create(char* base, std::size_t bytes, unsigned slot, bool tracks
     heap_count_ = 1;
     shared_ = &heaps_[1];
     shared_->id = 1;
+    view_ = {base_, bytes_, runs_.data(), slack_.data()};
     {
         const std::lock_guard hold(spaces_lock);
         spaces[slot] = this;
@@ -140,6 +141,7 @@ thread_heap* slab_heap::heap_for_this_thread() noexcept {
         mine->id = heap_count_;
     }
     mine->home = &thread_heaps[slot_];
+    mine->view = view_;
     thread_heaps[slot_] = mine;
     return mine;
 }
@@ -401,7 +403,10 @@ slab_run* slab_heap::find_run(thread_heap& heap, unsigned number, bool in_need) 
     return run;
 }
 
-void* slab_heap::allocate_slow(unsigned number) noexcept {
+// The thread's lists have no block of the size, or it has no heap yet.
+void* slab_heap::allocate_slow(std::size_t size, unsigned set) noexcept {
+    const unsigned index = size_class(size);
+    const unsigned number = set * size_classes + index;
     thread_heap& heap = *heap_for_this_thread();
     std::unique_lock hold(heap.lock);
     use_bin(heap, number);
@@ -415,6 +420,16 @@ void* slab_heap::allocate_slow(unsigned number) noexcept {
     void* const block = run->free.load_relaxed();
     run->used.store_relaxed(run->used.load_relaxed() + 1);
     run->free.store_relaxed(*static_cast<void**>(block));
+    view_.note_size(block, index, size);
+    return block;
+}
+
+void* slab_heap::allocate_packed(std::size_t size, unsigned set) noexcept {
+    const unsigned index = size_class(size);
+    thread_bin& bin = thread_heaps[slot_]->bin[set * size_classes + index];
+    void* const block = detail::allocate_from_run(bin);
+    if (block == nullptr) return allocate_slow(size, set);
+    view_.note_size(block, index, size);
     return block;
 }
 

@@ -99,14 +99,43 @@ struct thread_bin {
 };
 static_assert(sizeof(thread_bin) == 32);
 
+// What the fast paths need of the slab_heap: one load from the thread's memory leads to all of it. All zero
+// in the empty heap, so that no address is in the range of a thread that has no heap.
+struct thread_view {
+    char* base;
+    std::size_t bytes;
+    slab_run* runs;
+    native::atomic<std::uint8_t>* slack;
+
+    std::size_t offset_of(const void* block) const noexcept {
+        return reinterpret_cast<std::uintptr_t>(block) - reinterpret_cast<std::uintptr_t>(base);
+    }
+    // For slab_heap::size_of().
+    void note_size(void* block, unsigned index, std::size_t size) const noexcept {
+        if (index < exact_classes) return;
+        const std::size_t unused = detail::block_table[index] - round_up(size, granule);
+        slack[offset_of(block) >> 7].store_relaxed(static_cast<std::uint8_t>(unused / granule));
+    }
+};
+
 struct thread_heap {
     std::uint32_t id;         // 0 in the empty heap
     std::uint32_t next_spare; // id of the next heap that nobody has
     thread_heap** home;       // the thread's pointer to this heap; null while nobody has it
     heap_lock lock;           // held over every change except the two lists of the fast paths
+    thread_view view;
     std::uint64_t used_bins[(bins + 63) / 64];
     alignas(64) thread_bin bin[bins];
 };
+
+// A block from the lists of the calling thread, whose heap is `mine`. It calls nothing, so that it costs its
+// callers no registers. nullptr: they are empty. Precondition: as slab_heap::allocate(), but size need not be a
+// multiple of 8.
+[[gnu::always_inline]] inline void* allocate_at_hand(thread_heap& mine, std::size_t size,
+                                                     unsigned set) noexcept;
+// Puts a block of the heap that `mine` is of onto the lists of the calling thread, whose heap is `mine`. It
+// calls nothing. False: they are full, or the address is not in the range, and nothing was done.
+[[gnu::always_inline]] inline bool free_at_hand(thread_heap& mine, void* block) noexcept;
 
 // What a thread has before its first allocation: no current runs, owner of nothing. Never written.
 extern thread_heap empty_thread_heap;
@@ -132,48 +161,17 @@ class slab_heap {
     // Precondition: size == object_size(...), <= max_small_size, a multiple of the alignment of
     // `set` (an attribute_index). nullptr: exhausted.
     void* allocate(std::size_t size, unsigned set) noexcept {
-        const unsigned index = size_class(size);
-        const unsigned number = set * size_classes + index;
-        thread_bin& bin = thread_heaps[slot_]->bin[number];
-        void* block = bin.recent;
-        if (block != nullptr) {
-            bin.recent = *static_cast<void**>(block);
-            bin.count.store_relaxed(bin.count.load_relaxed() - 1);
-        } else if ((block = allocate_from_run(bin, number)) == nullptr) {
-            return nullptr;
-        }
-        if (index >= exact_classes) note_slack(block, detail::block_table[index] - size);
-        return block;
+        if (void* const block = allocate_at_hand(*thread_heaps[slot_], size, set); block != nullptr)
+            [[likely]]
+            return block;
+        return allocate_slow(size, set);
     }
     // As allocate(), but not from what the thread freed last.
-    void* allocate_packed(std::size_t size, unsigned set) noexcept {
-        const unsigned index = size_class(size);
-        const unsigned number = set * size_classes + index;
-        void* const block = allocate_from_run(thread_heaps[slot_]->bin[number], number);
-        if (block != nullptr && index >= exact_classes)
-            note_slack(block, detail::block_table[index] - size);
-        return block;
-    }
+    void* allocate_packed(std::size_t size, unsigned set) noexcept;
 
     // Precondition: block came from allocate and is freed once.
     void free(void* block) noexcept {
-        slab_run& run = run_of(block);
-        thread_bin& bin = thread_heaps[slot_]->bin[run.bin.load_relaxed()];
-        // The recent list first: a program that frees and allocates in turns then always takes the
-        // same two branches, whichever run the block is of. The head of a list is stored after the
-        // link, because fork may cut in between.
-        if (const std::uint32_t count = bin.count.load_relaxed(); count < bin.limit) [[likely]] {
-            *static_cast<void**>(block) = bin.recent;
-            native::compiler_fence();
-            bin.recent = block;
-            bin.count.store_relaxed(count + 1);
-        } else if (&run == bin.current) {
-            *static_cast<void**>(block) = run.free.load_relaxed();
-            run.free.store_release(block);
-            run.used.store_relaxed(run.used.load_relaxed() - 1);
-        } else {
-            free_slow(block);
-        }
+        if (!free_at_hand(*thread_heaps[slot_], block)) free_slow(block);
     }
     // The same, filling the block with poison_byte first.
     void free_poisoned(void* block) noexcept;
@@ -256,9 +254,6 @@ class slab_heap {
     native::atomic<std::uint8_t>& slack_of(const void* block) const noexcept {
         return slack_[static_cast<std::size_t>(static_cast<const char*>(block) - base_) >> 7];
     }
-    void note_slack(void* block, std::size_t bytes) noexcept {
-        slack_of(block).store_relaxed(static_cast<std::uint8_t>(bytes / granule));
-    }
     std::uint32_t number_of(const slab_run& run) const noexcept {
         return static_cast<std::uint32_t>(&run - runs_.data());
     }
@@ -273,19 +268,7 @@ class slab_heap {
 
     static constexpr std::uint32_t closed_owner = 0x3FFF'FFFE; // no heap's id
 
-    // A block of the bin `number` from its current run, or from another one.
-    [[gnu::always_inline]] void* allocate_from_run(thread_bin& bin, unsigned number) noexcept {
-        slab_run* const run = bin.current;
-        if (run == nullptr) [[unlikely]]
-            return allocate_slow(number);
-        void* const block = run->free.load_relaxed();
-        if (block == nullptr) [[unlikely]]
-            return allocate_slow(number);
-        run->used.store_relaxed(run->used.load_relaxed() + 1);
-        run->free.store_relaxed(*static_cast<void**>(block));
-        return block;
-    }
-    [[gnu::noinline]] void* allocate_slow(unsigned number) noexcept;
+    [[gnu::noinline]] void* allocate_slow(std::size_t size, unsigned set) noexcept;
     [[gnu::noinline]] void free_slow(void* block) noexcept;
 
     thread_heap* heap_for_this_thread() noexcept;
@@ -326,6 +309,7 @@ class slab_heap {
     char* base_ = nullptr;
     unsigned slot_ = 0;
     bool tracks_ = false;
+    thread_view view_{}; // what all heaps of threads have
     reserved_array<slab_run> runs_;
     reserved_array<native::atomic<std::uint8_t>> slack_;
     reserved_array<native::atomic<std::uint64_t>> out_; // if tracks_: a bit per granule, of blocks
@@ -349,5 +333,67 @@ class slab_heap {
     alignas(64) run_stack<native> partial_[bins];
     run_stack<native> idle_[bins]; // partial runs too, which hollow() has seen: the second choice
 };
+
+namespace detail {
+
+// The address in one register: g++ else computes that of each member anew.
+[[gnu::always_inline]] inline thread_bin& bin_of(thread_heap& mine, unsigned number) noexcept {
+    thread_bin* bin = &mine.bin[number];
+    asm("" : "+r"(bin));
+    return *bin;
+}
+
+// A block on the local list of the bin's current run; nullptr: there is none.
+[[gnu::always_inline]] inline void* allocate_from_run(thread_bin& bin) noexcept {
+    slab_run* const run = bin.current;
+    if (run == nullptr) [[unlikely]]
+        return nullptr;
+    void* const block = run->free.load_relaxed();
+    if (block == nullptr) [[unlikely]]
+        return nullptr;
+    run->used.store_relaxed(run->used.load_relaxed() + 1);
+    run->free.store_relaxed(*static_cast<void**>(block));
+    return block;
+}
+
+} // namespace detail
+
+inline void* allocate_at_hand(thread_heap& mine, std::size_t size, unsigned set) noexcept {
+    const unsigned index = size_class(size);
+    thread_bin& bin = detail::bin_of(mine, set * size_classes + index);
+    void* block = bin.recent;
+    if (block != nullptr) {
+        bin.recent = *static_cast<void**>(block);
+        bin.count.store_relaxed(bin.count.load_relaxed() - 1);
+    } else if ((block = detail::allocate_from_run(bin)) == nullptr) {
+        return nullptr;
+    }
+    mine.view.note_size(block, index, size);
+    return block;
+}
+
+inline bool free_at_hand(thread_heap& mine, void* block) noexcept {
+    const std::size_t offset = mine.view.offset_of(block);
+    if (offset >= mine.view.bytes) [[unlikely]]
+        return false;
+    slab_run& run = mine.view.runs[offset >> run_shift];
+    thread_bin& bin = detail::bin_of(mine, run.bin.load_relaxed());
+    // The recent list first: a program that frees and allocates in turns then always takes the
+    // same two branches, whichever run the block is of. The head of a list is stored after the
+    // link, because fork may cut in between.
+    if (const std::uint32_t count = bin.count.load_relaxed(); count < bin.limit) [[likely]] {
+        *static_cast<void**>(block) = bin.recent;
+        native::compiler_fence();
+        bin.recent = block;
+        bin.count.store_relaxed(count + 1);
+    } else if (&run == bin.current) {
+        *static_cast<void**>(block) = run.free.load_relaxed();
+        run.free.store_release(block);
+        run.used.store_relaxed(run.used.load_relaxed() - 1);
+    } else {
+        return false;
+    }
+    return true;
+}
 
 } // namespace obase::heap

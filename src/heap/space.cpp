@@ -40,9 +40,13 @@ void say(std::string* why_not, const char* text) noexcept {
 std::mutex slots_lock;
 bool slot_taken[max_spaces];
 
-int take_slot() noexcept {
+int take_slot(const space_options& options) noexcept {
+    const bool named =
+        options.thread_slot < named_slots && !options.poison_freed && !options.check_frees;
+    const unsigned first = named ? options.thread_slot : named_slots;
+    const unsigned end = named ? first + 1 : max_spaces;
     const std::lock_guard hold(slots_lock);
-    for (unsigned i = 0; i < max_spaces; ++i) {
+    for (unsigned i = first; i < end; ++i) {
         if (!slot_taken[i]) {
             slot_taken[i] = true;
             return static_cast<int>(i);
@@ -77,7 +81,7 @@ space* space::create(const space_options& options, std::string* why_not) noexcep
         say(why_not, "no memory for the space itself");
         return nullptr;
     }
-    const int slot = take_slot();
+    const int slot = take_slot(options);
     if (slot < 0) {
         os::release(memory, space_bytes);
         say(why_not, "too many spaces in this process");
@@ -185,7 +189,10 @@ void space::free_elsewhere(void* object) noexcept {
     }
     const unsigned cls = class_of(object);
     if (cls == new_class) {
-        slabs_.free_poisoned(object);
+        if (poison_)
+            slabs_.free_poisoned(object);
+        else
+            slabs_.free(object);
     } else if (cls == classes_) {
         large_.free(object);
     } else {

@@ -46,6 +46,7 @@ namespace obase::heap {
 
 inline constexpr unsigned new_class = 0; // objects are born here
 inline constexpr unsigned max_classes = 15;
+inline constexpr unsigned named_slots = 2; // of max_spaces
 
 struct space_options {
     unsigned classes = 3; // 2..15, LARGE not counted
@@ -58,6 +59,10 @@ struct space_options {
     // The program ends at the first free of what is not an object, or was freed. Allocations and frees
     // are slower, and NEW has a bit more for each 8 bytes.
     bool check_frees = false;
+    // Below named_slots: the space that the static functions allocate_at_hand() and free_at_hand() are about. At
+    // most one at a time. A space that poisons or checks is none: what it does to all objects is not in them.
+    unsigned thread_slot = any_slot;
+    static constexpr unsigned any_slot = ~0U;
     // Not empty: the classes of `file_classes` each lie in an unnamed file in this directory.
     std::string cold_directory{};
     std::uint32_t file_classes = 1U << 2; // bit c: class c; without class 0
@@ -97,16 +102,31 @@ class space {
             failures_.fetch_add_relaxed(1);
         return block;
     }
+    // allocate(size, {}) of the space that space_options::thread_slot named, found without the space: from what
+    // the calling thread has at hand, without a call, a lock or an atomic read-modify-write. nullptr:
+    // allocate() may have a block, if there is a space.
+    template <unsigned Slot>
+    static void* allocate_at_hand(std::size_t size) noexcept {
+        static_assert(Slot < named_slots);
+        if (size > max_small_size) [[unlikely]]
+            return nullptr;
+        return heap::allocate_at_hand(*thread_heaps[Slot], size, attribute_index({}));
+    }
     // malloc's twin: 16-byte alignment.
     void* allocate_raw(std::size_t size) noexcept { return allocate(size, attributes{4, false}); }
 
     // Any class, any thread, the collector too. Null is allowed. Precondition: contains(object).
     void free(void* object) noexcept {
-        if (offset_of(object) < quick_free_bytes_) [[likely]] {
-            slabs_.free(object);
-        } else {
+        if (quick_free_bytes_ == 0 || !heap::free_at_hand(*thread_heaps[slot_], object))
+            [[unlikely]]
             free_elsewhere(object);
-        }
+    }
+    // free() of any address, in the space that space_options::thread_slot named: if the object is in NEW and the
+    // calling thread can keep its memory at hand, likewise. False: nothing was done.
+    template <unsigned Slot>
+    static bool free_at_hand(void* object) noexcept {
+        static_assert(Slot < named_slots);
+        return heap::free_at_hand(*thread_heaps[Slot], object);
     }
     // Any thread. Frees an object, and nothing else. Precondition: contains(object). What is found: wrong
     // addresses always, and what was freed before in LARGE; elsewhere, if check_frees is set, what was

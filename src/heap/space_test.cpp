@@ -473,5 +473,39 @@ TEST(space, overhead_of_small_dense_objects) {
     EXPECT_GE(overhead, 0.0);
 }
 
+// Property: the static fast paths lead to the space that was given the slot, and to no other. What a space does
+// to each object that is freed is never left out.
+TEST(named_space, has_the_static_fast_paths) {
+    using space = heap::space;
+    EXPECT_EQ(space::allocate_at_hand<1>(64), nullptr);
+    {
+        const owned_space s = make_space({.range_bytes = mib, .thread_slot = 1});
+        EXPECT_EQ(space::allocate_at_hand<1>(64), nullptr) << "the thread has no block yet";
+        void* const object = s->allocate(64, {});
+        EXPECT_FALSE(space::free_at_hand<0>(object));
+        ASSERT_TRUE(space::free_at_hand<1>(object));
+        EXPECT_EQ(space::allocate_at_hand<1>(64), object);
+        EXPECT_EQ(s->counters(0).live_objects, 1U);
+        s->free(s->allocate(200, {}));
+        void* const other = space::allocate_at_hand<1>(197);
+        ASSERT_NE(other, nullptr);
+        EXPECT_EQ(s->usable_size(other), 200U);
+        for (const std::size_t size : {max_small_size + 1, SIZE_MAX, SIZE_MAX - 6})
+            EXPECT_EQ(space::allocate_at_hand<1>(size), nullptr);
+        int local = 0;
+        EXPECT_FALSE(space::free_at_hand<1>(&local));
+        EXPECT_FALSE(space::free_at_hand<1>(nullptr));
+        EXPECT_FALSE(space::free_at_hand<1>(s->allocate_dense(hot_class, 64, {})));
+    }
+    for (const bool poison : {true, false}) {
+        const owned_space s = make_space(
+            {.range_bytes = mib, .poison_freed = poison, .check_frees = !poison, .thread_slot = 1});
+        void* const object = s->allocate(64, {});
+        EXPECT_FALSE(space::free_at_hand<1>(object));
+        s->free(object);
+        EXPECT_EQ(space::allocate_at_hand<1>(64), nullptr);
+    }
+}
+
 } // namespace
 } // namespace obase::heap

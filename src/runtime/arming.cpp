@@ -59,7 +59,7 @@ word::bits arming::first_touch(slot& s) noexcept {
 }
 
 void arming::construct(slot& s, word::bits word) noexcept {
-    if (runtime_internal::atc_engine::any_manages(&s)) [[unlikely]] {
+    if (runtime_internal::atc_engine::manages(&s)) [[unlikely]] {
         s.store_release(word);
         arming_engine::instance().say_once_of_mixing();
         return;
@@ -82,10 +82,13 @@ bool arming::compare_exchange(slot& s, void*& expected, word::bits word) noexcep
     return done;
 }
 
-void* arming::allocate(std::size_t bytes, const allocation& how) noexcept {
+void* arming::allocate_usual(std::size_t bytes) noexcept {
+    return arming_engine::allocate_usual(bytes);
+}
+void* arming::allocate_as(std::size_t bytes, const allocation& how) noexcept {
     return arming_engine::instance().allocate(bytes, how);
 }
-void arming::deallocate(void* object) noexcept { arming_engine::instance().deallocate(object); }
+void arming::deallocate(void* object) noexcept { arming_engine::deallocate(object); }
 std::size_t arming::usable_size(const void* object) noexcept {
     return arming_engine::instance().usable_size(object);
 }

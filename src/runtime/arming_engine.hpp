@@ -20,6 +20,7 @@ struct arming_binding {
     using record = mobility::thread_record<os::native_platform>;
     static constexpr const char* name = "arming";
     static constexpr const char* thread_name = "obase/arming";
+    static constexpr unsigned thread_slot = 0;
     static constexpr unsigned saturation = ~0u;
 
     static void emplace(std::optional<mover>& place,

@@ -104,7 +104,7 @@ word::bits atc::touch(slot& s) noexcept {
 }
 
 void atc::construct(slot& s, word::bits word) noexcept {
-    if (runtime_internal::arming_engine::any_manages(&s)) [[unlikely]] {
+    if (runtime_internal::arming_engine::manages(&s)) [[unlikely]] {
         // Sticky: it is never counted in, so that no TAG holds the address of a slot that may move.
         s.store_release(word::atc::make_sticky(word::atc::entering(word)));
         atc_engine::instance().say_once_of_mixing();
@@ -140,10 +140,11 @@ bool atc::compare_exchange(slot& s, void*& expected, word::bits word) noexcept {
     }
 }
 
-void* atc::allocate(std::size_t bytes, const allocation& how) noexcept {
+void* atc::allocate_usual(std::size_t bytes) noexcept { return atc_engine::allocate_usual(bytes); }
+void* atc::allocate_as(std::size_t bytes, const allocation& how) noexcept {
     return atc_engine::instance().allocate(bytes, how);
 }
-void atc::deallocate(void* object) noexcept { atc_engine::instance().deallocate(object); }
+void atc::deallocate(void* object) noexcept { atc_engine::deallocate(object); }
 std::size_t atc::usable_size(const void* object) noexcept {
     return atc_engine::instance().usable_size(object);
 }

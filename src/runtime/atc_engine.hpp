@@ -29,6 +29,7 @@ struct atc_binding {
     using index = mobility::activity_index<os::native_platform, entry, 64>;
     static constexpr const char* name = "atc";
     static constexpr const char* thread_name = "obase/atc";
+    static constexpr unsigned thread_slot = 1;
     static constexpr unsigned saturation = word::atc::idle_saturation;
 
     static void emplace(std::optional<mover>& place, registry& threads,

@@ -63,6 +63,7 @@ namespace obase::runtime_internal {
 //   mover        the mover class template instance
 //   name         "arming"
 //   thread_name  of the collector, at most 15 characters
+//   thread_slot  of its heaps: heap::space_options
 //   saturation   the largest number of inactive windows that a word can count
 //   emplace(mover, registry, slots, space)   makes the mover
 //   this_record(), this_record_if_any()      the calling thread's record
@@ -109,20 +110,15 @@ class engine final : public obase::runtime, private collector::control {
         const telemetry::recorder* recorder = recorder_.load_acquire();
         return recorder != nullptr ? recorder->snapshot() : obase::statistics{};
     }
-    // Whether the address is in the heaps. Cost: a load and a comparison.
-    bool manages(const void* address) const noexcept {
+    // Whether the address is in the heaps. Does not make the engine. Cost: a load and a comparison.
+    static bool manages(const void* address) noexcept {
         const heap::space* heaps = space_.load_acquire();
         return heaps != nullptr && heaps->contains(address);
     }
-    // True if the address is in the heaps of this protocol. Does not make its engine. Asked of a slot of the
-    // other protocol that begins: were it registered, that protocol's collector would go on visiting the
-    // place when this one has moved the object around it. Such a slot is left unregistered; its own object
-    // then stays where it is, and its word goes along with the bytes around it. Cost: a load and a test while
-    // this protocol is not used.
-    static bool any_manages(const void* address) noexcept {
-        const engine* made = instance_.load_acquire(); // pairs with make()
-        return made != nullptr && made->manages(address);
-    }
+    // manages() is also asked of a slot of the other protocol that begins: were it registered, that
+    // protocol's collector would go on visiting the place when this one has moved the object around it. Such
+    // a slot is left unregistered; its own object then stays where it is, and its word goes along with the
+    // bytes around it.
     void say_once_of_mixing() noexcept {
         say_once(said_mixing_, "a guide lies in an object of the other protocol: what it refers to "
                                "does not move (obase/mixing.hpp)");
@@ -164,9 +160,19 @@ class engine final : public obase::runtime, private collector::control {
     void detach_thread(record& self) noexcept;
 
     void* allocate(std::size_t bytes, const allocation& how) noexcept;
+    // The same where how.usual(): a block that the thread has at hand, without a call.
+    static void* allocate_usual(std::size_t bytes) noexcept {
+        if (void* object = heap::space::allocate_at_hand<Binding::thread_slot>(bytes);
+            object != nullptr) [[likely]]
+            return object;
+        return allocate_usual_elsewhere(bytes);
+    }
     // The same from the heaps only: null, once with a message, when they have no room.
     void* allocate_managed(std::size_t bytes, const allocation& how) noexcept;
-    void deallocate(void* object) noexcept;
+    static void deallocate(void* object) noexcept {
+        if (!heap::space::free_at_hand<Binding::thread_slot>(object)) [[unlikely]]
+            deallocate_elsewhere(object);
+    }
     // The same for the C interface: an invalid free has no effect and is counted, or ends the program
     // where frees are checked.
     void deallocate_checked(void* object) noexcept;
@@ -239,6 +245,8 @@ class engine final : public obase::runtime, private collector::control {
         return nullptr;
     }
 
+    [[gnu::noinline]] static void* allocate_usual_elsewhere(std::size_t bytes) noexcept;
+    [[gnu::noinline]] static void deallocate_elsewhere(void* object) noexcept;
     void free_foreign(void* object) noexcept;
     void note_foreign(const void* object) noexcept;
     void invalid_free(const void* address, heap::free_result result) noexcept;
@@ -272,11 +280,12 @@ class engine final : public obase::runtime, private collector::control {
     void forget_slots_of_other_threads() noexcept;
 
     static inline platform::atomic<engine*> instance_;
+    // The heaps of the one engine: found without it. Null until make_ready() is over, or if there are none.
+    static inline platform::atomic<heap::space*> space_;
 
     registry registry_;
     slots slots_;
     reclaimer reclaimer_;
-    platform::atomic<heap::space*> space_;
     platform::atomic<std::uint32_t> tried_; // make_ready() is over, with or without heaps
     platform::atomic<std::uint32_t> degraded_;
     platform::atomic<std::uint32_t> rearm_;

@@ -78,6 +78,7 @@ void engine<Binding>::make_ready_locked() noexcept {
         heaps.classes = tiers.count();
         heaps.file_classes = tiers.with(&policy::tier::file_backed);
         heaps.range_bytes = now.heap_reserve;
+        heaps.thread_slot = Binding::thread_slot;
         heaps.poison_freed = now.poison_freed;
         heaps.check_frees = now.check_frees ||
                             (debug_checks && now.origin("check_frees") == option_origin::built_in);

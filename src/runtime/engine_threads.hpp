@@ -89,12 +89,17 @@ void* engine<Binding>::allocate(std::size_t bytes, const allocation& how) noexce
 }
 
 template <class Binding>
-void engine<Binding>::deallocate(void* object) noexcept {
+void* engine<Binding>::allocate_usual_elsewhere(std::size_t bytes) noexcept {
+    return instance().allocate(bytes, allocation{});
+}
+
+template <class Binding>
+void engine<Binding>::deallocate_elsewhere(void* object) noexcept {
     heap::space* heaps = space_.load_acquire();
     if (heaps != nullptr && heaps->contains(object))
         heaps->free(object);
     else
-        free_foreign(object);
+        instance().free_foreign(object);
 }
 
 template <class Binding>

@@ -4,11 +4,13 @@
 // and the memory that managed objects need beyond their own bytes.
 //
 // The other allocators are loaded beside the C library's, so none replaces malloc. Each is called
-// through a pointer, and so is obase: raw is heap::space::allocate_raw on a space of its own;
-// make_guide is the public function, constructor and destructor included, against allocate,
-// construct, free.
+// through a pointer, and so is obase: raw is heap::space::allocate_raw on a space of its own; owner is
+// what make_guide() makes, constructor and destructor included, against allocate, construct, free. No
+// guide takes such an owner, so no slot is registered: what that costs is measured apart, as slot, beside
+// the two atomic read-modify-writes on a bitmap that it cannot do without.
 #include "tools/bench/bench.hpp"
 #include "tools/bench/child_process.hpp"
+#include "tools/bench/interleave.hpp"
 #include "tools/bench/interrupt.hpp"
 #include "tools/bench/stopwatch.hpp"
 
@@ -50,17 +52,17 @@ heap::space* raw_space = nullptr;
 [[gnu::noinline]] void* raw_allocate(std::size_t size) { return raw_space->allocate_raw(size); }
 [[gnu::noinline]] void raw_free(void* object) { raw_space->free(object); }
 
-// The object of the make_guide cases: a word, and what is asked for beyond it.
+// The object of the owner cases: a word, and what is asked for beyond it.
 struct header {
     std::uint64_t word = 1;
 };
-[[gnu::noinline]] void* make_guide_allocate(std::size_t size) {
+[[gnu::noinline]] void* owner_make(std::size_t size) {
     auto made = make_guide_with<header>({.extra_bytes = size - sizeof(header)});
     void* const object = made.get();
     made.release_word();
     return object;
 }
-[[gnu::noinline]] void make_guide_free(void* object) { owner<header>::destroy(object); }
+[[gnu::noinline]] void owner_end(void* object) { owner<header>::destroy(object); }
 
 constexpr std::size_t mixed = 0; // stands for a size drawn from the others, each time
 
@@ -199,6 +201,13 @@ double measure(const allocator& a, const std::string& pattern, std::size_t size,
     return static_cast<double>(together ? count : count * threads) / (slowest * 1e-9);
 }
 
+void keep_the_collector_out() {
+    options quiet = options::from_environment();
+    quiet.mode = run_mode::off; // owners are invisible to the collector anyway
+    if (const std::string why = runtime::get().configure(quiet); !why.empty())
+        throw std::runtime_error(why);
+}
+
 bool load(const char* library, const char* allocate, const char* free, allocator* out) {
     void* const handle = ::dlopen(library, RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) return false;
@@ -220,11 +229,8 @@ json measure_rates(const bench_settings& settings, const std::string& what,
         if (raw_space == nullptr) throw std::runtime_error("no heaps: " + why);
         all.push_back({"obase", raw_allocate, raw_free});
     } else {
-        options quiet = options::from_environment();
-        quiet.mode = run_mode::off; // owners are invisible to the collector anyway
-        if (const std::string why = runtime::get().configure(quiet); !why.empty())
-            throw std::runtime_error(why);
-        all.push_back({"obase", make_guide_allocate, make_guide_free});
+        keep_the_collector_out();
+        all.push_back({"obase", owner_make, owner_end});
     }
     allocator peer{"jemalloc", nullptr, nullptr};
     if (load("libjemalloc.so.2", "malloc", "free", &peer)) all.push_back(peer);
@@ -253,6 +259,39 @@ json measure_rates(const bench_settings& settings, const std::string& what,
                 cases.push_back(row);
             }
     return cases;
+}
+
+// Nanoseconds per slot, pair by pair: of a row of slots that begin and then end; and of setting and
+// clearing as many bits, one by one, in a bitmap like SODA's. All in L1.
+json measure_slots(const bench_settings& settings) {
+    keep_the_collector_out();
+    constexpr std::size_t count = 1024, word_bits = 64;
+    const auto passes = static_cast<std::size_t>(settings.quick ? 4 : 64);
+    const std::unique_ptr<arming::slot[]> row(new arming::slot[count]);
+    const std::unique_ptr<word::native_atomic<std::uint64_t>[]> bitmap(
+        new word::native_atomic<std::uint64_t>[count / word_bits]);
+    owner<header> object = make_guide<header>();
+    const word::bits word = object.release_word();
+    const auto timed = [&](const auto& pass) {
+        return [&pass, passes] {
+            const double begin = cpu_ns();
+            for (std::size_t i = 0; i < passes; ++i) pass();
+            return (cpu_ns() - begin) / static_cast<double>(passes * count);
+        };
+    };
+    const auto slots = [&] {
+        for (std::size_t i = 0; i < count; ++i) arming::construct(row[i], word);
+        for (std::size_t i = 0; i < count; ++i) arming::destroy(row[i]);
+    };
+    const auto bits = [&] {
+        const auto bit = [](std::size_t i) { return std::uint64_t{1} << (i % word_bits); };
+        for (std::size_t i = 0; i < count; ++i) bitmap[i / word_bits].fetch_or_seq_cst(bit(i));
+        for (std::size_t i = 0; i < count; ++i) bitmap[i / word_bits].fetch_and_seq_cst(~bit(i));
+    };
+    const interleaved times = interleave({{"slots", timed(slots)}, {"bits", timed(bits)}},
+                                         settings.pairs, settings.quick ? 4 : 64);
+    object = owner<header>::restore(word);
+    return {{"slot_ns", times.ns[0]}, {"bits_ns", times.ns[1]}};
 }
 
 struct object_64 {
@@ -323,6 +362,27 @@ json measure_overhead(const bench_settings& settings) {
     return result;
 }
 
+namespace {
+
+// What the target for owners is about: 16 to 256 bytes.
+bool is_small(const std::string& size) { return size != "mixed" && std::stoul(size) <= 256; }
+
+void add_slot_figure(bench_result& result, const json& measured) {
+    interleaved times;
+    times.ns = {numbers_of(measured.at("slot_ns")), numbers_of(measured.at("bits_ns"))};
+    figure f;
+    f.name = "registering a slot and ending it / two atomic read-modify-writes";
+    f.value = spread_of(times.ratios(0, 1));
+    f.kind = bound::at_most;
+    f.target = 2;
+    f.command = "obase bench alloc --what slot";
+    result.figures.push_back(f);
+    result.json["slot_ns"] = spread_of(times.ns[0]).median;
+    result.json["slot_ratio"] = f.value.median;
+}
+
+} // namespace
+
 bench_result bench_alloc(const bench_settings& settings) {
     const auto or_else = [](const auto& asked, auto usual) {
         return asked.empty() ? usual : asked;
@@ -343,10 +403,18 @@ bench_result bench_alloc(const bench_settings& settings) {
     result.json["overhead_64B"] = overhead.at("overhead");
     result.json["overhead_details"] = overhead;
 
-    const auto whats = or_else(settings.what, std::vector<std::string>{"raw", "make_guide"});
+    const auto whats = or_else(settings.what, std::vector<std::string>{"raw", "owner", "slot"});
     for (const std::string& what : whats) {
         if (interrupted()) break;
         tell("alloc: " + what);
+        if (what == "slot") {
+            add_slot_figure(
+                result, in_child_process("alloc, slot", [&] { return measure_slots(settings); }));
+            continue;
+        }
+        const auto in_target = [&](const json& row) {
+            return what == "raw" || is_small(row.at("size").get<std::string>());
+        };
         const json cases = in_child_process("alloc, " + what, [&] {
             return measure_rates(settings, what, sizes, threads, patterns);
         });
@@ -374,7 +442,7 @@ bench_result bench_alloc(const bench_settings& settings) {
             for (std::size_t i = 0; i < best.size(); ++i) {
                 if (best[i] <= 0) continue;
                 ratios.push_back(obase_rates[i] / best[i]);
-                ratios_of_round[i].push_back(ratios.back());
+                if (in_target(row)) ratios_of_round[i].push_back(ratios.back());
             }
             run["ratio_best"] = nullptr;
             if (!ratios.empty()) {
@@ -398,21 +466,20 @@ bench_result bench_alloc(const bench_settings& settings) {
         // The geometric mean over the cases, round by round.
         std::vector<double> means;
         for (const auto& round : ratios_of_round)
-            if (!round.empty() && round.size() == cases.size())
+            if (!round.empty() && round.size() == static_cast<std::size_t>(std::count_if(
+                                                      cases.begin(), cases.end(), in_target)))
                 means.push_back(geometric_mean(round));
         if (means.empty()) continue;
         figure f;
-        f.name = what == "raw" ? "raw NEW alloc+free / best of jemalloc, mimalloc"
-                               : "make_guide and destruction / best of jemalloc, mimalloc";
+        f.name = what == "raw"
+                     ? "raw NEW alloc+free / best of jemalloc, mimalloc"
+                     : "making an owner of 16 to 256 B and ending it / best of jemalloc, mimalloc";
         f.value = spread_of(means);
         f.command = "obase bench alloc --what " + what;
-        if (what == "raw") {
-            f.kind = bound::at_least;
-            f.target = 0.9;
-            result.json["geomean_ratio_best"] = f.value.median;
-        } else {
-            result.json["geomean_ratio_best_make_guide"] = f.value.median;
-        }
+        f.kind = bound::at_least;
+        f.target = 0.9;
+        result.json[what == "raw" ? "geomean_ratio_best" : "geomean_ratio_best_owner"] =
+            f.value.median;
         result.figures.push_back(f);
     }
 

@@ -36,6 +36,17 @@ COUNTED std::uint64_t arming_throughput_scope(const guide<node>* g, std::size_t 
     return tools::sum<tools::through_guide, node, arming, arming::scope>(g, n);
 }
 
+struct object_64 {
+    std::uint64_t words[8] = {};
+};
+// Makes an owner and ends it: one call into the library each. No slot is registered.
+COUNTED void arming_owner(std::size_t n) {
+    for (std::size_t i = 0; i < n; ++i) {
+        const owner<object_64> made = make_guide<object_64>();
+        asm volatile("" : : "r"(made.get()) : "memory");
+    }
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
@@ -75,6 +86,7 @@ int main(int argc, char** argv) {
     }
     at = arming_latency_scope(at, steps);
     total += arming_throughput_scope(row, steps);
+    arming_owner(steps);
     loop->next.release().release_word(); // no destructor for an object that owns itself
     return at == loop && total == 0 ? 0 : 1;
 }
