@@ -131,6 +131,7 @@ struct OBASE_EXPORT statistics {
     unsigned class_count = 0; // entries of `classes` in use; the last is the heap of large objects
     std::array<class_statistics, max_classes> classes{};
     std::array<const char*, max_classes> class_names{}; // static texts: "new", "hot", ..., "large"
+    std::uint32_t reclaimable_tiers = 0; // bit t: memory of the tier classes[t] may leave
     // Objects moved from a tier to another, [from][to]. A counter.
     std::array<std::array<std::uint64_t, max_tiers>, max_tiers> moved_between{};
     const char* mode = "";     // static text

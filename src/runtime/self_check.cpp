@@ -3,6 +3,7 @@
 
 #include "os/memory.hpp"
 #include "os/platform.hpp"
+#include "policy/policies.hpp"
 
 #include <cerrno>
 #include <system_error>
@@ -44,9 +45,8 @@ void check_moving(const system_facts& facts, std::vector<std::string>& found) {
 void check_memory(const options& settings, const system_facts& facts,
                   std::vector<std::string>& found) {
     constexpr std::uint64_t little = std::uint64_t{1} << 30, few_maps = 1024;
-    constexpr std::uint64_t ranges = 4; // NEW, HOT, COLD, LARGE
     const std::uint64_t limit = facts.address_space_limit;
-    if (settings.heap_reserve != 0 && settings.heap_reserve > limit / ranges) {
+    if (settings.heap_reserve != 0 && settings.heap_reserve > limit / facts.heaps) {
         found.push_back("address space is limited to " + mebibytes(limit) +
                         " (ulimit -v), less than OBASE_HEAP_RESERVE for every heap: the heaps "
                         "will be smaller, and what does not fit does not move");
@@ -147,6 +147,9 @@ system_facts gather_facts(const options& settings) {
     facts.address_space_limit = os::address_space_limit();
     facts.membarrier = os::native_platform::has_membarrier();
     facts.processors = std::thread::hardware_concurrency();
+    std::string unknown; // then it is the usual one
+    if (const auto policy = policy::make_policy(settings, ~0U, &unknown))
+        facts.heaps = policy->tiers().count() + 1;
     // Tried on a page that nobody uses.
     if (void* page = os::reserve(os::page_size, os::page_size)) {
         facts.page_hints = os::advise(page, os::page_size, os::advice::cold) != EINVAL;

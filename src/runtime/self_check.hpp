@@ -31,6 +31,7 @@ struct system_facts {
     bool membarrier = true;
     bool page_hints = true; // MADV_COLD and MADV_PAGEOUT, Linux 5.4
     unsigned processors = 2;
+    unsigned heaps = 4; // of the policy that is asked for: its tiers, and the one of large objects
 
     static os::machine everything_works() noexcept;
 };

@@ -2,7 +2,9 @@
 //
 // One machine per sentence: each shortage is named, with what follows from it; where everything
 // that was asked for can work, nothing is said.
+#include "policy/policies.hpp"
 #include "runtime/self_check.hpp"
+#include "testing/eight_tiers.hpp"
 
 #include <gtest/gtest.h>
 
@@ -117,6 +119,10 @@ TEST(self_check, names_shortages_of_memory) {
     settings.heap_reserve = std::uint64_t{64} << 30;
     facts.address_space_limit = std::uint64_t{100} << 30;
     EXPECT_TRUE(holds(only(settings, facts), "OBASE_HEAP_RESERVE"));
+    settings.heap_reserve = std::uint64_t{20} << 30;
+    EXPECT_TRUE(self_check(settings, facts).empty());
+    facts.heaps = 9;
+    EXPECT_TRUE(holds(only(settings, facts), "OBASE_HEAP_RESERVE"));
     facts = {};
     facts.processors = 1;
     EXPECT_TRUE(holds(only(options(), facts), "one processor"));
@@ -165,6 +171,16 @@ TEST(gather_facts, reads_this_machine) {
     if (shm.exists) {
         EXPECT_TRUE(shm.in_memory);
     }
+}
+
+TEST(gather_facts, asks_the_policy_how_many_heaps_it_needs) {
+    ASSERT_TRUE(policy::policies().add("eight", obase::testing::eight_tiers::make));
+    options settings;
+    EXPECT_EQ(gather_facts(settings).heaps, 4u);
+    settings.policy = "eight";
+    EXPECT_EQ(gather_facts(settings).heaps, 9u);
+    settings.policy = "none that there is";
+    EXPECT_EQ(gather_facts(settings).heaps, 4u);
 }
 
 } // namespace

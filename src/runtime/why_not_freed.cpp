@@ -21,7 +21,7 @@ std::string seconds(double count) {
     return text;
 }
 
-// Live bytes of all heaps, of large objects (the last heap) and of the coldest tier (the one before).
+// Live bytes of all heaps, of large objects (the last heap) and of the tiers whose memory may leave.
 struct sizes {
     std::uint64_t all = 0, large = 0, cold = 0;
 };
@@ -31,7 +31,7 @@ sizes sizes_of(const statistics& seen) {
         const std::uint64_t bytes = seen.classes[cls].live_bytes;
         found.all += bytes;
         if (cls + 1 == seen.class_count) found.large = bytes;
-        if (cls + 2 == seen.class_count) found.cold = bytes;
+        if ((seen.reclaimable_tiers >> cls & 1U) != 0) found.cold += bytes;
     }
     return found;
 }
@@ -74,7 +74,7 @@ std::string because_of_means(const options& settings, const system_facts& facts,
     return "";
 }
 
-// Why nothing is in the coldest tier.
+// Why nothing is in a tier whose memory may leave.
 std::string because_nothing_is_cold(const statistics& seen) {
     if (seen.windows <= seen.cold_threshold)
         return "an object is cold after more than " + std::to_string(seen.cold_threshold) +
@@ -106,6 +106,8 @@ std::string because_of_objects(const options& settings, const system_facts& fact
                " are large objects (above 16 KiB), which do not move" +
                (has_swap(facts) ? " and have not been idle for long enough"
                                 : ", and there is no swap to page them out to");
+    if (seen.reclaimable_tiers == 0)
+        return "the policy '" + settings.policy + "' has no tier whose memory may leave";
     if (live.cold == 0) return because_nothing_is_cold(seen);
     if (seen.pageout_allowed == 0)
         return "the promotion rate is above its target, or has not been below it for long "

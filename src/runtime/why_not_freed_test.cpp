@@ -30,6 +30,7 @@ struct state {
         settings.cold_backing = "file:/mnt/nvme";
         facts.machine.swap_total = facts.machine.swap_free = 0;
         seen.class_count = 4;
+        seen.reclaimable_tiers = 1U << 2;
         seen.classes[0].live_bytes = 100 << 20;
         seen.classes[1].live_bytes = 100 << 20;
         seen.classes[2].live_bytes = 300 << 20;
@@ -152,6 +153,25 @@ TEST(why_not_freed, nothing_is_cold) {
     s.says("stuck_scopes");
     s.seen.windows = 4;
     s.says("an object is cold after more than 4 windows without use, and 4 have ended");
+}
+
+// Whatever tiers a policy has, and in whatever order.
+TEST(why_not_freed, what_is_cold_the_policy_says) {
+    state s;
+    s.seen.class_count = 9; // eight tiers
+    s.seen.classes[8] = s.seen.classes[3];
+    s.seen.reclaimable_tiers = 1U << 7;
+    s.says("no object has been unused for more than 4 windows");
+    s.seen.classes[7].live_bytes = 50 << 20;
+    s.says("50 MiB are cold");
+    s.seen.reclaimable_tiers = 1U << 1 | 1U << 2;
+    s.says("400 MiB are cold");
+    s.seen.classes[8].live_bytes = 600 << 20;
+    s.says("600 MiB of 1150 MiB are large objects");
+    s.seen.classes[8].live_bytes = 0;
+    s.seen.reclaimable_tiers = 0;
+    s.settings.policy = "eight";
+    s.says("the policy 'eight' has no tier whose memory may leave");
 }
 
 TEST(why_not_freed, the_policy) {

@@ -34,6 +34,7 @@ void recorder::set_tiers(const policy::tier_table& tiers) noexcept {
     for (policy::tier_id id = 0; id < tiers.count(); ++id) class_names_[id] = tiers[id].name;
     class_names_[tiers.count()] = "large";
     class_count_ = tiers.count() + 1;
+    reclaimable_tiers_ = tiers.with(&policy::tier::reclaimable);
 }
 
 void recorder::end_window(const char* mode, double end_unix_seconds) {
@@ -43,6 +44,7 @@ void recorder::end_window(const char* mode, double end_unix_seconds) {
     OBASE_STATISTICS(OBASE_TAKE)
 #undef OBASE_TAKE
     now.class_count = class_count_;
+    now.reclaimable_tiers = reclaimable_tiers_;
     now.classes = classes_;
     now.class_names = class_names_;
     for (unsigned from = 0; from < now.tiers(); ++from)

@@ -65,7 +65,7 @@ class recorder {
 
     live_statistics live;
 
-    // Names and number of the heaps: the tiers, then the one of large objects.
+    // Names, number and roles of the heaps: the tiers, then the one of large objects.
     void set_tiers(const policy::tier_table& tiers) noexcept;
     class_statistics& of_class(unsigned cls) noexcept { return classes_[cls]; } // collector only
 
@@ -85,6 +85,7 @@ class recorder {
   private:
     const char* const protocol_;
     unsigned class_count_ = 0;
+    policy::tier_mask reclaimable_tiers_ = 0;
     std::array<const char*, statistics::max_classes> class_names_{};
     std::array<class_statistics, statistics::max_classes> classes_{};
 

@@ -15,7 +15,8 @@ using obase::telemetry::recorder;
 
 namespace {
 
-constexpr policy::tier rows[] = {{.name = "new"}, {.name = "hot"}, {.name = "cold"}};
+constexpr policy::tier rows[] = {
+    {.name = "new"}, {.name = "cold", .reclaimable = true}, {.name = "hot"}};
 constexpr policy::tier_table three{rows};
 
 TEST(recorder, publishes_at_the_end_of_a_window_only) {
@@ -33,6 +34,7 @@ TEST(recorder, publishes_at_the_end_of_a_window_only) {
     EXPECT_EQ(now.scanned_guides, 10u);
     EXPECT_EQ(now.cold_threshold, 3u);
     EXPECT_EQ(now.class_count, 4u);
+    EXPECT_EQ(now.reclaimable_tiers, 2u);
     EXPECT_EQ(now.classes[1].live_bytes, 77u);
     EXPECT_STREQ(now.mode, "move");
 }
