@@ -280,7 +280,7 @@ PROGRAM = (
     ("", _of("name")),
     _column("resident at first", mib, "first_bytes"),
     _column("at the end", mib, "end_bytes"),
-    _column("of that files", mib, "end_file_bytes"),
+    _column("of that in files", mib, "end_file_bytes"),
     _column("page utilization, last whole window", ratio, "utilization"),
     _column("operations a second", number, "operations_per_second"),
 )
