@@ -8,7 +8,6 @@
 #include <new>
 #include <vector>
 
-#include "heap/poison.hpp"
 #include "os/memory.hpp"
 #include "os/process.hpp"
 
@@ -26,7 +25,7 @@ constexpr std::size_t file_chunk = 2U << 20;
 
 } // namespace
 
-int dense_heap::create(char* base, std::size_t bytes, const char* directory, bool poison_freed,
+int dense_heap::create(char* base, std::size_t bytes, const char* directory, poisoning poison_freed,
                        const char** what) noexcept {
     base_ = base;
     bytes_ = bytes;
@@ -56,6 +55,7 @@ int dense_heap::create(char* base, std::size_t bytes, const char* directory, boo
 }
 
 void dense_heap::destroy() noexcept {
+    if (hides(poison_)) asan::show(base_, runs() << run_shift);
     if (fd_ >= 0) os::close_file(fd_);
     fd_ = -1;
     for (; frozen_count_ != 0; --frozen_count_) {
@@ -173,6 +173,7 @@ bool dense_heap::open_run(unsigned set) noexcept {
     run.set = static_cast<std::uint8_t>(set);
     run.returned = false;
     run.evacuating = false;
+    if (hides(poison_)) asan::hide(base_ + (number << run_shift), run_bytes);
     run.status.store_release(dense_run::state::open);
     open_[set] = static_cast<std::uint32_t>(number);
     return true;
@@ -232,6 +233,7 @@ void dense_heap::undo(void* object) noexcept {
     dense_run& run = runs_[number];
     const std::size_t offset = offset_in_run(object);
     const std::size_t size = size_of(object);
+    if (hides(poison_)) asan::hide(object, size);
     const bool last = offset + size == run.fill.load_relaxed();
     if (last && run.status.load_relaxed() == dense_run::state::open) {
         run.fill.store_release(static_cast<std::uint32_t>(offset));
@@ -241,7 +243,7 @@ void dense_heap::undo(void* object) noexcept {
 
 void dense_heap::free(void* object) noexcept {
     const std::size_t size = size_of(object);
-    if (poison_) poison(object, size);
+    if (poison_ != poisoning::none) poison(object, size, poison_);
     // Releases this thread's accesses to the object; return_free_memory acquires.
     runs_[run_number(object)].live.fetch_sub_acq_rel(one_object + size);
 }

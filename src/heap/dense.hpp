@@ -47,6 +47,7 @@
 
 #include "heap/invalid_free.hpp"
 #include "heap/pacer.hpp"
+#include "heap/poison.hpp"
 #include "heap/reserved_array.hpp"
 #include "heap/size_class.hpp"
 #include "os/platform.hpp"
@@ -82,7 +83,7 @@ class dense_heap {
   public:
     // `directory` nullptr: anonymous memory. Returns 0 or an errno value; *what says which step
     // failed.
-    int create(char* base, std::size_t bytes, const char* directory, bool poison_freed,
+    int create(char* base, std::size_t bytes, const char* directory, poisoning poison_freed,
                const char** what) noexcept;
     void destroy() noexcept;
 
@@ -189,7 +190,7 @@ class dense_heap {
 
     char* base_ = nullptr;
     std::size_t bytes_ = 0;
-    bool poison_ = false;
+    poisoning poison_ = poisoning::none;
     char directory_[1024] = {};
     int fd_ = -1;                                     // of the current file; -1: none yet
     os::native_platform::atomic<std::uint32_t> file_; // its number; 0 for anonymous memory

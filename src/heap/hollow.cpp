@@ -64,7 +64,7 @@ bool slab_heap::bring_back(slab_run& run) noexcept {
         for (std::size_t i = last; i-- > first;) {
             if ((pages_of_blocks(i, 1, size) & absent) != 0) continue; // comes with a later page
             char* const block = memory_of(run) + i * size;
-            *reinterpret_cast<void**>(block) = list;
+            set_next(block, list);
             list = block;
         }
     }
@@ -116,7 +116,7 @@ std::size_t slab_heap::hollow(slab_run& run, pacer& ask) noexcept {
 
     block_set free;
     const auto note = [&](void* block) {
-        for (; block != nullptr; block = *static_cast<void**>(block))
+        for (; block != nullptr; block = next_of(block))
             free.set(static_cast<std::size_t>(static_cast<char*>(block) - memory) / size);
     };
     note(run.free.load_relaxed());
@@ -139,7 +139,7 @@ std::size_t slab_heap::hollow(slab_run& run, pacer& ask) noexcept {
         for (std::size_t i = run.fresh; i-- > 0;) {
             if (!free.test(i) || (pages_of_blocks(i, 1, size) & absent) != 0) continue;
             char* const block = memory + i * size;
-            *reinterpret_cast<void**>(block) = list;
+            set_next(block, list);
             list = block;
         }
         run.free.store_release(list);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "heap/poison.hpp"
 #include "os/memory.hpp"
 
 namespace obase::heap {
@@ -44,7 +43,7 @@ constexpr std::uint32_t priority(std::uint32_t at) noexcept {
 
 } // namespace
 
-bool large_heap::create(char* base, std::size_t bytes, bool poison_freed) noexcept {
+bool large_heap::create(char* base, std::size_t bytes, poisoning poison_freed) noexcept {
     base_ = base;
     // What lies beyond the numbers of pages stays unused.
     bytes_ = std::min(bytes, max_pages * os::page_size);
@@ -54,6 +53,7 @@ bool large_heap::create(char* base, std::size_t bytes, bool poison_freed) noexce
 }
 
 void large_heap::destroy() noexcept {
+    if (hides(poison_)) asan::show(base_, frontier_ * os::page_size);
     tags_.release();
     nodes_.release();
 }
@@ -208,6 +208,7 @@ bool large_heap::commit_pages(std::size_t first, std::size_t chunk) noexcept {
 void large_heap::advance_frontier(std::size_t end) noexcept {
     const std::size_t first = frontier_;
     frontier_ = end;
+    if (hides(poison_)) asan::hide(base_ + first * os::page_size, (end - first) * os::page_size);
     insert_merged({first, end - first, first, first});
 }
 
@@ -242,7 +243,7 @@ void* large_heap::allocate(std::size_t size, unsigned set) noexcept {
 }
 
 void large_heap::free(void* object) noexcept {
-    if (poison_) poison(object, size_of(object));
+    if (poison_ != poisoning::none) poison(object, size_of(object), poison_);
     const std::lock_guard hold(lock_);
     const std::size_t page = page_of(object);
     const std::uint64_t tag = tags_[page].load_relaxed();
@@ -257,7 +258,7 @@ free_result large_heap::free_checked(void* object) noexcept {
     if (page >= frontier_) return free_result::no_object;
     const std::uint64_t tag = tags_[page].load_relaxed();
     if (!is_start(tag)) return free_result::no_object;
-    if (poison_) poison(object, value_of(tag));
+    if (poison_ != poisoning::none) poison(object, value_of(tag), poison_);
     free_extent(page, tag);
     return free_result::done;
 }

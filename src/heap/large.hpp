@@ -28,6 +28,7 @@
 
 #include "heap/invalid_free.hpp"
 #include "heap/pacer.hpp"
+#include "heap/poison.hpp"
 #include "heap/reserved_array.hpp"
 #include "heap/size_class.hpp"
 #include "os/platform.hpp"
@@ -42,7 +43,7 @@ struct large_counters {
 
 class large_heap {
   public:
-    bool create(char* base, std::size_t bytes, bool poison_freed) noexcept;
+    bool create(char* base, std::size_t bytes, poisoning poison_freed) noexcept;
     void destroy() noexcept;
 
     void* allocate(std::size_t size, unsigned set) noexcept;
@@ -107,7 +108,7 @@ class large_heap {
 
     char* base_ = nullptr;
     std::size_t bytes_ = 0;
-    bool poison_ = false;
+    poisoning poison_ = poisoning::none;
     mutable std::mutex lock_;
     reserved_array<os::native_platform::atomic<std::uint64_t>> tags_;
     reserved_array<node> nodes_;

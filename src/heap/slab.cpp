@@ -7,7 +7,6 @@
 #include <new>
 #include <vector>
 
-#include "heap/poison.hpp"
 #include "os/memory.hpp"
 #include "os/thread.hpp"
 
@@ -80,9 +79,11 @@ void for_each_used_bin(thread_heap& heap, Visit&& visit) {
 
 } // namespace
 
-bool slab_heap::create(char* base, std::size_t bytes, unsigned slot, bool tracks) noexcept {
+bool slab_heap::create(char* base, std::size_t bytes, unsigned slot, bool tracks,
+                       poisoning poison_freed) noexcept {
     base_ = base;
     tracks_ = tracks;
+    poison_ = poison_freed;
     bytes_ = bytes;
     slot_ = slot;
     // A thread needs far more than 4 MiB before its heap (25 KiB, mostly untouched) matters.
@@ -112,6 +113,7 @@ void slab_heap::destroy() noexcept {
         const std::lock_guard hold(spaces_lock);
         spaces[slot_] = nullptr;
     }
+    if (hides(poison_)) asan::show(base_, runs() << run_shift);
     heaps_.release();
     out_.release();
     slack_.release();
@@ -228,9 +230,9 @@ bool slab_heap::extend(slab_run& run) noexcept {
     char* const first = memory_of(run) + run.fresh * size;
     char* block = first;
     for (std::size_t i = 1; i < count; ++i, block += size) {
-        *reinterpret_cast<void**>(block) = block + size;
+        set_next(block, block + size);
     }
-    *reinterpret_cast<void**>(block) = nullptr;
+    set_next(block, nullptr);
     run.fresh = static_cast<std::uint16_t>(run.fresh + count);
     run.free.store_release(first);
     return true;
@@ -322,6 +324,7 @@ void slab_heap::start_run(slab_run& run, unsigned number, std::uint32_t owner) n
     run.idle = false;
     run.absent.store_relaxed(0);
     run.current.store_relaxed(false);
+    if (hides(poison_)) asan::hide(memory_of(run), run_bytes);
     run.word.attach(owner);
 }
 
@@ -419,7 +422,7 @@ void* slab_heap::allocate_slow(std::size_t size, unsigned set) noexcept {
     }
     void* const block = run->free.load_relaxed();
     run->used.store_relaxed(run->used.load_relaxed() + 1);
-    run->free.store_relaxed(*static_cast<void**>(block));
+    run->free.store_relaxed(next_of(block));
     view_.note_size(block, index, size);
     return block;
 }
@@ -446,14 +449,14 @@ void slab_heap::free_slow(void* block) noexcept {
     use_bin(heap, number);
     thread_bin& bin = heap.bin[number];
     if (bin.count.load_relaxed() >= bin.limit) flush(heap, bin, bin.limit / 2);
-    *static_cast<void**>(block) = bin.recent;
+    set_next(block, bin.recent);
     native::compiler_fence();
     bin.recent = block;
     bin.count.store_relaxed(bin.count.load_relaxed() + 1);
 }
 
 void slab_heap::free_poisoned(void* block) noexcept {
-    poison(block, run_of(block).block_size.load_relaxed());
+    poison(block, size_of(block), poison_); // what is beyond was never shown
     free(block);
 }
 
@@ -465,11 +468,11 @@ void slab_heap::flush(thread_heap& heap, thread_bin& bin, std::uint32_t keep) no
     } else {
         void* last_kept = blocks;
         for (std::uint32_t i = 1; i < keep && last_kept != nullptr; ++i) {
-            last_kept = *static_cast<void**>(last_kept);
+            last_kept = next_of(last_kept);
         }
         if (last_kept == nullptr) return;
-        blocks = *static_cast<void**>(last_kept);
-        *static_cast<void**>(last_kept) = nullptr;
+        blocks = next_of(last_kept);
+        set_next(last_kept, nullptr);
     }
     std::uint32_t given = 0;
     while (blocks != nullptr) {
@@ -477,10 +480,10 @@ void slab_heap::flush(thread_heap& heap, thread_bin& bin, std::uint32_t keep) no
         slab_run& run = run_of(blocks);
         void* last = blocks;
         std::uint32_t count = 1;
-        void* next = *static_cast<void**>(last);
+        void* next = next_of(last);
         while (next != nullptr && &run_of(next) == &run) {
             last = next;
-            next = *static_cast<void**>(last);
+            next = next_of(last);
             ++count;
         }
         give_back(heap, run, blocks, last, count);
@@ -501,7 +504,7 @@ void slab_heap::give_back(thread_heap& heap, slab_run& run, void* first, void* l
     const run_view now = run.word.view_relaxed();
     thread_bin& bin = heap.bin[run.bin.load_relaxed()];
     if (now.owner == heap.id && now.state == run_state::attached) {
-        *static_cast<void**>(last) = run.free.load_relaxed();
+        set_next(last, run.free.load_relaxed());
         run.free.store_release(first);
         const std::uint32_t used = run.used.load_relaxed() - count;
         run.used.store_relaxed(used);
@@ -519,8 +522,7 @@ void slab_heap::give_back(thread_heap& heap, slab_run& run, void* first, void* l
         std::uint32_t remote = 0;
         if (run.word.reattach(heap.id, &head, &remote)) {
             // On top of what others freed.
-            *static_cast<void**>(last) =
-                head == 0 ? nullptr : memory_of(run) + (head - 1) * granule;
+            set_next(last, head == 0 ? nullptr : memory_of(run) + (head - 1) * granule);
             run.free.store_release(first);
             const std::uint32_t used = run.used.load_relaxed() - remote - count;
             run.used.store_relaxed(used);
@@ -540,7 +542,7 @@ void slab_heap::give_back_remote(slab_run& run, void* first, void* last,
     const unsigned number = run.bin.load_relaxed(); // the run is anybody's after the push
     const auto offset = static_cast<std::size_t>(static_cast<char*>(first) - memory_of(run));
     const auto link = [&](std::uint32_t head) {
-        *static_cast<void**>(last) = head == 0 ? nullptr : memory_of(run) + (head - 1) * granule;
+        set_next(last, head == 0 ? nullptr : memory_of(run) + (head - 1) * granule);
     };
     if (run.word.push_remote(static_cast<std::uint32_t>(offset / granule), count, threshold_of(run),
                              link) == push_result::queued) {
@@ -774,8 +776,7 @@ void slab_heap::fork_parent() noexcept {
 // The local list of a current run is whole at every instruction; `used` may be one off.
 void slab_heap::recount_after_fork(slab_run& run) noexcept {
     std::uint32_t listed = 0;
-    for (void* block = run.free.load_relaxed(); block != nullptr;
-         block = *static_cast<void**>(block)) {
+    for (void* block = run.free.load_relaxed(); block != nullptr; block = next_of(block)) {
         ++listed;
     }
     run.used.store_relaxed(run.fresh - blocks_away(run) - listed +
@@ -814,7 +815,7 @@ void slab_heap::fork_child() noexcept {
             for (thread_bin& bin : heap.bin) {
                 if (bin.current != nullptr) recount_after_fork(*bin.current);
                 std::uint32_t recent = 0;
-                for (void* b = bin.recent; b != nullptr; b = *static_cast<void**>(b)) ++recent;
+                for (void* b = bin.recent; b != nullptr; b = next_of(b)) ++recent;
                 bin.count.store_relaxed(recent);
             }
             hand_back(heap);
@@ -845,8 +846,7 @@ const char* slab_heap::validate() const noexcept {
         }
         const auto length = [&](const void* block) -> std::uint32_t {
             std::uint32_t count = 0;
-            for (; block != nullptr && count <= run.capacity;
-                 block = *static_cast<void* const*>(block)) {
+            for (; block != nullptr && count <= run.capacity; block = next_of(block)) {
                 const auto offset =
                     static_cast<std::size_t>(static_cast<const char*>(block) - memory_of(run));
                 if (offset % size != 0 || offset / size >= run.fresh ||

@@ -32,6 +32,7 @@
 
 #include "heap/invalid_free.hpp"
 #include "heap/pacer.hpp"
+#include "heap/poison.hpp"
 #include "heap/reserved_array.hpp"
 #include "heap/run_stack.hpp"
 #include "heap/run_word.hpp"
@@ -46,6 +47,14 @@ inline constexpr unsigned bins = attribute_sets * size_classes;
 inline constexpr unsigned max_spaces = 16; // spaces alive at once in a process
 
 using native = os::native_platform;
+
+// A free block begins with the link to the next one of its list.
+OBASE_SEES_HIDDEN inline void* next_of(const void* block) noexcept {
+    return *static_cast<void* const*>(block);
+}
+OBASE_SEES_HIDDEN inline void set_next(void* block, void* next) noexcept {
+    *static_cast<void**>(block) = next;
+}
 
 struct alignas(64) slab_run {
     run_word<native> word;
@@ -154,7 +163,8 @@ class slab_heap {
   public:
     // `slot` is the index in thread_heaps. `tracks`: the caller tells of each block that it is out.
     // False: no address space for the tables.
-    bool create(char* base, std::size_t bytes, unsigned slot, bool tracks) noexcept;
+    bool create(char* base, std::size_t bytes, unsigned slot, bool tracks,
+                poisoning poison_freed) noexcept;
     // Precondition: no thread uses the heap any more, now or later.
     void destroy() noexcept;
 
@@ -173,11 +183,11 @@ class slab_heap {
     void free(void* block) noexcept {
         if (!free_at_hand(*thread_heaps[slot_], block)) free_slow(block);
     }
-    // The same, filling the block with poison_byte first.
+    // The same, poisoning the block first.
     void free_poisoned(void* block) noexcept;
     // Frees a block, and nothing else (slab_checked.cpp). Without tracking, a second free of a block that
     // has left this thread's lists is not seen.
-    free_result free_checked(void* block, bool poisons) noexcept;
+    free_result free_checked(void* block) noexcept;
     // Precondition: create() was told that blocks are tracked; the block was just allocated.
     void note_out(const void* block) noexcept;
 
@@ -309,6 +319,7 @@ class slab_heap {
     char* base_ = nullptr;
     unsigned slot_ = 0;
     bool tracks_ = false;
+    poisoning poison_ = poisoning::none;
     thread_view view_{}; // what all heaps of threads have
     reserved_array<slab_run> runs_;
     reserved_array<native::atomic<std::uint8_t>> slack_;
@@ -352,7 +363,7 @@ namespace detail {
     if (block == nullptr) [[unlikely]]
         return nullptr;
     run->used.store_relaxed(run->used.load_relaxed() + 1);
-    run->free.store_relaxed(*static_cast<void**>(block));
+    run->free.store_relaxed(next_of(block));
     return block;
 }
 
@@ -363,7 +374,7 @@ inline void* allocate_at_hand(thread_heap& mine, std::size_t size, unsigned set)
     thread_bin& bin = detail::bin_of(mine, set * size_classes + index);
     void* block = bin.recent;
     if (block != nullptr) {
-        bin.recent = *static_cast<void**>(block);
+        bin.recent = next_of(block);
         bin.count.store_relaxed(bin.count.load_relaxed() - 1);
     } else if ((block = detail::allocate_from_run(bin)) == nullptr) {
         return nullptr;
@@ -382,12 +393,12 @@ inline bool free_at_hand(thread_heap& mine, void* block) noexcept {
     // same two branches, whichever run the block is of. The head of a list is stored after the
     // link, because fork may cut in between.
     if (const std::uint32_t count = bin.count.load_relaxed(); count < bin.limit) [[likely]] {
-        *static_cast<void**>(block) = bin.recent;
+        set_next(block, bin.recent);
         native::compiler_fence();
         bin.recent = block;
         bin.count.store_relaxed(count + 1);
     } else if (&run == bin.current) {
-        *static_cast<void**>(block) = run.free.load_relaxed();
+        set_next(block, run.free.load_relaxed());
         run.free.store_release(block);
         run.used.store_relaxed(run.used.load_relaxed() - 1);
     } else {

@@ -10,10 +10,8 @@
 // in a run that this thread has; the blocks of other threads are not looked at, since their lists change
 // meanwhile. Blocks of eight bytes have no second word, and are looked for on the recent list, which is
 // short, when they look like a link.
-#include <cstring>
 #include <mutex>
 
-#include "heap/poison.hpp"
 #include "heap/slab.hpp"
 
 namespace obase::heap {
@@ -22,20 +20,16 @@ namespace {
 
 constexpr std::size_t stamp_end = 2 * sizeof(std::uint64_t); // of a block with room for one
 
-std::uint64_t word_of(const void* block, std::size_t number) noexcept {
-    std::uint64_t word;
-    std::memcpy(&word, static_cast<const char*>(block) + number * sizeof word, sizeof word);
-    return word;
+// Of a block that may be free.
+OBASE_SEES_HIDDEN std::uint64_t word_of(const void* block, std::size_t number) noexcept {
+    using any_bytes [[gnu::may_alias]] = const std::uint64_t;
+    return static_cast<any_bytes*>(block)[number];
 }
 
-std::uint64_t poisoned_word() noexcept {
-    std::uint64_t word;
-    poison(&word, sizeof word);
-    return word;
-}
+constexpr std::uint64_t poisoned_word = poison_byte * 0x0101'0101'0101'0101U;
 
 bool lists(const void* first, const void* block) noexcept {
-    for (; first != nullptr; first = *static_cast<void* const*>(first))
+    for (; first != nullptr; first = next_of(first))
         if (first == block) return true;
     return false;
 }
@@ -56,7 +50,7 @@ bool slab_heap::may_be_free(const void* block, std::size_t block_size) const noe
         return link == 0 || link - reinterpret_cast<std::uintptr_t>(base_) < bytes_;
     }
     const std::uint64_t word = word_of(block, 1);
-    return word == stamp_of(block) || word == poisoned_word();
+    return word == stamp_of(block) || word == poisoned_word;
 }
 
 // On the recent list of this thread, or on a list of a run that it has. Those runs' lists change under the
@@ -78,7 +72,7 @@ void slab_heap::note_out(const void* block) noexcept {
     out_[at / 64].fetch_or_relaxed(std::uint64_t{1} << (at % 64));
 }
 
-free_result slab_heap::free_checked(void* block, bool poisons) noexcept {
+free_result slab_heap::free_checked(void* block) noexcept {
     const std::size_t offset = offset_of(block);
     if ((offset >> run_shift) >= frontier_.load_acquire()) return free_result::no_object;
     const slab_run& run = run_of(block);
@@ -93,12 +87,13 @@ free_result slab_heap::free_checked(void* block, bool poisons) noexcept {
     } else if (may_be_free(block, size) && listed_here(run, block)) {
         return free_result::freed_before;
     }
-    if (poisons) {
+    // What is overwritten is known by that.
+    if (size >= stamp_end && !overwrites(poison_))
+        static_cast<std::uint64_t*>(block)[1] = stamp_of(block);
+    if (poison_ != poisoning::none)
         free_poisoned(block);
-        return free_result::done;
-    }
-    if (size >= stamp_end) static_cast<std::uint64_t*>(block)[1] = stamp_of(block);
-    free(block);
+    else
+        free(block);
     return free_result::done;
 }
 

@@ -41,8 +41,8 @@ std::mutex slots_lock;
 bool slot_taken[max_spaces];
 
 int take_slot(const space_options& options) noexcept {
-    const bool named =
-        options.thread_slot < named_slots && !options.poison_freed && !options.check_frees;
+    const bool named = options.thread_slot < named_slots && !options.check_frees &&
+                       poisoning_here(options.poison_freed) == poisoning::none;
     const unsigned first = named ? options.thread_slot : named_slots;
     const unsigned end = named ? first + 1 : max_spaces;
     const std::lock_guard hold(slots_lock);
@@ -117,13 +117,14 @@ bool space::set_up(const space_options& options, std::string* why_not) noexcept 
         range_bytes_ = range;
         total_bytes_ = ranges;
     }
-    poison_ = options.poison_freed;
+    asan::add_leak_roots(base_, total_bytes_);
+    poison_ = poisoning_here(options.poison_freed);
     check_ = options.check_frees;
-    quick_free_bytes_ = poison_ || check_ ? 0 : range_bytes_;
-    quick_allocate_bytes_ = check_ ? 0 : max_small_size;
+    quick_free_bytes_ = poison_ != poisoning::none || check_ ? 0 : range_bytes_;
+    quick_allocate_bytes_ = hides(poison_) || check_ ? 0 : max_small_size;
     shift_ = static_cast<unsigned>(std::countr_zero(range_bytes_));
-    bool ok = slabs_.create(base_, range_bytes_, slot_, check_) &&
-              large_.create(range_begin(classes_), range_bytes_, options.poison_freed);
+    bool ok = slabs_.create(base_, range_bytes_, slot_, check_, poison_) &&
+              large_.create(range_begin(classes_), range_bytes_, poison_);
     for (unsigned i = 0; i <= classes_; ++i) ok = ok && touched_[i].create(range_bytes_);
     if (!ok) {
         say(why_not, "no address space for the side tables (RLIMIT_AS, or vm.max_map_count)");
@@ -135,7 +136,7 @@ bool space::set_up(const space_options& options, std::string* why_not) noexcept 
         const char* what = "";
         const int error = dense_[cls - 1].create(range_begin(cls), range_bytes_,
                                                  in_file ? options.cold_directory.c_str() : nullptr,
-                                                 options.poison_freed, &what);
+                                                 poison_, &what);
         if (error == 0) continue;
         if (why_not != nullptr) {
             try {
@@ -157,7 +158,10 @@ void space::destroy(space* s) noexcept {
     s->large_.destroy();
     for (dense_heap& dense : s->dense_) dense.destroy();
     for (touched_map& map : s->touched_) map.destroy();
-    if (s->base_ != nullptr) os::release(s->base_, s->total_bytes_);
+    if (s->base_ != nullptr) {
+        asan::remove_leak_roots(s->base_, s->total_bytes_);
+        os::release(s->base_, s->total_bytes_);
+    }
     const unsigned slot = s->slot_;
     s->~space();
     os::release(s, space_bytes);
@@ -170,12 +174,15 @@ void* space::allocate_elsewhere(std::size_t size, attributes attr) noexcept {
     void* object = nullptr;
     if (rounded - 1 < max_small_size) {
         object = slabs_.allocate(rounded, set);
-        if (object != nullptr) slabs_.note_out(object);
+        if (object != nullptr && check_) slabs_.note_out(object);
     } else if (rounded >=
                size) { // a size near the end of the address space wraps when it is rounded
         object = large_.allocate(rounded, set);
     }
-    if (object == nullptr) failures_.fetch_add_relaxed(1);
+    if (object == nullptr)
+        failures_.fetch_add_relaxed(1);
+    else if (hides(poison_))
+        asan::show(object, rounded);
     return object;
 }
 
@@ -189,7 +196,7 @@ void space::free_elsewhere(void* object) noexcept {
     }
     const unsigned cls = class_of(object);
     if (cls == new_class) {
-        if (poison_)
+        if (poison_ != poisoning::none)
             slabs_.free_poisoned(object);
         else
             slabs_.free(object);
@@ -202,7 +209,7 @@ void space::free_elsewhere(void* object) noexcept {
 
 free_result space::free_checked(void* object) noexcept {
     const unsigned cls = class_of(object);
-    if (cls == new_class) return slabs_.free_checked(object, poison_);
+    if (cls == new_class) return slabs_.free_checked(object);
     return cls == classes_ ? large_.free_checked(object) : dense_[cls - 1].free_checked(object);
 }
 
@@ -233,10 +240,12 @@ void* space::allocate_dense(unsigned cls, std::size_t size, attributes attr) noe
     const unsigned set = attribute_index(attr);
     void* const object = cls == new_class ? slabs_.allocate_packed(rounded, set)
                                           : dense_[cls - 1].allocate(rounded, set);
-    if (object == nullptr)
+    if (object == nullptr) {
         failures_.fetch_add_relaxed(1);
-    else if (check_ && cls == new_class)
-        slabs_.note_out(object);
+        return nullptr;
+    }
+    if (check_ && cls == new_class) slabs_.note_out(object);
+    if (hides(poison_)) asan::show(object, rounded);
     return object;
 }
 

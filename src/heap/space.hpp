@@ -340,8 +340,8 @@ class space {
     std::size_t range_bytes_ = 0;
     std::size_t total_bytes_ = 0;
     std::size_t quick_free_bytes_ = 0; // range_bytes_, or 0 where frees are poisoned or checked
-    std::size_t quick_allocate_bytes_ = max_small_size; // or 0 where frees are checked
-    bool poison_ = false;
+    std::size_t quick_allocate_bytes_ = max_small_size; // or 0: frees are checked, or bytes hidden
+    poisoning poison_ = poisoning::none;
     bool check_ = false;
     unsigned shift_ = 0;
     unsigned classes_ = 0;

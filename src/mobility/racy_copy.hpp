@@ -11,37 +11,33 @@
 //   2. The source stays mapped readable until the collector is past it (R7), whatever is freed.
 //   3. The destination is reachable by nobody until the publish.
 // So no thread ever acts on a torn value. The function is out of ThreadSanitizer's sight, and
-// nothing else in obase is. When not to use it: for anything but the mover's copy.
+// nothing else in obase is. It is also out of AddressSanitizer's, since an object that is freed
+// meanwhile is hidden (heap/poison.hpp). When not to use it: for anything but the mover's copy.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
-#if defined(__SANITIZE_THREAD__)
-#define OBASE_THREAD_SANITIZER 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define OBASE_THREAD_SANITIZER 1
-#endif
-#endif
+#include "heap/address_sanitizer.hpp"
+#include "heap/sanitized.hpp"
 
 namespace obase::mobility {
 
-// `size` is a multiple of 8, both addresses are 8-byte aligned, the ranges do not overlap.
-#if defined(OBASE_THREAD_SANITIZER)
-__attribute__((no_sanitize("thread"), noinline))
-#endif
-inline void
-racy_copy(void* to, const void* from, std::size_t size) noexcept {
-#if defined(OBASE_THREAD_SANITIZER)
-    // memcpy would be intercepted and checked; volatile keeps the loop from becoming one.
+// memcpy would be intercepted and checked; volatile keeps the loop from becoming one.
+__attribute__((no_sanitize("thread", "address"), noinline)) inline void
+copy_unseen(void* to, const void* from, std::size_t size) noexcept {
     auto* target = static_cast<volatile std::uint64_t*>(to);
     const auto* source = static_cast<const volatile std::uint64_t*>(from);
     for (std::size_t i = 0; i < size / 8; ++i) target[i] = source[i];
-#else
-    std::memcpy(to, from, size);
-#endif
+}
+
+// `size` is a multiple of 8, both addresses are 8-byte aligned, the ranges do not overlap.
+inline void racy_copy(void* to, const void* from, std::size_t size) noexcept {
+    if (heap::sanitized || heap::asan::present())
+        copy_unseen(to, from, size);
+    else
+        std::memcpy(to, from, size);
 }
 
 } // namespace obase::mobility

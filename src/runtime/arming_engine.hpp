@@ -22,6 +22,7 @@ struct arming_binding {
     static constexpr const char* thread_name = "obase/arming";
     static constexpr unsigned thread_slot = 0;
     static constexpr unsigned saturation = ~0u;
+    static constexpr bool bare_addresses = true;
 
     static void emplace(std::optional<mover>& place,
                         mobility::scope_registry<os::native_platform>& registry,

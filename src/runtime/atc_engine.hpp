@@ -31,6 +31,7 @@ struct atc_binding {
     static constexpr const char* thread_name = "obase/atc";
     static constexpr unsigned thread_slot = 1;
     static constexpr unsigned saturation = word::atc::idle_saturation;
+    static constexpr bool bare_addresses = false;
 
     static void emplace(std::optional<mover>& place, registry& threads,
                         soda::directory<os::native_platform>& slots, heap::space& space);

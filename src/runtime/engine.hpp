@@ -20,6 +20,7 @@
 #include "backend/backends.hpp"
 #include "backend/window_log.hpp"
 #include "collector/collector.hpp"
+#include "heap/address_sanitizer.hpp"
 #include "heap/space.hpp"
 #include "mobility/reclaimer.hpp"
 #include "mobility/scope_registry.hpp"
@@ -65,6 +66,7 @@ namespace obase::runtime_internal {
 //   thread_name  of the collector, at most 15 characters
 //   thread_slot  of its heaps: heap::space_options
 //   saturation   the largest number of inactive windows that a word can count
+//   bare_addresses   true if the word of an object of malloc's is its address
 //   emplace(mover, registry, slots, space)   makes the mover
 //   this_record(), this_record_if_any()      the calling thread's record
 //   claim_record, detach, forget_other_threads   where records come from, and what a protocol keeps
@@ -240,7 +242,11 @@ class engine final : public obase::runtime, private collector::control {
     static void* zeroed_pages(std::size_t bytes) noexcept {
         bytes = (bytes + 4095) & ~std::size_t{4095};
         void* memory = os::reserve(bytes, 4096);
-        if (memory == nullptr || os::commit(memory, bytes) == 0) return memory;
+        if (memory == nullptr) return nullptr;
+        if (os::commit(memory, bytes) == 0) {
+            heap::asan::add_leak_roots(memory, bytes); // what is retired is listed there
+            return memory;
+        }
         os::release(memory, bytes);
         return nullptr;
     }

@@ -131,6 +131,7 @@ bool engine<Binding>::expect_object(const void* address) noexcept {
 // The directory's leaves stay: no collector knows of it, so no scopes are needed.
 template <class Binding>
 void engine<Binding>::note_foreign(const void* object) noexcept {
+    if constexpr (!Binding::bare_addresses) heap::asan::never_leaked(object);
     slots* noted = foreign_.load_acquire();
     if (noted == nullptr) {
         auto* made = new (std::nothrow) slots;
