@@ -202,13 +202,24 @@ struct program {
         }
         int status = 0;
         if (waitpid(child, &status, 0) != child || status != 0) give_up("the child failed");
-        // Retired and not reclaimed when the program ends: it owns what it owns.
         {
             obase::basic_scope<Protocol> s;
             static auto* const pin = new obase::pin<holder, Protocol>((*kept)[5]);
             if (pin->get() == nullptr) wrong = true;
         }
-        for (std::size_t i = 5; i < 15; ++i) obase::retire(std::move((*kept)[i]));
+        // Retired and not reclaimed when the program ends, by a thread that ended and one that did not.
+        runtime().stop(); // the collector would take the lists
+        const auto retire = [](std::size_t first) {
+            for (std::size_t i = first; i < first + 5; ++i) obase::retire(std::move((*kept)[i]));
+        };
+        retire(5);
+        static std::atomic<bool> retired{false};
+        std::thread([retire] {
+            retire(10);
+            retired = true;
+            for (;;) pause();
+        }).detach();
+        while (!retired) std::this_thread::yield();
         return wrong ? 1 : 0;
     }
 };

@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <ostream>
 #include <string>
 #include <sys/wait.h>
 
@@ -33,23 +34,29 @@ ended run(const std::string& program, const std::string& protocol, const std::st
     return result;
 }
 
-// The library in the program, and beside it.
-constexpr const char* programs[] = {OBASE_TEST_ASAN_PROGRAM, OBASE_TEST_ASAN_PROGRAM_SHARED};
-constexpr const char* protocols[] = {"arming", "atc"};
+// A program with its library, in it or beside it, and a protocol.
+struct way {
+    const char* program;
+    const char* protocol;
+};
+constexpr way with_archive = {OBASE_TEST_ASAN_PROGRAM, "arming"};
+constexpr way with_atc = {OBASE_TEST_ASAN_PROGRAM, "atc"};
+constexpr way with_shared_library = {OBASE_TEST_ASAN_PROGRAM_SHARED, "arming"};
+constexpr way ways[] = {with_archive, with_atc, with_shared_library};
+
+std::ostream& operator<<(std::ostream& out, const way& w) {
+    return out << w.program << ' ' << w.protocol << ": ";
+}
 
 struct Asan : testing::TestWithParam<const char*> {};
 
 TEST_P(Asan, reports_the_mistake) {
-    for (const char* program : programs)
-        for (const char* protocol : protocols) {
-            const ended child = run(program, protocol, GetParam());
-            const std::string which = std::string(program) + ' ' + protocol;
-            EXPECT_NE(child.said.find("use-after-poison"), std::string::npos)
-                << which << ": " << child.said;
-            EXPECT_EQ(child.said.find("asan_program:"), std::string::npos)
-                << which << ": " << child.said;
-            EXPECT_NE(child.status, 0) << which;
-        }
+    for (const way& w : ways) {
+        const ended child = run(w.program, w.protocol, GetParam());
+        EXPECT_NE(child.said.find("use-after-poison"), std::string::npos) << w << child.said;
+        EXPECT_EQ(child.said.find("asan_program:"), std::string::npos) << w << child.said;
+        EXPECT_NE(child.status, 0) << w;
+    }
 }
 INSTANTIATE_TEST_SUITE_P(mistakes, Asan,
                          testing::Values("freed_small", "freed_medium", "freed_large", "freed_end",
@@ -61,33 +68,31 @@ INSTANTIATE_TEST_SUITE_P(mistakes, Asan,
                              return std::string(mistake.param);
                          });
 
-// Also with patterns in freed objects, with checked frees, and over a file.
+void expect_clean(const way& w, const char* environment) {
+    const ended child = run(w.program, w.protocol, "clean", environment);
+    EXPECT_EQ(child.status, 0) << w << environment;
+    EXPECT_EQ(child.said.find("Sanitizer"), std::string::npos) << w << environment << child.said;
+    EXPECT_NE(child.said.find("asan_program: ended"), std::string::npos)
+        << w << environment << child.said;
+}
+
+// Also with patterns in freed objects, with checked frees, over a file, and with objects of malloc's.
 TEST(AsanProgram, that_makes_no_mistake_ends_without_a_report) {
-    for (const char* program : programs)
-        for (const char* protocol : protocols)
-            for (const char* environment :
-                 {"", "OBASE_POISON_FREED=1", "OBASE_CHECK_FREES=1",
-                  "OBASE_POISON_FREED=1 OBASE_CHECK_FREES=1",
-                  "OBASE_COLD_BACKING=file:/tmp OBASE_COLD_THRESHOLD=1", "OBASE_HEAP_RESERVE=1M"}) {
-                const ended child = run(program, protocol, "clean", environment);
-                const std::string which = std::string(program) + ' ' + protocol + ' ' + environment;
-                EXPECT_EQ(child.status, 0) << which;
-                EXPECT_EQ(child.said.find("Sanitizer"), std::string::npos)
-                    << which << ": " << child.said;
-                EXPECT_NE(child.said.find("asan_program: ended"), std::string::npos)
-                    << which << ": " << child.said;
-            }
+    for (const way& w : {with_archive, with_atc})
+        for (const char* environment :
+             {"", "OBASE_POISON_FREED=1", "OBASE_POISON_FREED=1 OBASE_CHECK_FREES=1",
+              "OBASE_COLD_BACKING=file:/tmp OBASE_COLD_THRESHOLD=1", "OBASE_HEAP_RESERVE=1M"})
+            expect_clean(w, environment);
+    expect_clean(with_shared_library, "");
 }
 
 // What a managed object owns is not leaked, which the test above sees; what only a freed one knew of is.
 TEST(AsanProgram, is_told_of_leaks) {
-    for (const char* program : programs)
-        for (const char* protocol : protocols) {
-            const ended child = run(program, protocol, "leaked");
-            EXPECT_NE(child.said.find("detected memory leaks"), std::string::npos)
-                << program << ' ' << protocol << ": " << child.said;
-            EXPECT_NE(child.said.find("1000 byte(s)"), std::string::npos) << child.said;
-        }
+    for (const way& w : ways) {
+        const ended child = run(w.program, w.protocol, "leaked");
+        EXPECT_NE(child.said.find("detected memory leaks"), std::string::npos) << w << child.said;
+        EXPECT_NE(child.said.find("1000 byte(s)"), std::string::npos) << w << child.said;
+    }
 }
 
 } // namespace

@@ -353,6 +353,8 @@ TEST(space, pages_touched_are_counted_once) {
     EXPECT_EQ(s->touched_in(hot_class).pages, 1U);
 }
 
+OBASE_SEES_HIDDEN unsigned char byte_of_freed(const unsigned char* p) { return *p; }
+
 TEST(space, freed_objects_are_poisoned_on_request) {
     const owned_space s = make_space({.range_bytes = 16 * mib, .poison_freed = true});
     for (const bool dense : {false, true}) {
@@ -361,7 +363,7 @@ TEST(space, freed_objects_are_poisoned_on_request) {
         std::memset(p, 1, 128);
         s->free(p);
         // The first word of a NEW block is the allocator's.
-        for (std::size_t i = 8; i < 128; ++i) ASSERT_EQ(p[i], poison_byte);
+        for (std::size_t i = 8; i < 128; ++i) ASSERT_EQ(byte_of_freed(p + i), poison_byte);
     }
 }
 
