@@ -151,7 +151,40 @@ int note_module(dl_phdr_info* module, std::size_t bytes, void* to) noexcept {
     return 0;
 }
 
+struct sought_module {
+    std::size_t number;
+    std::size_t bytes; // of thread-local storage; 0: not found
+};
+
+int find_module(dl_phdr_info* module, std::size_t bytes, void* to) noexcept {
+    if (bytes < offsetof(dl_phdr_info, dlpi_tls_modid) + sizeof module->dlpi_tls_modid) return 1;
+    auto& sought = *static_cast<sought_module*>(to);
+    if (module->dlpi_tls_modid != sought.number) return 0;
+    for (ElfW(Half) i = 0; i < module->dlpi_phnum; ++i)
+        if (module->dlpi_phdr[i].p_type == PT_TLS) sought.bytes = module->dlpi_phdr[i].p_memsz;
+    return 1;
+}
+
 } // namespace
+
+bool next_own_dynamic_storage(std::size_t* at, std::uintptr_t* begin,
+                              std::uintptr_t* end) noexcept {
+    if (!understood) return false;
+    const storage* own = own_vector();
+    const std::uintptr_t entries = own[-1].block;
+    if (entries > most_modules) return false;
+    while (*at <= entries) {
+        const std::size_t number = (*at)++;
+        if (!own[number].allocated() || own[number].to_free == 0) continue;
+        sought_module sought{number, 0};
+        dl_iterate_phdr(find_module, &sought);
+        if (sought.bytes == 0) continue; // unloaded, and its storage with it
+        *begin = own[number].block;
+        *end = *begin + sought.bytes;
+        return true;
+    }
+    return false;
+}
 
 thread_place own_place() noexcept {
     thread_place place;

@@ -2,7 +2,8 @@
 //
 // Which memory ends with a thread: its stack and its thread-local storage.
 //
-// What it is: how the child of a fork finds the slots that lay in threads which it does not have.
+// What it is: how a thread that ends finds the slots that it has in dynamic thread-local storage, and
+// how the child of a fork finds those that lay in threads which it does not have.
 // glibc gives their stacks to the next threads of the child or unmaps them (`reclaim_stacks` puts them
 // on the list of unused stacks), and frees their dynamic thread-local storage with them, so what was
 // a slot there is soon something else. docs/protocol.md, "fork and what other threads had", argues why
@@ -34,6 +35,20 @@ struct thread_place {
 // Of the calling thread. Any thread. `pointer` is 0 where the C library does not say. Cost: for the
 // initial thread a comparison of addresses, for others a system call.
 thread_place own_place() noexcept;
+
+// The next block of the calling thread's dynamic thread-local storage, from entry `*at` (>= 1) of its vector
+// on, which is moved past it. False: there is none.
+bool next_own_dynamic_storage(std::size_t* at, std::uintptr_t* begin, std::uintptr_t* end) noexcept;
+
+// Calls ends(begin, end) for the calling thread's dynamic thread-local storage, which is freed when the
+// thread ends: that of modules that were loaded later, and too large for what the C library keeps beside a
+// control block. Cost, where there is none: a look at each entry of the thread's vector.
+template <class Ends>
+void for_each_own_dynamic_storage(Ends&& ends) noexcept {
+    std::uintptr_t begin = 0;
+    std::uintptr_t end = 0;
+    for (std::size_t at = 1; next_own_dynamic_storage(&at, &begin, &end);) ends(begin, end);
+}
 
 class threads_at_fork {
   public:

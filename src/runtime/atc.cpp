@@ -77,9 +77,12 @@ auto atc::attach_thread() noexcept -> record* {
 void atc::detach_thread() noexcept {
     record* self = context_.slot;
     if (self == nullptr) return;
-    // Where no destructors ran, as in C, frames may have left slots behind.
+    // Where no destructors ran, as in C, frames and thread-local storage may have left slots behind.
     const os::stack_range stack = os::own_stack();
     forget_range(stack.low, stack.high);
+    os::for_each_own_dynamic_storage([](std::uintptr_t begin, std::uintptr_t end) {
+        forget_range(reinterpret_cast<void*>(begin), reinterpret_cast<void*>(end));
+    });
     atc_engine::instance().leave_thread(full(*self));
     context_ = {nullptr, nullptr, nullptr, &no_mode};
     obase_marked_atc_direct = 0;

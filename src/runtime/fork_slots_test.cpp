@@ -210,6 +210,34 @@ TYPED_TEST(fork_slots, thread_local_storage_of_a_plugin_ends) {
     EXPECT_EQ(child.status, 0) << child.err;
 }
 
+// The C library frees such storage when its thread ends, so what has no destructor, as in C, ends then.
+TYPED_TEST(fork_slots, thread_local_storage_of_a_plugin_ends_with_its_thread) {
+    const auto child = run_in_child([] {
+        TestFixture::configure();
+        using guide = typename TestFixture::guide_type;
+        void* plugin = dlopen(OBASE_TEST_TLS_PLUGIN, RTLD_NOW);
+        require(plugin != nullptr, "dlopen");
+        auto* const storage = reinterpret_cast<void* (*)()>(dlsym(plugin, "tls_plugin_storage"));
+        require(storage != nullptr, "dlsym");
+        auto* mine = ::new (storage()) guide(TestFixture::make(1));
+        guide* first = nullptr;
+        guide* last = nullptr;
+        std::thread([&] {
+            auto* const words = static_cast<std::byte*>(storage());
+            first = ::new (words) guide(TestFixture::make(2));
+            last = ::new (words + 8192 * 8 - sizeof(guide)) guide(TestFixture::make(3));
+            require(TestFixture::registered(first) && TestFixture::registered(last), "slots");
+        }).join();
+        require(!TestFixture::registered(first) && !TestFixture::registered(last),
+                "slots of a thread that has ended");
+        require(TestFixture::registered(mine), "a slot of another thread");
+        TestFixture::collects();
+        mine->~guide();
+        return 0;
+    });
+    EXPECT_EQ(child.status, 0) << child.err;
+}
+
 // The initial thread's stack is nobody else's memory, ever: what main() has goes on moving. The forking
 // thread is the child's first by number, but its stack is one like others in a child of the child.
 TYPED_TEST(fork_slots, of_the_initial_thread_stay_and_of_a_forking_thread_end_in_turn) {
