@@ -680,15 +680,31 @@ TEST(shortage, malloc_fails_while_objects_are_retired) {
         runtime.reclaim_now();
         require(counted_object::alive == 0, "and then there is room for the other");
 
+        // More than a share destroys, which no scope holds any more.
+        std::atomic<int> step{0};
+        std::thread reader([&] {
+            const obase::scope s;
+            step = 1;
+            while (step != 2) std::this_thread::yield();
+        });
+        while (step != 1) std::this_thread::yield();
+        for (int i = 0; i < 1100; ++i) obase::retire(make());
+        step = 2;
+        reader.join();
+        for (int i = 0; i < 32; ++i) obase::retire(make());
         auto lost = make();
         const counted_object* seen = lost.get();
-        obase::retire(make());
+        const int before = counted_object::alive;
+        require(before > 512, "the rest of them waits for the next share");
         {
             const obase::scope reading;
             retire_without_memory(std::move(lost), UINT64_MAX);
-            require(counted_object::alive == 2, "no destructor runs in a scope");
+            require(counted_object::alive == before, "no destructor runs in a scope");
             require(seen->number == 7, "it is there for its readers");
         }
+        runtime.reclaim_now();
+        require(counted_object::alive == 1, "it alone stays");
+        obase::retire(make());
         lost = make();
         const counted_object* after = lost.get();
         retire_without_memory(std::move(lost), UINT64_MAX);
