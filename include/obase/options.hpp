@@ -88,7 +88,8 @@ struct name { // 1 to 32 of a-z, 0-9, - and _
     ROW(real, time_scale, 1, "", 1e-3, 1e6,                                                        \
         "divides every time constant: the window and the minute of the promotion rate")            \
     ROW(name, policy, "papers", "", 0, 0,                                                          \
-        "who decides where objects live, by name: papers (NEW, HOT and COLD)")                     \
+        "who decides where objects live, by name: papers (NEW, HOT and COLD), graded (eight "      \
+        "classes by touch rate)")                                                                  \
     ROW(name, backend, "kernel", "", 0, 0,                                                         \
         "who is told in mode hint what is hot and cold, by name: kernel (madvise)")                \
     ROW(whole, cold_threshold, 3, "windows", 1, 32,                                                \
