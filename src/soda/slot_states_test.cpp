@@ -134,6 +134,27 @@ TEST(slot_states, pages_with_many_patterns) {
     }
 }
 
+// All numbers for patterns are taken, some of them by what is gone: the others get new numbers.
+TEST(slot_states, patterns_that_are_gone_give_their_numbers_back) {
+    slot_states states(7);
+    const auto put = [&](std::size_t word, std::uint64_t mask) {
+        slot_states::values in{};
+        in.fill(static_cast<std::uint16_t>(word & 127));
+        states.store(base + word * span, mask, in);
+    };
+    for (std::size_t word = 0; word < 255; ++word) put(word, word + 1);
+    for (std::size_t word = 0; word < 10; ++word) put(word, 0);
+    put(300, 4096);
+    ASSERT_TRUE(states.validate());
+    for (std::size_t word = 0; word < 255; ++word) {
+        slot_states::values got;
+        states.load(base + word * span, ~std::uint64_t{0}, got);
+        for (unsigned bit = 0; bit < 64; ++bit)
+            ASSERT_EQ(got[bit], word >= 10 && ((word + 1) >> bit & 1) != 0 ? word & 127 : 0)
+                << word << ' ' << bit;
+    }
+}
+
 TEST(slot_states, what_is_empty_takes_no_memory) {
     slot_states states(15);
     const std::size_t nothing = states.memory_bytes();
