@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// dense_heap: a class that the collector fills: HOT, COLD and whatever lies between.
+// dense_heap: a class that the collector fills: HOT, COLD and whatever lies between. Templated on its
+// platform, as slab_heap.
 //
 // Objects lie without gaps, in the order in which the collector moved them, in 64 KiB runs that are
 // bump-filled; one run is open per attribute set. A bit per granule says where objects begin, which
@@ -54,21 +55,24 @@
 
 namespace obase::heap {
 
-struct dense_run {
-    enum class state : std::uint8_t { unused, open, sealed };
+enum class dense_state : std::uint8_t { unused, open, sealed };
 
-    os::native_platform::atomic<std::uint64_t> live; // {objects 32, bytes 32}
-    os::native_platform::atomic<std::uint32_t> fill; // bytes handed out from the front
+template <class P>
+struct dense_run {
+    using state = dense_state;
+
+    typename P::template atomic<std::uint64_t> live; // {objects 32, bytes 32}
+    typename P::template atomic<std::uint32_t> fill; // bytes handed out from the front
     std::uint32_t high = 0;                          // marks may be set up to here (>= fill)
-    os::native_platform::atomic<state> status;
+    typename P::template atomic<state> status;
     std::uint8_t set = 0;    // attribute_index of its objects
     bool returned = false;   // unused, and its pages or storage were given back
     bool evacuating = false; // the collector is moving its objects out
-    os::native_platform::atomic<std::uint32_t> file; // number of the file beneath
+    typename P::template atomic<std::uint32_t> file; // number of the file beneath
     bool shared = false;                             // mapped shared, as long as no fork froze it
     std::uint8_t reserved[7] = {};
 };
-static_assert(sizeof(dense_run) == 32);
+static_assert(sizeof(dense_run<os::native_platform>) == 32);
 
 struct dense_counters {
     std::uint64_t live_bytes = 0;
@@ -79,7 +83,10 @@ struct dense_counters {
     std::uint64_t evacuating_runs = 0;
 };
 
+template <class P>
 class dense_heap {
+    using dense_run = heap::dense_run<P>;
+
   public:
     // `directory` nullptr: anonymous memory. Returns 0 or an errno value; *what says which step
     // failed.
@@ -153,7 +160,7 @@ class dense_heap {
     std::size_t offset_in_run(const void* object) const noexcept {
         return static_cast<std::size_t>(static_cast<const char*>(object) - base_) & (run_bytes - 1);
     }
-    os::native_platform::atomic<std::uint64_t>* marks_of(std::size_t run) const noexcept {
+    typename P::template atomic<std::uint64_t>* marks_of(std::size_t run) const noexcept {
         return starts_.data() + run * words_per_run;
     }
     std::size_t next_mark(std::size_t run, std::size_t after, std::size_t limit) const noexcept;
@@ -193,24 +200,27 @@ class dense_heap {
     poisoning poison_ = poisoning::none;
     char directory_[1024] = {};
     int fd_ = -1;                                     // of the current file; -1: none yet
-    os::native_platform::atomic<std::uint32_t> file_; // its number; 0 for anonymous memory
+    typename P::template atomic<std::uint32_t> file_; // its number; 0 for anonymous memory
     bool strict_commit_ = false;
     bool emptying_ = false;
     bool adoptable_ = false;      // free frozen runs have not been looked at since the fork
     std::size_t frozen_free_ = 0; // frozen runs that are unused
     frozen_file frozen_[frozen_limit];
     std::size_t frozen_count_ = 0;
-    os::native_platform::atomic<std::size_t> frozen_storage_; // of all entries, for counters()
+    typename P::template atomic<std::size_t> frozen_storage_; // of all entries, for counters()
     reserved_array<dense_run> runs_;
-    reserved_array<os::native_platform::atomic<std::uint64_t>> starts_;
+    reserved_array<typename P::template atomic<std::uint64_t>> starts_;
     // Laid out as starts_: objects that free_checked() has freed. Committed when the first of them is.
-    reserved_array<os::native_platform::atomic<std::uint64_t>> freed_;
+    reserved_array<typename P::template atomic<std::uint64_t>> freed_;
     reserved_array<std::uint64_t> free_; // one bit per run that may be opened again
     std::size_t lowest_word_ = 0;        // no set bit of free_ before this word
     std::size_t free_runs_ = 0;
-    os::native_platform::atomic<std::size_t> frontier_; // runs [0, frontier_) have been used
+    typename P::template atomic<std::size_t> frontier_; // runs [0, frontier_) have been used
     std::size_t committed_ = 0;                         // bytes
     std::uint32_t open_[attribute_sets] = {};
 };
+
+// In dense.cpp. Another platform's needs dense_functions.hpp.
+extern template class dense_heap<os::native_platform>;
 
 } // namespace obase::heap

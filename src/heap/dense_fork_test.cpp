@@ -365,9 +365,9 @@ TEST_F(dense_fork, storage_is_bounded) {
         const std::uint64_t live = counters.live_bytes;
         EXPECT_LT(counters.extent_bytes, 3 * live) << "fork " << f;
         const files now = mapped_files();
-        EXPECT_LE(now.inodes.size(), 2 * dense_heap::files_kept);
-        EXPECT_LE(now.descriptors, static_cast<int>(2 * dense_heap::files_kept + 2));
-        EXPECT_LE(now.mappings, 2 * dense_heap::pieces_kept);
+        EXPECT_LE(now.inodes.size(), 2 * dense_heap<native>::files_kept);
+        EXPECT_LE(now.descriptors, static_cast<int>(2 * dense_heap<native>::files_kept + 2));
+        EXPECT_LE(now.mappings, 2 * dense_heap<native>::pieces_kept);
         if (now.bytes_known) {
             EXPECT_LT(now.bytes, 3 * live) << "fork " << f;
             EXPECT_LE(now.bytes, counters.extent_bytes + 4 * mib);
@@ -405,7 +405,7 @@ TEST_F(dense_fork, files_are_left_even_where_no_run_is_sparse) {
         for (std::size_t i = 0; i < 8 * per_run; ++i) ASSERT_TRUE(add(size, 4));
         ASSERT_TRUE(window());
     }
-    EXPECT_LE(mapped_files().inodes.size(), dense_heap::files_kept + 2);
+    EXPECT_LE(mapped_files().inodes.size(), dense_heap<native>::files_kept + 2);
     EXPECT_TRUE(all_are(4) && valid());
 }
 
@@ -518,7 +518,7 @@ TEST_F(dense_fork, no_new_file_means_no_move) {
 // only so many, and the library is a guest.
 TEST_F(dense_fork, free_runs_between_frozen_ones_do_not_use_the_map_count_up) {
     constexpr std::size_t per_run = run_bytes / max_small_size;
-    constexpr std::size_t runs = 3 * dense_heap::pieces_kept;
+    constexpr std::size_t runs = 3 * dense_heap<native>::pieces_kept;
     for (std::size_t i = 0; i < runs * per_run; ++i)
         ASSERT_NE(space_->allocate_dense(cold_class, max_small_size, {}), nullptr);
     ASSERT_TRUE(in_child([&](bool complete) { return complete && valid(); }));
@@ -528,7 +528,7 @@ TEST_F(dense_fork, free_runs_between_frozen_ones_do_not_use_the_map_count_up) {
             space_->free(base + run * run_bytes + i * max_small_size);
     }
     space_->return_free_memory();
-    EXPECT_LE(mapped_files().mappings, dense_heap::pieces_kept);
+    EXPECT_LE(mapped_files().mappings, dense_heap<native>::pieces_kept);
     EXPECT_TRUE(valid());
     // They are taken when their neighbours are free, too.
     for (std::size_t run = 1; run < runs; run += 2) {

@@ -2,7 +2,7 @@
 //
 // reserved_array<T>: an array whose address space is reserved for the largest length at once, and
 // whose memory is committed from the front as it is needed. Elements never move and begin as zero
-// bytes.
+// bytes. They are never destroyed.
 //
 // What it is: the form of all side tables of the heap. A table that covers terabytes costs only the
 // pages that are touched.
@@ -17,7 +17,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 
 #include <obase/word/atomic.hpp>
 
@@ -28,8 +27,6 @@ namespace obase::heap {
 
 template <class T>
 class reserved_array {
-    static_assert(std::is_trivially_destructible_v<T>);
-
   public:
     // False: no address space.
     bool reserve(std::size_t elements) noexcept {

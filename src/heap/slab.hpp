@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// slab_heap: the NEW class. Size-class slabs with a heap per thread, at allocator-grade speed.
+// slab_heap: the NEW class. Size-class slabs with a heap per thread, at allocator-grade speed. Templated on
+// its platform: its tests run this text under the deterministic scheduler (slab_schedules_test.cpp).
 //
 // Words. *block*: what one object gets; all blocks of a run have one size. *bin*: (attributes, size
 // class); a run serves one bin at a time. Per thread and bin: the *current* run, from which new
@@ -10,14 +11,14 @@
 // allocate() takes a recent block (its bytes are still in the cache), else pops the current run's
 // local list. free() puts the block on the recent list, or when that is full back to the current
 // run. Neither needs an atomic read-modify-write. The rest (lists that ran dry or full, runs to
-// give away) is in slab.cpp, under the thread heap's lock, which only fork, counters() and the
+// give away) is in slab_functions.hpp, under the thread heap's lock, which only fork, counters() and the
 // collector contend for. Life of a run: see run_word.hpp.
 //
 // Invariants of a run
 //   ATTACHED: it is its owner's current run of its bin, or on the owner's attached list.
 //   used == blocks handed out and not back on the local list, which includes those on the remote
 //   list and on threads' recent lists, + 1 while the run is current.
-//   blocks on the local list + used - current + those away (hollow.cpp) == fresh <= capacity
+//   blocks on the local list + used - current + those away (hollow.hpp) == fresh <= capacity
 //
 // Sizes: classes up to 128 bytes hold one size. Above, the difference between block and object, in
 // granules, is kept in one byte per 128 bytes of address (blocks are larger than that, so no two
@@ -28,7 +29,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
+#include <iterator>
 
 #include "heap/invalid_free.hpp"
 #include "heap/pacer.hpp"
@@ -56,31 +57,35 @@ OBASE_SEES_HIDDEN inline void set_next(void* block, void* next) noexcept {
     *static_cast<void**>(block) = next;
 }
 
+template <class P>
 struct alignas(64) slab_run {
-    run_word<native> word;
-    native::atomic<void*> free;               // local list, linked through the blocks
-    native::atomic<std::uint32_t> used;       // the collector reads it at any time
-    native::atomic<std::uint32_t> block_size; // constant while not FREE
-    native::atomic<std::uint16_t> bin;        // constant while not FREE
-    std::uint16_t capacity;                   // constant while not FREE
-    std::uint16_t fresh;                      // blocks ever put on the local list since FREE
-    native::atomic<bool> current;
-    native::atomic<bool> returned; // its pages were given back (meaningful while FREE)
-    bool idle;                     // the next for hollow_idle_runs()
-    std::uint16_t last_out;        // blocks out when the collector last saw it; 0: it did not
-    native::atomic<std::uint16_t> absent; // pages given back while not FREE, a bit each
-    native::atomic<std::uint32_t> next;   // link in a run_stack
-    std::uint32_t attached_previous;      // run numbers + 1, in the owner's ring of attached runs
+    run_word<P> word;
+    typename P::template atomic<void*> free;               // local list, linked through the blocks
+    typename P::template atomic<std::uint32_t> used;       // the collector reads it at any time
+    typename P::template atomic<std::uint32_t> block_size; // constant while not FREE
+    typename P::template atomic<std::uint16_t> bin;        // constant while not FREE
+    std::uint16_t capacity;                                // constant while not FREE
+    std::uint16_t fresh; // blocks ever put on the local list since FREE
+    typename P::template atomic<bool> current;
+    typename P::template atomic<bool> returned; // its pages were given back (meaningful while FREE)
+    bool idle;                                  // the next for hollow_idle_runs()
+    std::uint16_t last_out; // blocks out when the collector last saw it; 0: it did not
+    typename P::template atomic<std::uint16_t>
+        absent;                                      // pages given back while not FREE, a bit each
+    typename P::template atomic<std::uint32_t> next; // link in a run_stack
+    std::uint32_t attached_previous; // run numbers + 1, in the owner's ring of attached runs
     std::uint32_t attached_next;
 };
-static_assert(sizeof(slab_run) == 64);
+static_assert(sizeof(slab_run<native>) == 64);
 
 // Whether to take a run from a thread that keeps it but may be idle, and to look at its pages.
-inline bool little_is_out(const slab_run& run, std::uint32_t blocks_out) noexcept {
+template <class P>
+bool little_is_out(const slab_run<P>& run, std::uint32_t blocks_out) noexcept {
     return blocks_out <= run.capacity / 4U;
 }
 
-inline std::size_t absent_bytes(const slab_run& run) noexcept {
+template <class P>
+std::size_t absent_bytes(const slab_run<P>& run) noexcept {
     return static_cast<std::size_t>(std::popcount(run.absent.load_relaxed())) * os::page_size;
 }
 
@@ -96,25 +101,28 @@ constexpr std::uint32_t pages_of_blocks(std::size_t index, std::size_t count,
 
 // Held for a few instructions by its own thread; contended only by fork, by counters() and by the
 // collector.
-using heap_lock = os::blocking_lock<native>;
+template <class P>
+using heap_lock = os::blocking_lock<P>;
 
+template <class P>
 struct thread_bin {
-    slab_run* current;
-    void* recent;                        // linked through the blocks, newest first
-    native::atomic<std::uint32_t> count; // length of recent
-    std::uint32_t limit;                 // of count; 0 until the bin is used
-    std::uint32_t attached;              // oldest run of the attached ring, number + 1; 0: none
+    slab_run<P>* current;
+    void* recent;                                     // linked through the blocks, newest first
+    typename P::template atomic<std::uint32_t> count; // length of recent
+    std::uint32_t limit;                              // of count; 0 until the bin is used
+    std::uint32_t attached; // oldest run of the attached ring, number + 1; 0: none
     std::uint32_t attached_count;
 };
-static_assert(sizeof(thread_bin) == 32);
+static_assert(sizeof(thread_bin<native>) == 32);
 
 // What the fast paths need of the slab_heap: one load from the thread's memory leads to all of it. All zero
 // in the empty heap, so that no address is in the range of a thread that has no heap.
+template <class P>
 struct thread_view {
     char* base;
     std::size_t bytes;
-    slab_run* runs;
-    native::atomic<std::uint8_t>* slack;
+    slab_run<P>* runs;
+    typename P::template atomic<std::uint8_t>* slack;
 
     std::size_t offset_of(const void* block) const noexcept {
         return reinterpret_cast<std::uintptr_t>(block) - reinterpret_cast<std::uintptr_t>(base);
@@ -127,30 +135,53 @@ struct thread_view {
     }
 };
 
+template <class P>
 struct thread_heap {
     std::uint32_t id;         // 0 in the empty heap
     std::uint32_t next_spare; // id of the next heap that nobody has
     thread_heap** home;       // the thread's pointer to this heap; null while nobody has it
-    heap_lock lock;           // held over every change except the two lists of the fast paths
-    thread_view view;
+    heap_lock<P> lock;        // held over every change except the two lists of the fast paths
+    thread_view<P> view;
     std::uint64_t used_bins[(bins + 63) / 64];
-    alignas(64) thread_bin bin[bins];
+    alignas(64) thread_bin<P> bin[bins];
 };
 
 // A block from the lists of the calling thread, whose heap is `mine`. It calls nothing, so that it costs its
 // callers no registers. nullptr: they are empty. Precondition: as slab_heap::allocate(), but size need not be a
 // multiple of 8.
-[[gnu::always_inline]] inline void* allocate_at_hand(thread_heap& mine, std::size_t size,
+template <class P>
+[[gnu::always_inline]] inline void* allocate_at_hand(thread_heap<P>& mine, std::size_t size,
                                                      unsigned set) noexcept;
 // Puts a block of the heap that `mine` is of onto the lists of the calling thread, whose heap is `mine`. It
 // calls nothing. False: they are full, or the address is not in the range, and nothing was done.
-[[gnu::always_inline]] inline bool free_at_hand(thread_heap& mine, void* block) noexcept;
+template <class P>
+[[gnu::always_inline]] inline bool free_at_hand(thread_heap<P>& mine, void* block) noexcept;
 
 // What a thread has before its first allocation: no current runs, owner of nothing. Never written.
-extern thread_heap empty_thread_heap;
+template <class P>
+inline thread_heap<P> empty_thread_heap{};
+template <>
+inline constinit thread_heap<native> empty_thread_heap<native>{};
 
 // One pointer per space. __thread, not thread_local: no initialisation check at each use.
-extern __thread thread_heap* thread_heaps[max_spaces] __attribute__((tls_model("initial-exec")));
+extern __thread thread_heap<native>* thread_heaps[max_spaces]
+    __attribute__((tls_model("initial-exec")));
+
+template <class P>
+class slab_heap;
+
+// A thread's memory of its heaps, and of its end. Tests specialize it for their platforms.
+template <class P>
+struct thread_memory;
+template <>
+struct thread_memory<native> {
+    // The heap of the calling thread in the space with this slot; the empty heap if it has none.
+    static thread_heap<native>*& heap(unsigned slot) noexcept { return thread_heaps[slot]; }
+    // The calling thread will call thread_exit() of all its spaces when it ends. False: it cannot.
+    static bool arm_exit() noexcept;
+    // The space in the slot, for threads that end; null: none any more.
+    static void enrol(unsigned slot, slab_heap<native>* heap) noexcept;
+};
 
 struct slab_counters {
     std::uint64_t live_bytes = 0; // in blocks
@@ -159,7 +190,13 @@ struct slab_counters {
     std::uint64_t runs = 0;
 };
 
+template <class P>
 class slab_heap {
+    using slab_run = heap::slab_run<P>;
+    using thread_bin = heap::thread_bin<P>;
+    using thread_view = heap::thread_view<P>;
+    using thread_heap = heap::thread_heap<P>;
+
   public:
     // `slot` is the index in thread_heaps. `tracks`: the caller tells of each block that it is out.
     // False: no address space for the tables.
@@ -171,7 +208,7 @@ class slab_heap {
     // Precondition: size == object_size(...), <= max_small_size, a multiple of the alignment of
     // `set` (an attribute_index). nullptr: exhausted.
     void* allocate(std::size_t size, unsigned set) noexcept {
-        if (void* const block = allocate_at_hand(*thread_heaps[slot_], size, set); block != nullptr)
+        if (void* const block = allocate_at_hand(own_heap(), size, set); block != nullptr)
             [[likely]]
             return block;
         return allocate_slow(size, set);
@@ -181,11 +218,11 @@ class slab_heap {
 
     // Precondition: block came from allocate and is freed once.
     void free(void* block) noexcept {
-        if (!free_at_hand(*thread_heaps[slot_], block)) free_slow(block);
+        if (!free_at_hand(own_heap(), block)) free_slow(block);
     }
     // The same, poisoning the block first.
     void free_poisoned(void* block) noexcept;
-    // Frees a block, and nothing else (slab_checked.cpp). Without tracking, a second free of a block that
+    // Frees a block, and nothing else (slab_checked.hpp). Without tracking, a second free of a block that
     // has left this thread's lists is not seen.
     free_result free_checked(void* block) noexcept;
     // Precondition: create() was told that blocks are tracked; the block was just allocated.
@@ -217,10 +254,10 @@ class slab_heap {
 
     // Collector only: gives free runs' pages back, and the caller's recent blocks to their runs;
     // returns bytes. Other threads' runs of which little is left go to whoever needs them, and their
-    // pages too once they are idle (hollow.cpp): a thread that does not allocate again never looks.
+    // pages too once they are idle (hollow.hpp): a thread that does not allocate again never looks.
     std::size_t return_free_memory(pacer& ask) noexcept;
 
-    // Emptying runs, for the collector (closed.cpp). A *closed* run is allocated from no more, and what
+    // Emptying runs, for the collector (closed.hpp). A *closed* run is allocated from no more, and what
     // is freed in it stays in it.
 
     std::size_t runs() const noexcept { return frontier_.load_acquire(); }
@@ -251,6 +288,7 @@ class slab_heap {
     const char* validate() const noexcept;
 
   private:
+    thread_heap& own_heap() const noexcept { return *thread_memory<P>::heap(slot_); }
     std::size_t offset_of(const void* block) const noexcept {
         return static_cast<std::size_t>(static_cast<const char*>(block) - base_);
     }
@@ -261,7 +299,7 @@ class slab_heap {
     slab_run& run_of(const void* block) const noexcept {
         return runs_[offset_of(block) >> run_shift];
     }
-    native::atomic<std::uint8_t>& slack_of(const void* block) const noexcept {
+    typename P::template atomic<std::uint8_t>& slack_of(const void* block) const noexcept {
         return slack_[static_cast<std::size_t>(static_cast<const char*>(block) - base_) >> 7];
     }
     std::uint32_t number_of(const slab_run& run) const noexcept {
@@ -271,9 +309,19 @@ class slab_heap {
         return base_ + (std::size_t{number_of(run)} << run_shift);
     }
     auto next_link() const noexcept {
-        return [this](std::uint32_t number) -> native::atomic<std::uint32_t>& {
-            return runs_[number].next;
-        };
+        return [this](std::uint32_t number) ->
+               typename P::template atomic<std::uint32_t>& { return runs_[number].next; };
+    }
+
+    // Calls visit(number) for the bins that have had runs, while it returns true.
+    template <class Visit>
+    void while_bins(Visit&& visit) const {
+        for (unsigned word = 0; word < std::size(bins_with_runs_); ++word) {
+            // Pairs with start_run().
+            for (std::uint64_t left = bins_with_runs_[word].load_acquire(); left != 0;
+                 left &= left - 1)
+                if (!visit(word * 64 + static_cast<unsigned>(std::countr_zero(left)))) return;
+        }
     }
 
     static constexpr std::uint32_t closed_owner = 0x3FFF'FFFE; // no heap's id
@@ -322,41 +370,47 @@ class slab_heap {
     poisoning poison_ = poisoning::none;
     thread_view view_{}; // what all heaps of threads have
     reserved_array<slab_run> runs_;
-    reserved_array<native::atomic<std::uint8_t>> slack_;
-    reserved_array<native::atomic<std::uint64_t>> out_; // if tracks_: a bit per granule, of blocks
+    reserved_array<typename P::template atomic<std::uint8_t>> slack_;
+    reserved_array<typename P::template atomic<std::uint64_t>>
+        out_; // if tracks_: a bit per granule, of blocks
 
     std::size_t bytes_ = 0;
-    alignas(64) run_stack<native> dirty_; // FREE runs whose pages hold old bytes
-    run_stack<native> sorted_;            // FREE runs that are to be returned, the highest on top
-    run_stack<native> returned_;          // FREE runs without pages
-    alignas(64) native::atomic<std::uint32_t> frontier_; // runs [0, frontier_) have been used
-    native::atomic<std::size_t> committed_;              // bytes of memory committed, never fewer
+    alignas(64) run_stack<P> dirty_; // FREE runs whose pages hold old bytes
+    run_stack<P> sorted_;            // FREE runs that are to be returned, the highest on top
+    run_stack<P> returned_;          // FREE runs without pages
+    alignas(64)
+        typename P::template atomic<std::uint32_t> frontier_; // runs [0, frontier_) have been used
+    typename P::template atomic<std::size_t> committed_; // bytes of memory committed, never fewer
 
-    alignas(64) mutable std::mutex registry_; // guards the following three
+    alignas(64) mutable heap_lock<P> registry_; // guards the following three
     reserved_array<thread_heap> heaps_;
     std::uint32_t heap_count_ = 0; // ids 1 .. heap_count_ exist
     std::uint32_t spare_ = 0;      // first of the heaps that nobody has
     std::uint32_t max_heaps_ = 0;
     thread_heap* shared_ = nullptr; // for threads that cannot have their own: under its lock
 
-    std::mutex hollowing_; // held over each change of lists by hollow(), for fork
+    heap_lock<P> hollowing_; // held over each change of lists by hollow(), for fork
 
-    alignas(64) run_stack<native> partial_[bins];
-    run_stack<native> idle_[bins]; // partial runs too, which hollow() has seen: the second choice
+    typename P::template atomic<std::uint64_t> bins_with_runs_[(bins + 63) / 64]; // ever
+    alignas(64) run_stack<P> partial_[bins];
+    run_stack<P> idle_[bins]; // partial runs too, which hollow() has seen: the second choice
 };
 
 namespace detail {
 
 // The address in one register: g++ else computes that of each member anew.
-[[gnu::always_inline]] inline thread_bin& bin_of(thread_heap& mine, unsigned number) noexcept {
-    thread_bin* bin = &mine.bin[number];
+template <class P>
+[[gnu::always_inline]] inline thread_bin<P>& bin_of(thread_heap<P>& mine,
+                                                    unsigned number) noexcept {
+    thread_bin<P>* bin = &mine.bin[number];
     asm("" : "+r"(bin));
     return *bin;
 }
 
 // A block on the local list of the bin's current run; nullptr: there is none.
-[[gnu::always_inline]] inline void* allocate_from_run(thread_bin& bin) noexcept {
-    slab_run* const run = bin.current;
+template <class P>
+[[gnu::always_inline]] inline void* allocate_from_run(thread_bin<P>& bin) noexcept {
+    slab_run<P>* const run = bin.current;
     if (run == nullptr) [[unlikely]]
         return nullptr;
     void* const block = run->free.load_relaxed();
@@ -369,9 +423,10 @@ namespace detail {
 
 } // namespace detail
 
-inline void* allocate_at_hand(thread_heap& mine, std::size_t size, unsigned set) noexcept {
+template <class P>
+void* allocate_at_hand(thread_heap<P>& mine, std::size_t size, unsigned set) noexcept {
     const unsigned index = size_class(size);
-    thread_bin& bin = detail::bin_of(mine, set * size_classes + index);
+    thread_bin<P>& bin = detail::bin_of(mine, set * size_classes + index);
     void* block = bin.recent;
     if (block != nullptr) {
         bin.recent = next_of(block);
@@ -383,18 +438,19 @@ inline void* allocate_at_hand(thread_heap& mine, std::size_t size, unsigned set)
     return block;
 }
 
-inline bool free_at_hand(thread_heap& mine, void* block) noexcept {
+template <class P>
+bool free_at_hand(thread_heap<P>& mine, void* block) noexcept {
     const std::size_t offset = mine.view.offset_of(block);
     if (offset >= mine.view.bytes) [[unlikely]]
         return false;
-    slab_run& run = mine.view.runs[offset >> run_shift];
-    thread_bin& bin = detail::bin_of(mine, run.bin.load_relaxed());
+    slab_run<P>& run = mine.view.runs[offset >> run_shift];
+    thread_bin<P>& bin = detail::bin_of(mine, run.bin.load_relaxed());
     // The recent list first: a program that frees and allocates in turns then always takes the
     // same two branches, whichever run the block is of. The head of a list is stored after the
     // link, because fork may cut in between.
     if (const std::uint32_t count = bin.count.load_relaxed(); count < bin.limit) [[likely]] {
         set_next(block, bin.recent);
-        native::compiler_fence();
+        P::compiler_fence();
         bin.recent = block;
         bin.count.store_relaxed(count + 1);
     } else if (&run == bin.current) {
@@ -406,5 +462,8 @@ inline bool free_at_hand(thread_heap& mine, void* block) noexcept {
     }
     return true;
 }
+
+// In slab.cpp. Another platform's needs slab_functions.hpp.
+extern template class slab_heap<native>;
 
 } // namespace obase::heap

@@ -156,7 +156,7 @@ void space::destroy(space* s) noexcept {
     if (s == nullptr) return;
     s->slabs_.destroy();
     s->large_.destroy();
-    for (dense_heap& dense : s->dense_) dense.destroy();
+    for (dense_heap<native>& dense : s->dense_) dense.destroy();
     for (touched_map& map : s->touched_) map.destroy();
     if (s->base_ != nullptr) {
         asan::remove_leak_roots(s->base_, s->total_bytes_);
@@ -228,7 +228,7 @@ space::object_info space::info(const void* object) const noexcept {
     if (cls == classes_) {
         return {large_.size_of(object), attributes_at(large_.set_of(object))};
     }
-    const dense_heap& dense = dense_[cls - 1];
+    const dense_heap<native>& dense = dense_[cls - 1];
     const std::size_t size = dense.size_of_racy(object);
     return size == 0 || size > max_small_size
                ? object_info{0, {}}

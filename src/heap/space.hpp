@@ -346,10 +346,10 @@ class space {
     unsigned shift_ = 0;
     unsigned classes_ = 0;
     unsigned slot_ = 0;
-    slab_heap slabs_;
+    slab_heap<native> slabs_;
     native::atomic<std::uint64_t> failures_;
     large_heap large_;
-    dense_heap dense_[max_classes - 1];
+    dense_heap<native> dense_[max_classes - 1];
     touched_map touched_[max_classes + 1];
 };
 

@@ -10,69 +10,76 @@
 // in a run that this thread has; the blocks of other threads are not looked at, since their lists change
 // meanwhile. Blocks of eight bytes have no second word, and are looked for on the recent list, which is
 // short, when they look like a link.
+#pragma once
+
 #include <mutex>
 
 #include "heap/slab.hpp"
 
 namespace obase::heap {
 
-namespace {
+namespace slab_detail {
 
-constexpr std::size_t stamp_end = 2 * sizeof(std::uint64_t); // of a block with room for one
+inline constexpr std::size_t stamp_end = 2 * sizeof(std::uint64_t); // of a block with room for one
 
 // Of a block that may be free.
-OBASE_SEES_HIDDEN std::uint64_t word_of(const void* block, std::size_t number) noexcept {
+OBASE_SEES_HIDDEN inline std::uint64_t word_of(const void* block, std::size_t number) noexcept {
     using any_bytes [[gnu::may_alias]] = const std::uint64_t;
     return static_cast<any_bytes*>(block)[number];
 }
 
-constexpr std::uint64_t poisoned_word = poison_byte * 0x0101'0101'0101'0101U;
+inline constexpr std::uint64_t poisoned_word = poison_byte * 0x0101'0101'0101'0101U;
 
-bool lists(const void* first, const void* block) noexcept {
+inline bool lists(const void* first, const void* block) noexcept {
     for (; first != nullptr; first = next_of(first))
         if (first == block) return true;
     return false;
 }
 
-} // namespace
+} // namespace slab_detail
 
 // No address, and no small number.
-std::uint64_t slab_heap::stamp_of(const void* block) const noexcept {
+template <class P>
+std::uint64_t slab_heap<P>::stamp_of(const void* block) const noexcept {
     const std::uint64_t mixed =
         (reinterpret_cast<std::uintptr_t>(block) ^ reinterpret_cast<std::uintptr_t>(base_) << 13) *
         0x9E37'79B9'7F4A'7C15;
     return mixed | std::uint64_t{1} << 63;
 }
 
-bool slab_heap::may_be_free(const void* block, std::size_t block_size) const noexcept {
-    if (block_size < stamp_end) {
-        const std::uint64_t link = word_of(block, 0);
+template <class P>
+bool slab_heap<P>::may_be_free(const void* block, std::size_t block_size) const noexcept {
+    if (block_size < slab_detail::stamp_end) {
+        const std::uint64_t link = slab_detail::word_of(block, 0);
         return link == 0 || link - reinterpret_cast<std::uintptr_t>(base_) < bytes_;
     }
-    const std::uint64_t word = word_of(block, 1);
-    return word == stamp_of(block) || word == poisoned_word;
+    const std::uint64_t word = slab_detail::word_of(block, 1);
+    return word == stamp_of(block) || word == slab_detail::poisoned_word;
 }
 
 // On the recent list of this thread, or on a list of a run that it has. Those runs' lists change under the
 // lock of the thread's heap or by this thread only, but for what others push on top of the remote list.
-bool slab_heap::listed_here(const slab_run& run, const void* block) const noexcept {
-    thread_heap& heap = *thread_heaps[slot_];
-    if (&heap == &empty_thread_heap) return false;
+template <class P>
+bool slab_heap<P>::listed_here(const slab_run& run, const void* block) const noexcept {
+    thread_heap& heap = own_heap();
+    if (&heap == &empty_thread_heap<P>) return false;
     const std::lock_guard hold(heap.lock);
-    if (lists(heap.bin[run.bin.load_relaxed()].recent, block)) return true;
-    if (run.block_size.load_relaxed() < stamp_end) return false; // thousands, perhaps
+    if (slab_detail::lists(heap.bin[run.bin.load_relaxed()].recent, block)) return true;
+    if (run.block_size.load_relaxed() < slab_detail::stamp_end) return false; // thousands, perhaps
     const run_view now = run.word.view();
     if (now.state != run_state::attached || now.owner != heap.id) return false;
-    return lists(run.free.load_relaxed(), block) ||
-           (now.head != 0 && lists(memory_of(run) + (now.head - 1) * granule, block));
+    return slab_detail::lists(run.free.load_relaxed(), block) ||
+           (now.head != 0 && slab_detail::lists(memory_of(run) + (now.head - 1) * granule, block));
 }
 
-void slab_heap::note_out(const void* block) noexcept {
+template <class P>
+void slab_heap<P>::note_out(const void* block) noexcept {
     const std::size_t at = granule_of(block);
     out_[at / 64].fetch_or_relaxed(std::uint64_t{1} << (at % 64));
 }
 
-free_result slab_heap::free_checked(void* block) noexcept {
+template <class P>
+free_result slab_heap<P>::free_checked(void* block) noexcept {
     const std::size_t offset = offset_of(block);
     if ((offset >> run_shift) >= frontier_.load_acquire()) return free_result::no_object;
     const slab_run& run = run_of(block);
@@ -88,7 +95,7 @@ free_result slab_heap::free_checked(void* block) noexcept {
         return free_result::freed_before;
     }
     // What is overwritten is known by that.
-    if (size >= stamp_end && !overwrites(poison_))
+    if (size >= slab_detail::stamp_end && !overwrites(poison_))
         static_cast<std::uint64_t*>(block)[1] = stamp_of(block);
     if (poison_ != poisoning::none)
         free_poisoned(block);

@@ -7,6 +7,8 @@
 // again, or the child of a fork, in which the collector does not exist.
 //
 // Invariant: a closed run is no thread's current one, on no attached list and on no stack.
+#pragma once
+
 #include <algorithm>
 #include <mutex>
 
@@ -14,7 +16,8 @@
 
 namespace obase::heap {
 
-std::uint32_t slab_heap::blocks_out(std::size_t number) const noexcept {
+template <class P>
+std::uint32_t slab_heap<P>::blocks_out(std::size_t number) const noexcept {
     const slab_run& run = runs_[number];
     const run_view now = run.word.view();
     if (now.state == run_state::free) return 0;
@@ -23,13 +26,15 @@ std::uint32_t slab_heap::blocks_out(std::size_t number) const noexcept {
     return used > back ? used - back : 0;
 }
 
-bool slab_heap::closed(std::size_t number) const noexcept {
+template <class P>
+bool slab_heap<P>::closed(std::size_t number) const noexcept {
     const run_view now = runs_[number].word.view();
     return now.state == run_state::attached && now.owner == closed_owner;
 }
 
-void slab_heap::close_runs(std::size_t end, bool (*wanted)(void*, std::size_t),
-                           void* context) noexcept {
+template <class P>
+void slab_heap<P>::close_runs(std::size_t end, bool (*wanted)(void*, std::size_t),
+                              void* context) noexcept {
     const auto close = [](slab_run& run) {
         run.last_out = 0;
         run.idle = false;
@@ -53,8 +58,9 @@ void slab_heap::close_runs(std::size_t end, bool (*wanted)(void*, std::size_t),
             }
         }
     }
-    for (auto* stacks : {&partial_, &idle_}) {
-        for (run_stack<native>& stack : *stacks) {
+    while_bins([&](unsigned bin) {
+        for (run_stack<P>* const stacks : {partial_, idle_}) {
+            run_stack<P>& stack = stacks[bin];
             if (stack.empty()) continue;
             // Turned round twice, the rest lies as it did.
             std::uint32_t turned = stack.none;
@@ -75,15 +81,17 @@ void slab_heap::close_runs(std::size_t end, bool (*wanted)(void*, std::size_t),
                 turned = next;
             }
         }
-    }
+        return true;
+    });
     end = std::min<std::size_t>(end, frontier_.load_acquire());
     for (std::size_t number = 0; number < end; ++number)
         if (wanted(context, number)) runs_[number].word.close_detached(closed_owner);
 }
 
-std::size_t slab_heap::open_runs(const std::uint32_t* runs, std::size_t count,
-                                 pacer& ask) noexcept {
-    if (thread_heap& mine = *thread_heaps[slot_]; &mine != &empty_thread_heap) {
+template <class P>
+std::size_t slab_heap<P>::open_runs(const std::uint32_t* runs, std::size_t count,
+                                    pacer& ask) noexcept {
+    if (thread_heap& mine = own_heap(); &mine != &empty_thread_heap<P>) {
         const std::lock_guard hold(mine.lock);
         flush_all(mine);
     }

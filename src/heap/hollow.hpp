@@ -19,27 +19,31 @@
 //   thread's current one.
 //   hollow_idle_runs() keeps one run at a time from those who allocate. Its pages become absent, in
 //   the books, before they are given back: from then on no list leads there.
+#pragma once
+
 #include <algorithm>
 #include <bit>
 #include <bitset>
+#include <mutex>
 
 #include "heap/slab.hpp"
 
 namespace obase::heap {
 
-namespace {
+namespace slab_detail {
 
 // Fewer pages are not worth the calls, nor the faults if the run is used again.
-constexpr int min_pages = 4;
+inline constexpr int min_pages = 4;
 
 // Runs: 64 MiB. A look costs 10 to 70 us.
-constexpr unsigned max_looks = 1024;
+inline constexpr unsigned max_looks = 1024;
 
 using block_set = std::bitset<run_bytes / granule>;
 
-} // namespace
+} // namespace slab_detail
 
-std::uint32_t slab_heap::blocks_away(const slab_run& run) const noexcept {
+template <class P>
+std::uint32_t slab_heap<P>::blocks_away(const slab_run& run) const noexcept {
     const std::uint32_t absent = run.absent.load_relaxed();
     if (absent == 0) return 0;
     const std::size_t size = run.block_size.load_relaxed();
@@ -51,7 +55,8 @@ std::uint32_t slab_heap::blocks_away(const slab_run& run) const noexcept {
 
 // Lists the blocks that come back with the lowest absent page, or with more if there are none. False:
 // no block is away. Preconditions: the caller has the run; its local list is empty.
-bool slab_heap::bring_back(slab_run& run) noexcept {
+template <class P>
+bool slab_heap<P>::bring_back(slab_run& run) noexcept {
     std::uint32_t absent = run.absent.load_relaxed();
     const std::size_t size = run.block_size.load_relaxed();
     void* list = nullptr;
@@ -75,7 +80,8 @@ bool slab_heap::bring_back(slab_run& run) noexcept {
 
 // Whether little is out, and as much as when this was last asked. Precondition: the caller popped the
 // run off its stack.
-bool slab_heap::is_as_before(slab_run& run) noexcept {
+template <class P>
+bool slab_heap<P>::is_as_before(slab_run& run) noexcept {
     const std::uint32_t out = run.used.load_relaxed() - run.word.view().count;
     if (run.last_out == out) return little_is_out(run, out);
     run.last_out = static_cast<std::uint16_t>(out);
@@ -85,11 +91,12 @@ bool slab_heap::is_as_before(slab_run& run) noexcept {
 // Looks at the idle runs that scavenge_partial() left on top of their stacks, at each once while it
 // stays as it is: their lists are in their pages, and to follow them in each round would keep those
 // in DRAM. Returns the bytes given back.
-std::size_t slab_heap::hollow_idle_runs(pacer& ask) noexcept {
+template <class P>
+std::size_t slab_heap<P>::hollow_idle_runs(pacer& ask) noexcept {
     std::size_t bytes = 0;
     unsigned looks = 0;
-    for (unsigned bin = 0; bin < bins && looks < max_looks; ++bin) {
-        while (looks < max_looks) {
+    while_bins([&](unsigned bin) {
+        while (looks < slab_detail::max_looks) {
             const std::uint32_t number = partial_[bin].pop(next_link());
             if (number == partial_[bin].none) break;
             slab_run& run = runs_[number];
@@ -101,20 +108,22 @@ std::size_t slab_heap::hollow_idle_runs(pacer& ask) noexcept {
             bytes += hollow(run, ask);
             idle_[bin].push(number, next_link());
             ++looks;
-            if (!ask.go_on()) return bytes;
+            if (!ask.go_on()) return false;
         }
-    }
+        return looks < slab_detail::max_looks;
+    });
     return bytes;
 }
 
 // Precondition: the caller has the run, off its stack. Its lists become one, in the order of addresses.
-std::size_t slab_heap::hollow(slab_run& run, pacer& ask) noexcept {
+template <class P>
+std::size_t slab_heap<P>::hollow(slab_run& run, pacer& ask) noexcept {
     std::unique_lock hold(hollowing_); // fork waits: the child would find half a list
     const std::size_t size = run.block_size.load_relaxed();
     std::uint32_t absent = run.absent.load_relaxed();
     char* const memory = memory_of(run);
 
-    block_set free;
+    slab_detail::block_set free;
     const auto note = [&](void* block) {
         for (; block != nullptr; block = next_of(block))
             free.set(static_cast<std::size_t>(static_cast<char*>(block) - memory) / size);
@@ -132,7 +141,7 @@ std::size_t slab_heap::hollow(slab_run& run, pacer& ask) noexcept {
         if (!free.test(i) && (pages & absent) == 0) wanted |= pages;
     }
     std::uint32_t spare = pages_of_blocks(0, run.fresh, size) & ~wanted & ~absent;
-    if (std::popcount(spare) < min_pages) spare = 0;
+    if (std::popcount(spare) < slab_detail::min_pages) spare = 0;
     absent |= spare;
     const auto list_blocks = [&] {
         void* list = nullptr;

@@ -1,0 +1,796 @@
+// SPDX-License-Identifier: MIT
+//
+// dense_heap: its functions. For the files that instantiate it: dense.cpp, and tests for their platforms.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <vector>
+
+#include "heap/dense.hpp"
+#include "os/memory.hpp"
+#include "os/process.hpp"
+
+namespace obase::heap {
+
+namespace dense_detail {
+
+inline constexpr std::uint64_t one_object = std::uint64_t{1} << 32;
+inline constexpr std::uint64_t bytes_mask = one_object - 1;
+
+constexpr std::size_t commit_chunk(std::size_t committed) noexcept {
+    return std::clamp<std::size_t>(round_up(committed / 8, 2U << 20), 2U << 20, 64U << 20);
+}
+// File storage is taken in small steps: a chunk that is not used is disk that others lack.
+inline constexpr std::size_t file_chunk = 2U << 20;
+
+} // namespace dense_detail
+
+template <class P>
+int dense_heap<P>::create(char* base, std::size_t bytes, const char* directory,
+                          poisoning poison_freed, const char** what) noexcept {
+    base_ = base;
+    bytes_ = bytes;
+    poison_ = poison_freed;
+    std::fill(std::begin(open_), std::end(open_), no_run);
+    const std::size_t runs = bytes >> run_shift;
+    *what = "reserving side tables";
+    if (!runs_.reserve(runs) || !starts_.reserve(runs * words_per_run) ||
+        !freed_.reserve(runs * words_per_run) || !free_.reserve((runs + 63) / 64)) {
+        return ENOMEM;
+    }
+    if (directory == nullptr) return 0;
+    *what = "the name of the directory";
+    if (std::strlen(directory) >= sizeof directory_) return ENAMETOOLONG;
+    std::strcpy(directory_, directory);
+    os::machine here;
+    strict_commit_ = os::read_machine(&here) && here.overcommit_memory == 2;
+    *what = "opening an unnamed file";
+    if (const int error = os::open_temporary_file(directory, &fd_)) return error;
+    // Not every file system has what we need: try all of it on one page.
+    *what = "allocating file space";
+    if (const int error = os::grow_file(fd_, os::page_size)) return error;
+    if (const int error = os::allocate_file(fd_, 0, os::page_size)) return error;
+    *what = "giving back file space";
+    if (const int error = os::punch_file(fd_, 0, os::page_size)) return error;
+    return 0;
+}
+
+template <class P>
+void dense_heap<P>::destroy() noexcept {
+    if (hides(poison_)) asan::show(base_, runs() << run_shift);
+    if (fd_ >= 0) os::close_file(fd_);
+    fd_ = -1;
+    for (; frozen_count_ != 0; --frozen_count_) {
+        if (frozen_[frozen_count_ - 1].fd >= 0) os::close_file(frozen_[frozen_count_ - 1].fd);
+    }
+    runs_.release();
+    starts_.release();
+    freed_.release();
+    free_.release();
+}
+
+// Where objects end.
+
+// Offset of the first mark in (after, limit); limit when there is none.
+template <class P>
+std::size_t dense_heap<P>::next_mark(std::size_t run, std::size_t after,
+                                     std::size_t limit) const noexcept {
+    const std::size_t first = after / granule + 1;
+    const std::size_t end = limit / granule;
+    const auto* const marks = marks_of(run);
+    for (std::size_t at = first; at < end;) {
+        const std::uint64_t word = marks[at / 64].load_acquire() >> (at % 64);
+        if (word != 0) {
+            at += static_cast<unsigned>(std::countr_zero(word));
+            return at < end ? at * granule : limit;
+        }
+        at = (at / 64 + 1) * 64;
+    }
+    return limit;
+}
+
+// The fill mark is read before the marks, and allocate() writes it after them: whoever sees a fill
+// mark beyond the end of the object also sees the mark that ends it. When the fill mark just
+// reaches the object's end it is the end.
+template <class P>
+std::size_t dense_heap<P>::size_of(const void* object) const noexcept {
+    const std::size_t run = run_number(object);
+    const std::size_t offset = offset_in_run(object);
+    const std::size_t fill = runs_[run].fill.load_acquire();
+    return next_mark(run, offset, fill) - offset;
+}
+
+template <class P>
+std::size_t dense_heap<P>::size_of_racy(const void* object) const noexcept {
+    const std::size_t run = run_number(object);
+    const std::size_t offset = offset_in_run(object);
+    if (run >= frontier_.load_acquire()) return 0;
+    if (runs_[run].status.load_acquire() == dense_run::state::unused) return 0;
+    if (offset % granule != 0 || offset >= runs_[run].fill.load_acquire()) return 0;
+    const std::size_t at = offset / granule;
+    if ((marks_of(run)[at / 64].load_acquire() >> (at % 64) & 1U) == 0) return 0;
+    return size_of(object);
+}
+
+// Filling.
+
+template <class P>
+void* dense_heap<P>::allocate(std::size_t size, unsigned set) noexcept {
+    if (size > max_small_size) return nullptr;
+    std::uint32_t number = open_[set];
+    if (number == no_run || runs_[number].fill.load_relaxed() + size > run_bytes) {
+        if (!open_run(set)) return nullptr;
+        number = open_[set];
+    }
+    dense_run& run = runs_[number];
+    const std::uint32_t begin = run.fill.load_relaxed();
+    const auto end = static_cast<std::uint32_t>(begin + size);
+    auto* const marks = marks_of(number);
+    // Marks that an undo left behind lie in [begin, high). Nobody can be looking past the one at
+    // `begin`.
+    for (std::size_t at = next_mark(number, begin, std::min(end, run.high));
+         at < std::min(end, run.high); at = next_mark(number, at, std::min(end, run.high))) {
+        marks[at / granule / 64].fetch_and_relaxed(~(std::uint64_t{1} << (at / granule % 64)));
+    }
+    const std::size_t first = begin / granule;
+    auto& word = marks[first / 64];
+    // Only this thread writes marks, so no read-modify-write is needed.
+    word.store_release(word.load_relaxed() | std::uint64_t{1} << (first % 64));
+    run.live.fetch_add_relaxed(dense_detail::one_object + size);
+    run.fill.store_release(end); // pairs with size_of
+    run.high = std::max(run.high, end);
+    return base_ + (std::size_t{number} << run_shift) + begin;
+}
+
+template <class P>
+bool dense_heap<P>::open_run(unsigned set) noexcept {
+    std::size_t number = lowest_free();
+    if (number == SIZE_MAX && adoptable_) {
+        adopt_free_runs();
+        number = lowest_free();
+    }
+    const bool reused = number != SIZE_MAX;
+    if (!reused) {
+        number = frontier_.load_relaxed();
+        if (((number + 1) << run_shift) > committed_ && !grow()) return false;
+    }
+    dense_run& run = runs_[number];
+    if (reused) {
+        // Storage first: from here on a write to the run cannot fail.
+        if (file_backed() && run.returned &&
+            os::allocate_file(fd_, number << run_shift, run_bytes) != 0) {
+            return false;
+        }
+        set_free_bit(number, false);
+        for (std::size_t i = 0; i < words_per_run; ++i) marks_of(number)[i].store_relaxed(0);
+        // What is not committed yet is zero, and nothing of this run is freed meanwhile.
+        const std::size_t first = number * words_per_run;
+        if (freed_.committed(first + words_per_run - 1))
+            for (std::size_t i = 0; i < words_per_run; ++i) freed_[first + i].store_relaxed(0);
+    } else {
+        run.file.store_relaxed(file_.load_relaxed());
+        run.shared = file_backed();
+        frontier_.store_release(number + 1);
+    }
+    if (open_[set] != no_run) {
+        runs_[open_[set]].status.store_release(dense_run::state::sealed);
+    }
+    run.fill.store_relaxed(0);
+    run.high = 0;
+    run.set = static_cast<std::uint8_t>(set);
+    run.returned = false;
+    run.evacuating = false;
+    if (hides(poison_)) asan::hide(base_ + (number << run_shift), run_bytes);
+    run.status.store_release(dense_run::state::open);
+    open_[set] = static_cast<std::uint32_t>(number);
+    return true;
+}
+
+template <class P>
+bool dense_heap<P>::grow() noexcept {
+    if (committed_ >= bytes_) return false;
+    std::size_t chunk =
+        std::min(file_backed() ? dense_detail::file_chunk : dense_detail::commit_chunk(committed_),
+                 bytes_ - committed_);
+    const std::size_t runs = (committed_ + chunk) >> run_shift;
+    if (!runs_.commit_to(runs) || !starts_.commit_to(runs * words_per_run) ||
+        !free_.commit_to((runs + 63) / 64)) {
+        return false;
+    }
+    const auto commit = [&](std::size_t bytes) {
+        if (!file_backed()) return os::commit(base_ + committed_, bytes) == 0;
+        // Order: size, storage, mapping. Each step that fails leaves what the next call repeats.
+        return open_file() && os::grow_file(fd_, committed_ + bytes) == 0 &&
+               os::allocate_file(fd_, committed_, bytes) == 0 && map_current(committed_, bytes);
+    };
+    if (!commit(chunk)) {
+        chunk = run_bytes; // little may still fit
+        if (!commit(chunk)) return false;
+    }
+    committed_ += chunk;
+    return true;
+}
+
+// The current file, made when it is needed: as long as what is mapped, and without storage. False:
+// none can be had.
+template <class P>
+bool dense_heap<P>::open_file() noexcept {
+    if (fd_ >= 0) return true;
+    int fd = -1;
+    if (os::open_temporary_file(directory_, &fd) != 0) return false;
+    if (committed_ != 0 && os::grow_file(fd, committed_) != 0) {
+        os::close_file(fd);
+        return false;
+    }
+    fd_ = fd;
+    return true;
+}
+
+template <class P>
+bool dense_heap<P>::map_current(std::size_t offset, std::size_t bytes) noexcept {
+    char* const begin = base_ + offset;
+    if (os::map_file(begin, bytes, fd_, offset) != 0) return false;
+    // A fault asks for one object. Read-ahead would bring its neighbours back into the page cache,
+    // where nothing pages them out again.
+    os::advise(begin, bytes, os::advice::random);
+    // Two processes with one shared mapping would corrupt each other. A child that was made past
+    // the fork handlers (_Fork, clone) finds nothing here instead.
+    os::advise(begin, bytes, os::advice::dontfork);
+    return true;
+}
+
+template <class P>
+void dense_heap<P>::undo(void* object) noexcept {
+    const std::size_t number = run_number(object);
+    dense_run& run = runs_[number];
+    const std::size_t offset = offset_in_run(object);
+    const std::size_t size = size_of(object);
+    if (hides(poison_)) asan::hide(object, size);
+    const bool last = offset + size == run.fill.load_relaxed();
+    if (last && run.status.load_relaxed() == dense_run::state::open) {
+        run.fill.store_release(static_cast<std::uint32_t>(offset));
+    }
+    run.live.fetch_sub_acq_rel(dense_detail::one_object + size);
+}
+
+template <class P>
+void dense_heap<P>::free(void* object) noexcept {
+    const std::size_t size = size_of(object);
+    if (poison_ != poisoning::none) poison(object, size, poison_);
+    // Releases this thread's accesses to the object; return_free_memory acquires.
+    runs_[run_number(object)].live.fetch_sub_acq_rel(dense_detail::one_object + size);
+}
+
+template <class P>
+free_result dense_heap<P>::free_checked(void* object) noexcept {
+    if (size_of_racy(object) == 0) return free_result::no_object;
+    const std::size_t run = run_number(object);
+    if (runs_[run].live.load_relaxed() < dense_detail::one_object) return free_result::freed_before;
+    if (freed_.commit_to((run + 1) * words_per_run)) { // else it is taken for right
+        const std::size_t at = offset_in_run(object) / granule;
+        const std::uint64_t bit = std::uint64_t{1} << (at % 64);
+        if ((freed_[run * words_per_run + at / 64].fetch_or_relaxed(bit) & bit) != 0)
+            return free_result::freed_before;
+    }
+    free(object);
+    return free_result::done;
+}
+
+// Emptying.
+
+template <class P>
+std::size_t dense_heap<P>::select_evacuation(double max_live_fraction,
+                                             std::size_t max_bytes) noexcept {
+    struct candidate {
+        std::uint32_t live;
+        std::uint32_t run;
+    };
+    const std::size_t end = frontier_.load_relaxed();
+    for (std::size_t i = 0; i < end; ++i) runs_[i].evacuating = false;
+    std::size_t total = select_frozen(max_bytes);
+    emptying_ = total != 0;
+    std::vector<candidate> sparse;
+    try {
+        for (std::size_t i = 0; i < end; ++i) {
+            const dense_run& run = runs_[i];
+            if (run.status.load_relaxed() != dense_run::state::sealed || run.evacuating) continue;
+            const auto live =
+                static_cast<std::uint32_t>(run.live.load_relaxed() & dense_detail::bytes_mask);
+            if (live != 0 && live < max_live_fraction * double{run_bytes}) {
+                sparse.push_back({live, static_cast<std::uint32_t>(i)});
+            }
+        }
+    } catch (const std::bad_alloc&) {
+        // Fewer candidates than there are: the rest waits for a better time.
+    }
+    std::sort(sparse.begin(), sparse.end(), [](const candidate& a, const candidate& b) {
+        return a.live != b.live ? a.live < b.live : a.run > b.run; // high addresses go first
+    });
+    for (const candidate& c : sparse) {
+        if (total + c.live > max_bytes) break;
+        total += c.live;
+        runs_[c.run].evacuating = true;
+    }
+    return total;
+}
+
+// Whole files, since the storage of a frozen file goes only with the last of its runs: the one that
+// gives most storage for the bytes that have to be moved is first. So what is kept for nothing falls
+// below half of the live bytes again, and a process that forks again and again has a bounded number
+// of files. What does not fit into max_bytes waits for the next window, where its file, which has
+// fewer live bytes then, is chosen before others.
+template <class P>
+std::size_t dense_heap<P>::select_frozen(std::size_t max_bytes) noexcept {
+    if (frozen_count_ == 0) return 0;
+    std::size_t live_in[frozen_limit] = {};
+    bool chosen[frozen_limit] = {};
+    std::size_t live = 0;
+    std::size_t dead = frozen_storage_.load_relaxed();
+    const std::size_t end = frontier_.load_relaxed();
+    for (std::size_t i = 0; i < end; ++i) {
+        const std::size_t bytes = runs_[i].live.load_relaxed() & dense_detail::bytes_mask;
+        live += bytes;
+        if (!frozen(runs_[i])) continue;
+        live_in[entry_of(runs_[i].file.load_relaxed())] += bytes;
+        dead -= std::min(dead, bytes);
+    }
+    std::size_t files = frozen_count_;
+    while (files != 0 && (dead > live / 2 || files > files_kept)) {
+        std::size_t best = frozen_limit;
+        double most = 0;
+        for (std::size_t i = 0; i < frozen_count_; ++i) {
+            const double gain = (static_cast<double>(frozen_[i].storage) + 1) /
+                                (static_cast<double>(live_in[i]) + 1);
+            if (!chosen[i] && gain > most) {
+                best = i;
+                most = gain;
+            }
+        }
+        chosen[best] = true;
+        --files;
+        dead -=
+            std::min(dead, frozen_[best].storage - std::min(frozen_[best].storage, live_in[best]));
+    }
+    if (files == frozen_count_) return 0;
+    std::size_t total = 0;
+    for (std::size_t i = 0; i < end; ++i) {
+        dense_run& run = runs_[i];
+        const std::size_t bytes = run.live.load_relaxed() & dense_detail::bytes_mask;
+        if (bytes == 0 || !frozen(run) || !chosen[entry_of(run.file.load_relaxed())]) continue;
+        if (total + bytes > max_bytes) break;
+        total += bytes;
+        run.evacuating = true;
+    }
+    return total;
+}
+
+// Takes note of a run that has become empty. True: its memory can go back.
+template <class P>
+bool dense_heap<P>::returnable(std::size_t number) noexcept {
+    dense_run& run = runs_[number];
+    if (run.status.load_relaxed() == dense_run::state::sealed && run.live.load_acquire() == 0) {
+        run.status.store_release(dense_run::state::unused);
+        run.evacuating = false;
+        run.returned = false;
+        if (frozen(run)) {
+            ++frozen_free_;
+        } else {
+            set_free_bit(number, true);
+        }
+    }
+    return run.status.load_relaxed() == dense_run::state::unused && !run.returned && !frozen(run);
+}
+
+template <class P>
+std::size_t dense_heap<P>::return_runs(const std::uint32_t* runs, std::size_t count,
+                                       pacer& ask) noexcept {
+    constexpr std::size_t most = piece_bytes >> run_shift;
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < count;) {
+        const std::size_t first = i;
+        while (i < count && i - first < most && runs[i] == runs[first] + (i - first) &&
+               returnable(runs[i]))
+            ++i;
+        if (i == first) {
+            ++i;
+            continue;
+        }
+        bytes += give_back(runs[first], i - first, ask);
+        (void)ask.go_on();
+    }
+    return bytes;
+}
+
+// A fork between two pieces may freeze the file, and with it any run: nothing is remembered across.
+template <class P>
+std::size_t dense_heap<P>::return_free_memory(pacer& ask) noexcept {
+    // A file that is too old to be written back by name; here, because nobody is looking at the
+    // descriptors.
+    while (frozen_count_ > 2 * files_kept) merge_oldest();
+    constexpr std::size_t most = piece_bytes >> run_shift;
+    const std::size_t end = frontier_.load_relaxed();
+    std::size_t bytes = 0;
+    bool go_on = true;
+    for (std::size_t i = 0; i < end && go_on;) {
+        const std::size_t first = i;
+        while (i < end && i - first < most && returnable(i)) ++i;
+        if (i == first) {
+            ++i;
+            continue;
+        }
+        bytes += give_back(first, i - first, ask);
+        go_on = ask.go_on();
+    }
+    if (frozen_free_ != 0) bytes += adopt_free_runs();
+    return bytes;
+}
+
+// Frozen files.
+
+template <class P>
+std::size_t dense_heap<P>::entry_of(std::uint32_t file) const noexcept {
+    std::size_t i = 0;
+    while (frozen_[i].last < file) ++i;
+    return i;
+}
+
+// The two oldest files are counted as one from now on, and the kernel writes them back by itself.
+template <class P>
+void dense_heap<P>::merge_oldest() noexcept {
+    for (std::size_t i = 0; i < 2; ++i) {
+        if (frozen_[i].fd >= 0) os::close_file(frozen_[i].fd);
+    }
+    frozen_[1] = {frozen_[1].last, -1, frozen_[0].runs + frozen_[1].runs,
+                  frozen_[0].storage + frozen_[1].storage};
+    std::copy(frozen_ + 1, frozen_ + frozen_count_, frozen_);
+    --frozen_count_;
+}
+
+// The current file lies beneath the run now.
+template <class P>
+void dense_heap<P>::leave_file(dense_run& run) noexcept {
+    const std::size_t at = entry_of(run.file.load_relaxed());
+    run.file.store_relaxed(file_.load_relaxed());
+    run.shared = true;
+    frozen_file& left = frozen_[at];
+    if (--left.runs != 0) return;
+    if (left.fd >= 0) os::close_file(left.fd);
+    frozen_storage_.fetch_sub_relaxed(left.storage);
+    std::copy(frozen_ + at + 1, frozen_ + frozen_count_, frozen_ + at);
+    --frozen_count_;
+}
+
+// Maps the current file over frozen runs that are unused, neighbours together: they are free runs
+// like others then, without storage yet. Where that fails, or would make more mappings than a
+// library should take of the process's, their pages go back and they are tried again after the next
+// window. Returns the bytes that went back and had not before.
+template <class P>
+std::size_t dense_heap<P>::adopt_free_runs() noexcept {
+    adoptable_ = false;
+    const std::size_t end = frontier_.load_relaxed();
+    const std::uint32_t current = file_.load_relaxed();
+    const auto file_at = [&](std::size_t run) { return runs_[run].file.load_relaxed(); };
+    std::size_t pieces = 1;
+    for (std::size_t i = 1; i < end; ++i) pieces += file_at(i) != file_at(i - 1);
+    bool possible = open_file();
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < end && frozen_free_ != 0;) {
+        const auto free = [&](std::size_t run) {
+            return runs_[run].status.load_relaxed() == dense_run::state::unused &&
+                   frozen(runs_[run]);
+        };
+        if (!free(i)) {
+            ++i;
+            continue;
+        }
+        const std::size_t first = i;
+        std::size_t before = first != 0 && file_at(first - 1) != file_at(first);
+        for (++i; i < end && free(i); ++i) before += file_at(i) != file_at(i - 1);
+        before += i < end && file_at(i) != file_at(i - 1);
+        const std::size_t after =
+            (first != 0 && file_at(first - 1) != current) + (i < end && file_at(i) != current);
+        const std::size_t offset = first << run_shift;
+        const std::size_t length = (i - first) << run_shift;
+        const bool affordable = after <= before || pieces + after - before <= pieces_kept;
+        if (possible && affordable) possible = map_current(offset, length);
+        if (possible && affordable) {
+            pieces = pieces + after - before;
+            for (std::size_t run = first; run < i; ++run) {
+                bytes += runs_[run].returned ? 0 : run_bytes;
+                runs_[run].returned = true;
+                leave_file(runs_[run]);
+                set_free_bit(run, true);
+            }
+            frozen_free_ -= i - first;
+            continue;
+        }
+        for (std::size_t run = first; run < i; ++run) {
+            // Nothing in it is alive, so nothing but copies of dead bytes is dropped.
+            if (!runs_[run].returned && !runs_[run].shared &&
+                os::advise(base_ + (run << run_shift), run_bytes, os::advice::dontneed) == 0) {
+                runs_[run].returned = true;
+                bytes += run_bytes;
+            }
+        }
+    }
+    return bytes;
+}
+
+// Returns the bytes given back. On failure the runs stay free and are tried again next time. A fork
+// may come while pages go back, but not while a file is punched: it freezes the file.
+template <class P>
+std::size_t dense_heap<P>::give_back(std::size_t first, std::size_t count, pacer& ask) noexcept {
+    const std::size_t length = count << run_shift;
+    int error = 0;
+    if (file_backed()) {
+        error = os::punch_file(fd_, first << run_shift, length);
+    } else {
+        ask.call_begins();
+        error = os::advise(base_ + (first << run_shift), length, os::advice::dontneed);
+        ask.call_ends();
+    }
+    if (error != 0) return 0;
+    for (std::size_t i = first; i < first + count; ++i) runs_[i].returned = true;
+    return length;
+}
+
+template <class P>
+void dense_heap<P>::set_free_bit(std::size_t run, bool free) noexcept {
+    const std::uint64_t bit = std::uint64_t{1} << (run % 64);
+    if (free) {
+        free_[run / 64] |= bit;
+        ++free_runs_;
+        lowest_word_ = std::min(lowest_word_, run / 64);
+    } else {
+        free_[run / 64] &= ~bit;
+        --free_runs_;
+    }
+}
+
+template <class P>
+std::size_t dense_heap<P>::lowest_free() noexcept {
+    if (free_runs_ == 0) return SIZE_MAX;
+    while (free_[lowest_word_] == 0) ++lowest_word_;
+    return lowest_word_ * 64 + static_cast<unsigned>(std::countr_zero(free_[lowest_word_]));
+}
+
+// Looking.
+
+template <class P>
+dense_counters dense_heap<P>::counters() const noexcept {
+    dense_counters sum;
+    const std::size_t end = frontier_.load_acquire();
+    for (std::size_t i = 0; i < end; ++i) {
+        const dense_run& run = runs_[i];
+        const auto status = run.status.load_relaxed();
+        const bool in_frozen_file = frozen(run); // whose storage is counted as a whole
+        if (status == dense_run::state::unused) {
+            if (!run.returned && !in_frozen_file) sum.extent_bytes += run_bytes;
+            continue;
+        }
+        const std::uint64_t live = run.live.load_relaxed();
+        sum.live_bytes += live & dense_detail::bytes_mask;
+        sum.live_objects += live >> 32;
+        if (!in_frozen_file) sum.extent_bytes += run_bytes;
+        ++sum.runs;
+        if (run.evacuating) ++sum.evacuating_runs;
+    }
+    sum.extent_bytes += frozen_storage_.load_relaxed();
+    sum.hole_bytes = sum.extent_bytes - sum.live_bytes;
+    return sum;
+}
+
+template <class P>
+std::size_t dense_heap<P>::metadata_bytes() const noexcept {
+    return runs_.committed_bytes() + starts_.committed_bytes() + freed_.committed_bytes() +
+           free_.committed_bytes();
+}
+
+template <class P>
+void dense_heap<P>::walk_extents(void (*visit)(void*, char*, char*), void* context) const {
+    const std::size_t end = frontier_.load_acquire();
+    char* begin = nullptr;
+    char* stop = nullptr;
+    for (std::size_t i = 0; i < end; ++i) {
+        const dense_run& run = runs_[i];
+        const auto status = run.status.load_relaxed();
+        const std::size_t fill = run.fill.load_relaxed();
+        if (status == dense_run::state::unused || fill == 0) continue;
+        char* const memory = base_ + (i << run_shift);
+        const std::size_t length =
+            status == dense_run::state::open ? round_up(fill, os::page_size) : run_bytes;
+        if (memory != stop) {
+            if (begin != nullptr) visit(context, begin, stop);
+            begin = memory;
+        }
+        stop = memory + length;
+    }
+    if (begin != nullptr) visit(context, begin, stop);
+}
+
+template <class P>
+void dense_heap<P>::walk_backing(void (*visit)(void*, char*, char*, int), void* context) const {
+    const std::size_t end = frontier_.load_acquire();
+    for (std::size_t i = 0; i < end;) {
+        const std::size_t first = i;
+        const std::uint32_t file = runs_[first].file.load_relaxed();
+        while (i < end && runs_[i].file.load_relaxed() == file) ++i;
+        const int fd = file == file_.load_relaxed() ? fd_ : frozen_[entry_of(file)].fd;
+        visit(context, base_ + (first << run_shift), base_ + (i << run_shift), fd);
+    }
+}
+
+template <class P>
+const char* dense_heap<P>::validate() const noexcept {
+    const std::size_t end = frontier_.load_acquire();
+    std::size_t free_runs = 0;
+    std::size_t frozen_free = 0;
+    std::size_t frozen_runs = 0;
+    for (std::size_t i = 0; i < end; ++i) {
+        const dense_run& run = runs_[i];
+        const auto status = run.status.load_relaxed();
+        const std::uint64_t live = run.live.load_relaxed();
+        const bool free = (free_[i / 64] >> (i % 64) & 1U) != 0;
+        if (frozen(run)) {
+            ++frozen_runs;
+            if (status == dense_run::state::open) return "a frozen run is being filled";
+            if (free) return "a frozen run may be filled";
+            if (status == dense_run::state::unused) {
+                ++frozen_free;
+                continue;
+            }
+        } else if (run.shared != file_backed()) {
+            return "a run over the current file is not shared";
+        }
+        if (free != (status == dense_run::state::unused))
+            return "free bit and state of a run disagree";
+        if (free) {
+            ++free_runs;
+            if (live != 0) return "a free run has live bytes";
+            continue;
+        }
+        const std::size_t fill = run.fill.load_relaxed();
+        if (fill > run_bytes || (live & dense_detail::bytes_mask) > fill)
+            return "more live bytes than filled ones";
+        if (((live >> 32) == 0) != ((live & dense_detail::bytes_mask) == 0))
+            return "live objects without bytes";
+        if (fill != 0 && (marks_of(i)[0].load_relaxed() & 1U) == 0)
+            return "a run begins with no object";
+        std::size_t objects = 0;
+        for (std::size_t at = 0; at < fill; at = next_mark(i, at, fill)) ++objects;
+        if ((live >> 32) > objects) return "more live objects than beginnings";
+        if (status == dense_run::state::open && open_[run.set] != i)
+            return "an open run nobody fills";
+    }
+    if (frozen_free != frozen_free_) return "free frozen runs are miscounted";
+    std::size_t storage = 0;
+    for (std::size_t i = 0; i < frozen_count_; ++i) {
+        frozen_runs -= std::min(frozen_runs, frozen_[i].runs);
+        storage += frozen_[i].storage;
+        if (frozen_[i].runs == 0) return "a frozen file beneath nothing";
+    }
+    if (frozen_runs != 0 || storage != frozen_storage_.load_relaxed())
+        return "frozen files are miscounted";
+    return free_runs == free_runs_ ? nullptr : "free runs are miscounted";
+}
+
+// fork. See the header for what freezing a file means.
+
+// Why the snapshot is one: os::make_file_private is one step for all threads. A store of another
+// thread before it is in the file, which from then on nobody writes; a store after it is in a
+// private page, which fork copies (on write) as of the moment of the fork, as it does HOT and NEW.
+// Between the steps for two pieces stores go to one place or the other; what is at the fork's moment
+// in either is in the child.
+//
+// Why the file's dirty pages need nothing: the kernel writes them back by itself, as long as
+// anybody maps the file. The parent keeps the descriptor, so that hints go on writing back and
+// dropping pages, and hearing of errors. The child does not: parent and child would share one
+// description, on which the first to ask takes the error, and the other would drop pages that were
+// never written.
+//
+// What may fail is the remapping, for lack of map entries or of commit. Nothing has changed then:
+// the piece stays shared, in this process alone. Its objects are out of the child's reach. Copying
+// them here, into memory that replaces the piece, would lose what other threads write between the
+// copy and the replacement; copying in the child would be no snapshot.
+template <class P>
+void dense_heap<P>::fork_prepare() noexcept {
+    if (!file_backed()) return;
+    const std::size_t end = frontier_.load_relaxed();
+    const std::uint32_t newest = file_.load_relaxed();
+    const std::size_t tail = fd_ >= 0 ? freeze_current_file() : 0;
+    for (std::size_t i = 0; i < end;) {
+        const std::size_t first = i;
+        const std::uint32_t file = runs_[first].file.load_relaxed();
+        const bool shared = runs_[first].shared;
+        while (i < end && runs_[i].shared == shared && runs_[i].file.load_relaxed() == file) ++i;
+        if (!shared) continue;
+        // A mapping is replaced as a whole: a part would need another map entry.
+        const std::size_t bytes =
+            ((i - first) << run_shift) + (i == end && file == newest ? tail : 0);
+        if (!make_private(first << run_shift, bytes, frozen_[entry_of(file)].fd)) continue;
+        std::for_each(&runs_[first], &runs_[i], [](dense_run& run) { run.shared = false; });
+    }
+}
+
+// The books: from here on all runs over the current file are frozen ones. Returns the bytes behind
+// the last run that are still mapped with it.
+template <class P>
+std::size_t dense_heap<P>::freeze_current_file() noexcept {
+    for (std::uint32_t& open : open_) {
+        if (open != no_run) runs_[open].status.store_release(dense_run::state::sealed);
+        open = no_run;
+    }
+    const std::size_t end = frontier_.load_relaxed();
+    std::size_t storage = 0;
+    std::size_t runs = 0;
+    for (std::size_t i = 0; i < end; ++i) {
+        dense_run& run = runs_[i];
+        if (frozen(run)) continue;
+        ++runs;
+        if (run.status.load_relaxed() == dense_run::state::unused) {
+            set_free_bit(i, false);
+            ++frozen_free_;
+            adoptable_ = true;
+            if (run.returned) continue;
+        }
+        storage += run_bytes;
+    }
+    // What was made ready and never used is made ready anew, over another file. Its storage is only
+    // counted: to punch it can take the disk longer than a fork should.
+    const std::size_t used = end << run_shift;
+    std::size_t tail = committed_ - used;
+    storage += tail;
+    if (tail != 0 && os::decommit(base_ + used, tail) == 0) tail = 0;
+    committed_ = used;
+    if (runs != 0) {
+        if (frozen_count_ == frozen_limit) merge_oldest();
+        frozen_[frozen_count_++] = {file_.load_relaxed(), fd_, runs, storage};
+        frozen_storage_.fetch_add_relaxed(storage);
+    } else {
+        os::close_file(fd_);
+    }
+    file_.store_relaxed(file_.load_relaxed() + 1);
+    fd_ = -1;
+    return tail;
+}
+
+template <class P>
+bool dense_heap<P>::make_private(std::size_t offset, std::size_t bytes, int fd) noexcept {
+    char* const begin = base_ + offset;
+    if (strict_commit_) {
+        // Older kernels unmap first and find out then that the commit limit is reached. So the
+        // question is asked elsewhere before.
+        void* const trial = os::reserve(bytes, os::page_size);
+        const bool granted = trial != nullptr && os::commit(trial, bytes) == 0;
+        if (trial != nullptr) os::release(trial, bytes);
+        if (!granted) return false;
+    }
+    if (os::make_file_private(begin, bytes, fd, offset) != 0) return false;
+    os::advise(begin, bytes, os::advice::random); // as in map_current()
+    return true;
+}
+
+template <class P>
+bool dense_heap<P>::fork_child() noexcept {
+    const std::size_t end = frontier_.load_relaxed();
+    bool complete = true;
+    for (std::size_t i = 0; i < end; ++i) {
+        dense_run& run = runs_[i];
+        if (!run.shared) continue;
+        // What could not be made private has no mapping here: reserve the place again.
+        complete = false;
+        os::decommit(base_ + (i << run_shift), run_bytes);
+        run.shared = false;
+    }
+    for (std::size_t i = 0; i < frozen_count_; ++i) {
+        if (frozen_[i].fd >= 0) os::close_file(frozen_[i].fd);
+        frozen_[i].fd = -1;
+    }
+    return complete;
+}
+
+} // namespace obase::heap

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: MIT
+//
+// dense_heap's own text under the deterministic scheduler, and on threads: frees by any thread against the
+// collector, which fills runs, undoes, and uses runs again.
+//
+// Four objects fill a run, and the heap has two runs. The oracle is the test's: which objects are there, and
+// how large each is.
+#include "heap/dense_functions.hpp"
+
+#include "os/memory.hpp"
+#include "testing/native_threads.hpp"
+#include "testing/tier.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace obase::heap {
+namespace {
+
+using native = os::native_platform;
+using testing::deterministic_platform;
+
+constexpr std::size_t runs = 2;
+
+template <class P>
+class world {
+    using threads = testing::threads_for<P>;
+
+  public:
+    world() {
+        base_ = static_cast<char*>(os::reserve(runs * run_bytes, run_bytes));
+        const char* what = "";
+        threads::require(base_ != nullptr && dense.create(base_, runs * run_bytes, nullptr,
+                                                          poisoning::none, &what) == 0,
+                         "a heap");
+    }
+    ~world() {
+        dense.destroy();
+        os::release(base_, runs * run_bytes);
+    }
+    world(const world&) = delete;
+    world& operator=(const world&) = delete;
+
+    // By the collector.
+    void* make(std::size_t size) {
+        void* const object = dense.allocate(size, 0);
+        threads::require(object != nullptr, "there is room");
+        return object;
+    }
+    void return_memory() {
+        pacer goes_on;
+        dense.return_free_memory(goes_on);
+    }
+    // When all threads have ended.
+    void finish(std::size_t objects, std::size_t bytes) {
+        const dense_counters now = dense.counters();
+        threads::require(now.live_objects == objects, "as many objects as are there");
+        threads::require(now.live_bytes == bytes, "as many bytes as they have");
+        const char* const broken = dense.validate();
+        threads::require(broken == nullptr, broken);
+    }
+
+    dense_heap<P> dense;
+
+  private:
+    char* base_ = nullptr;
+};
+
+template <class P>
+void explore(const char* name, void (*body)()) {
+    using threads = testing::threads_for<P>;
+    const auto strategies = threads::deterministic
+                                ? std::vector{testing::strategy::random, testing::strategy::pct}
+                                : std::vector{testing::strategy::random};
+    for (const auto strategy : strategies) {
+        const testing::exploration e{
+            .seeds = testing::scaled(3'000, 100'000, 3'000'000),
+            .strategy = strategy,
+            .name = name,
+            .native_rounds = static_cast<unsigned>(testing::scaled(100, 3'000, 30'000))};
+        const auto r = threads::explore(e, body);
+        EXPECT_TRUE(r.ok) << r.report;
+    }
+}
+
+#define IN_BOTH_WORLDS(body)                                                                       \
+    TEST(dense_schedules, body##_in_every_schedule) {                                              \
+        explore<deterministic_platform>(#body, body<deterministic_platform>);                      \
+    }                                                                                              \
+    TEST(dense_schedules, body##_natively) { explore<native>(#body, body<native>); }
+
+// Property: whoever frees the last object of a run that is being filled finds where it ends, while objects
+// are put behind it, and taken back.
+template <class P>
+void frees_meet_filling() {
+    using threads = testing::threads_for<P>;
+    world<P> w;
+    void* const first = w.make(104);
+    threads::spawn("freer", [&] {
+        threads::require(w.dense.size_of(first) == 104, "where the object ends");
+        w.dense.free(first);
+    });
+    threads::spawn("collector", [&] {
+        w.dense.undo(w.make(48));
+        w.make(8);
+        w.make(16);
+    });
+    threads::run();
+    w.finish(2, 24);
+}
+IN_BOTH_WORLDS(frees_meet_filling)
+
+// Property: a run is used again when its last object is gone, and not before.
+template <class P>
+void frees_meet_runs_that_are_used_again() {
+    using threads = testing::threads_for<P>;
+    constexpr std::size_t size = run_bytes / 4, per_run = 4;
+    world<P> w;
+    std::array<void*, per_run> objects;
+    for (void*& object : objects) object = w.make(size);
+    w.make(size); // seals the first run
+    typename P::template atomic<std::uint32_t> freed;
+    for (const std::size_t number : {std::size_t{0}, std::size_t{1}})
+        threads::spawn("freer", [&, number] {
+            for (std::size_t i = number; i < per_run; i += 2) {
+                // Before the free: then the run may be used again at once.
+                freed.fetch_add_acq_rel(1);
+                w.dense.free(objects[i]);
+            }
+        });
+    std::size_t made = 1;
+    threads::spawn("collector", [&] {
+        for (int window = 0; window < 3; ++window) {
+            w.return_memory();
+            const std::size_t first_run = reinterpret_cast<std::uintptr_t>(objects[0]) >> run_shift;
+            // The second run has room for three more: what follows lies in the first.
+            for (int i = 0; i < 4 && made < 2 * per_run; ++i) {
+                void* const object = w.dense.allocate(size, 0);
+                if (object == nullptr) break;
+                ++made;
+                if (reinterpret_cast<std::uintptr_t>(object) >> run_shift == first_run)
+                    threads::require(freed.load_acquire() == per_run,
+                                     "no object is put where another is");
+            }
+        }
+    });
+    threads::run();
+    w.finish(made, made * size);
+}
+IN_BOTH_WORLDS(frees_meet_runs_that_are_used_again)
+
+} // namespace
+} // namespace obase::heap

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: MIT
+//
+// slab_heap's own text under the deterministic scheduler, and on threads: frees by other threads, ends of
+// threads, closed runs and memory that goes back, each against the others.
+//
+// Objects are so large that four fill a run, and the heap has four runs. The oracle is the test's: a word for
+// each place says whether an object is there, and the object's bytes say which. When all threads have ended,
+// every place can be allocated, once.
+#include "heap/slab_functions.hpp"
+
+#include "os/memory.hpp"
+#include "testing/native_threads.hpp"
+#include "testing/tier.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <vector>
+
+namespace obase::heap {
+
+using testing::deterministic_platform;
+
+// The pointers of virtual threads: one world at a time, with one space. A thread with the number of one
+// that ran before goes on as that thread, unless it has ended.
+template <>
+struct thread_memory<deterministic_platform> {
+    using heap_pointer = thread_heap<deterministic_platform>*;
+    static inline std::array<heap_pointer, testing::max_threads> pointers;
+
+    static heap_pointer& heap(unsigned) noexcept { return pointers[testing::thread_index()]; }
+    static bool arm_exit() noexcept { return true; }
+    // All threads are new to a heap that begins.
+    static void enrol(unsigned, slab_heap<deterministic_platform>*) noexcept {
+        pointers.fill(&empty_thread_heap<deterministic_platform>);
+    }
+};
+
+namespace {
+
+constexpr std::size_t object_bytes = max_small_size, per_run = run_bytes / object_bytes;
+constexpr std::size_t runs = 4, places = runs * per_run;
+constexpr unsigned set_of_test = 0;
+// On threads: no space has this one in the process of this test.
+constexpr unsigned slot_of_test = max_spaces - 1;
+
+template <class P>
+class world {
+    using threads = testing::threads_for<P>;
+
+  public:
+    world() {
+        base_ = static_cast<char*>(os::reserve(runs * run_bytes, run_bytes));
+        threads::require(base_ != nullptr && slabs.create(base_, runs * run_bytes, slot_of_test,
+                                                          false, poisoning::none),
+                         "a heap");
+    }
+    ~world() {
+        slabs.destroy();
+        os::release(base_, runs * run_bytes);
+    }
+    world(const world&) = delete;
+    world& operator=(const world&) = delete;
+
+    // SIZE_MAX: there is no room at present.
+    std::size_t make() {
+        std::array<bool, runs> was_shut;
+        for (std::size_t run = 0; run < runs; ++run) was_shut[run] = shut_[run].load_acquire() != 0;
+        char* const object = static_cast<char*>(slabs.allocate(object_bytes, set_of_test));
+        if (object == nullptr) return SIZE_MAX;
+        const auto at = static_cast<std::size_t>(object - base_) / object_bytes;
+        threads::require(at < places && object == base_ + at * object_bytes, "a place");
+        threads::require(!was_shut[at / per_run] || shut_[at / per_run].load_acquire() == 0,
+                         "nothing is allocated from a closed run");
+        threads::require(held_[at].exchange_acq_rel(1) == 0, "a place is handed out once");
+        std::memcpy(object + object_bytes - sizeof at, &at, sizeof at);
+        std::memcpy(object + sizeof at, &at, sizeof at);
+        return at;
+    }
+    void end(std::size_t at) {
+        if (at == SIZE_MAX) return;
+        check(at);
+        threads::require(held_[at].exchange_acq_rel(0) == 1, "an object is freed once");
+        slabs.free(base_ + at * object_bytes);
+    }
+    // Close what can be closed, and open it again.
+    void empty_runs() {
+        slabs.close_runs(slabs.runs(), [](void*, std::size_t) { return true; }, nullptr);
+        std::vector<std::uint32_t> closed;
+        for (std::uint32_t run = 0; run < slabs.runs(); ++run) {
+            if (!slabs.closed(run)) continue;
+            closed.push_back(run);
+            shut_[run].store_seq_cst(1);
+        }
+        for (const std::uint32_t run : closed) shut_[run].store_seq_cst(0);
+        pacer goes_on;
+        slabs.open_runs(closed.data(), closed.size(), goes_on);
+    }
+    void return_memory() {
+        pacer goes_on;
+        slabs.return_free_memory(goes_on);
+    }
+
+    // When all threads have ended.
+    void finish() {
+        std::size_t held = 0;
+        for (std::size_t at = 0; at < places; ++at) {
+            if (held_[at].load_relaxed() == 0) continue;
+            check(at);
+            ++held;
+        }
+        require_valid();
+        threads::require(slabs.counters().live_objects == held, "as many objects as are counted");
+        while (make() != SIZE_MAX) ++held;
+        threads::require(held == places, "no place is lost");
+        require_valid();
+    }
+
+    slab_heap<P> slabs;
+
+  private:
+    void check(std::size_t at) const {
+        for (const std::size_t offset : {sizeof at, object_bytes - sizeof at}) {
+            std::size_t found;
+            std::memcpy(&found, base_ + at * object_bytes + offset, sizeof found);
+            threads::require(found == at, "an object keeps its bytes");
+        }
+    }
+    void require_valid() const {
+        const char* const broken = slabs.validate();
+        threads::require(broken == nullptr, broken);
+    }
+
+    char* base_ = nullptr;
+    typename P::template atomic<std::uint32_t> held_[places];
+    typename P::template atomic<std::uint32_t> shut_[runs]; // closed, for certain
+};
+
+// A heap in which thread 1 has made `count` objects; they are at the places 0, 1, ... of their runs.
+template <class P>
+std::vector<std::size_t> made_by_thread_1(world<P>& w, std::size_t count) {
+    std::vector<std::size_t> made;
+    testing::threads_for<P>::spawn("maker", [&] {
+        for (std::size_t i = 0; i < count; ++i) made.push_back(w.make());
+    });
+    testing::threads_for<P>::run();
+    return made;
+}
+
+template <class P>
+void explore(const char* name, void (*body)(), std::uint64_t most_seeds) {
+    using threads = testing::threads_for<P>;
+    const auto strategies = threads::deterministic
+                                ? std::vector{testing::strategy::random, testing::strategy::pct}
+                                : std::vector{testing::strategy::random};
+    for (const auto strategy : strategies) {
+        const testing::exploration e{
+            .seeds = testing::scaled(most_seeds, 30 * most_seeds, 1000 * most_seeds),
+            .strategy = strategy,
+            .name = name,
+            .native_rounds = static_cast<unsigned>(testing::scaled(100, 3'000, 30'000))};
+        const auto r = threads::explore(e, body);
+        EXPECT_TRUE(r.ok) << r.report;
+    }
+}
+
+#define IN_BOTH_WORLDS(body, seeds)                                                                \
+    TEST(slab_schedules, body##_in_every_schedule) {                                               \
+        explore<deterministic_platform>(#body, body<deterministic_platform>, seeds);               \
+    }                                                                                              \
+    TEST(slab_schedules, body##_natively) { explore<native>(#body, body<native>, seeds); }
+
+// Property: what other threads free comes back to a thread that allocates from the run at the same time, or
+// gives it up because it is full.
+template <class P>
+void frees_by_others_meet_the_owner() {
+    using threads = testing::threads_for<P>;
+    world<P> w;
+    const std::vector<std::size_t> made = made_by_thread_1(w, 3);
+    threads::spawn("owner", [&] {
+        for (int i = 0; i < 3; ++i) w.make();
+        w.slabs.thread_exit();
+    });
+    for (const std::size_t first : {std::size_t{0}, std::size_t{1}})
+        threads::spawn("freer", [&, first] {
+            for (std::size_t i = first; i < made.size(); i += 2) {
+                w.end(made[i]);
+                w.slabs.thread_exit(); // gives back what it has at hand
+            }
+        });
+    threads::run();
+    w.finish();
+}
+IN_BOTH_WORLDS(frees_by_others_meet_the_owner, 2'000)
+
+// Property: a run is lost neither to a thread's end nor to frees at the same time, whether it is full, partly
+// used or empty then.
+template <class P>
+void frees_meet_the_end_of_the_owner() {
+    using threads = testing::threads_for<P>;
+    world<P> w;
+    const std::vector<std::size_t> made =
+        made_by_thread_1(w, per_run + 1 + threads::choose(per_run));
+    threads::spawn("owner", [&] {
+        w.end(made[0]);
+        w.slabs.thread_exit();
+    });
+    threads::spawn("freer", [&] {
+        for (std::size_t i = 1; i < made.size(); ++i) {
+            w.end(made[i]);
+            w.slabs.thread_exit();
+        }
+    });
+    threads::spawn("maker", [&] {
+        for (int i = 0; i < 3; ++i) w.make();
+        w.slabs.thread_exit();
+    });
+    threads::run();
+    w.finish();
+}
+IN_BOTH_WORLDS(frees_meet_the_end_of_the_owner, 2'000)
+
+// Property: from a closed run nothing is allocated, and what is freed in it is there when it is opened.
+template <class P>
+void closing_meets_frees_and_allocation() {
+    using threads = testing::threads_for<P>;
+    world<P> w;
+    const std::vector<std::size_t> made = made_by_thread_1(w, 2 * per_run + 1);
+    threads::spawn("owner", [&] {
+        for (int i = 0; i < 2; ++i) w.make();
+        w.slabs.thread_exit();
+    });
+    threads::spawn("freer", [&] {
+        for (const std::size_t i : {std::size_t{0}, std::size_t{1}, std::size_t{2}, per_run}) {
+            w.end(made[i]);
+            w.slabs.thread_exit();
+        }
+    });
+    threads::spawn("collector", [&] {
+        w.empty_runs();
+        w.slabs.thread_exit();
+    });
+    threads::run();
+    w.finish();
+}
+IN_BOTH_WORLDS(closing_meets_frees_and_allocation, 2'000)
+
+// Property: memory goes back only from under free places, be it whole runs or pages of runs that live on, and
+// each place is there again for who wants it.
+template <class P>
+void returning_memory_meets_frees_and_allocation() {
+    using threads = testing::threads_for<P>;
+    world<P> w;
+    std::vector<std::size_t> made = made_by_thread_1(w, 2 * per_run);
+    // Most of what is in both runs is gone, and they lie where all threads take them from.
+    threads::spawn("owner", [&] {
+        for (std::size_t i = 0; i < made.size(); ++i)
+            if (i % per_run != 1) w.end(made[i]);
+        w.slabs.thread_exit();
+    });
+    threads::run();
+    threads::spawn("freer", [&] {
+        w.end(made[1]);
+        w.slabs.thread_exit();
+        w.end(w.make());
+        w.slabs.thread_exit();
+    });
+    threads::spawn("maker", [&] {
+        for (int i = 0; i < 2; ++i) w.make();
+        w.slabs.thread_exit();
+    });
+    threads::spawn("collector", [&] {
+        for (int i = 0; i < 3; ++i) w.return_memory();
+        w.slabs.thread_exit();
+    });
+    threads::run();
+    w.finish();
+}
+IN_BOTH_WORLDS(returning_memory_meets_frees_and_allocation, 1'000)
+
+} // namespace
+} // namespace obase::heap
