@@ -55,10 +55,10 @@ fuzz:
 	ctest --preset fuzz -L '^fuzz$$' --verbose
 
 mutants:
-	scripts/run-mutants --jobs $(JOBS)
+	scripts/run_mutants.py --jobs $(JOBS)
 
 models:
-	models/check
+	models/check.py
 
 WHAT ?=
 results: configure
@@ -71,7 +71,7 @@ check-format:
 	@$(CLANG_FORMAT) --dry-run --Werror $(SOURCES)
 
 check-layers:
-	scripts/check-layers
+	scripts/check_layers.py
 
 clean:
 	rm -rf build out

@@ -5,7 +5,7 @@
 // finding is what it is under libFuzzer: an abort, a signal or a sanitizer report; the input that
 // was running is then in PROGRAM.last_input.bin.
 //
-// When not to use it: to look for bugs. It has no coverage feedback; use the preset `fuzz`.
+// It has no coverage feedback; to look for bugs, use the preset `fuzz`.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -28,9 +28,8 @@ namespace {
 
 using input = std::vector<std::uint8_t>;
 
-// Holds the input that is running, since after a crash nobody else knows what it was. One file,
-// kept open: some file systems flush a file that is truncated and closed, which costs more than the
-// test.
+// Holds the input that is running, since a crash leaves no other trace of it. One file, kept open:
+// some file systems flush a file that is truncated and closed, which costs more than the test.
 class kept_input {
   public:
     explicit kept_input(std::string path)

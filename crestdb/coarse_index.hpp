@@ -3,10 +3,10 @@
 // coarse_index: an index for many threads made of a map for one, by one lock around it (OBASE Table
 // 2, the "coarse" rows).
 //
-// What it is: a reader-writer lock that guards the map's shape. get, contains, scan, update and
-// modify hold it shared, put and erase alone. A replacement of a value needs no more because a
-// guide is an atomic word: it is exchanged while others read it, and the object is retired. With
-// one in five operations a write, two threads got up to 40 % more through with it than with a mutex
+// A reader-writer lock that guards the map's shape. get, contains, scan, update and modify hold it
+// shared, put and erase alone. A replacement of a value needs no more because a guide is an atomic
+// word: it is exchanged while others read it, and the object is retired. With one in five
+// operations a write, two threads got up to 40 % more through with it than with a mutex
 // (docs/indexes/coarse.md).
 //
 // The lock is never held while user code runs: values are accessed under it, inside the operation's
@@ -21,16 +21,16 @@
 //     void walk(from, take) const                              shared; in ascending order, until
 //                                                              !take(const guide& key, guide& value)
 //
-// When not to use it: where threads are many. The lock's own word is written by every operation, so
-// two threads are seldom twice as fast as one.
+// Limit: every operation writes the lock's own word, so two threads are seldom twice as fast as
+// one.
 //
 // Progress: blocking; no operation is shut out (fair_shared_mutex.hpp). A thread that loses its
 // core inside stops all that need the lock in the other mode. Reclamation: what is erased or
 // replaced is retired, because others may still look at it without the lock. Linearization: get,
 // contains, put of a new key and erase anywhere under the lock, get of a key whose value is being
 // replaced at the load of the value's word, put, update and modify of an existing key at its
-// exchange. scan: some pairs at a time, each lot as it was at one moment (but for values that are
-// replaced at that time); the next lot begins behind the last key of the one before.
+// exchange. scan: some pairs at a time, each lot as it was at one moment (except for values that
+// are replaced at that time); the next lot begins behind the last key of the one before.
 // Threads: all operations by any thread; construction and destruction by one.
 #pragma once
 

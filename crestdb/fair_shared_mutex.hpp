@@ -6,17 +6,15 @@
 //     { std::shared_lock reading(mutex); ... }
 //     { std::unique_lock writing(mutex); ... }
 //
-// What it is: writers queue at a gate, a mutex that the one whose turn it is keeps until it has
-// finished. A reader that sees a writer wait goes through the gate, too, before it reads; the
-// others pay one load. glibc's lock alone lets readers in as long as there are readers: with six
-// threads that read all the time, on two cores, a seventh that wrote got nowhere at all
-// (docs/indexes/coarse.md).
+// Writers queue at a gate, a mutex that the one whose turn it is keeps until it has finished. A
+// reader that sees a writer wait goes through the gate, too, before it reads; the others pay one
+// load. glibc's lock alone lets readers in as long as there are readers: with six threads that read
+// all the time, on two cores, a seventh that wrote got nowhere at all (docs/indexes/coarse.md).
 //
-// When not to use it: where a thread may lock it shared twice (it would wait for the writer that
-// waits for it); for sections of some instructions (spin_lock.hpp).
+// Not recursive: a thread that locks it shared twice would wait for the writer that waits for it.
+// For sections of a few instructions spin_lock.hpp is cheaper.
 //
-// Threads: as std::shared_mutex. Fair as far as std::mutex is: nobody is shut out, no order is
-// kept.
+// Threads: as std::shared_mutex. As fair as std::mutex: no thread starves, but there is no order.
 #pragma once
 
 #include <obase/word/atomic.hpp>

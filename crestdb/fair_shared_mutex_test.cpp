@@ -13,7 +13,7 @@ namespace {
 
 TEST(fair_shared_mutex, writers_are_alone) {
     crestdb::fair_shared_mutex mutex;
-    int a = 0, b = 0; // equal unless somebody is at work
+    int a = 0, b = 0; // equal unless a writer is inside
     std::atomic<int> wrong{0};
     std::vector<std::thread> threads;
     for (int t = 0; t < 4; ++t) {

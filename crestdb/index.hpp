@@ -7,26 +7,26 @@
 //
 // Types and constants
 //   protocol, scope    obase::plain, obase::arming or obase::atc, and its scope
-//   name               "pugh", "fraser", "occ-btree"
+//   name               "pugh-hash-table", "fraser-skip-list", "occ-btree"
 //   ordered            whether there is scan()
-//   nodes_spell_keys   Only where a key need not be an object: nodes have its bytes.
+//   keys_inline        Only where a key need not be an object: nodes have its bytes.
 //
 // Operations (any thread, any time; each opens its own scope; a caller's scope may be around it)
 //   X(expected_keys)          The number of keys the caller thinks there will be. No limit: there may
 //                             be more. std::bad_alloc where a table of that size does not fit.
 //   get(key, use)             use(std::string_view value) if the key is there. The view is good
 //                             during the call. True: it was there.
-//   contains(key)             get() without a look at the value.
+//   contains(key)             Like get(), without touching the value.
 //   put(key, value)           Inserts or replaces. The value is a new object, the old one is
 //                             retired. True: the key is new. std::bad_alloc changes nothing.
 //   update(key, value)        put() if the key is there. True: it was.
 //   modify(key, make)         Atomic read-modify-write: make(std::string_view old) returns the new
 //                             value (a std::string_view into the caller's memory or into `old`),
-//                             and is called again if somebody else was faster. True: the key was
+//                             and is called again if another writer was faster. True: the key was
 //                             there. What make() throws, and std::bad_alloc, change nothing.
 //   edit_in_place(key, edit)  edit(std::span<char> value) on the value object itself. NOT atomic:
 //                             a concurrent reader of the key sees a mix, and an edit of a value
-//                             that is being replaced is lost. Nobody else's key is affected. True:
+//                             that is being replaced is lost. Other keys are not affected. True:
 //                             the key was there.
 //   erase(key)                True: the key was there.
 //   scan(from, limit, use)    Ordered indexes: use(std::string_view key, std::string_view value)
@@ -39,12 +39,12 @@
 //                             sizeof(obase::bytes) + size) and, where nodes are managed objects,
 //                             nodes (what was asked for). An object may be visited more than once.
 //                             Dereferences them itself: it is the same search.
-//   size()                    Keys. Exact when nobody writes.
+//   size()                    Keys. Exact while no thread writes.
 //   index_bytes()             Memory of nodes, buckets, locks: all but key and value objects (and
-//                             what malloc adds). Exact when nobody writes. Nodes count whether or
-//                             not they are managed objects.
-//   managed_nodes()           Only where nodes are managed objects: how many there are. Exact when
-//                             nobody writes.
+//                             what malloc adds). Exact while no thread writes. Nodes count whether
+//                             or not they are managed objects.
+//   managed_nodes()           Only where nodes are managed objects: how many there are. Exact while
+//                             no thread writes.
 //
 // use, make, edit and visit run inside the operation's scope: they should be short, and must not
 // keep addresses. They may call the index. use and visit run under no lock of the index.
@@ -52,8 +52,8 @@
 // What an operation replaces or erases is retired, which takes 32 bytes of malloc. If there are none
 // the operation is done all the same, and what it took out is never freed (obase/retire.hpp).
 //
-// fork: a child may use an index if nobody wrote to it at the moment of the fork. Otherwise it may
-// meet locks whose holders it does not have, and wait for ever.
+// fork: a child may use an index if no thread wrote to it at the moment of the fork. Otherwise it
+// may meet locks whose holders it does not have, and wait for ever.
 //
 // get, put, update, modify, erase and contains are linearizable; each header names its points, its
 // progress guarantee and how it reclaims memory. Construction and destruction by one thread.

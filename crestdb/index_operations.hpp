@@ -3,8 +3,8 @@
 // index_operations: the operations of crestdb/index.hpp that are the same in every index, made of a
 // few that are not.
 //
-// What it is: a base class that an index derives from, and calls down into (the curiously recurring
-// template pattern): it opens the scope, makes the new value, calls back, retires.
+// A base class that an index derives from, and calls down into (the curiously recurring template
+// pattern): it opens the scope, makes the new value, calls back, retires.
 //
 //     template <class Protocol>
 //     class my_index : public index_operations<my_index<Protocol>, Protocol> {
@@ -13,7 +13,7 @@
 //         // Where the key's value is: anything with a member `value`, an obase::bytes*, null if
 //         // the key is not there. Looks at each key and value object through read(const guide&), which
 //         // returns an obase::bytes*, and tells read.pass(object, bytes) which nodes it looks at
-//         // that are managed objects. In a scope.
+//         // that are managed objects. Precondition: inside a scope.
 //         template <class Read> found look_up(std::string_view key, const Read& read) const;
 //         // As look_up(), without a look at the value.
 //         bool has(std::string_view key) const;
@@ -27,12 +27,12 @@
 // The first three are here for an index that has
 //
 //         // The key's node, or null. It has a member `value`, the guide, which is null from the
-//         // erasure of the key on, for good. In a scope.
+//         // erasure of the key on, for good. Precondition: inside a scope.
 //         template <class Read> node* find(std::string_view key, const Read& read) const;
 //
 // erase(), scan(), size() and index_bytes() are the index's own.
 //
-// When not to use it: for an operation that an index does in another way; its own function hides
+// An index that does an operation in another way declares a function of the same name, which hides
 // the one from here.
 //
 // Threads, progress: those of the index.
@@ -53,7 +53,7 @@
 
 namespace crestdb {
 
-// What became of a write.
+// The outcome of a write.
 enum class outcome { inserted, replaced, absent };
 
 // A bucket per key, rounded up to a power of two. More than memory can hold for absurd expectations.
@@ -61,7 +61,7 @@ inline std::size_t bucket_per_key(std::size_t expected_keys) noexcept {
     return std::bit_ceil(std::clamp<std::size_t>(expected_keys, 1, std::size_t{1} << 60));
 }
 
-// How a search looks at objects when nobody wants to know which.
+// The visitor of a search whose path is not asked for.
 struct plain_access {
     template <class Guide>
     auto* operator()(const Guide& g) const noexcept {

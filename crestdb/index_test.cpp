@@ -86,7 +86,7 @@ class index_of : public ::testing::TestWithParam<crestdb::store_kind> {
     };
 
     // All that was retired is freed, and everything is armed (or moved and armed).
-    void settle() {
+    void collect_until_idle() {
         while (runtime.reclaim_now() != 0) {
         }
         if (moves) {
@@ -97,7 +97,7 @@ class index_of : public ::testing::TestWithParam<crestdb::store_kind> {
     std::uint64_t live_objects() const {
         std::uint64_t sum = 0;
         const obase::statistics now = runtime.statistics();
-        for (unsigned c = 0; c < now.class_count; ++c) sum += now.classes[c].live_objects;
+        for (unsigned c = 0; c < now.heap_count; ++c) sum += now.heaps[c].live_objects;
         return sum;
     }
 };
@@ -273,9 +273,9 @@ TEST_P(index_of, agrees_with_a_map_while_objects_move) {
     }
 }
 
-// Keys that are alike in ways that matter to somebody: empty, prefixes of each other, zeros at the
-// end (heads are zero padded), bytes that look negative, ends around the sizes of heads and words,
-// 64 KiB.
+// Keys that are alike in ways that matter to some index: empty, prefixes of each other, zeros at
+// the end (heads are zero padded), bytes that look negative, ends around the sizes of heads and
+// words, 64 KiB.
 std::string adversarial_key(unsigned choice) {
     static const std::vector<std::string> keys = [] {
         std::vector<std::string> k{""};
@@ -408,7 +408,7 @@ TEST_P(index_of, agrees_with_a_map_on_integer_keys) {
                 ASSERT_EQ(index->erase(key), model.erase(key) == 1);
             }
             EXPECT_EQ(index->size(), 0u);
-            settle();
+            collect_until_idle();
             EXPECT_LE(index->index_bytes(), empty + 4096);
         }
 }
@@ -417,7 +417,7 @@ TEST_P(index_of, agrees_with_a_map_on_integer_keys) {
 TEST_P(index_of, grows_and_gives_back) {
     constexpr unsigned threads = 2;
     const std::uint64_t count = obase::testing::scaled_for_build(40'000, 10'000'000, 10'000'000);
-    settle();
+    collect_until_idle();
     const std::uint64_t objects_before = live_objects();
     const auto index = open(count / 16);
     const std::size_t empty = index->index_bytes();
@@ -464,7 +464,7 @@ TEST_P(index_of, grows_and_gives_back) {
         });
     }
     EXPECT_EQ(index->size(), 0u);
-    settle();
+    collect_until_idle();
     if (moves) {
         EXPECT_EQ(live_objects(), objects_before);
     }
@@ -830,7 +830,7 @@ TEST_P(index_of, scans_miss_nothing_that_stays) {
     }
 }
 
-// What visit_path() reports is what the collector finds touched after get(), no more and no less.
+// What visit_path() reports is exactly what the collector finds touched after get().
 TEST_P(index_of, visit_path_reports_what_get_touches) {
     constexpr std::size_t keys = 700;
     const auto index = open(64); // lists of several keys in hash tables
@@ -851,7 +851,7 @@ TEST_P(index_of, visit_path_reports_what_get_touches) {
             EXPECT_EQ(there, key % 3 == 0 && key < 3 * keys);
         }
         if (!moves) continue;
-        settle();
+        collect_until_idle();
         const auto touched_by = [&](const std::function<void()>& use) {
             const std::uint64_t before = runtime.statistics().touched_guides;
             use();
@@ -867,7 +867,7 @@ TEST_P(index_of, visit_path_reports_what_get_touches) {
 
 TEST_P(index_of, what_is_erased_gives_its_memory_back) {
     constexpr std::size_t keys = 3000;
-    settle();
+    collect_until_idle();
     const std::uint64_t objects_before = live_objects();
     const auto index = open(64);
     const std::size_t empty = index->index_bytes();
@@ -876,11 +876,11 @@ TEST_P(index_of, what_is_erased_gives_its_memory_back) {
         for (std::size_t i = 0; i < keys; ++i)
             ASSERT_TRUE(index->put(long_key(i * 7919 % keys), std::string(100, 'v')));
         for (std::size_t i = 0; i < keys; ++i) ASSERT_FALSE(index->put(long_key(i), "new"));
-        settle();
+        collect_until_idle();
         if (moves) {
             const std::uint64_t objects = live_objects() - objects_before;
             const std::uint64_t others = keys + index->managed_nodes();
-            if (kind.nodes_spell_keys) {
+            if (kind.keys_inline) {
                 EXPECT_GE(objects, others);
                 EXPECT_LE(objects, others + keys);
             } else {
@@ -893,7 +893,7 @@ TEST_P(index_of, what_is_erased_gives_its_memory_back) {
         EXPECT_LT(index->index_bytes(), full + full / 2);
         for (std::size_t i = 0; i < keys; ++i) ASSERT_TRUE(index->erase(long_key(i)));
         EXPECT_EQ(index->size(), 0u);
-        settle();
+        collect_until_idle();
         if (moves) {
             EXPECT_EQ(live_objects(), objects_before);
         }
@@ -903,7 +903,7 @@ TEST_P(index_of, what_is_erased_gives_its_memory_back) {
 
 // The destructor frees what is there and what was retired, in any order with the reclamation.
 TEST_P(index_of, its_end_is_the_end_of_its_objects) {
-    settle();
+    collect_until_idle();
     const std::uint64_t objects_before = live_objects();
     {
         const auto index = open(64);
@@ -911,7 +911,7 @@ TEST_P(index_of, its_end_is_the_end_of_its_objects) {
         for (std::size_t i = 0; i < 500; i += 3) index->erase(long_key(i));
         for (std::size_t i = 1; i < 500; i += 3) index->put(long_key(i), "another");
     }
-    settle();
+    collect_until_idle();
     EXPECT_EQ(live_objects(), objects_before);
 }
 
@@ -942,7 +942,7 @@ TEST_P(index_of, bad_alloc_changes_nothing) {
             ASSERT_EQ(scan(*index, "", SIZE_MAX), pairs(model.begin(), model.end()));
         }
     };
-    // 4 GiB is more than a value can be; nobody looks at the bytes.
+    // 4 GiB is more than a value can be; the bytes are not read.
     const std::string_view too_large(model.begin()->first.data(), std::size_t{1} << 32);
     EXPECT_THROW(index->put(long_key(3), too_large), std::bad_alloc);
     EXPECT_THROW(index->put(long_key(1003), too_large), std::bad_alloc);
@@ -980,7 +980,7 @@ TEST_P(index_of, bad_alloc_changes_nothing) {
     for (std::size_t i = 0; i < fresh.size(); ++i)
         if (inserted[i]) model[fresh[i]] = "new";
     agree();
-    settle();
+    collect_until_idle();
     agree();
     // And afterwards all goes on.
     for (const std::string& key : fresh) ASSERT_EQ(index->put(key, "now"), model.count(key) == 0);

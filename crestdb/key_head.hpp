@@ -3,7 +3,7 @@
 // key_head, long_key_head: the first 16 or 24 bytes of a key as numbers, for nodes that keep them
 // inline.
 //
-// What it is: the bytes big-endian, zero padded, so that comparing the numbers compares the keys as
+// The bytes big-endian, zero padded, so that comparing the numbers compares the keys as
 // std::string_view does (bytes unsigned). Different heads decide the order; equal heads decide
 // nothing ("a" and "a\0" have the same), and then the key object has to be looked at.
 //
@@ -17,8 +17,7 @@
 // early; of the long one keys such as "user" and 26 digits, the first six of them zero, have
 // 14 digits to differ in, of the short one six.
 //
-// When not to use it: for keys that share more bytes than that; it is right then, but each
-// comparison is one of key objects.
+// Keys that share more bytes than that are compared by their key objects.
 #pragma once
 
 #include <algorithm>

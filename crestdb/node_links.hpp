@@ -2,10 +2,10 @@
 //
 // immobile_links, movable_links: how an index holds its nodes, as a template parameter.
 //
-// What it is: with immobile_links a node is ordinary memory and a link an atomic pointer. With
-// movable_links a node is a managed object and a link the guide that owns it, so that nodes are
-// regrouped like keys and values: nested guides (docs/protocol.md, R11). Both have the same shape,
-// so an index is written once:
+// With immobile_links a node is ordinary memory and a link an atomic pointer. With movable_links a
+// node is a managed object and a link the guide that owns it, so that nodes are regrouped like keys
+// and values: nested guides (docs/protocol.md, R11). Both have the same shape, so an index is
+// written once:
 //
 //     struct node { ...; static void destroy(node*) noexcept; };    // relocatable (R15)
 //     typename Links::template link<node, Protocol, Shape> child;
@@ -17,15 +17,15 @@
 // an optimistic reader that finds it empty has to ask whether the node that holds the link is
 // unchanged before it believes that.
 //
-// What an index owes to movable_links:
+// The requirements of movable_links on an index:
 //   * Addresses of nodes, and of links and locks in them, live in scopes only. A lock in a node is
 //     released in the scope in which it was taken: while the scope is open the node is not moved
-//     (O1), so the mover copies the words of locks that nobody holds and nobody waits for.
+//     (O1), so the mover copies only words of locks that are neither held nor waited for.
 //   * A node moves byte by byte: no addresses of nodes but in links.
 //
-// When not to use movable_links: where values are large; nodes are then a small part of the memory,
-// and each dereference of one is a test, its first in a window a compare-exchange, and each link
-// a slot for the collector to visit.
+// movable_links gain little where values are large: nodes are then a small part of the memory, and
+// each dereference of one is a test, its first in a window a compare-exchange, and each link a slot
+// for the collector to visit.
 //
 // Threads: get(), peek() by any; what changes a link by one at a time, who holds the lock of the
 // node that has the link.
@@ -131,7 +131,7 @@ struct movable_links {
 
     template <class Node, class Protocol, class... Arguments>
     static owner<Node, Protocol> make(std::size_t extra_bytes, Arguments... arguments) {
-        return obase::make_guide_with<Node, Protocol>({.extra_bytes = extra_bytes}, arguments...);
+        return obase::make_managed_with<Node, Protocol>({.extra_bytes = extra_bytes}, arguments...);
     }
     template <class Node, class Protocol>
     static void retire(owner<Node, Protocol> taken, std::size_t) noexcept {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // spin_lock: one byte, for nodes that are locked for a few instructions. spinning: how to wait for
-// somebody who needs only those.
+// a thread that needs only those.
 //
-// When not to use it: around anything that may block or take long; waiters yield after a short
-// spin, but nobody queues.
+// For sections that neither block nor take long: waiters yield after a short spin, and there is no
+// queue.
 //
 // `Atomic` is an 8-bit atomic with native_atomic's members, `Wait` has wait(unsigned attempt): both
 // replaced under the deterministic scheduler.

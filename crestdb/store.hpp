@@ -2,18 +2,18 @@
 //
 // crestdb::store: an embedded, concurrent key-value store in memory; CrestDB of OBASE 5.
 //
-// What it is: one of CrestDB's indexes under one of the protocols, both chosen at run time. Keys
-// and values are byte strings, which the store copies. With the protocols `arming` and `atc` the
-// copies are managed objects that obase moves while the store is used; with `none` they are plain
-// pointers to memory of malloc.
+// One of CrestDB's indexes under one of the protocols, both chosen at run time. Keys and values are
+// byte strings, which the store copies. With the protocols `arming` and `atc` the copies are
+// managed objects that obase moves while the store is used; with `none` they are plain pointers to
+// memory of malloc.
 //
-//     const auto db = crestdb::store::open({.index = "pugh", .expected_keys = 1'000'000});
+//     const auto db = crestdb::store::open({.index = "pugh-hash-table"});
 //     db->put("key", "value");
 //     db->get("key", [](std::string_view value) { std::puts(std::string(value).c_str()); });
 //
-// When not to use it: when the index and the protocol are known at compile time; the index classes
-// (crestdb/index.hpp) have the same operations without a virtual call. And not for data that must
-// outlive the process: nothing is written to disk, except as memory (option cold_backing).
+// Where the index and the protocol are known at compile time, the index classes (crestdb/index.hpp)
+// have the same operations without a virtual call. Nothing is persistent: data are in memory, or in
+// an unnamed file that serves as memory (option cold_backing).
 //
 // Threads: all operations by any thread; opening and destruction by one. Costs: those of the index
 // (docs of each), and a virtual call. Functions that are called back may use the store, and should be
@@ -66,8 +66,8 @@ class callback<Result(Arguments...)> {
 };
 
 struct store_options {
-    std::string index = "pugh";      // one of store::indexes()
-    std::string protocol = "arming"; // "none", "arming" or "atc"
+    std::string index = "pugh-hash-table"; // one of store::indexes()
+    std::string protocol = "arming";       // "none", "arming" or "atc"
     // About how many keys there will be. Hash tables take their size from it.
     std::size_t expected_keys = 65'536;
 };
@@ -83,7 +83,7 @@ class store {
     static obase::runtime& runtime_of(std::string_view protocol);
     static std::vector<std::string> indexes();
     static std::vector<std::string> protocols();
-    // Whether scan() works with that index. False for an unknown one.
+    // True if scan() works with that index. False for an unknown one.
     static bool ordered(std::string_view index);
 
     virtual ~store() = default;
@@ -92,7 +92,7 @@ class store {
 
     // Calls use(value) and returns true if the key is there. The view is good during the call.
     virtual bool get(std::string_view key, callback<void(std::string_view)> use) const = 0;
-    // get() without a look at the value.
+    // Like get(), without touching the value.
     virtual bool contains(std::string_view key) const = 0;
     // Inserts, or replaces the value by a new object. True: the key is new.
     virtual bool put(std::string_view key, std::string_view value) = 0;
@@ -102,8 +102,8 @@ class store {
     // called more than once. True: the key was there.
     virtual bool modify(std::string_view key,
                         callback<std::string_view(std::string_view)> make) = 0;
-    // Changes the value where it lies. Not atomic: who reads the same key at the same time may see
-    // some of the old and some of the new bytes. True: the key was there.
+    // Changes the value where it lies. Not atomic: a concurrent reader of the key may see some of
+    // the old and some of the new bytes. True: the key was there.
     virtual bool edit_in_place(std::string_view key, callback<void(std::span<char>)> edit) = 0;
     // True: the key was there.
     virtual bool erase(std::string_view key) = 0;
@@ -117,7 +117,7 @@ class store {
     virtual void visit_path(std::string_view key,
                             callback<void(const void*, std::size_t)> visit) const = 0;
 
-    // Exact when nobody writes.
+    // Exact while no thread writes.
     virtual std::size_t size() const noexcept = 0;
     // Bytes of the index itself: everything but the key and value objects.
     virtual std::size_t index_bytes() const noexcept = 0;

@@ -2,13 +2,13 @@
 //
 // store_of: an index class as a crestdb::store, and the table row from which store::open() makes it.
 //
-// What it is: what an index has to be put into to be chosen at run time. Each index class is compiled in
-// a source of its own (stores_of_class.cpp.in), so that changing one compiles one.
+// The type-erased adapter through which an index is chosen at run time. Each index class is
+// compiled in a source of its own (stores_of_class.cpp.in), so that changing one compiles one.
 //
 //     const crestdb::store_kinds kinds = crestdb::kinds_of<crestdb::occ_btree>();
 //     std::unique_ptr<crestdb::store> db = kinds[1].open(1000); // under arming
 //
-// When not to use it: to open a store; store::open() knows all indexes by their names.
+// Internal: users call store::open(), which finds an index by its name.
 #pragma once
 
 #include "crestdb/index.hpp"
@@ -86,7 +86,7 @@ struct store_kind {
     const char* index;
     const char* protocol; // as in store_options
     bool ordered;
-    bool nodes_spell_keys; // index.hpp
+    bool keys_inline; // index.hpp
     std::unique_ptr<store> (*open)(std::size_t expected_keys);
 };
 
@@ -95,7 +95,7 @@ using store_kinds = std::array<store_kind, 3>;
 
 template <class Index>
 constexpr store_kind kind_of(const char* protocol) {
-    return {Index::name, protocol, Index::ordered, requires {Index::nodes_spell_keys;
+    return {Index::name, protocol, Index::ordered, requires {Index::keys_inline;
 }
 , [](std::size_t expected_keys) -> std::unique_ptr<store> {
     return std::make_unique<store_of<Index>>(expected_keys);

@@ -9,7 +9,7 @@
 //   |             counter             | locked |
 //   +---------------------------------+--------+
 //
-//     const auto seen = lock.read();              // waits while somebody holds it
+//     const auto seen = lock.read();              // waits while it is held
 //     ... load what it guards, with load_acquire ...
 //     if (!lock.unchanged(seen)) start_again();   // only now may what was loaded be believed
 //     if (!lock.lock_if(seen)) start_again();     // or: what was loaded is still true, and stays so
@@ -29,11 +29,10 @@
 // with store_release (or by a read-modify-write that is both, as the exchange of a guide). On x86-64
 // these are ordinary moves.
 //
-// There is no mark for nodes that have left the structure: whoever reaches one through its former
-// parent fails unchanged() on the parent, which was locked when the node was taken out.
+// There is no mark for nodes that have left the structure: a thread that reaches one through its
+// former parent fails unchanged() on the parent, which was locked when the node was taken out.
 //
-// When not to use it: for data that cannot be read while they change, or where readers must not have
-// to start again.
+// The data must be safe to read while they change, and readers must be able to start again.
 //
 // `Atomic` is a 64-bit atomic with native_atomic's members, `Wait` has wait(unsigned attempt): both
 // replaced under the deterministic scheduler.
@@ -55,7 +54,7 @@ class version_lock {
             Wait::wait(attempt++);
         return seen;
     }
-    // Nobody holds the lock, and nobody has stored anything under it since read() returned `seen`
+    // The lock is free, and nothing was stored under it since read() returned `seen`
     // (unlock_unchanged() leaves the version as it was). Order: see above.
     bool unchanged(version seen) const noexcept { return word_.load_acquire() == seen; }
 

@@ -16,7 +16,7 @@ MIB = 2**20
 
 def run(protocol, rates=(100, 100, 100, 100), end=100, **changes):
     windows = [{"t_s": t + 1, "throughput_ops": rate} for t, rate in enumerate(rates)]
-    tree = {"index": "pugh", "workload": "C", "distribution": "loop", "protocol": protocol,
+    tree = {"index": "pugh-hash-table", "workload": "C", "distribution": "loop", "protocol": protocol,
             "records": 1000, "hints": "pageout", "cold": "anon", "duration_s": len(rates),
             "throughput_ops": rates[-1], "latency_us": {"p90": 1000 / rates[-1]},
             "used_bytes": {"start": 100 * MIB, "peak": 104 * MIB, "end": end * MIB},
@@ -26,7 +26,7 @@ def run(protocol, rates=(100, 100, 100, 100), end=100, **changes):
 
 
 def cell(**changes):
-    return {"index": "pugh", "workload": "C", "protocol": "arming", "phase": "converged",
+    return {"index": "pugh-hash-table", "workload": "C", "protocol": "arming", "phase": "converged",
             "distribution": "loop", "hints": "pageout", "cold": "anon", "throughput_ratio": 0.7,
             "ci95": [0.6, 0.8], "p90_ratio": 1.5, **changes}
 
@@ -91,7 +91,7 @@ class Turns(unittest.TestCase):
         runs = run("none"), run("arming")
         self.assertIsNotNone(section(*runs, cells=[cell()]).in_turns("arming"))
         for other in ({"hints": "off"}, {"cold": "file:/x"}, {"distribution": "zipfian"},
-                      {"workload": "B"}, {"index": "fraser"}, {"protocol": "atc"}):
+                      {"workload": "B"}, {"index": "fraser-skip-list"}, {"protocol": "atc"}):
             with self.subTest(other):
                 self.assertIsNone(section(*runs, cells=[cell(**other)]).in_turns("arming"))
 

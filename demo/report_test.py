@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""demo/report from outside: what it says of good results, of gaps in them, and of bad input.
+"""demo/report.py from outside: what it says of good results, of gaps in them, and of bad input.
 
 usage: report_test.py REPORT
 """
@@ -46,7 +46,7 @@ def made_up(protocol="arming", **changes):
     before = [region("new" if moving else "jemalloc", [0.3] * 100)]
     after = [region("hot", [0.95] * 32), region("cold", [0.0] * 67 + [0.05])] if moving else before
     tree = {
-        "index": "pugh", "workload": "C", "protocol": protocol, "mode": "hint", "records": 100000,
+        "index": "pugh-hash-table", "workload": "C", "protocol": protocol, "mode": "hint", "records": 100000,
         "threads": 2, "duration_s": 30, "window_s": 1, "time_scale": 120, "distribution": "loop",
         "live_share": 0.31, "period": 31000, "key_size": 30, "value_size": 1024, "hints": "pageout",
         "cold": "anon", "throughput_ops": 980000.0 if moving else 1000000.0,
@@ -227,9 +227,9 @@ class GoodResults(Report):
                          made_up("none", workload="B"), made_up("arming", workload="B"),
                          made_up("none", **packages), made_up("arming", **packages))
         titles = re.findall("<h2>(.*?)</h2>", page)
-        for title in ("YCSB-C loop, index pugh, 100,000 records, 2 threads",
-                      "YCSB-B loop, index pugh, 100,000 records, 2 threads",
-                      "Debian&#x27;s package index, index pugh, 64,000 packages, 2 threads"):
+        for title in ("YCSB-C loop, index pugh-hash-table, 100,000 records, 2 threads",
+                      "YCSB-B loop, index pugh-hash-table, 100,000 records, 2 threads",
+                      "Debian&#x27;s package index, index pugh-hash-table, 64,000 packages, 2 threads"):
             self.assertEqual(titles.count(title), 1)
 
     def test_runs_of_different_size_are_not_compared(self):
@@ -237,13 +237,13 @@ class GoodResults(Report):
         self.assertNotIn("arming / none", table)
 
     def test_sections_of_one_title_are_told_apart(self):
-        page = self.page(made_up("none"), made_up("none", index="fraser"))
-        for index in ("pugh", "fraser"):
+        page = self.page(made_up("none"), made_up("none", index="fraser-skip-list"))
+        for index in ("pugh-hash-table", "fraser-skip-list"):
             self.assertIn(f"<h3>YCSB-C loop, index {index}, 100,000 records, 2 threads</h3>", page)
 
     def test_the_same_run_twice_is_shown_twice(self):
         table = self.table(made_up("none"), made_up("arming"), made_up("arming"))
-        self.assertEqual(table.count("index pugh"), 2)
+        self.assertEqual(table.count("index pugh-hash-table"), 2)
 
     def test_atc_stands_beside_arming(self):
         table = self.table(made_up("none"), made_up("arming"), made_up("atc"))
@@ -255,7 +255,7 @@ class GoodResults(Report):
                          made_up("arming"), made_up("atc", command=["obase", "--as", "list"]))
         self.assertIn("obase bench ycsb --as-recorded", page)
         self.assertIn("obase --as list", page)
-        self.assertIn("obase bench ycsb --index pugh --workload C --records 100000 --threads 2 "
+        self.assertIn("obase bench ycsb --index pugh-hash-table --workload C --records 100000 --threads 2 "
                       "--duration 30 --key-size 30 --value-size 1024 --distribution loop "
                       "--live-share 0.31 --protocol arming --mode hint --window 1 "
                       "--time-scale 120 --hints pageout --cold anon", page)
@@ -280,7 +280,7 @@ class GoodResults(Report):
 
 
 def comparison(**changes):
-    cell = {"index": "pugh", "workload": "C", "protocol": "arming", "phase": "converged",
+    cell = {"index": "pugh-hash-table", "workload": "C", "protocol": "arming", "phase": "converged",
             "distribution": "loop", "hints": "pageout", "cold": "anon",
             "throughput_ratio": 0.894, "ci95": [0.881, 0.906], "p90_ratio": 1.01,
             "instructions_ratio": None, **changes}
@@ -348,7 +348,7 @@ class Speeds(Report):
 
     def test_turns_of_another_configuration_are_not_shown(self):
         for changes in ({"hints": "off"}, {"cold": "file:/somewhere"}, {"distribution": "zipfian"},
-                        {"index": "fraser"}, {"workload": "A"}, {"protocol": "atc"}):
+                        {"index": "fraser-skip-list"}, {"workload": "A"}, {"protocol": "atc"}):
             with self.subTest(changes):
                 rows = self.rows([comparison(**changes)], made_up("none"), made_up("arming"))
                 self.assertEqual(list(rows), ["YCSB-C loop, arming, between the runs"])
@@ -383,12 +383,12 @@ class Speeds(Report):
 
     def test_markdown_goes_between_its_lines(self):
         page = self.folder / "page.md"
-        page.write_text("before\n<!-- by demo/report -->\nwhat was there\n<!-- end -->\nafter\n", encoding="utf-8")
+        page.write_text("before\n<!-- by demo/report.py -->\nwhat was there\n<!-- end -->\nafter\n", encoding="utf-8")
         for _ in range(2):
             done = self.run_report("--markdown", page, *self.files(made_up("none"), made_up("arming")))
             self.assertEqual((done.returncode, done.stderr), (0, ""))
         text = page.read_text(encoding="utf-8")
-        self.assertTrue(text.startswith("before\n<!-- by demo/report -->\n"))
+        self.assertTrue(text.startswith("before\n<!-- by demo/report.py -->\n"))
         self.assertTrue(text.endswith("<!-- end -->\nafter\n"))
         self.assertNotIn("what was there", text)
         self.assertEqual(text.count("| arming / none |"), 1)
@@ -526,7 +526,7 @@ class HeatMaps(Report):
 class BadInput(Report):
     def test_files_that_are_no_results(self):
         self.refused("", "is empty")
-        self.refused("{\"index\": \"pugh\",", "is not JSON")
+        self.refused("{\"index\": \"pugh-hash-table\",", "is not JSON")
         self.refused("[]", "one JSON object")
         self.refused("[" * 100000, "is not JSON")
 

@@ -32,7 +32,7 @@ std::unique_ptr<std::vector<obase::guide<item>>> items;
 extern "C" __attribute__((visibility("default"))) int plugin_work() {
     items = std::make_unique<std::vector<obase::guide<item>>>(1000);
     for (int i = 0; i < 1000; ++i) {
-        auto made = obase::make_guide<item>();
+        auto made = obase::make_managed<item>();
         made->number = i;
         made->name = obase::make_bytes("an item");
         (*items)[static_cast<std::size_t>(i)] = std::move(made);

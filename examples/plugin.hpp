@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What the host and the plugin of this example agree on.
+// The interface between the host and the plugin of this example.
 #pragma once
 
 extern "C" {

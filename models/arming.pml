@@ -5,7 +5,7 @@
 // Rules modelled: R1 (order of the wait), R2 (scope entry, nesting), R3 (only the collector arms),
 // R5 (address from the successful CAS), R6 (lists die),
 // R8 (exact-word CAS, free after it), R12 (exchange, retire).
-// Options, combined by models/check so that each run stays small:
+// Options, combined by models/check.py so that each run stays small:
 //   REPLACE     thread 0 replaces the object by exchange and retires the old one
 //   PRIVATE     thread 0 owns the slot, frees its object at once and constructs a new one there, so
 //               that addresses are reused under the collector's hands (ABA); thread 1 runs scopes

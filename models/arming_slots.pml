@@ -102,7 +102,7 @@ end_app:
     :: slot[t] ->
 #endif
         destroy();
-        // The memory is somebody else's integer now; it happens to look like a slot.
+        // The memory is another object's integer now; it happens to look like a slot.
         atomic {
 #ifdef OPTIMISTIC
             place[t] = ARMED | BORN | 7;
@@ -117,7 +117,7 @@ end_app:
             a = place[t]
         }
     :: !slot[t] ->
-        // Nobody may have changed the integer.
+        // No process may have changed the integer.
         atomic {
             assert(a == 0 || place[t] == a);
             a = 0;

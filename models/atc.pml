@@ -337,7 +337,7 @@ again:
         od
 #endif
 #ifdef MOVE_OBJECT
-    // Take the object of one slot and put it into the other; nobody else changes addresses.
+    // Take the object of one slot and put it into the other; no other process changes addresses.
     :: atomic { t == 0 && mode != 0 && w == 0 && carried == 0 ->
             drop();
             if

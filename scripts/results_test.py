@@ -326,32 +326,32 @@ class Tables(unittest.TestCase):
                            "1.39M op/s", "2.000 us", "0.101", "differs"]])
 
     def test_phases_of_a_comparison_are_one_row(self):
-        cell = {"index": "pugh", "workload": "A", "protocol": "arming", "throughput_ratio": 0.989,
+        cell = {"index": "pugh-hash-table", "workload": "A", "protocol": "arming", "throughput_ratio": 0.989,
                 "ci95": [0.925, 1.057], "samples": 15, "p90_ratio": 1.08, "instructions_ratio": None,
                 "plain_ops": 970000.0, "phase": "converged"}
         moving = {**cell, "phase": "moving", "throughput_ratio": 0.901, "ci95": [0.8, 1.0], "samples": 4}
         self.assertEqual(cells(self.table("compare", "Cells"), {"cells": [moving, cell, {**cell, "protocol": "atc"}]}),
-                         [["`pugh`", "A", "arming", "970.0k op/s", "0.989", "[0.925, 1.057]", "15", "1.080", "", "0.901",
+                         [["`pugh-hash-table`", "A", "arming", "970.0k op/s", "0.989", "[0.925, 1.057]", "15", "1.080", "", "0.901",
                            "[0.800, 1.000]", "4"],
-                          ["`pugh`", "A", "atc", "970.0k op/s", "0.989", "[0.925, 1.057]", "15", "1.080", "", "", "", ""]])
+                          ["`pugh-hash-table`", "A", "atc", "970.0k op/s", "0.989", "[0.925, 1.057]", "15", "1.080", "", "", "", ""]])
 
     def test_protocols_of_a_set_are_one_row(self):
         def cell(protocol, mops, ratio):
-            return {"index": "pugh", "key_kind": "integer", "threads": 2, "updates": 20, "protocol": protocol,
+            return {"index": "pugh-hash-table", "key_kind": "integer", "threads": 2, "updates": 20, "protocol": protocol,
                     "mops": mops, "mops_ci95": [mops - 1, mops + 1], "ratio": ratio,
                     "ratio_ci95": ratio and [ratio, ratio], "index_bytes": 73_000_000,
                     "published_mops": 2.1 if protocol == "none" else None, "verdict": "met"}
         recorded = {"cells": [cell("none", 3.61, None), cell("arming", 3.78, 1.047), cell("atc", 3.5, 0.97)],
                     "keys": 1_000_000, "pairs": 15,
-                    "figures": [figure("pugh none, integer keys, 2 threads, 20 % updates", 3.61, 2.61, 4.61),
+                    "figures": [figure("pugh-hash-table none, integer keys, 2 threads, 20 % updates", 3.61, 2.61, 4.61),
                                 figure("arming / none, 1 thread, geometric mean", 0.9, 0.8, 1.0, at_least=0.99,
                                        verdict="undecided"),
                                 figure("atc / none, 2 threads / 1 thread", 1.1, 1.0, 1.2)]}
         self.assertEqual(cells(self.table("indexes", "Cells"), recorded),
-                         [["`pugh`", "integer", "2", "20 %", "3.61", "[2.61, 4.61]", "1.047", "[1.047, 1.047]", "0.970",
+                         [["`pugh-hash-table`", "integer", "2", "20 %", "3.61", "[2.61, 4.61]", "1.047", "[1.047, 1.047]", "0.970",
                            "[0.970, 0.970]", "15", "73"]])
         self.assertEqual(cells(self.table("indexes", "Published implementations"), recorded),
-                         [["`pugh`", "20 %", "none", "3.61", "[2.61, 4.61]", ">= 2.10", "met"]])
+                         [["`pugh-hash-table`", "20 %", "none", "3.61", "[2.61, 4.61]", ">= 2.10", "met"]])
         self.assertEqual(cells(self.table("indexes", "Threads"), recorded),
                          [["arming / none, 1 thread, geometric mean", "0.900", "[0.800, 1.000]", "15", ">= 0.990",
                            "undecided"],
@@ -361,17 +361,17 @@ class Tables(unittest.TestCase):
         def run(index, *ratios):
             return {"index": index, "mixes": [{"writes": writes, "ratio": ratio, "quartiles": [ratio, ratio],
                                                "ns_marked": 100, "ns_by_hand": 99} for writes, ratio in ratios]}
-        six = [run("pugh", (0, 0.97 + i / 100), (50, 0.90 + i / 100)) for i in (2, 1, 4, 5, 3, 6)]
-        self.assertEqual(cells(self.table("compiler", "2,000 keys"), *six, run("chm", (0, 1.0))),
-                         [["`pugh`", "0 %", "1.005", "[0.980, 1.030]", "6", ">= 0.980", "met"],
-                          ["`pugh`", "50 %", "0.935", "[0.910, 0.960]", "6", ">= 0.980", "not met"],
-                          ["`chm`", "0 %", "1.000", "", "1", ">= 0.980", "undecided"],
+        six = [run("pugh-hash-table", (0, 0.97 + i / 100), (50, 0.90 + i / 100)) for i in (2, 1, 4, 5, 3, 6)]
+        self.assertEqual(cells(self.table("compiler", "2,000 keys"), *six, run("segmented-hash-table", (0, 1.0))),
+                         [["`pugh-hash-table`", "0 %", "1.005", "[0.980, 1.030]", "6", ">= 0.980", "met"],
+                          ["`pugh-hash-table`", "50 %", "0.935", "[0.910, 0.960]", "6", ">= 0.980", "not met"],
+                          ["`segmented-hash-table`", "0 %", "1.000", "", "1", ">= 0.980", "undecided"],
                           ["geometric mean", "0 %", "0.995", "", "1", ">= 0.980", "undecided"],
                           ["geometric mean", "50 %", "0.935", "[0.910, 0.960]", "6", ">= 0.980", "not met"]])
-        self.assertEqual(cells(self.table("compiler", "2,000 keys"), run("pugh", (0, 0.5)), run("pugh", (0, 2.0)),
-                               run("chm", (0, 0.5)), run("chm", (0, 0.125)))[-1][2], "0.500")
-        self.assertEqual(cells(self.table("compiler-large", "200,000 keys"), run("chm", (5, 1.0))),
-                         [["`chm`", "5 %", "1.000", "[1.000, 1.000]", "100 ns", "99.000 ns"]])
+        self.assertEqual(cells(self.table("compiler", "2,000 keys"), run("pugh-hash-table", (0, 0.5)), run("pugh-hash-table", (0, 2.0)),
+                               run("segmented-hash-table", (0, 0.5)), run("segmented-hash-table", (0, 0.125)))[-1][2], "0.500")
+        self.assertEqual(cells(self.table("compiler-large", "200,000 keys"), run("segmented-hash-table", (5, 1.0))),
+                         [["`segmented-hash-table`", "5 %", "1.000", "[1.000, 1.000]", "100 ns", "99.000 ns"]])
 
     def test_costs_are_over_plain(self):
         recorded = {"indexes": [{"index": "masstree", "plain": {"seconds": 2.0, "bytes": 1000},

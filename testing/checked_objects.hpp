@@ -3,14 +3,14 @@
 // checked_objects: a growing and changing set of managed objects, each of which can be told right
 // from wrong by looking at it. A workload for tests of what happens around the objects.
 //
-// What it is: nodes that own a text each (a guide inside a managed object). Identity and version
-// say what every byte has to be; the expected ones are kept here, in ordinary memory.
+// Nodes that own a text each (a guide inside a managed object). Identity and version say what every
+// byte has to be; the expected ones are kept here, in ordinary memory.
 //
 //     testing::checked_objects objects;
 //     objects.grow(1000);
 //     objects.verify(1);            // touches all; ends the process if one is wrong
 //
-// When not to use it: for concurrent histories; see testing/witness.hpp.
+// Concurrent histories are checked by testing/witness.hpp.
 //
 // Threads: one.
 #pragma once
@@ -138,7 +138,7 @@ class checked_objects {
         auto text = make_text(id, version);
         if (!text) return nullptr;
         try {
-            return make_guide<checked_node<Protocol>, Protocol>(
+            return make_managed<checked_node<Protocol>, Protocol>(
                 checked_node<Protocol>{id, version, guide<bytes, Protocol>(std::move(text))});
         } catch (const std::bad_alloc&) {
             ++refused_;

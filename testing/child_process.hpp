@@ -3,9 +3,9 @@
 // run_in_child(): runs a body in a forked process and returns how it ended and what it wrote to
 // stderr.
 //
-// What it is: for tests of what belongs to a whole process: a runtime that starts under some limit,
-// a crash, the messages of one run. The body returns the exit status; require() ends the child from
-// anywhere in it. The child leaves by std::exit(), so what runs at exit is part of the test.
+// For tests of what belongs to a whole process: a runtime that starts under some limit, a crash,
+// the messages of one run. The body returns the exit status; require() ends the child from anywhere
+// in it. The child leaves by std::exit(), so what runs at exit is part of the test.
 //
 //     const auto child = testing::run_in_child([] {
 //         testing::require(limit_address_space(), "setrlimit");
@@ -13,8 +13,8 @@
 //     });
 //     EXPECT_EQ(child.status, 0) << child.err;
 //
-// When not to use it: after the calling process has started threads or used the runtime: the child
-// would test a fork, not a fresh process.
+// Precondition: the calling process has neither started threads nor used the runtime. Otherwise the
+// child would test a fork, not a fresh process.
 #pragma once
 
 #include <cerrno>

@@ -435,7 +435,7 @@ void scheduler::run() {
     running_ = true;
     unfinished_ = static_cast<unsigned>(threads_.size()) - 1;
     idle_rounds_ = 0;
-    // Up to the first operation of each: what precedes it is nobody else's business, and choosing
+    // Up to the first operation of each: what precedes it concerns no other thread, and choosing
     // who starts would count every schedule several times.
     starting_ = true;
     for (unsigned i = 1; i < threads_.size(); ++i) {
@@ -457,7 +457,7 @@ void scheduler::fail(const std::string& what) {
     failed_ = true;
     failure_ = what;
     fiber::switch_to(*threads_[current_].stack, host_);
-    std::abort(); // nobody continues a failed execution
+    std::abort(); // a failed execution is not continued
 }
 
 // Points and decisions.
@@ -843,7 +843,7 @@ bool scheduler::compare_exchange(operation o, void* address, unsigned size, std:
     return true;
 }
 
-// No point: a constructor's store is seen by nobody before it is published by a later one.
+// No point: a constructor's store is seen by no thread before it is published by a later one.
 void scheduler::initialize(void* address, unsigned size, std::uint64_t value) {
     check_memory(address, size, freed::forbidden, true);
     if (!buffered()) {
@@ -1240,7 +1240,7 @@ void scheduler::write_crash_line() const {
     }
     add("%s", "'\n");
     if (::write(STDERR_FILENO, line.data(), std::min(used, line.size() - 1)) < 0) {
-        return; // nobody left to tell
+        return; // no thread is left
     }
 }
 

@@ -3,10 +3,10 @@
 // A deterministic scheduler: runs a small concurrent test many times, each time under another
 // interleaving that it chooses itself, and can run any of them again.
 //
-// What it is: the threads of a test are fibers of one OS thread, and every operation on a
-// deterministic_platform::atomic is a point where the scheduler may continue another one. Memory
-// is that of x86: a plain or release store waits in the storing thread's FIFO store buffer and
-// becomes visible at a moment which the scheduler chooses too; loads see the own buffer first;
+// The threads of a test are fibers of one OS thread, and every operation on a
+// deterministic_platform::atomic is a point where the scheduler may continue another one. Memory is
+// that of x86: a plain or release store waits in the storing thread's FIFO store buffer and becomes
+// visible at a moment which the scheduler chooses too; loads see the own buffer first;
 // read-modify-writes, seq_cst stores and membarrier() drain it (membarrier everyone's).
 //
 // Example (inside namespace obase; a complete set is in deterministic_test.cpp):
@@ -47,11 +47,11 @@
 //     tracked_heap: a buffered store must have somewhere to go.
 //   * A failure abandons the execution where it stands: no destructors run, nothing is thrown, so
 //     noexcept code may fail too.
-//   * A body must do the same in every execution but for what the schedule changes: no clocks, no
-//     real randomness (choose() is the scheduler's), no branches on malloc's addresses.
+//   * A body must do the same in every execution except for what the schedule changes: no clocks,
+//     no real randomness (choose() is the scheduler's), no branches on malloc's addresses.
 //
-// When not to use it: for memory orders weaker than x86-TSO (acquire and release cost nothing
-// there, so a missing one passes), for code that makes system calls, and for throughput.
+// Limits: it does not find a missing acquire or release, which x86-TSO gives for nothing; system
+// calls are not modelled; it says nothing of throughput.
 //
 // Limits of bounded_exhaustive: a waiting thread looks again only when memory has changed or when
 // all others wait too, and schedules that starve a ready thread forever are left out.

@@ -49,7 +49,7 @@ class eight_tiers final : public policy::placement {
         }
     }
     policy::directives end_of_window(const policy::window_facts& facts) noexcept override {
-        left_bytes_seen += facts.tiers[7].left_bytes;
+        left_bytes_seen += facts.tiers[7].paged_out_bytes;
         return {};
     }
     bool leaves(policy::tier_id id, const policy::place& piece) const noexcept override {

@@ -9,7 +9,7 @@
 //
 // A call that is not to fail goes to the system.
 //
-// When not to use it: for failures at the n-th call of any kind, or of one thread only; see
+// For failures at the n-th call of any kind, or of one thread only, see
 // src/runtime/shortage_test.cpp.
 //
 // Threads: one changes `fault`; others may make calls meanwhile only where that is a constant.

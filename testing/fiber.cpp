@@ -125,8 +125,8 @@ void fiber::reset_stack() {
     }
     sanitizer_fiber_ = __tsan_create_fiber(0);
 #endif
-    // As if main() had been called (the stack pointer is 8 past a multiple of 16) by nobody: six
-    // zero registers, the address to return into, and a zero that ends frame-pointer walks.
+    // As if main() had been called (the stack pointer is 8 past a multiple of 16) without a caller:
+    // six zero registers, the address to return into, and a zero that ends frame-pointer walks.
     auto* top = reinterpret_cast<void**>(stack_ + stack_size_);
     void** sp = top - 8;
     std::memset(static_cast<void*>(sp), 0, 8 * sizeof(void*));

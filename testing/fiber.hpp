@@ -3,14 +3,14 @@
 // fiber: a stack of its own and a switch to another one, for the virtual threads of the
 // deterministic scheduler.
 //
-// What it is: about ten instructions per switch, no system call and no signal mask (swapcontext
-// makes two system calls per switch, which would be most of the time of an exploration). The C++
-// runtime's record of exceptions in flight is switched too, so that a switch is allowed inside a
-// catch block and inside a destructor run by unwinding. AddressSanitizer and ThreadSanitizer are
-// told about every switch.
+// About ten instructions per switch, no system call and no signal mask (swapcontext makes two
+// system calls per switch, which would be most of the time of an exploration). The C++ runtime's
+// record of exceptions in flight is switched too, so that a switch is allowed inside a catch block
+// and inside a destructor run by unwinding. AddressSanitizer and ThreadSanitizer are told about
+// every switch.
 //
-// When not to use it: anywhere outside testing/. It is x86-64 and single-threaded: all fibers that
-// switch to each other belong to one OS thread. thread_local variables are those of that OS thread.
+// Only for testing/. It is x86-64 and single-threaded: all fibers that switch to each other belong
+// to one OS thread. thread_local variables are those of that OS thread.
 #pragma once
 
 #include <cstddef>

@@ -7,9 +7,9 @@
 //         EXPECT_EQ(reclaim(), 0u);
 //     }
 //
-// When not to use it: in more than one source file of an executable, because including this header
-// replaces operator new. With the sanitizers, whose operator new stays: `possible` is false there
-// and the test should be skipped.
+// Including this header replaces operator new, so it is included by one source file of an
+// executable. The sanitizers keep their own operator new: there `possible` is false, and the test
+// should be skipped.
 #pragma once
 
 #include <cstddef>

@@ -4,11 +4,11 @@
 // mover are all steps of the schedule, and a recorder that asks whether what the operations
 // returned is what they return in some order.
 //
-// What it is: scheduled_protocol<word_kind::plain> is obase::plain, scheduled_protocol<
-// word_kind::arming> is obase::arming with everything around the word reduced to what can be seen:
-// a set of slots for SODA, a bit per thread for scopes, and a mover that arms, waits, copies and
-// publishes between any two steps of the operations, slots inside of objects included (R11). Memory
-// is a tracked_heap that reuses addresses at once, so what is used after its end is a failure.
+// Scheduled_protocol<word_kind::plain> is obase::plain, scheduled_protocol< word_kind::arming> is
+// obase::arming with everything around the word reduced to what can be seen: a set of slots for
+// SODA, a bit per thread for scopes, and a mover that arms, waits, copies and publishes between any
+// two steps of the operations, slots inside of objects included (R11). Memory is a tracked_heap
+// that reuses addresses at once, so what is used after its end is a failure.
 //
 //     using protocol = testing::scheduled_protocol<testing::word_kind::arming>;
 //     using table = crestdb::harris_hash_table<protocol, testing::scheduled_surroundings>;
@@ -20,8 +20,8 @@
 // Nodes that an index takes from elsewhere than its surroundings, and retires, end with the execution:
 // their use after that is not noticed, that of what they own is.
 //
-// When not to use it: to test the protocols. Scopes begin and end at once here, and the mover is
-// one that keeps its rules; src/mobility has tests of those.
+// It does not test the protocols: scopes begin and end at once here, and the mover is one that
+// keeps its rules. src/mobility tests those.
 #pragma once
 
 #include "testing/deterministic.hpp"
@@ -29,7 +29,7 @@
 #include "testing/tier.hpp"
 #include "testing/tracked_heap.hpp"
 
-#include <obase/allocation.hpp>
+#include <obase/allocation_options.hpp>
 #include <obase/bytes.hpp>
 #include <obase/word/arming.hpp>
 
@@ -233,7 +233,7 @@ struct scheduled_protocol {
         expected = address(seen);
         return done;
     }
-    static void* allocate(std::size_t size, const allocation&) noexcept {
+    static void* allocate(std::size_t size, const allocation_options&) noexcept {
         return scheduled_world::here->allocate(size);
     }
     static void deallocate(void* object) noexcept { scheduled_world::here->deallocate(object); }
@@ -279,7 +279,7 @@ template <class Index>
 std::vector<std::string> scanned(const Index& index) {
     std::vector<std::string> found;
     index.scan("", SIZE_MAX, [&](std::string_view key, std::string_view value) {
-        if constexpr (!requires { Index::nodes_spell_keys; }) access(key.data(), key.size(), false);
+        if constexpr (!requires { Index::keys_inline; }) access(key.data(), key.size(), false);
         require(value.size() == 1, "a value that was written");
         access(value.data(), 1, false);
         require(found.empty() || found.back() < key, "ascending, none twice");

@@ -3,17 +3,17 @@
 // linearizable(): could the operations of a recorded concurrent history have happened one after the
 // other, each at some moment between its call and its return (Herlihy and Wing 1990)?
 //
-// What it is: the search of Wing and Gong (1993), with Lowe's memory of what was tried: the set of
-// operations placed so far together with the state they lead to. And the sequential behaviour of
-// one key of a key-value store. Keys are independent, so a history of a store is linearizable if
-// that of each key is (locality), and each is checked by itself.
+// The search of Wing and Gong (1993), with Lowe's memory of what was tried: the set of operations
+// placed so far together with the state they lead to. And the sequential behaviour of one key of a
+// key-value store. Keys are independent, so a history of a store is linearizable if that of each
+// key is (locality), and each is checked by itself.
 //
 //     std::vector<testing::timed<testing::key_operation>> history;   // of one key
 //     history.push_back({.call = clock++, .returned = clock++, .what = {...}});
 //     EXPECT_TRUE(testing::linearizable(testing::key_state{}, history));
 //
-// When not to use it: for more than 64 operations at a time, or many at once by many threads (the
-// search is exponential in how many overlap); for large histories, testing/witness.hpp.
+// Limits: at most 64 operations at a time, and the search is exponential in how many of them
+// overlap. Large histories are checked by testing/witness.hpp.
 #pragma once
 
 #include <cstddef>

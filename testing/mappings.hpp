@@ -5,7 +5,7 @@
 //     testing::mapping_sum cold = testing::mappings_of([](auto& m) { return m.path.find("/cold/")
 //     != npos; });
 //
-// When not to use it: for a total; os/process.hpp reads that without parsing every mapping.
+// For a total, os/process.hpp does not parse every mapping.
 #pragma once
 
 #include <cstdint>

@@ -29,7 +29,7 @@
 // a failed require() is remembered and the body goes on to its end, since threads cannot be
 // abandoned; heap is malloc, whose errors AddressSanitizer finds, and access() does nothing.
 //
-// When not to use it: natively for bodies whose outcome is certain only under a chosen schedule.
+// A body whose outcome is certain only under a chosen schedule must not run natively.
 #pragma once
 
 #include "testing/deterministic.hpp"

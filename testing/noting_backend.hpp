@@ -22,7 +22,7 @@ class noting_backend final : public backend::backend {
         large_seen = window.large.size();
         for (std::size_t id = 0; id < window.tiers.size(); ++id) {
             const std::uint64_t bytes = window.tiers[id].leaving.bytes();
-            done_.left_bytes[id] += bytes;
+            done_.paged_out_bytes[id] += bytes;
             asked_to_leave += bytes;
         }
     }

@@ -6,7 +6,7 @@
 //     auto& runtime = obase::testing::quiet_runtime();
 //     ASSERT_EQ(runtime.collect_now(), obase::collect_result::done);
 //
-// When not to use it: in a test of the collector's own clock.
+// A test of the collector's own clock cannot use it.
 #pragma once
 
 #include <obase/arming.hpp>

@@ -7,8 +7,7 @@
 // Example:
 //     testing::exploration e{.seeds = testing::scaled(2'000, 50'000, 2'000'000)};
 //
-// When not to use it: for the outcome of a test. A tier changes how often, how long and how large,
-// never what is required.
+// A tier changes how often, how long and how large, never what is required.
 #pragma once
 
 #include "heap/sanitized.hpp"

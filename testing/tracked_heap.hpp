@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
 // tracked_heap: memory for tests under the deterministic scheduler, whose blocks know whether they
-// are live. The oracle for "nobody uses what was freed".
+// are live. The oracle for "no thread uses freed memory".
 //
-// What it is: allocate and free with addresses that are never used twice within an execution, or,
-// to provoke ABA, always as soon as possible (last freed, first reused). testing::access() is a
-// step of the schedule which fails unless its bytes lie in one live block; so does, without being
-// asked, every operation on a deterministic atomic that lies in tracked memory. A report names the
-// block, and the thread and the step that freed it.
+// Allocate and free with addresses that are never used twice within an execution, or, to provoke
+// ABA, always as soon as possible (last freed, first reused). testing::access() is a step of the
+// schedule which fails unless its bytes lie in one live block; so does, without being asked, every
+// operation on a deterministic atomic that lies in tracked memory. A report names the block, and
+// the thread and the step that freed it.
 //
 // Example:
 //     testing::tracked_heap heap;
@@ -19,7 +19,7 @@
 // Freed memory is overwritten (unless .fill_freed is off), is still mapped, and may be read by
 // access_racy(), racy_copy() and, inside a permit_freed, by atomics. Unmapped memory may not.
 //
-// When not to use it: outside an exploration, and as an allocator for more than a few MiB.
+// Only within an exploration, and for a few MiB.
 #pragma once
 
 #include "testing/deterministic.hpp"

@@ -2,19 +2,18 @@
 //
 // witness: an independent memory of what a key-value store must contain, kept while threads use it.
 //
-// What it is: for each key one writer, and two counters: the version whose write has begun and the
-// one whose write has returned. A reader notes the second before it reads and the first after; the
-// version it read must lie between them: an older one is a stale read, which is what a lost write
-// or a copy taken too early looks like. Every value names its key, its version and a checksum over
-// all its bytes, and its length depends on the version. Shares no code with collector, heaps or
-// telemetry.
+// For each key one writer, and two counters: the version whose write has begun and the one whose
+// write has returned. A reader notes the second before it reads and the first after; the version it
+// read must lie between them: an older one is a stale read, which is what a lost write or a copy
+// taken too early looks like. Every value names its key, its version and a checksum over all its
+// bytes, and its length depends on the version. Shares no code with collector, heaps or telemetry.
 //
 //     witness w(keys);
 //     writer of key k:   auto t = w.begin_write(k); store.put(name(k), t.value()); w.end_write(t);
 //     any reader:        auto r = w.begin_read(k); found = store.get(...); w.end_read(r, found,
 //     value); at the end:        w.stale() == 0 && w.corrupt() == 0
 //
-// When not to use it: keys with several concurrent writers.
+// Precondition: each key has one writer at a time.
 #pragma once
 
 #include <atomic>
@@ -85,7 +84,7 @@ class witness {
     std::uint64_t stale() const noexcept { return stale_.load(); }
     std::uint64_t corrupt() const noexcept { return corrupt_.load(); }
 
-    // Whether the key is present once all writers are done.
+    // True if the key is present once all writers are done.
     bool present(std::size_t key) const {
         const std::uint64_t version = log_[key].returned.load();
         return version != 0 && !is_deletion(version);

@@ -87,7 +87,7 @@ class Command(unittest.TestCase):
             (["bench", "ycsb", "--key-size", "3"], "--key-size 3"),
             (["bench", "ycsb", "--cold", "disk"], "--cold disk"),
             (["bench", "ycsb", "--cold", "file:/nonexistent"], "/nonexistent"),
-            (["bench", "ycsb", "--workload", "E"], "pugh"),
+            (["bench", "ycsb", "--workload", "E"], "pugh-hash-table"),
             (["bench", "compare", "--workload", "Z"], "Z"),
             (["bench", "index", "--index", "magic"], "magic"),
             (["bench", "index", "--protocol", "magic"], "magic"),
@@ -315,7 +315,7 @@ class Command(unittest.TestCase):
 
     def test_compare_with_hints_says_so_in_every_cell(self):
         path = self.folder / "result.json"
-        done = run("bench", "compare", "--quick", "--pairs", "2", "--workload", "C", "--index", "pugh",
+        done = run("bench", "compare", "--quick", "--pairs", "2", "--workload", "C", "--index", "pugh-hash-table",
                    "--protocol", "arming", "--distribution", "loop", "--no-moving", "--hints",
                    "pageout", "--cold", "file:/var/tmp", "--json", str(path))
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -327,7 +327,7 @@ class Command(unittest.TestCase):
 
     def test_compare_has_the_documented_shape(self):
         path = self.folder / "result.json"
-        done = run("bench", "compare", *QUICK, "--workload", "C", "--index", "pugh", "--json", str(path))
+        done = run("bench", "compare", *QUICK, "--workload", "C", "--index", "pugh-hash-table", "--json", str(path))
         self.assertEqual(done.returncode, 0, done.stderr)
         result = json.loads(path.read_text())
         cells = {(c["protocol"], c["phase"]) for c in result["cells"]}
@@ -371,10 +371,10 @@ class Command(unittest.TestCase):
             self.assertFalse(page.exists())
 
     def test_index_has_the_documented_shape(self):
-        result = self.quick("index", "--index", "pugh,occ-btree", "--threads", "1,2", "--updates", "0,20")
+        result = self.quick("index", "--index", "pugh-hash-table,occ-btree", "--threads", "1,2", "--updates", "0,20")
         cells = {(c["index"], c["protocol"], c["key_kind"], c["threads"], c["updates"])
                  for c in result["cells"]}
-        self.assertEqual(cells, {(i, p, k, t, u) for i in ("pugh", "occ-btree")
+        self.assertEqual(cells, {(i, p, k, t, u) for i in ("pugh-hash-table", "occ-btree")
                                  for p in ("none", "arming", "atc") for k in ("integer", "string")
                                  for t in (1, 2) for u in (0, 20)})
         self.assertEqual(len(result["cells"]), len(cells))
@@ -391,7 +391,7 @@ class Command(unittest.TestCase):
                          {(p, t) for p in ("arming", "atc") for t in (1, 2)})
 
     def test_index_alone_under_one_protocol(self):
-        result = self.quick("index", "--index", "pugh", "--protocol", "arming", "--threads", "2",
+        result = self.quick("index", "--index", "pugh-hash-table", "--protocol", "arming", "--threads", "2",
                             "--key-kind", "string", "--updates", "50")
         self.assertEqual(len(result["cells"]), 1)
         self.assertIsNone(result["cells"][0]["ratio"])
@@ -484,7 +484,7 @@ class Command(unittest.TestCase):
                            "--busy", "0"],
                           ["bench", "ycsb", "--records", "2000", "--duration", "0.5",
                            "--time-scale", "1200", "--no-baseline"],
-                          ["bench", "count-operations", "--index", "pugh", "--workload", "C",
+                          ["bench", "count-operations", "--index", "pugh-hash-table", "--workload", "C",
                            "--protocol", "none", "--value-size", "100"]):
             with self.subTest(arguments=arguments):
                 with open("/dev/full", "w", encoding="utf-8") as full:

@@ -2,9 +2,9 @@
 //
 // crestdb::marked: CrestDB's indexes as plain C++ with marked pointers, for the compiler passes.
 //
-// What it is: a fourth protocol for the index templates, beside plain, arming and atc. A guide is a
-// plain atomic pointer with a mark, an owner a plain pointer, memory is that of malloc and free, and
-// a scope is nothing: which pointers are slots, what is managed and where operations begin and end is
+// A fourth protocol for the index templates, beside plain, arming and atc. A guide is a plain
+// atomic pointer with a mark, an owner a plain pointer, memory is that of malloc and free, and a
+// scope is nothing: which pointers are slots, what is managed and where operations begin and end is
 // what the passes make of it. Nothing of obase but obase/marked.h is used for that.
 //
 // Nodes are not marked, as they do not move: their links have bits of the indexes' own in them. An
@@ -17,7 +17,7 @@
 //
 // To be included before the index: it specializes obase::guide and others for this protocol.
 //
-// When not to use it: anywhere but here. It is what a user's plain program would be.
+// It stands for a user's plain program, and is used by these tests only.
 #pragma once
 
 #include <obase/arming.hpp>
@@ -63,7 +63,7 @@ struct marked {
     };
 #endif
 
-    // For nodes. What is marked is deleted: the passes' free waits for whoever may be reading.
+    // For nodes. What is marked is deleted: the passes' free waits for readers.
     static void retire(void* object, void (*destroy)(void*) noexcept, std::size_t bytes) noexcept {
         beneath::retire(object, destroy, bytes);
     }
@@ -163,7 +163,7 @@ class guide<T, crestdb::marked> {
 
 template <>
 inline owner<bytes, crestdb::marked> make_bytes<crestdb::marked>(std::string_view contents,
-                                                                 allocation) {
+                                                                 allocation_options) {
     if (contents.size() > UINT32_MAX) throw std::bad_alloc();
     void* memory = std::malloc(sizeof(bytes) + contents.size());
     if (memory == nullptr) throw std::bad_alloc();

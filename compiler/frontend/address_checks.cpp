@@ -93,7 +93,7 @@ void check_assignment(unit& in, const clang::BinaryOperator* assignment) {
     if (const auto* name = llvm::dyn_cast<clang::DeclRefExpr>(to))
         if (const auto* variable = llvm::dyn_cast<clang::VarDecl>(name->getDecl()))
             stays = variable->hasLocalStorage();
-    // *out = &n->next: the caller's, who is in the same operation if this function is internal.
+    // *out = &n->next: the caller's, which is in the same operation if this function is internal.
     if (llvm::isa<clang::UnaryOperator>(to)) stays = true;
     if (stays) return;
     in.refuse_for(mark, assignment->getExprLoc(), "slot-escape",

@@ -49,7 +49,7 @@ class definitions : public clang::RecursiveASTVisitor<definitions> {
         return true;
     }
     bool VisitFunctionDecl(clang::FunctionDecl* function) {
-        // Declarations, too: who calls it here must know.
+        // Declarations, too: callers in this unit must know.
         if (outside_.makes(function)) annotate(function, makes_text);
         if (const auto* destructor = llvm::dyn_cast<clang::CXXDestructorDecl>(function))
             if (!destructor->isDependentContext() && holds_marks(destructor->getParent(), types_))
@@ -97,9 +97,9 @@ bool analysis::compiles_tree() const {
                         });
 }
 
-// What comes from a precompiled header is not brought by the parser, and brought by its reader as it is
-// needed, in any order. All of it is looked at before the text and before code is made of any of it, as
-// if the header's text stood at the beginning.
+// Declarations of a precompiled header come not from the parser but from its reader as it is
+// needed, in any order. All of it is looked at before the text and before code is made of any of
+// it, as if the header's text stood at the beginning.
 void analysis::Initialize(clang::ASTContext& ast) {
     if (ast.getExternalSource() == nullptr || compiles_tree()) return;
     definitions look(types_, roles_, marks_, undestroyed_, /*instances=*/true);
@@ -107,7 +107,7 @@ void analysis::Initialize(clang::ASTContext& ast) {
     mark_destructors();
 }
 
-// Destructors that nobody wrote are declared when the first function needs them, of which code may be made
+// Implicit destructors are declared when the first function needs them, of which code may be made
 // at once.
 void analysis::mark_destructors() {
     undestroyed_.remove_if([](const clang::CXXRecordDecl* record) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// The front end over one translation unit, for whoever makes something of it: the plugin, which lets
-// clang make code of it, and the rewriter. Each declaration is looked at, and annotated, as soon as it
-// is complete; when all of the unit is known it is checked.
+// The front end over one translation unit, for its two users: the plugin, which lets clang make
+// code of it, and the rewriter. Each declaration is looked at, and annotated, as soon as it is
+// complete; when all of the unit is known it is checked.
 #pragma once
 
 #include "checks.hpp"

@@ -13,7 +13,7 @@ class body_visitor : public clang::RecursiveASTVisitor<body_visitor> {
   public:
     body_visitor(body_facts& facts, marked_types& types) : facts_(facts), types_(types) {}
 
-    // What runs here and is written elsewhere, or nowhere: the visitor keeps to the text.
+    // Code that runs here and is written elsewhere, or nowhere: the visitor keeps to the text.
     bool TraverseInitListExpr(clang::InitListExpr* list, DataRecursionQueue* queue = nullptr) {
         // As it is meant, with the fields that the text leaves to their own initializers.
         if (!list->isSemanticForm() && list->getSemanticForm() != nullptr)

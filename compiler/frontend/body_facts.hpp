@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What a function's body does, as far as visibility needs to know.
+// The facts about a function's body that visibility needs.
 #pragma once
 
 #include "marked_types.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Copies that the compiler makes by itself: it copies the bytes of slots, or reads them one by one
-// and writes them to places nobody has registered, and the managed object has two owners.
+// and writes them to places that are not registered, and the managed object has two owners.
 #include "checks.hpp"
 
 #include "clang/AST/DeclCXX.h"

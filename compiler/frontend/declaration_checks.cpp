@@ -11,7 +11,7 @@ namespace obase::frontend {
 
 namespace {
 
-// What a marked field must be: a pointer, in one of the forms that the passes know.
+// A marked field must be a pointer, in one of the forms that the passes know.
 bool is_slot_type(clang::QualType type) {
     const clang::QualType pointee = marked_types::pointee(type);
     return !pointee.isNull() && !pointee->isFunctionType();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What the front end knows about types: which fields are marked, which types hold such fields by
+// The front end's knowledge of types: which fields are marked, which types hold such fields by
 // value, which are pointed to by them (so their objects are managed and move), and whether a type's
 // objects can be moved by their bytes.
 #pragma once
@@ -43,7 +43,7 @@ class marked_types {
     // Marked fields point to objects of this type (or of a type derived from it).
     bool is_managed(const clang::RecordDecl* record);
 
-    // What a marked field points to; null if it is no pointer.
+    // The type that a marked field points to; null if it is no pointer.
     static clang::QualType pointee(const clang::FieldDecl* field);
     // The same of a type: a pointer, std::atomic or _Atomic of one, std::unique_ptr, or arrays of these.
     static clang::QualType pointee(clang::QualType type);
@@ -69,8 +69,8 @@ const clang::RecordDecl* record_of(clang::QualType type);
 // The record of namespace std with this name, as in atomic, unique_ptr; empty if it is none.
 llvm::StringRef standard_name(const clang::RecordDecl* record);
 
-// Does the declaration belong to the C++ library? Nobody marks its fields, and its functions are no
-// operations, whatever types of the program they are instantiated with.
+// Does the declaration belong to the C++ library? Its fields are never marked, and its functions
+// are no operations, whatever types of the program they are instantiated with.
 bool of_standard_library(const clang::Decl* declaration);
 
 // The n-th template argument of a class, if it is a type; null otherwise.

@@ -40,7 +40,7 @@ class outside_marks {
     // "entry", "internal" or "outside" in the words of annotations.hpp; empty if not named.
     llvm::StringRef role(const clang::FunctionDecl* function) const;
 
-    // Whether a line "makes" names it.
+    // True if a line "makes" names it.
     bool makes(const clang::FunctionDecl* function) const;
 
     bool names_field(const clang::FieldDecl* field) const;

@@ -50,8 +50,8 @@ class action : public clang::PluginASTAction {
   protected:
     std::unique_ptr<clang::ASTConsumer> CreateASTConsumer(clang::CompilerInstance& compiler,
                                                           llvm::StringRef source) override {
-        // A header's tree: no code is made of it, and whoever includes it decides. What would be decided
-        // here, without the uses, would be in the tree for good.
+        // A header's tree: no code is made of it, and the including source decides. What would be
+        // decided here, without the uses, would be in the tree for good.
         if (compiler.getFrontendOpts().ProgramAction == clang::frontend::GeneratePCH)
             return std::make_unique<clang::ASTConsumer>();
         // clang is done with the action after this call.

@@ -117,9 +117,9 @@ bool hands_on(const clang::FunctionDecl* function) {
                               function->getDeclName().isIdentifier() ? function->getName() : "");
 }
 
-// Whether who has a value of this type can get a closure's type from it. A closure is written in a
-// function, so it can be named by a class that is local to one, which is searched, by a closure, or by
-// an argument of a template; other classes are older than it. What a template has been instantiated
+// True if a holder of this type can name the closure's type. A closure is written in a function, so
+// it can be named by a class that is local to one, which is searched, by a closure, or by an
+// argument of a template; other classes are older than it. What a template has been instantiated
 // with meanwhile takes no part: that is not the same in each translation unit.
 bool leads_to(clang::QualType from, const clang::CXXRecordDecl* closure) {
     llvm::SmallVector<clang::QualType, 16> ahead{from};
@@ -168,7 +168,7 @@ bool leads_to(clang::QualType from, const clang::CXXRecordDecl* closure) {
         }
         const auto* record = llvm::dyn_cast<clang::CXXRecordDecl>(tag);
         if (!local || record == nullptr || !record->hasDefinition()) continue;
-        // What instances of a generic closure will return is not known yet.
+        // It is not known yet what instances of a generic closure will return.
         if (record->isGenericLambda()) return true;
         for (const auto& base : record->getDefinition()->bases()) ahead.push_back(base.getType());
         for (const auto* part : record->getDefinition()->decls())
@@ -180,8 +180,8 @@ bool leads_to(clang::QualType from, const clang::CXXRecordDecl* closure) {
     return false;
 }
 
-// Whether a function outside of which it is written returns the closure, alone or in something: who
-// gets it may call it in another translation unit.
+// True if a function around it returns the closure, alone or in something: a function that gets it
+// may call it in another translation unit.
 bool is_returned(const clang::CXXRecordDecl* closure) {
     for (const clang::CXXRecordDecl* at = closure; at != nullptr;) {
         const auto* around = llvm::dyn_cast<clang::FunctionDecl>(at->getDeclContext());
@@ -215,7 +215,7 @@ bool visibility::accessible(const clang::FieldDecl* mark, const clang::RecordDec
 // of it is about a type with marked fields that it may name. It does not if it merely has a member
 // that is a data structure with private marked fields: that one has entries of its own, and a whole
 // program may be a class with such members.
-std::string visibility::why_class_works(const clang::CXXRecordDecl* record) {
+std::string visibility::why_class_needs_scope(const clang::CXXRecordDecl* record) {
     const auto because = [&](const clang::FieldDecl* mark) {
         return "method of '" + record->getQualifiedNameAsString() +
                "', which works on the marked field " + quoted(mark);
@@ -286,7 +286,7 @@ visibility::decision visibility::decide(const clang::FunctionDecl* function,
     if (facts.mark != nullptr)
         made.why = "names the marked field " + quoted(facts.mark);
     else if (of != nullptr)
-        made.why = why_class_works(of);
+        made.why = why_class_needs_scope(of);
     if (made.why.empty() && managed)
         made.why = "method of " + quoted(of) + ", whose objects are managed";
     if (const auto* record = worked_on_by_parameters(function, managed); made.why.empty() && record)
@@ -307,7 +307,7 @@ visibility::decision visibility::decide(const clang::FunctionDecl* function,
     return made;
 }
 
-// Whether the function, a part of operations, has a scope of its own.
+// True if the function, a part of operations, has a scope of its own.
 void visibility::place(const clang::FunctionDecl* function, bool managed, decision& made) {
     const auto* method = llvm::dyn_cast<clang::CXXMethodDecl>(function);
     // A virtual method can be called through a base that has nothing to do with marked fields;
@@ -325,7 +325,7 @@ void visibility::place(const clang::FunctionDecl* function, bool managed, decisi
         return;
     }
     if (managed && returns_address(function)) {
-        // Who calls it has the address of a managed object, so is inside an operation.
+        // Its caller has the address of a managed object, so is inside an operation.
         made.is = role::internal;
         made.may_change = function->getFormalLinkage() == clang::Linkage::Internal;
         return;
@@ -345,7 +345,7 @@ void visibility::set(clang::FunctionDecl* function, decision what) {
     decisions_[llvm::cast<clang::FunctionDecl>(function->getCanonicalDecl())] = std::move(what);
 }
 
-// A closure whose calls are all seen, in operations, has their scopes; settle_closures() knows.
+// A closure whose calls are all seen, in operations, has their scopes; resolve_closures() knows.
 void visibility::place_closure(const clang::FunctionDecl* function, decision& made) {
     const bool leaves = is_returned(llvm::cast<clang::CXXMethodDecl>(function)->getParent());
     made.is = leaves ? role::entry : role::internal;
@@ -396,9 +396,9 @@ void visibility::look_at(clang::VarDecl* variable) {
         set_closure(closure, false, role::none);
 }
 
-// What a constructor that nobody wrote does beyond setting fields and calling other constructors is in
-// default member initializers and default arguments. It is an operation if these name a marked field,
-// or by what they call (add_callers()).
+// What an implicit constructor does beyond setting fields and calling other constructors is in
+// default member initializers and default arguments. It is an operation if these name a marked
+// field, or by what they call (add_callers()).
 void visibility::look_at_defaulted() {
     for (const auto* record : classes_)
         for (auto* constructor : record->ctors()) {
@@ -477,7 +477,7 @@ void visibility::add_callers() {
             const auto found = llvm::find_if(made.uses, calls_part);
             if (found == made.uses.end()) continue;
             made.why = "calls " + quoted(found->of) + ", which is a part of operations";
-            // What returns an address of a managed object cannot be an operation.
+            // A function that returns the address of a managed object cannot be an operation.
             const clang::QualType result = function->getReturnType();
             const auto* record = result->isPointerType() || result->isReferenceType()
                                      ? result->getPointeeType()->getAs<clang::RecordType>()
@@ -491,8 +491,9 @@ void visibility::add_callers() {
 }
 
 // Closures that work on no slots are no part of operations. Of the others that are called by code that
-// is not looked at, in the standard library or through a pointer to a function, nobody knows when.
-void visibility::settle_closures() {
+// is not looked at, in the standard library or through a pointer to a function, it is not known
+// when.
+void visibility::resolve_closures() {
     llvm::SmallVector<const clang::FunctionDecl*, 8> idle;
     for (const auto& [function, made] : decisions_)
         if (made.if_it_reaches && !reaches_slots(function)) idle.push_back(function);
@@ -535,7 +536,7 @@ void visibility::settle_closures() {
 void visibility::finish() {
     look_at_defaulted();
     add_callers();
-    settle_closures();
+    resolve_closures();
     const auto look = [&](const use& it, bool from_operation) {
         if (from_operation && it.call) return;
         const auto found =
@@ -560,7 +561,8 @@ void visibility::finish() {
         if (said && it.text.isValid())
             says_.note(it.text, "by this default argument or member initializer");
     };
-    // What promotion makes an entry was internal, so its own uses were and are those of an operation.
+    // A function that promotion makes an entry was internal, so its own uses were and are those of
+    // an operation.
     for (const auto& it : uses_outside_) look(it, false);
     for (const auto& [function, made] : decisions_)
         for (const auto& it : made.uses) look(it, made.is != role::none);

@@ -44,7 +44,7 @@ class visibility {
         std::string why;
         bool needs_scope = false; // it touches a slot or a managed object itself
         bool may_change = false;
-        bool stays_outside = false; // somebody said so
+        bool stays_outside = false; // by annotation or marks file
         bool if_it_reaches = false; // a closure, which is none of it if it works on no slots
         std::vector<use> uses;
     };
@@ -57,8 +57,8 @@ class visibility {
     void look_at(clang::FunctionDecl* function);
     // The initializer of a variable outside of functions: what it uses is used from outside.
     void look_at(clang::VarDecl* variable);
-    // A class is complete. Its constructors that nobody wrote are looked at when all is known, since
-    // they have bodies only if they are used.
+    // A class is complete. Its implicit constructors are examined when all is known, since they
+    // have bodies only if they are used.
     void look_at(const clang::CXXRecordDecl* record) { classes_.insert(record); }
     // All uses are known: functions that are used from outside become entries or errors.
     void finish();
@@ -68,7 +68,7 @@ class visibility {
 
   private:
     decision decide(const clang::FunctionDecl* function, const struct body_facts& facts);
-    std::string why_class_works(const clang::CXXRecordDecl* record);
+    std::string why_class_needs_scope(const clang::CXXRecordDecl* record);
     const clang::RecordDecl* worked_on_by_parameters(const clang::FunctionDecl* function,
                                                      bool& managed);
     bool accessible(const clang::FieldDecl* mark, const clang::RecordDecl* from_class,
@@ -78,7 +78,7 @@ class visibility {
     void add_callers();
     void set(clang::FunctionDecl* function, decision what);
     void place_closure(const clang::FunctionDecl* function, decision& made);
-    void settle_closures();
+    void resolve_closures();
     void set_closure(const clang::LambdaExpr* closure, bool stays_here, role enclosing);
     void promote(const clang::FunctionDecl* function, const std::string& why);
     bool said_internal(const clang::FunctionDecl* function) const;

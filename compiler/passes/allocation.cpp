@@ -5,8 +5,8 @@
 //
 // An address is followed backwards from the stores into slots: through phis, arguments of functions
 // that are called in operations only, results of such, and variables on their way. It is not followed
-// out of an operation: what a caller hands to one may be kept by the caller, who has no scope, so it
-// stays where it is. (A constructor may be an operation that others call.)
+// out of an operation: what a caller hands to one may be kept by the caller, which has no scope, so
+// it stays where it is. (A constructor may be an operation that others call.)
 // A function that the marks name as one that allocates is such an origin for its callers, wherever it
 // is defined.
 #include "instrumentation.hpp"

@@ -91,7 +91,7 @@ class converter {
         if (is_no_access(load)) {
             llvm::Value* address = here.CreateAnd(bits, address_mask);
             llvm::Value* is_null = here.CreateICmpEQ(address, llvm::ConstantInt::get(word_, 0));
-            settle_uses(load, address, is_null);
+            convert_uses(load, address, is_null);
             load.eraseFromParent();
             return;
         }
@@ -144,7 +144,7 @@ class converter {
     }
 
     // Of a load that is no access, or of the pointer that the number becomes.
-    void settle_uses(llvm::Instruction& loaded, llvm::Value* address, llvm::Value* is_null) {
+    void convert_uses(llvm::Instruction& loaded, llvm::Value* address, llvm::Value* is_null) {
         llvm::IRBuilder<> here(&loaded);
         llvm::Value* pointer = nullptr;
         for (llvm::User* user : llvm::make_early_inc_range(loaded.users())) {
@@ -156,7 +156,7 @@ class converter {
                                                    : there.CreateNot(is_null));
                 comparison->eraseFromParent();
             } else if (auto* cast = llvm::dyn_cast<llvm::IntToPtrInst>(use)) {
-                settle_uses(*cast, address, is_null);
+                convert_uses(*cast, address, is_null);
                 cast->eraseFromParent();
             } else {
                 if (pointer == nullptr) pointer = here.CreateIntToPtr(address, pointer_);

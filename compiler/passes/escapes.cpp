@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Whether an address from a marked field can be used after its operation has ended.
+// Finds addresses from marked fields that can be used after their operation has ended.
 //
 // Each value gets flags, which only grow, and a list of values whose flags have grown is worked off.
 // They flow forwards: from loads of slots and from allocations that end in slots, through casts, phis,
@@ -61,7 +61,7 @@ class checker {
             for (const llvm::Use& u : v->uses())
                 if (auto* user = llvm::dyn_cast<llvm::Instruction>(u.getUser()))
                     reaches(*v, flags, *user, u);
-            if (work_.empty()) look_again();
+            if (work_.empty()) recheck();
         }
         // When all flags are known: an address that is also one inside of the object is a byte of it.
         for (llvm::Instruction* i : differences_)
@@ -144,7 +144,7 @@ class checker {
             }
             if (is_alignment_check(user)) return;
             if (user.isBinaryOp() || user.isCast() || llvm::isa<llvm::SwitchInst>(user)) {
-                // What was loaded from a variable as a number may be any number.
+                // A number loaded from a variable may be any number.
                 if ((flags & (holder | loaded)) == 0)
                     errors_.refuse(user, "the address of a managed object is computed with as a "
                                          "number, which changes when the object moves. Take a key "
@@ -163,7 +163,7 @@ class checker {
                llvm::isa<llvm::PtrToIntInst>(i.getOperand(0)) &&
                llvm::isa<llvm::PtrToIntInst>(i.getOperand(1));
     }
-    // Whether the value is certainly the address of a managed object's first byte.
+    // True if the value is certainly the address of a managed object's first byte.
     bool is_object(const llvm::Value* v) const {
         return (flags_.lookup(v) & (exact | inside | holder | member)) == exact;
     }
@@ -195,8 +195,8 @@ class checker {
         stored_outside(place, where, variable_with(flags), one ? 0 : somewhere);
     }
 
-    // What a place is part of. A function that returns where in its argument something is, as the
-    // members of smart pointers do, is looked through.
+    // The object that a place is part of. A function that returns where in its argument something
+    // is, as the members of smart pointers do, is looked through.
     static llvm::SmallVector<llvm::Value*, 8> memory_of(llvm::Value* place) {
         llvm::SmallVector<llvm::Value*, 8> result;
         llvm::SmallVector<llvm::Value*, 8> work{place};
@@ -217,7 +217,7 @@ class checker {
         }
         return result;
     }
-    // Whether all that the function returns is in what it was given, and in what.
+    // The argument in which all that the function returns lies, if there is one.
     static bool returns_arguments(const llvm::CallBase& call,
                                   llvm::SmallVectorImpl<llvm::Value*>& arguments,
                                   unsigned deep = 16) {
@@ -250,7 +250,7 @@ class checker {
         return true;
     }
 
-    // What a variable is into which a value with the flags is stored.
+    // The flags of a variable into which a value with these flags is stored.
     static unsigned variable_with(unsigned flags) {
         return (flags & holder) != 0 ? holder | deep : unsigned{holder};
     }
@@ -321,8 +321,8 @@ class checker {
         const llvm::Value* base = llvm::GetPointerBaseWithConstantOffset(&address, offset, layout_);
         return base == &object ? offset : somewhere;
     }
-    // Whether an address was stored into one of the `bytes` behind `address`, which is in a variable
-    // that holds one.
+    // True if an address was stored into one of the `bytes` behind `address`, which is in a
+    // variable that holds one.
     bool may_hold(llvm::Value& address, std::uint64_t bytes) const {
         if (anywhere_) return true;
         const llvm::Value* object = llvm::getUnderlyingObject(&address, 0);
@@ -347,7 +347,7 @@ class checker {
             if (at == somewhere || at >= from) places.insert(at == somewhere ? at : at - from);
     }
     // More places may have become known since these uses were looked at.
-    void look_again() {
+    void recheck() {
         for (;;) {
             std::size_t before = 0, after = 0;
             for (const auto& [object, places] : places_) before += places.size();
@@ -376,7 +376,7 @@ class checker {
         const bool first = gep.hasAllZeroIndices();
         const auto* steps = llvm::dyn_cast<llvm::ConstantInt>(*gep.idx_begin());
         const bool neighbour = steps == nullptr || !steps->isZero();
-        // Bytes of a text or a buffer are its inside; another object is somebody else's.
+        // Bytes of a text or a buffer are its inside; another object is not.
         if ((flags & exact) != 0 && (flags & member) == 0 && neighbour &&
             !gep.getSourceElementType()->isIntegerTy(8) && !fields_.has(&v)) {
             errors_.refuse(gep, "arithmetic on the address of a managed object. Objects have no "

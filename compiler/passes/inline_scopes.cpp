@@ -26,7 +26,7 @@
 // The orders are those of obase/mobility/scope_slot.hpp, which has the argument; src/runtime/marked.cpp
 // asserts the offsets. Where an exception leaves the operation, the call stays.
 //
-// When not to use it: for atc, whose scopes begin differently in each phase.
+// Only for arming: the scopes of atc begin differently in each phase.
 #include "instrumentation.hpp"
 
 #include <llvm/IR/Constants.h>

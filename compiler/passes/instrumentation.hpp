@@ -68,8 +68,8 @@ enum class role {
 // into; without debug information the function's name.
 std::string place_of(const llvm::Instruction& where);
 
-// What cannot be checked: what code that is not compiled here does with an address from a marked
-// field.
+// Assumptions that cannot be checked: what code that is not compiled here does with an address from
+// a marked field.
 class trust {
   public:
     // The argument is such an address, or that of a variable which holds one.
@@ -87,7 +87,7 @@ struct marks {
     llvm::SetVector<llvm::Function*> makers;
     // With which marked fields end, whether or not they name them.
     llvm::DenseSet<const llvm::Function*> destructors;
-    // What add_managing_twins made.
+    // The twins made by add_managing_twins.
     llvm::SetVector<llvm::Function*> managing_twins;
 
     role of(const llvm::Function& f) const {
@@ -96,7 +96,7 @@ struct marks {
     }
 };
 
-// What the words in slots mean. A property of the module, and of the whole program.
+// The meaning of the words in slots. A property of the module, and of the whole program.
 enum class protocol { arming, atc };
 // Chosen once, before anything is converted.
 void choose_protocol(llvm::Module& module, protocol chosen);
@@ -110,7 +110,7 @@ void tell_runtime(llvm::Module& module);
 
 // Reads the annotations of functions and takes them out of the module.
 marks read_marks(llvm::Module& module);
-// Whether the instruction says that its operand is the address of a marked field.
+// True if the instruction says that its operand is the address of a marked field.
 bool is_field_annotation(const llvm::Value& v);
 // The variable of which the instruction says that it holds marked fields, else null.
 llvm::AllocaInst* annotated_variable(llvm::Instruction& i);
@@ -131,7 +131,7 @@ struct slots {
     bool is_access(const llvm::Instruction* i) const {
         return accesses.contains(const_cast<llvm::Instruction*>(i));
     }
-    // Whether a variable of the type has slots in it.
+    // True if a variable of the type has slots in it.
     bool in_type(llvm::Type* type) const;
 };
 
@@ -161,7 +161,7 @@ struct allocations {
 };
 allocations find_allocations(const llvm::Module& module, const slots& fields, const marks& said);
 
-// Whether every call of the function is in a scope: it needs none of its own, may hand borrowed
+// True if every call of the function is in a scope: it needs none of its own, may hand borrowed
 // addresses around, and what it allocates for a slot may be managed.
 bool is_called_inside_only(const llvm::Function& f, const marks& said);
 
@@ -178,7 +178,7 @@ void check_escapes(const slots& fields, const llvm::SetVector<llvm::CallBase*>& 
 // Slots in memory that is set to zero, or to a variable's initial value, end before.
 void end_overwritten_slots(llvm::Module& module, const slots& fields, const marks& said);
 void convert_accesses(llvm::Module& module, slots& fields);
-// Whether the object is not touched: its address is only compared with null, or prefetched.
+// True if the object is not touched: its address is only compared with null, or prefetched.
 bool is_no_access(const llvm::LoadInst& load);
 void convert_allocations(llvm::Module& module, const llvm::SetVector<llvm::CallBase*>& allocations);
 
@@ -192,14 +192,14 @@ std::vector<scope_calls> insert_scopes(llvm::Module& module, const slots& fields
 // Puts instructions in their place, where the protocol is arming.
 void inline_scopes(llvm::Module& module, llvm::ArrayRef<scope_calls> calls);
 
-// Whether the address becomes a number for a sanitizer's check (null, alignment, size, overflow), which
-// compares it and reports, and keeps nothing. clang says so of all that it puts in for one.
+// True if the address becomes a number for a sanitizer's check (null, alignment, size, overflow),
+// which compares it and reports, and keeps nothing. clang says so of all that it puts in for one.
 bool is_sanitizer_check(const llvm::Instruction& i);
 
 // The function that is called, through aliases; null if it cannot be known.
 llvm::Function* callee_of(const llvm::CallBase& call);
 // Calls use(call) for every call of the function by its name. False if it is used otherwise, too, so
-// that there may be calls that nobody sees.
+// that there may be calls that are not seen.
 bool for_each_call(const llvm::Function& f, llvm::function_ref<void(llvm::CallBase&)> use);
 
 } // namespace obase::passes

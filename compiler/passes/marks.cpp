@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// What the front end leaves in the module: llvm.ptr.annotation for fields, llvm.global.annotations
-// for functions, llvm.var.annotation for variables.
+// The front end's marks in the module: llvm.ptr.annotation for fields, llvm.global.annotations for
+// functions, llvm.var.annotation for variables.
 #include "instrumentation.hpp"
 
 #include <llvm/IR/Constants.h>

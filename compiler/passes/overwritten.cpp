@@ -18,7 +18,7 @@ namespace obase::passes {
 
 namespace {
 
-// Whether the memory, as far as can be seen, has had no slot before.
+// True if the memory, as far as can be seen, has had no slot before.
 bool is_fresh(const llvm::Value& object, const slots& fields,
               const llvm::DenseSet<const llvm::AllocaInst*>& annotated) {
     if (const auto* variable = llvm::dyn_cast<llvm::AllocaInst>(&object))
@@ -31,7 +31,7 @@ bool is_fresh(const llvm::Value& object, const slots& fields,
     return call != nullptr && is_allocation(*call);
 }
 
-// What an instruction makes of memory, as bytes.
+// The effect of an instruction on memory, as bytes.
 struct byte_write {
     llvm::Instruction* by = nullptr; // null: none
     llvm::Value* to = nullptr;

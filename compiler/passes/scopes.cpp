@@ -2,10 +2,11 @@
 //
 // Operations: which functions enter and leave a scope, and the slots that end with a frame.
 //
-// An address from a marked field is good until the outermost scope ends, so whoever loads one must be
-// in a scope that outlasts its use. A function that is called by operations only needs none of its
-// own; any other function that loads from, or stores into, marked fields becomes an operation, even if
-// nobody said so. Nested scopes cost a few nanoseconds; a missing one would be a use after free.
+// An address from a marked field is good until the outermost scope ends, so a function that loads
+// one must be in a scope that outlasts its use. A function that is called by operations only needs
+// none of its own; any other function that loads from, or stores into, marked fields becomes an
+// operation, even if no annotation says so. Nested scopes cost a few nanoseconds; a missing one
+// would be a use after free.
 //
 // This is done before inlining: afterwards the function that has to leave is part of another.
 #include "instrumentation.hpp"
@@ -28,7 +29,7 @@ namespace obase::passes {
 
 namespace {
 
-// Stores of null need no scope: nobody's address is used, and the slot has nothing to be known for.
+// Stores of null need no scope: no address is used, and the slot need not be registered.
 bool needs_scope(const llvm::Instruction& access) {
     if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&access)) {
         const auto* value = llvm::dyn_cast<llvm::Constant>(store->getValueOperand());
@@ -37,7 +38,7 @@ bool needs_scope(const llvm::Instruction& access) {
     return true;
 }
 
-// Whether a caller knows the memory: it is not found by the function that has the address.
+// True if the caller knows the memory: the function did not find the address itself.
 bool is_known_outside(const llvm::Value* address) {
     const llvm::Value* object = llvm::getUnderlyingObject(address, 0);
     while (is_field_annotation(*object))
@@ -45,13 +46,13 @@ bool is_known_outside(const llvm::Value* address) {
     return llvm::isa<llvm::Argument, llvm::AllocaInst, llvm::Constant>(object);
 }
 
-// Whether it is but the test for null of a slot in memory that a caller knows. The others load what a slot
-// holds, or found the memory, which may be freed but for their scope.
+// True if the access only null-tests a slot the caller already holds. Other accesses load the
+// slot's address, or have found the memory, which only their scope keeps from being freed.
 bool only_tests_its_callers(const llvm::Instruction& access) {
     const auto* load = llvm::dyn_cast<llvm::LoadInst>(&access);
     return load != nullptr && is_no_access(*load) && is_known_outside(load->getPointerOperand());
 }
-bool hands_over_what_it_found(const llvm::CallBase& call) {
+bool passes_unprotected_pointer(const llvm::CallBase& call) {
     return llvm::any_of(call.args(), [](const llvm::Use& argument) {
         return argument->getType()->isPointerTy() && !is_known_outside(argument.get());
     });
@@ -109,7 +110,7 @@ class inserter {
     void insert(llvm::Function& f) {
         const bool operation = plan_.operations.contains(&f);
         const llvm::SmallVector<ending, 4> ends = endings(f);
-        // Where no exception is expected nobody catches what these raise, in callers neither.
+        // Where no exception is expected, no caller catches what these raise.
         if (f.doesNotThrow())
             for (llvm::CallBase* call : thread_ends(f))
                 llvm::IRBuilder<>(call).CreateCall(
@@ -265,7 +266,7 @@ scope_plan plan_scopes(llvm::Module& module, const slots& fields, const marks& s
         for_each_call(f, [&](llvm::CallBase& call) {
             llvm::Function* caller = call.getFunction();
             // An entry may find the memory that it has another look at, which opens a scope too late.
-            const bool finds = said.of(*caller) == role::entry && hands_over_what_it_found(call);
+            const bool finds = said.of(*caller) == role::entry && passes_unprotected_pointer(call);
             if (inside || finds) needing.insert(caller);
             if (inside || finds || said.of(*caller) == role::internal) touching.insert(caller);
         });

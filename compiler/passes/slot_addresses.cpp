@@ -104,7 +104,7 @@ class finder {
         }
     }
 
-    // What the annotated address is part of.
+    // The object that the annotated address is part of.
     void note_type(llvm::CallInst& annotation) {
         llvm::Value* address = annotation.getArgOperand(0);
         if (auto* field = llvm::dyn_cast<llvm::GEPOperator>(address))
@@ -393,7 +393,7 @@ class finder {
         f.setComdat(nullptr);
     }
 
-    // What could not be resolved.
+    // The addresses that could not be resolved.
     void report() {
         for (const auto& [where, what] : unknown_) errors_.refuse(*where, what);
         for (const llvm::CallBase* call : wanted_)

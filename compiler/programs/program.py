@@ -100,7 +100,7 @@ def instrumenting(options, marks):
 # The collector runs one window after another, and a freed object is seen to be one. In the second,
 # besides, an access that was not converted meets an armed word at once.
 FORCED = {"OBASE_TEST_FORCED": "1", "OBASE_WINDOW_SECONDS": "1000000", "OBASE_POISON_FREED": "1",
-          "OBASE_COLD_THRESHOLD": "1", "OBASE_CONTROLLER": "fixed", "OBASE_HOLD_CHURN": "off"}
+          "OBASE_COLD_THRESHOLD": "1", "OBASE_CONTROLLER": "fixed", "OBASE_DEFER_PROMOTION": "off"}
 REARMED = {**FORCED, "OBASE_DEBUG_REARM": "1"}
 
 
@@ -118,7 +118,7 @@ def moved_in(path):
 
 def utilization(record):
     """Of the pages touched in a window, the share that touched objects fill."""
-    heaps = record["classes"]
+    heaps = record["heaps"]
     pages = sum(heap["touched_pages"] for heap in heaps)
     return sum(heap["touched_bytes"] for heap in heaps) / (pages * 4096) if pages else 0.0
 

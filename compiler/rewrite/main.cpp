@@ -274,7 +274,7 @@ int run(int count, const char** arguments) {
             return failure(source + ": is not below " + given.root + "; give --root=DIRECTORY");
     }
 
-    // What the changes did not reach does not compile.
+    // Code that the changes did not reach does not compile.
     clang::tooling::ClangTool check(*commands, given.sources);
     check.appendArgumentsAdjuster(adjust);
     check.appendArgumentsAdjuster(clang::tooling::getInsertArgumentAdjuster(

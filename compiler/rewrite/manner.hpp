@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What the command line says about how the result is written.
+// The options of the command line for how the result is written.
 #pragma once
 
 namespace obase::rewrite {

@@ -68,9 +68,9 @@ class collector : public walk<collector> {
         }
     }
 
-    // What was stored through something that turned out to be a slot.
-    void settle() {
-        flow_.settle();
+    // Stores through a pointer that turned out to be a slot's address.
+    void solve() {
+        flow_.solve();
         for (const auto& [to, from] : maybe_)
             if (flow_.is_slot(to)) flow_.stored(from.value, from.in);
     }
@@ -198,7 +198,7 @@ class changer : public walk<changer> {
         return found;
     }
 
-    // Takes the text away, but for its line ends: lines keep their numbers.
+    // Takes the text away, except for its line ends: lines keep their numbers.
     void remove(const std::string& path, unsigned begin, unsigned end,
                 const std::string& put = {}) {
         if (begin >= end && put.empty()) return;
@@ -501,7 +501,7 @@ void changer::change_access(const clang::Expr* slot) {
     bind(slot, around);
 }
 
-// The address of a slot, or of an array of slots: whoever gets it has to be known.
+// The address of a slot, or of an array of slots: its users have to be known.
 void changer::change_address(const clang::Expr* address) {
     unsigned index = static_cast<unsigned>(above().size());
     const clang::Stmt* around = parent(index);
@@ -628,7 +628,7 @@ void changer::change_clearing(const clang::CallExpr* call) {
     const clang::QualType to = call->getArg(0)->IgnoreParenCasts()->getType();
     const clang::QualType what = to->isPointerType() ? to->getPointeeType() : to;
     const bool marked = in_.types.held_mark(what) != nullptr;
-    // What is pointed to may be anything.
+    // The pointee may be anything.
     if (!marked && !(to->isPointerType() && (what->isVoidType() || what->isCharType()))) return;
     const auto at = where_.of(call->getCallee()->getSourceRange());
     if (at)
@@ -682,7 +682,7 @@ void changer::meet(const clang::Stmt* statement) {
         change_address(expression);
 }
 
-// In C a slot is not made with what it holds: only null is nothing to be done for.
+// In C a slot has no initializer: only null initializers need no rewrite.
 void changer::check_initial_values(const clang::InitListExpr* list) {
     if (!list->isSemanticForm()) list = list->getSemanticForm();
     const auto* record = list == nullptr ? nullptr : frontend::record_of(list->getType());
@@ -1116,8 +1116,8 @@ bool changer::has_twin(const clang::FunctionDecl* maker) {
            maker->getLexicalDeclContext()->getRedeclContext()->isFileContext();
 }
 
-// A maker gets a twin, which returns managed memory: its text once more, under another name. Refuses
-// one of which there is none.
+// A maker gets a twin, which returns managed memory: its text once more, under another name.
+// Refuses a maker that cannot have a twin.
 void changer::change_maker(const clang::FunctionDecl* maker) {
     const auto refuse_twin = [&](const char* because, const char* advice) {
         refuse(maker->getLocation(),
@@ -1128,7 +1128,7 @@ void changer::change_maker(const clang::FunctionDecl* maker) {
     const auto* apart = "let a function of its own allocate, and name that in the makes line";
     if (llvm::isa<clang::CXXMethodDecl>(maker) && where_.may_change(maker->getLocation()))
         return refuse_twin("is a method", apart);
-    if (!has_twin(maker)) return; // who calls it is told
+    if (!has_twin(maker)) return; // its callers are told
     if (maker->isTemplateInstantiation()) return refuse_twin("is a template", apart);
     const auto same_name =
         maker->getDeclContext()->getRedeclContext()->lookup(maker->getDeclName());
@@ -1218,7 +1218,7 @@ void rewrite_unit(frontend::unit& in, places& where, const manner& how) {
     collector collects(in, flow);
     auto* whole = in.ast.getTranslationUnitDecl();
     collects.TraverseDecl(whole);
-    collects.settle();
+    collects.solve();
     changer changes(in, flow, where, how);
     changes.change_fields();
     changes.change_classes();

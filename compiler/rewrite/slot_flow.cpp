@@ -13,7 +13,7 @@ namespace obase::rewrite {
 
 namespace {
 
-// What a pointer or a reference leads to, if that can be a slot.
+// The slot that a pointer or a reference may lead to.
 bool can_carry(clang::QualType type) {
     if (!type->isPointerType() && !type->isReferenceType()) return false;
     return kind_of(type->getPointeeType()) != slot_kind::other;
@@ -166,7 +166,7 @@ bool slot_flow::is_slot_address(const clang::Expr* expression) const {
     return false;
 }
 
-void slot_flow::settle() {
+void slot_flow::solve() {
     find_inside();
     for (bool changed = true; changed;) {
         changed = false;

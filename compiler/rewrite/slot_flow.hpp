@@ -61,7 +61,7 @@ class slot_flow {
     }
     void names(const clang::FunctionDecl* function) { ++named_[function->getCanonicalDecl()]; }
     // All is known: finds the variables and functions.
-    void settle();
+    void solve();
 
     // An lvalue that is a slot's place.
     bool is_slot(const clang::Expr* expression) const;
@@ -72,7 +72,7 @@ class slot_flow {
 
     // Those that hold or return addresses of slots, or are references to them.
     const llvm::SetVector<const clang::ValueDecl*>& carriers() const { return carriers_; }
-    // What gives a carrier its value without being a slot's address.
+    // Values of a carrier that are no slot's address.
     std::vector<source> strangers(const clang::ValueDecl* carrier) const;
     bool carries(const clang::ValueDecl* declaration) const {
         return carriers_.contains(key(declaration));

@@ -69,7 +69,8 @@ class walk : public clang::RecursiveASTVisitor<Derived> {
         return on;
     }
 
-    // What these are initialized with runs elsewhere: before a constructor's body, or in who calls.
+    // What these are initialized with runs elsewhere: before a constructor's body, or in the
+    // caller.
     bool TraverseFieldDecl(clang::FieldDecl* field) {
         functions_.push_back(nullptr);
         const bool on = base::TraverseFieldDecl(field);

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""What demo/report is made of: results are read (result), then told as a table and as a page."""
+"""What demo/report.py is made of: results are read (result), then told as a table and as a page."""

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Plots over the windows of a section, as SVG text to be put into a page.
 
-Every plot is drawn for the width of a phone and scaled up elsewhere. A plot of numbers that nobody
+Every plot is drawn for the width of a phone and scaled up elsewhere. A plot of numbers that no run
 measured is None.
 """
 

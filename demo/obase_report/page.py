@@ -70,13 +70,13 @@ dt {{ font-weight: 700; margin-top: .6rem; }} dd {{ margin: 0; max-width: 44rem;
 EXPLANATION = f"""
 <h2>What is going on here</h2>
 <p>An operating system hands out memory in <b>pages</b> of 4096 bytes, and takes it back in pages
-too: a page that nobody has used for a while can be written to disk or compressed, and its memory
+too: a page that has not been used for a while can be written to disk or compressed, and its memory
 given to someone else. It cannot take back half a page.</p>
 <p>A program thinks in <b>objects</b>: a record, a name, a picture. Several of them share a page, in
 the order in which they happened to be created. Usually a few objects are asked for all the time
 (<b>hot</b>) and most are hardly ever asked for (<b>cold</b>). <b>One hot object is enough to keep
 its whole page in memory, with all the cold objects on it.</b> That is called hotness fragmentation,
-and it is why servers hold on to memory full of data that nobody reads.</p>
+and it is why servers hold on to memory full of data that is not read.</p>
 <div class="pair drawings">
 <figure><h4>Without obase</h4>{drawing.mixed_pages()}<figcaption>A row of four is a page. Boxes
 with H are hot objects, the others are cold. Every page has a hot object on it, so every page

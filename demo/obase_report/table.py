@@ -134,7 +134,7 @@ def as_text(sections):
                   for what, ratio_of, interval, p90, _ in measured]
         lines.append("")
     for section in sections:
-        lines += [f"{heading(section)}, {NAMES[r.protocol]}: skipped: {r['skipped']}"
+        lines += [f"{heading(section)}:\n  {NAMES[r.protocol]}: skipped: {r['skipped']}"
                   for r in section.skipped]
     lines.append("-: not measured. utilization: share of touched pages' bytes that were touched.")
     lines.append("used: process memory plus what the system caches or compresses for it.")

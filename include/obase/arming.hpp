@@ -2,15 +2,15 @@
 //
 // obase::arming: the default protocol of guides, as a policy class.
 //
-// What it is: the set of operations that guide, owner, scope, pin and retire are written with.
-// There are three of the same shape: `plain` (ordinary pointers, nothing moves), `arming` (this
-// one) and `atc` (the papers' protocol). A data structure that takes the protocol as a template
-// parameter is therefore one source for all three.
+// The set of operations that guide, owner, scope, pin and retire are written with. There are three
+// of the same shape: `plain` (ordinary pointers, nothing moves), `arming` (this one) and `atc` (the
+// papers' protocol). A data structure that takes the protocol as a template parameter is therefore
+// one source for all three.
 //
 //     template <class Protocol> struct node { obase::guide<obase::bytes, Protocol> key; };
 //
-// When not to use it: directly, unless you write a container whose slots are not guides. All
-// functions but dereference() and the scope are calls into the library.
+// Programs use it directly only in a container whose slots are not guides. All functions but
+// dereference() and the scope are calls into the library.
 //
 // The argument why any of this is safe is docs/protocol.md; the transitions are
 // obase/word/arming.hpp.
@@ -18,7 +18,7 @@
 
 #include <obase/language.hpp>
 
-#include <obase/allocation.hpp>
+#include <obase/allocation_options.hpp>
 #include <obase/export.hpp>
 #include <obase/mobility/scope_slot.hpp>
 #include <obase/protocol.hpp>
@@ -61,20 +61,21 @@ struct OBASE_EXPORT arming {
         mobility::epoch_number outer_;
     };
 
-    // The address of the slot's object, null if there is none; an access. In a scope; the address
-    // is good until the outermost scope ends (O1). Cost: one load and one predictable test when the
-    // object was touched in this window, else a compare-exchange.
+    // The address of the slot's object, null if there is none. Counts as an access. Precondition:
+    // inside a scope; the address is good until the outermost scope ends (O1). Cost: one load and
+    // one predictable test when the object was touched in this window, else a compare-exchange.
     static void* dereference(slot& s) noexcept {
         return reinterpret_cast<void*>(
             word::dereference(s, [](slot& armed) { return first_touch(armed); }));
     }
 
-    // The same address for comparison only: no access, no scope, and it may be stale at once.
+    // The same address for comparison only: does not count as an access, needs no scope, and may be
+    // stale at once.
     static const void* peek(const slot& s) noexcept {
         return reinterpret_cast<const void*>(layout::address(s.load_acquire()));
     }
 
-    // The word of a new owner's object: nobody has touched it yet.
+    // The word of a new owner's object: no thread has touched it yet.
     static word::bits newborn(void* object) noexcept {
         return object == nullptr ? 0 : layout::make_born(reinterpret_cast<word::bits>(object));
     }
@@ -96,12 +97,12 @@ struct OBASE_EXPORT arming {
     // armed comes back as born.
     static word::bits exchange(slot& s, word::bits word) noexcept;
     // If the slot's address is `expected`, replaces the word. Otherwise `expected` becomes the
-    // current address, which has then been accessed. In a scope.
+    // current address, which has then been accessed. Precondition: inside a scope.
     static bool compare_exchange(slot& s, void*& expected, word::bits word) noexcept;
 
     // Memory for an object in NEW, or LARGE above 16 KiB; from malloc when the heaps have no room
     // (such an object never moves); null when there is none at all. Any thread.
-    static void* allocate(std::size_t bytes, const allocation& how) noexcept {
+    static void* allocate(std::size_t bytes, const allocation_options& how) noexcept {
         return how.usual() ? allocate_usual(bytes) : allocate_as(bytes, how);
     }
     static void deallocate(void* object) noexcept;
@@ -115,7 +116,7 @@ struct OBASE_EXPORT arming {
     // Calls destroy(object) when no scope that is open now and no pin can hold the address.
     static void retire(void* object, void (*destroy)(void*) noexcept, std::size_t bytes) noexcept;
 
-    // Whether the calling thread is in a scope.
+    // True if the calling thread is in a scope.
     static bool in_scope() noexcept {
         return context_.slot != nullptr && context_.slot->epoch.load_relaxed() != 0;
     }
@@ -147,7 +148,7 @@ struct OBASE_EXPORT arming {
     static void end_scope_with_work(record& self) noexcept;
     static word::bits first_touch(slot& s) noexcept;
     static void* allocate_usual(std::size_t bytes) noexcept; // for how.usual()
-    static void* allocate_as(std::size_t bytes, const allocation& how) noexcept;
+    static void* allocate_as(std::size_t bytes, const allocation_options& how) noexcept;
 
     // Null pointers: a thread that has not used obase yet.
     static OBASE_TLS constinit thread_local thread_context context_;

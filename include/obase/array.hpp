@@ -2,23 +2,23 @@
 //
 // guide<T[]>: an array as one managed object, its length fixed when it is made.
 //
-//     obase::guide<float[]> samples = obase::make_guide<float[]>(1000); // value-initialized: zeros
+//     obase::guide<float[]> samples = obase::make_managed<float[]>(1000); // value-initialized: zeros
 //     {
 //         obase::scope s;
 //         samples[3] = 1;
 //         for (float& x : *samples) x *= 2;
 //     }
 //
-// What it is: the object is a managed_array<T>: the length, then the elements. guide<T[]> is a guide
-// of it that also has [] and size(); owner<T[]>, pin and retire() likewise. The array moves as a
-// whole, up to 16 KiB; larger ones have pages of their own. T must be relocatable.
+// The object is a managed_array<T>: the length, then the elements. guide<T[]> is a guide of it that
+// also has [] and size(); owner<T[]>, pin and retire() likewise. The array moves as a whole, up to
+// 16 KiB; larger ones have pages of their own. T must be relocatable.
 //
 // Cost: of a dereference per use of the guide; in a loop take `*samples` once.
 #pragma once
 
 #include <obase/language.hpp>
 
-#include <obase/allocation.hpp>
+#include <obase/allocation_options.hpp>
 #include <obase/arming.hpp>
 #include <obase/errors.hpp>
 #include <obase/guide.hpp>
@@ -36,7 +36,7 @@
 
 namespace obase {
 
-// The length and the elements. Made by make_guide<T[]>() only.
+// The length and the elements. Made by make_managed<T[]>() only.
 template <class T>
 class alignas(std::max(alignof(std::size_t), alignof(T))) managed_array {
   public:
@@ -52,7 +52,7 @@ class alignas(std::max(alignof(std::size_t), alignof(T))) managed_array {
     T& operator[](std::size_t i) noexcept { return data()[i]; }
     const T& operator[](std::size_t i) const noexcept { return data()[i]; }
 
-    // For make_guide<T[]>(): there is room for `size` elements behind this.
+    // For make_managed<T[]>(): there is room for `size` elements behind this.
     explicit managed_array(std::size_t size) : size_(size) {
         std::uninitialized_value_construct_n(data(), size);
     }
@@ -89,9 +89,9 @@ class guide<T[], Protocol> : public guide<managed_array<T>, Protocol> {
   public:
     using whole::whole;
     using whole::operator=;
-    // An access. In a scope. Precondition: not null; i < size().
+    // Counts as an access. Preconditions: inside a scope; not null; i < size().
     T& operator[](std::size_t i) const noexcept { return (**this)[i]; }
-    // 0 for a null guide. An access. In a scope.
+    // 0 for a null guide. Counts as an access. Precondition: inside a scope.
     std::size_t size() const noexcept {
         const managed_array<T>* array = this->get();
         return array != nullptr ? array->size() : 0;
@@ -108,16 +108,16 @@ struct is_relocatable<guide<T[], Protocol>> : std::true_type {};
 // `size` elements, value-initialized. Throws std::bad_alloc, and what T's constructor throws.
 template <class Array, class Protocol = arming>
     requires std::is_unbounded_array_v<Array>
-owner<Array, Protocol> make_guide_with(allocation how, std::size_t size) {
+owner<Array, Protocol> make_managed_with(allocation_options how, std::size_t size) {
     using T = std::remove_extent_t<Array>;
     if (size > (SIZE_MAX - how.extra_bytes) / sizeof(T)) errors::out_of_memory();
     how.extra_bytes += size * sizeof(T);
-    return make_guide_with<managed_array<T>, Protocol>(how, size);
+    return make_managed_with<managed_array<T>, Protocol>(how, size);
 }
 template <class Array, class Protocol = arming>
     requires std::is_unbounded_array_v<Array>
-owner<Array, Protocol> make_guide(std::size_t size) {
-    return make_guide_with<Array, Protocol>(allocation{}, size);
+owner<Array, Protocol> make_managed(std::size_t size) {
+    return make_managed_with<Array, Protocol>(allocation_options{}, size);
 }
 
 template <class T, class Protocol>

@@ -2,17 +2,15 @@
 //
 // obase::atc: the protocol of the OBASE paper as a policy class, beside obase::arming.
 //
-// What it is: guides that count the operations inside an object while objects are being moved
-// (ATC), and set an access bit otherwise. Of the same shape as obase::arming, with heaps and a
-// collector of its own:
+// Guides that count the operations inside an object while objects are being moved (ATC), and set an
+// access bit otherwise. Of the same shape as obase::arming, with heaps and a collector of its own:
 //
 //     using scope = obase::basic_scope<obase::atc>;
-//     obase::guide<account, obase::atc> g = obase::make_guide<account, obase::atc>(42);
+//     obase::guide<account, obase::atc> g = obase::make_managed<account, obase::atc>(42);
 //
-// When not to use it: by default. Every dereference masks the word and tests the mode of its scope,
-// each first touch between two scans writes it, and in a round of moves each first touch of an
-// operation is a read-modify-write that the end of the operation does again. It is here to be
-// compared with.
+// Slower than arming: every dereference masks the word and tests the mode of its scope, each first
+// touch between two scans writes it, and in a round of moves each first touch of an operation is a
+// read-modify-write that the end of the operation does again. It is here for comparison.
 //
 // Rules for users are those of guide.hpp. One more: an optimistic reader must not dereference a
 // guide in memory that may have become something else; retire() what readers may still be looking
@@ -24,7 +22,7 @@
 
 #include <obase/language.hpp>
 
-#include <obase/allocation.hpp>
+#include <obase/allocation_options.hpp>
 #include <obase/arming.hpp>
 #include <obase/export.hpp>
 #include <obase/mobility/atc_scope.hpp>
@@ -72,10 +70,11 @@ struct OBASE_EXPORT atc {
             s, [] { return is_silent(); }, [](slot& untouched) { return touch(untouched); }));
     }
 
-    // The same address for comparison only: no access, no scope, and it may be stale at once.
+    // The same address for comparison only: does not count as an access, needs no scope, and may be
+    // stale at once.
     static const void* peek(const slot& s) noexcept { return address(s.load_acquire()); }
 
-    // The word of a new owner's object: nobody has touched it yet.
+    // The word of a new owner's object: no thread has touched it yet.
     static word::bits newborn(void* object) noexcept {
         return object == nullptr ? 0 : layout::make_born(reinterpret_cast<word::bits>(object));
     }
@@ -89,7 +88,7 @@ struct OBASE_EXPORT atc {
     static void forget_range(void* begin, void* end) noexcept;
     static word::bits exchange(slot& s, word::bits word) noexcept;
     static bool compare_exchange(slot& s, void*& expected, word::bits word) noexcept;
-    static void* allocate(std::size_t bytes, const allocation& how) noexcept {
+    static void* allocate(std::size_t bytes, const allocation_options& how) noexcept {
         return how.usual() ? allocate_usual(bytes) : allocate_as(bytes, how);
     }
     static void deallocate(void* object) noexcept;
@@ -100,12 +99,13 @@ struct OBASE_EXPORT atc {
     static void retire(void* object, void (*destroy)(void*) noexcept, std::size_t bytes) noexcept;
     static runtime& runtime_of() noexcept;
 
-    // Whether the calling thread is in a scope.
+    // True if the calling thread is in a scope.
     static bool in_scope() noexcept {
         return context_.slot != nullptr && context_.slot->epoch.load_relaxed() != 0;
     }
 
-    // Whether the open scope does not count: then a word whose access bit is set can be used as loaded.
+    // True if the open scope does not count: then a word whose access bit is set can be used as
+    // loaded.
     static bool is_silent() noexcept { return *context_.mode == mobility::atc_mode::silent; }
 
     // Enter and leave by hand: leave(enter()).
@@ -133,7 +133,7 @@ struct OBASE_EXPORT atc {
     static void end_scope_with_work(record& self) noexcept;
     static word::bits touch(slot& s) noexcept;
     static void* allocate_usual(std::size_t bytes) noexcept; // for how.usual()
-    static void* allocate_as(std::size_t bytes, const allocation& how) noexcept;
+    static void* allocate_as(std::size_t bytes, const allocation_options& how) noexcept;
 
     // Null slot: a thread that has not used obase yet.
     static OBASE_TLS constinit thread_local thread_context context_;

@@ -5,7 +5,7 @@
 //     obase::guide<obase::bytes> value = obase::make_bytes("some text");
 //     { obase::scope s; std::string_view text = *value; }
 //
-// When not to use it: for text that changes its length in place (obase::string).
+// The length is fixed; obase::string is for text that changes its length in place.
 #pragma once
 
 #include <obase/language.hpp>
@@ -54,7 +54,7 @@ struct is_relocatable<bytes> : std::true_type {};
 
 // A copy of `contents`. Throws std::bad_alloc; also for contents of 4 GiB and more.
 template <class Protocol = arming>
-owner<bytes, Protocol> make_bytes(std::string_view contents, allocation how = {}) {
+owner<bytes, Protocol> make_bytes(std::string_view contents, allocation_options how = {}) {
     if (contents.size() > UINT32_MAX) errors::out_of_memory();
     how.alignment = std::max(how.alignment, alignof(bytes));
     const std::size_t size = sizeof(bytes) + contents.size();

@@ -5,7 +5,7 @@
 //
 //     struct shape { virtual ~shape() = default; };
 //     struct circle : shape { ... };
-//     obase::guide<shape> g = obase::make_guide<circle>(...);
+//     obase::guide<shape> g = obase::make_managed<circle>(...);
 //
 // A word holds one address, where the object begins; heaps, pins and the collector know the object by
 // it. So the base must lie at the front of the derived class. The object is later destroyed as the

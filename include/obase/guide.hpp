@@ -2,9 +2,9 @@
 //
 // obase::guide<T>: a pointer whose object the runtime may move while the program runs.
 //
-// What it is: one 64-bit word, the unique owner of a managed object, used like std::unique_ptr in
-// the nodes of a data structure. Dereferencing it tells the runtime that the object is in use;
-// objects in use gather on common pages, the others on pages that the system can take away.
+// One 64-bit word, the unique owner of a managed object, used like std::unique_ptr in the nodes of
+// a data structure. Dereferencing it tells the runtime that the object is in use; objects in use
+// gather on common pages, the others on pages that the system can take away.
 //
 //     struct entry { std::uint64_t hash; obase::guide<obase::bytes> value; };
 //
@@ -14,13 +14,14 @@
 //         write(fd, e.value->data(), e.value->size());
 //     }
 //
-// When not to use it: the object's address is kept elsewhere (R15); several pointers share the
-// object; the object is an array indexed across its whole extent all the time.
+// Requirements: the guide is the only pointer to the object, and the address is kept nowhere else
+// (R15).
 //
 // Rules: dereference inside a scope; an address from a guide is good until the outermost scope ends
-// (O1). A null test, a comparison with nullptr and peek() are no accesses. A guide is born armed:
-// storing a new object is no access either. A guide registers its own address, so it must end by
-// its destructor; memory with guides in it that is dropped in bulk needs forget_guides() first.
+// (O1). A null test, a comparison with nullptr and peek() do not count as accesses. A guide is born
+// armed: storing a new object does not count as an access either. A guide registers its own
+// address, so it must end by its destructor; memory with guides in it that is dropped in bulk needs
+// forget_guides() first.
 //
 // Threads: get(), exchange(), compare_exchange() and load by any thread at any time, as
 // std::atomic. Assignment, move, swap, reset and destruction need what std::unique_ptr needs, and
@@ -90,7 +91,8 @@ class guide {
         return *this;
     }
 
-    // The object's address, null if there is none; an access. In a scope.
+    // The object's address, null if there is none. Counts as an access. Precondition: inside a
+    // scope.
     T* get() const noexcept {
         check_scope();
         return static_cast<T*>(Protocol::dereference(word_));
@@ -102,7 +104,7 @@ class guide {
     explicit operator bool() const noexcept { return peek() != nullptr; }
     friend bool operator==(const guide& g, std::nullptr_t) noexcept { return g.peek() == nullptr; }
     // The logical address, for comparing with addresses from get() in the same scope. Not to be
-    // dereferenced: it is no access and keeps the object nowhere.
+    // dereferenced: it does not count as an access and does not keep the object in place.
     const T* peek() const noexcept { return static_cast<const T*>(Protocol::peek(word_)); }
 
     // Takes the object out; the guide is null afterwards. The owner's object does not move.
@@ -125,8 +127,8 @@ class guide {
     }
     // Lock-free: if the guide refers to `expected` (an address from get() in this scope, or null),
     // puts `desired` in and returns true; `desired` then owns the former object. Otherwise leaves
-    // `desired` alone, and `expected` becomes the current address, an access. Tag bits take no
-    // part. In a scope.
+    // `desired` alone, and `expected` becomes the current address, which counts as an access. Tag
+    // bits are ignored. Precondition: inside a scope.
     bool compare_exchange(T*& expected, owner_type& desired) noexcept {
         check_scope();
         void* seen = const_cast<std::remove_cv_t<T>*>(expected);

@@ -20,7 +20,7 @@
 // Errors: std::bad_alloc from put and the constructor; nothing has changed then.
 // Memory: per entry a node of 32 bytes, the key's object, the value's object, and a bucket of 8 to 16
 // bytes (these do not move). Replaced and erased objects are retired (obase/retire.hpp).
-// Cost: docs/indexes.md, chm-movable: it is CrestDB's segmented_hash_table.
+// Cost: docs/indexes.md, movable-segmented-hash-table: it is CrestDB's segmented_hash_table.
 #pragma once
 
 #include <obase/language.hpp>
@@ -29,8 +29,8 @@
 #include <obase/containers/elements.hpp>
 #include <obase/retire.hpp>
 
-#include <crestdb/segmented_hash_nodes.hpp>
-#include <crestdb/segmented_hash_table.hpp>
+#include <crestdb/hash/segmented_hash_nodes.hpp>
+#include <crestdb/hash/segmented_hash_table.hpp>
 
 #include <cstddef>
 #include <optional>

@@ -29,8 +29,8 @@
 #include <obase/containers/recency.hpp>
 #include <obase/retire.hpp>
 
-#include <crestdb/segmented_hash_nodes.hpp>
-#include <crestdb/segmented_hash_table.hpp>
+#include <crestdb/hash/segmented_hash_nodes.hpp>
+#include <crestdb/hash/segmented_hash_table.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -41,7 +41,7 @@
 
 namespace obase {
 
-// What an lru_cache may hold: entries, and bytes of nodes, keys and values as asked for, without
+// The limits of an lru_cache: entries, and bytes of nodes, keys and values as asked for, without
 // what the allocator adds. The one that is reached first counts.
 struct lru_capacity {
     std::size_t entries = SIZE_MAX;
@@ -119,7 +119,7 @@ class lru_cache {
         const std::size_t extra = value::extra_bytes(v);
         reservation mine{order_, order_.reserve()};
         auto fresh =
-            make_guide_with<kept, Protocol>({.extra_bytes = extra}, mine.slot, std::move(v));
+            make_managed_with<kept, Protocol>({.extra_bytes = extra}, mine.slot, std::move(v));
         const bool inserted = values::exchange(table_, name, fresh);
         mine.kept = true;
         order_.list(mine.slot, table::hash_of(name),

@@ -25,14 +25,13 @@
  *      object, until the operation ends that first stores it.
  * Why this is safe, and why 2 is needed: docs/protocol.md.
  *
- * When not to use it: where the source may say obase::guide, which needs no compiler plugin and in
- * which a program cannot break rule 1.
+ * In new C++ code obase::guide is better: it needs no compiler plugin, and rule 1 cannot be broken.
  *
  * Protocol: arming; the functions of the same names with obase_marked_atc_ are those of atc. The rules
  * are the same for both.
  *
  * Threads: every function by any thread, as std::atomic<void*>, but for obase_marked_forget and the
- * functions that free, after which nobody may use the memory any more. Not for signal handlers.
+ * functions that free, after which no thread may use the memory any more. Not for signal handlers.
  * Errors: none of the functions fails because of obase; where it has no memory, objects come from
  * malloc or operator new and stay where they are.
  * Cost: given at each function; a call is included.
@@ -66,20 +65,21 @@ extern "C" {
 OBASE_EXPORT uint64_t obase_marked_enter(void);
 OBASE_EXPORT void obase_marked_leave(uint64_t outer);
 
-/* The address in *slot, usable in the scope: an access. The passes test the word's sign first and
- * call this only if it is negative. Cost: a compare-exchange on the first access in a window. */
+/* The address in *slot, valid in the scope. Counts as an access. The passes test the word's sign
+ * first and call this only if it is negative. Cost: a compare-exchange on the first access in a
+ * window. */
 OBASE_EXPORT void* obase_marked_load(void** slot);
 
-/* *slot = address, release. No access. *slot may be memory that was never written before. A managed
- * address must be that of an object's first byte. Cost: a store; three dependent loads if the address
- * is managed; two atomic read-modify-writes once per slot. */
+/* *slot = address, release. Does not count as an access. *slot may be memory that was never written
+ * before. A managed address must be that of an object's first byte. Cost: a store; three dependent
+ * loads if the address is managed; two atomic read-modify-writes once per slot. */
 OBASE_EXPORT void obase_marked_store(void** slot, void* address);
 
 /* The same in one atomic step, seq_cst; returns the address that was there. */
 OBASE_EXPORT void* obase_marked_exchange(void** slot, void* address);
 
 /* Nonzero: *slot held *expected and holds `desired` now. Zero: *expected is the address in *slot, an
- * access. What the collector notes in the word takes no part. Strong, seq_cst. In a scope. */
+ * access. Tag bits in the word are ignored. Strong, seq_cst. Precondition: inside a scope. */
 OBASE_EXPORT int obase_marked_compare_exchange(void** slot, void** expected, void* desired);
 
 /* Memory for an object that marked fields will hold: malloc, calloc, aligned_alloc, operator new,

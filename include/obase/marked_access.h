@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * What obase-rewrite writes into the place of marked pointers (obase/marked.h): the field becomes an
- * OBASE_SLOT, and each access a call. For C11 and C++17, by any compiler; no plugin is needed.
+ * The types that obase-rewrite puts in the place of marked pointers (obase/marked.h): the field
+ * becomes an OBASE_SLOT, and each access a call. For C11 and C++17, by any compiler; no plugin is
+ * needed.
  *
  *     struct node {                            struct node {
  *         int key;                                 int key;
@@ -14,7 +15,7 @@
  * The type of a slot is none that a pointer converts from or to by itself, so an access that is not
  * such a call does not compile. It has the size and the alignment of a pointer.
  *
- * When not to use it: in new C++ code, which can say obase::guide.
+ * New C++ code uses obase::guide.
  *
  * Protocol: arming; for the inclusion, atc, if OBASE_PROTOCOL_ATC is defined before it, as
  * `obase-rewrite --protocol=atc` does in each file. A program whose translation units are of two, by
@@ -176,7 +177,7 @@ static inline void obase_slots_bzero(void* begin, size_t bytes) {
         ::OBASE_RUNTIME(delete)(address, 0, static_cast<::std::size_t>(alignment));                \
     }
 
-/* What a class has that says nothing of it, but for what frees. */
+/* The default operator new overloads, without delete. */
 #define OBASE_CLASS_NEW                                                                            \
     static void* operator new(::std::size_t bytes) { return ::operator new(bytes); }               \
     static void* operator new(::std::size_t bytes, ::std::align_val_t alignment) {                 \
@@ -279,7 +280,7 @@ class marked_destruction_of_aggregate {
 template <class Held>
 class marked_slot;
 
-/* What the slots of all kinds share: the word, and that it ends with its memory. */
+/* The common part of all kinds of slots: the word, and its end with its memory. */
 class marked_word {
   public:
     /* As a pointer, a slot that is given nothing holds nothing in particular. */
@@ -436,7 +437,8 @@ class marked_slot<std::unique_ptr<Object>> : private marked_word {
     friend bool operator!=(std::nullptr_t, const marked_slot& slot) noexcept { return bool(slot); }
 
     Object* release() noexcept { return static_cast<Object*>(this->swap_in(nullptr)); }
-    /* Nobody gets the old address from this slot any more, so it does not move until it is gone. */
+    /* No thread gets the old address from this slot any more, so the object does not move until it
+     * is freed. */
     void reset(Object* address = nullptr) noexcept {
         const marked_operation one;
         delete static_cast<Object*>(this->swap_in(address));

@@ -3,12 +3,12 @@
 // obase::contains_slots_of_another_protocol<T, Protocol>: does a T contain a guide that is not
 // Protocol's?
 //
-// What it is: what make_guide<T, Protocol> refuses. When an object moves, its own protocol takes the
-// guides in it along. Another protocol's collector would go on visiting the old place, which soon
-// holds something else.
+// What make_managed<T, Protocol> refuses. When an object moves, its own protocol takes the guides
+// in it along. Another protocol's collector would go on visiting the old place, which soon holds
+// something else.
 //
 //     struct node { obase::guide<leaf, obase::atc> in; };
-//     obase::make_guide<node, obase::arming>();       // does not compile
+//     obase::make_managed<node, obase::arming>();       // does not compile
 //
 // Seen are guides, arrays, std::array, pair, tuple and optional of them, and the members of aggregates
 // and of aggregates in them, up to 32 members each and up to a std::string_view. C++20 cannot look into other classes, those with
@@ -17,8 +17,8 @@
 //     template <class P> struct obase::contains_slots_of_another_protocol<my_node, P>
 //         : std::bool_constant<!std::is_same_v<P, obase::atc>> {};
 //
-// What is not seen is safe at run time: a guide in memory of the other protocol is not registered, so its
-// object stays where it is; one message says so.
+// What this check does not see is safe at run time: a guide in memory of the other protocol is not
+// registered, so its object stays where it is; one message says so.
 #pragma once
 
 #include <obase/language.hpp>
@@ -91,7 +91,7 @@ consteval bool any_member_is_other(std::index_sequence<Member...>) {
     return (member_is_other<T, Protocol, Member>() || ...);
 }
 
-// What has nothing to do at its end contains no guide.
+// A trivially destructible type contains no guide.
 template <class T, class Protocol>
 consteval bool aggregate_contains_other() {
     if constexpr (!std::is_class_v<T> || std::is_trivially_destructible_v<T> ||

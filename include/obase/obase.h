@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * The C interface of obase. What it is: guides, scopes, pins, retire and the runtime as plain functions,
- * the same ones that the C++ interface is made of; objects made by either may be used by both.
+ * The C interface of obase. Guides, scopes, pins, retire and the runtime as plain functions, the
+ * same ones that the C++ interface is made of; objects made by either may be used by both.
  *
  *     struct entry { obase_guide value; };
  *
@@ -14,9 +14,9 @@
  *     char* now = obase_guide_get(&e->value);      // good until the exit
  *     obase_scope_exit(outer);
  *
- *     obase_guide_end(&e->value);                  // frees the object, too
+ *     obase_guide_destroy(&e->value);              // frees the object, too
  *
- * When not to use it: in C++, where obase/obase.hpp cannot forget an exit.
+ * In C++, obase/obase.hpp ends scopes by itself.
  *
  * Errors: functions that allocate return NULL when there is no memory; functions that return int return
  * 0 for success. Threads: as in the C++ headers, to which each function refers by its name.
@@ -40,10 +40,10 @@ typedef struct obase_guide {
 } obase_guide;
 
 /* How an object is placed; NULL means {1, 0}. */
-typedef struct obase_placement {
+typedef struct obase_allocation_options {
     size_t alignment; /* power of two up to 4096, 0 = 1 */
     int never_cold;   /* keep the object out of COLD */
-} obase_placement;
+} obase_allocation_options;
 
 /* An open pin. */
 typedef struct obase_pin obase_pin;
@@ -56,23 +56,24 @@ OBASE_EXPORT void obase_scope_exit(uint64_t outer);
  * alignment below 16 in `how` allows denser packing. obase_free(NULL) is allowed. A free of what was freed
  * before, or of an address where no object begins, has no effect as far as it is found, and is counted
  * (statistics: invalid_frees); with OBASE_CHECK_FREES=1 it ends the program: docs/embedding.md. */
-OBASE_EXPORT void* obase_alloc(size_t bytes, const obase_placement* how);
+OBASE_EXPORT void* obase_alloc(size_t bytes, const obase_allocation_options* how);
 OBASE_EXPORT void obase_free(void* object);
 OBASE_EXPORT size_t obase_usable_size(const void* object);
 
 /* Makes *guide a null guide and tells the runtime its address. */
 OBASE_EXPORT void obase_guide_init(obase_guide* guide);
 /* Ends the guide and frees its object. After it the memory of *guide may be reused or unmapped. */
-OBASE_EXPORT void obase_guide_end(obase_guide* guide);
-/* The object's address, NULL if none: an access. In a scope. */
+OBASE_EXPORT void obase_guide_destroy(obase_guide* guide);
+/* The object's address, NULL if none. Counts as an access. Precondition: inside a scope. */
 OBASE_EXPORT void* obase_guide_get(obase_guide* guide);
-/* Nonzero if the guide holds no object: no access. */
+/* Nonzero if the guide holds no object. Does not count as an access. */
 OBASE_EXPORT int obase_guide_is_null(const obase_guide* guide);
 /* Puts `object` (from obase_alloc, or taken out of a guide, or NULL) in and returns what was there, now
  * the caller's to free or retire. */
 OBASE_EXPORT void* obase_guide_exchange(obase_guide* guide, void* object);
 /* Nonzero: the guide held *expected (an address from obase_guide_get in this scope, or NULL) and holds
- * `desired` now; *expected is the caller's. Zero: *expected is the current address, an access. In a scope. */
+ * `desired` now; *expected is the caller's. Zero: *expected is the current address, which counts as
+ * an access. Precondition: inside a scope. */
 OBASE_EXPORT int obase_guide_compare_exchange(obase_guide* guide, void** expected, void* desired);
 /* Moves the object of *from into *to, both initialised; frees what *to held. */
 OBASE_EXPORT void obase_guide_move(obase_guide* to, obase_guide* from);
@@ -94,7 +95,7 @@ OBASE_EXPORT char* obase_configure(const char* name, const char* value);
 OBASE_EXPORT char* obase_start(void);
 OBASE_EXPORT void obase_stop(void);
 
-enum obase_mode { OBASE_OFF, OBASE_OBSERVE, OBASE_MOVE, OBASE_HINT };
+enum obase_mode { OBASE_MODE_OFF, OBASE_MODE_OBSERVE, OBASE_MODE_MOVE, OBASE_MODE_HINT };
 OBASE_EXPORT void obase_set_mode(enum obase_mode mode);
 
 /* 0 done, 1 the caller is in a scope, 2 not running, 3 abandoned; see obase::collect_result. */
@@ -112,7 +113,8 @@ OBASE_EXPORT int obase_drain(double seconds, uint64_t* left);
 /* Statistics of the last window, text freed with free(); NULL without memory. */
 OBASE_EXPORT char* obase_statistics_json(void);
 OBASE_EXPORT char* obase_statistics_prometheus(void);
-/* What cannot work here, a line each; "" when all is well. Freed with free(). */
+/* One line for each thing that cannot work on this machine; "" if there is none. Freed with free().
+ * */
 OBASE_EXPORT char* obase_self_check(void);
 
 #ifdef __cplusplus

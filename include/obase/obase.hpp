@@ -14,12 +14,12 @@
 //         return e.value ? e.value->size() : 0;
 //     }
 //
-// When not to use it: include the single headers where build time matters.
+// Where build time matters, include the single headers.
 #pragma once
 
 #include <obase/language.hpp>
 
-#include <obase/allocation.hpp>
+#include <obase/allocation_options.hpp>
 #include <obase/arming.hpp>
 #include <obase/array.hpp>
 #include <obase/atc.hpp>

@@ -2,13 +2,13 @@
 //
 // obase::options: every setting of the runtime, one table row each.
 //
-// What it is: OBASE_OPTIONS below is the table. It generates the fields of `options`, the names and
-// texts in option_rows(), the parser, the printout of OBASE_VERBOSE=1 and (compared by a test) the
-// table in docs/options.md. A setting comes from the environment (`OBASE_` and the name in
-// capitals), or from code by field or by set(); what is set later wins.
+// OBASE_OPTIONS below is the table. It generates the fields of `options`, the names and texts in
+// option_rows(), the parser, the printout of OBASE_VERBOSE=1 and (compared by a test) the table in
+// docs/options.md. A setting comes from the environment (`OBASE_` and the name in capitals), or
+// from code by field or by set(); what is set later wins.
 //
-// When not to use it: for anything that is not a setting of the runtime. Tools have command lines
-// of their own, tests use OBASE_TEST_* variables, which are ignored here.
+// Only settings of the runtime are here. Tools have command lines; tests use OBASE_TEST_*
+// variables, which are ignored here.
 //
 // A malformed value in the environment never ends a host program: it gives one message and the
 // previous value stays. A tool that parses a user's value calls set() and exits with status 2.
@@ -88,10 +88,10 @@ struct name { // 1 to 32 of a-z, 0-9, - and _
     ROW(real, time_scale, 1, "", 1e-3, 1e6,                                                        \
         "divides every time constant: the window and the minute of the promotion rate")            \
     ROW(name, policy, "papers", "", 0, 0,                                                          \
-        "who decides where objects live, by name: papers (NEW, HOT and COLD), graded (eight "      \
+        "which policy decides where objects live: papers (NEW, HOT and COLD), graded (eight "      \
         "classes by touch rate)")                                                                  \
     ROW(name, backend, "kernel", "", 0, 0,                                                         \
-        "who is told in mode hint what is hot and cold, by name: kernel (madvise)")                \
+        "which backend gets the hints of mode hint: kernel (madvise)")                             \
     ROW(whole, cold_threshold, 3, "windows", 1, 32,                                                \
         "first value of C_t: an object is demoted when untouched for more windows than this")      \
     ROW(controller, controller, controller_kind::additive, "", 0, 0,                               \
@@ -119,7 +119,7 @@ struct name { // 1 to 32 of a-z, 0-9, - and _
     ROW(real, move_in_flight, 0.02, "fraction", 0, 1,                                              \
         "share of the heaps' resident memory that moving out of NEW may keep twice, at least "     \
         "1 MiB")                                                                                   \
-    ROW(flag, hold_churn, true, "", 0, 0,                                                          \
+    ROW(flag, defer_promotion, true, "", 0, 0,                                                     \
         "while what is promoted to HOT dies young, leave touched objects in NEW where NEW is "     \
         "dense")                                                                                   \
     ROW(whole, history_windows, 1024, "windows", 1, 1048576, "how many windows the history keeps") \

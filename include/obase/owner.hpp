@@ -2,23 +2,22 @@
 //
 // obase::owner<T>: sole ownership of a managed object that is not in a data structure at present.
 //
-// What it is: what make_guide() returns and guide::release() gives back: like std::unique_ptr, but
-// the collector does not know it, so it may live on the stack, in registers and in return values
-// (R12). While an owner holds the object, the object does not move and get() needs no scope.
+// What make_managed() returns and guide::release() gives back: like std::unique_ptr, but the
+// collector does not know it, so it may live on the stack, in registers and in return values (R12).
+// While an owner holds the object, the object does not move and get() needs no scope.
 //
-//     obase::owner<account> a = obase::make_guide<account>(42);
+//     obase::owner<account> a = obase::make_managed<account>(42);
 //     a->balance = 7;                    // not an access: the object is still under construction
 //     table[i] = std::move(a);           // a guide takes it over
 //
-// When not to use it: as a long-lived holder. What an owner holds is never moved and never becomes
-// cold.
+// The object of an owner never moves and never becomes cold, so an owner should be short-lived.
 //
 // Threads: as std::unique_ptr.
 #pragma once
 
 #include <obase/language.hpp>
 
-#include <obase/allocation.hpp>
+#include <obase/allocation_options.hpp>
 #include <obase/arming.hpp>
 #include <obase/conversion.hpp>
 #include <obase/errors.hpp>
@@ -94,7 +93,7 @@ class owner {
         result.word_ = word;
         return result;
     }
-    // For make_guide: takes over an object that nobody has seen.
+    // For make_managed: takes over an object that no other thread has seen.
     static owner adopt_newborn(T* object) noexcept {
         owner result;
         result.word_ = Protocol::newborn(const_cast<std::remove_cv_t<T>*>(object));
@@ -128,9 +127,9 @@ struct under_construction {
 // what T's constructor throws; then nothing is left behind. Cost: an allocation in NEW.
 template <class T, class Protocol = arming, class... Arguments>
     requires(!std::is_unbounded_array_v<T>)
-owner<T, Protocol> make_guide_with(allocation how, Arguments&&... arguments) {
+owner<T, Protocol> make_managed_with(allocation_options how, Arguments&&... arguments) {
     static_assert(!std::is_bounded_array_v<T>,
-                  "for an array that is one object, use obase::make_guide<T[]>(n) or std::array");
+                  "for an array that is one object, use obase::make_managed<T[]>(n) or std::array");
     static_assert(!std::is_same_v<std::remove_cv_t<T>, bytes>,
                   "obase::bytes is made by obase::make_bytes(text)");
     static_assert(
@@ -165,8 +164,9 @@ owner<T, Protocol> make_guide_with(allocation how, Arguments&&... arguments) {
 // Makes a T that can be moved. The result converts to a guide.
 template <class T, class Protocol = arming, class... Arguments>
     requires(!std::is_unbounded_array_v<T>)
-owner<T, Protocol> make_guide(Arguments&&... arguments) {
-    return make_guide_with<T, Protocol>(allocation{}, std::forward<Arguments>(arguments)...);
+owner<T, Protocol> make_managed(Arguments&&... arguments) {
+    return make_managed_with<T, Protocol>(allocation_options{},
+                                          std::forward<Arguments>(arguments)...);
 }
 
 } // namespace obase

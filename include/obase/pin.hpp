@@ -16,8 +16,8 @@
 // The address is good until the pin ends, not longer: when a pin is released inside a scope that
 // did not dereference the guide itself, the object may move at once.
 //
-// When not to use it: inside one operation, where a scope is enough and cheaper; for many objects
-// at once: the mover looks through all pins of all threads in every round.
+// Within one operation a scope is enough and cheaper. The mover reads the pins of all threads in
+// every round, so pins should be few.
 //
 // Cost: a search for a free entry of the thread (31 in the first chunk), a store; releasing, a
 // store.
@@ -38,7 +38,8 @@ template <class T, class Protocol = arming>
 class pin {
   public:
     pin() noexcept = default;
-    // In a scope. Throws std::bad_alloc if there is no memory for one more pin. Null pins nothing.
+    // Precondition: inside a scope. Throws std::bad_alloc if there is no memory for one more pin.
+    // Null pins nothing.
     explicit pin(const guide<T, Protocol>& target) : pin(target.get()) {}
     // `object`: an address from a guide, obtained in the scope that is open now.
     explicit pin(T* object) : object_(object) {

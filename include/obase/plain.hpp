@@ -2,13 +2,13 @@
 //
 // obase::plain: the protocol of ordinary pointers, the baseline of every comparison.
 //
-// What it is: the same operations as `arming` with nothing behind them: a slot is an atomic
-// pointer, memory comes from malloc, nothing is tracked and nothing moves. Its scope is the one of
-// `arming`, because deferred frees need an epoch under any protocol; a structure that retires
-// nothing can use `no_scope`.
+// The same operations as `arming` with nothing behind them: a slot is an atomic pointer, memory
+// comes from malloc, nothing is tracked and nothing moves. Its scope is the one of `arming`,
+// because deferred frees need an epoch under any protocol; a structure that retires nothing can use
+// `no_scope`.
 //
-// When not to use it: to get a faster guide. It is for measuring what the others cost, and for
-// running one source without obase's heaps.
+// It is for measuring what the other protocols cost, and for running one source without obase's
+// heaps.
 #pragma once
 
 #include <obase/language.hpp>
@@ -58,7 +58,7 @@ struct plain {
         return done;
     }
 
-    static void* allocate(std::size_t bytes, const allocation& how) noexcept {
+    static void* allocate(std::size_t bytes, const allocation_options& how) noexcept {
         if (bytes > PTRDIFF_MAX) return nullptr; // rounded up it might be small
         if (how.alignment <= alignof(std::max_align_t)) return std::malloc(bytes);
         return std::aligned_alloc(how.alignment,

@@ -14,8 +14,8 @@
 //
 //   moves_objects            False: addresses never change, and types need not be movable by bytes.
 //   scope                    RAII: the extent of one operation. Nests. enter() and leave() by hand.
-//   dereference(slot)        In a scope. An access. The address is good until the outermost scope ends
-//                            (O1).
+//   dereference(slot)        Counts as an access. Precondition: inside a scope. The address is good
+//                            until the outermost scope ends (O1).
 //   peek(slot)               The address for comparison only. No scope, no access.
 //   newborn(object)          The word of an object that no slot has held yet.
 //   address(word)            The address in a word that exchange() returned.
@@ -25,8 +25,9 @@
 //   forget_range(begin, end) Ends all slots in the range; their objects stay as they are (O3).
 //   exchange(slot, word)     One atomic step. Returns the old object's word, the caller's now. No
 //                            access.
-//   compare_exchange(slot, expected, word)   In a scope. True: the slot held `expected` and holds the
-//                            word. False: `expected` is the slot's address, good as from dereference().
+//   compare_exchange(slot, expected, word)   Precondition: inside a scope. True: the slot held
+//                            `expected` and holds the word. False: `expected` is the slot's
+//                            address, good as from dereference().
 //   allocate, deallocate, usable_size        Memory for objects; null when there is none.
 //   pin(object), unpin(entry)                In a scope; keeps the object in place beyond it (O2). Null:
 //                            no memory.
@@ -36,7 +37,7 @@
 // Threads: all functions by any thread. Errors: none throws.
 #pragma once
 
-#include <obase/allocation.hpp>
+#include <obase/allocation_options.hpp>
 #include <obase/word/arming.hpp>
 
 #include <concepts>
@@ -49,7 +50,7 @@ template <class P>
 concept protocol =
     requires(typename P::slot& slot, const typename P::slot& seen, word::bits word, void* object,
              const void* address, void*& expected, void (*destroy)(void*) noexcept,
-             std::size_t bytes, const allocation& how, typename P::pin_entry* pinned,
+             std::size_t bytes, const allocation_options& how, typename P::pin_entry* pinned,
              std::uint64_t outer) {
         typename P::scope;
         { P::name } -> std::convertible_to<const char*>;

@@ -2,8 +2,8 @@
 //
 // obase::is_relocatable<T>: may a T be moved by copying its bytes and forgetting the source (R15)?
 //
-// What it is: the trait that make_guide checks at compile time. True for trivially copyable types
-// and for those listed below; false for everything else, until its author says otherwise:
+// The trait that make_managed checks at compile time. True for trivially copyable types and for
+// those listed below; false for everything else, until its author says otherwise:
 //
 //     struct node { obase::guide<obase::bytes> key; std::atomic<int> hits; };
 //     template <> struct obase::is_relocatable<node> : std::true_type {};
@@ -11,8 +11,8 @@
 // What opting in promises: the type has no pointer into itself, its address is kept nowhere but in
 // the guide, and no lock in it is held outside of a scope. Not so, and so not to be opted in: the
 // type points into itself (libstdc++'s std::string, std::list, std::map),
-// holds a mutex across scopes, or its address is known to somebody else: a hash table keyed by
-// address, an intrusive list, the kernel, ThreadSanitizer for a std::mutex.
+// holds a mutex across scopes, or its address is kept elsewhere: in a hash table keyed by address,
+// an intrusive list, the kernel, ThreadSanitizer for a std::mutex.
 #pragma once
 
 #include <obase/language.hpp>
@@ -40,8 +40,8 @@ struct is_relocatable
 template <class T>
 struct is_relocatable<const T> : is_relocatable<T> {};
 
-// An atomic is its value; nobody may be inside one of its operations while the object moves, and
-// whoever could be is in a scope.
+// An atomic is its value. A thread that could be inside of one of its operations is in a scope, and
+// the object does not move then.
 template <class T>
 struct is_relocatable<std::atomic<T>> : is_relocatable<T> {};
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// obase::retire: destroys an object when nobody can be using it any more.
+// obase::retire: destroys an object when no thread can be using it any more.
 //
-// What it is: epoch-based deferred reclamation on the epochs of the scopes. An object taken out of
-// a structure that others read without locks is retired instead of reset; it is destroyed after
-// every scope that is open now has ended, and while no pin holds it.
+// Epoch-based deferred reclamation on the epochs of the scopes. An object taken out of a structure
+// that others read without locks is retired instead of reset; it is destroyed after every scope
+// that is open now has ended, and while no pin holds it.
 //
 //     obase::retire(e.value.exchange(obase::make_bytes("new")));   // readers of the old one finish
 //
-// When not to use it: the structure's locks already keep readers out; reset() is then simpler.
+// Where the structure's locks already keep readers out, reset() is simpler.
 //
 // Threads: any. The destructor runs later, in a thread that retires, at the end of a thread that has
 // retired (after its thread_local objects have ended), or in the collector, outside of every lock of

@@ -2,9 +2,8 @@
 //
 // obase::runtime: the collector and its heaps, one per protocol and process.
 //
-// What it is: starts by itself with the first managed object, configured by OBASE_* variables. A
-// program may configure it before that, switch its mode while it runs, force a collection, and read
-// statistics.
+// Starts by itself with the first managed object, configured by OBASE_* variables. A program may
+// configure it before that, switch its mode while it runs, force a collection, and read statistics.
 //
 //     obase::options settings = obase::options::from_environment();
 //     settings.window_seconds = 10;
@@ -13,7 +12,7 @@
 //     obase::runtime::get().set_mode(obase::run_mode::hint);
 //     std::puts(obase::runtime::get().statistics().to_text().c_str());
 //
-// When not to use it: guides need no call of it.
+// Guides work without any call of it.
 //
 // Threads: all functions by any thread.
 #pragma once
@@ -55,8 +54,8 @@ class OBASE_EXPORT runtime {
     // The environment's, until configure() is called.
     virtual options settings() = 0;
 
-    // Starts the collector thread; configures from the environment if nobody has. Happens by itself
-    // with the first object. Returns "" or why there is no migration.
+    // Starts the collector thread; configures from the environment unless configure() was called.
+    // Happens by itself with the first object. Returns "" or why there is no migration.
     virtual std::string start() noexcept = 0;
     // Ends the collector thread; objects stay where they are and usable. start() may follow.
     virtual void stop() noexcept = 0;
@@ -94,11 +93,11 @@ class OBASE_EXPORT runtime {
     // Of the last window that ended; see docs/statistics.md.
     virtual obase::statistics statistics() const = 0;
     virtual std::vector<window_record> history() const = 0;
-    // Which heap the address lies in, as an index of statistics().classes; -1 if in none. For
+    // Which heap the address lies in, as an index of statistics().heaps; -1 if in none. For
     // tools: the object may be elsewhere after the caller's scope. Cost: a subtraction and a shift.
     virtual int heap_of(const void* address) const noexcept = 0;
 
-    // What cannot work here, in plain words; empty when all is well.
+    // One sentence for each thing that cannot work on this machine; empty if there is none.
     virtual std::vector<std::string> self_check() = 0;
 
     // fork() in this process is safe at any time: the child has the objects as of the fork, wherever

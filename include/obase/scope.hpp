@@ -13,8 +13,8 @@
 // was armed after it opened can move and nothing retired can be freed. One that stays open over a
 // window is reported with its thread and age.
 //
-// When not to use it: across a coroutine or fiber switch, or to keep an address for long or hand it
-// to another thread. Use obase::pin for those.
+// A scope must not be open across a coroutine or fiber switch. To keep an address for long, or to
+// pass it to another thread, use obase::pin.
 #pragma once
 
 #include <obase/language.hpp>

@@ -2,13 +2,12 @@
 //
 // obase::statistics: what the runtime counted, as plain numbers.
 //
-// What it is: a snapshot that belongs together, taken at the end of a window. Two tables (one for
-// the runtime, one for each heap) generate the struct, the JSON text, the Prometheus text, the text
-// of OBASE_SHOW_STATS=1 and (compared by a test) the tables in docs/statistics.md. How many tiers there
-// are, and their names, are the policy's: objects moved are counted by the pair of tiers.
+// A snapshot that belongs together, taken at the end of a window. Two tables (one for the runtime,
+// one for each heap) generate the struct, the JSON text, the Prometheus text, the text of
+// OBASE_SHOW_STATS=1 and (compared by a test) the tables in docs/statistics.md. How many tiers
+// there are, and their names, are the policy's: objects moved are counted by the pair of tiers.
 //
-// When not to use it: to time single operations; the numbers change once per window. The values of
-// a window that is still running are not visible.
+// The numbers change once per window; those of a window that is still running are not visible.
 //
 //     obase::statistics now = runtime.statistics();
 //     std::puts(now.to_prometheus().c_str());
@@ -37,7 +36,7 @@ namespace obase {
     ROW(counter, whole, scanned_guides, "guides", "guides visited by scans")                       \
     ROW(counter, whole, touched_guides, "guides", "visited guides that had been dereferenced")     \
     ROW(counter, whole, armed_guides, "guides", "guides set to report their next dereference")     \
-    ROW(counter, whole, held_in_new, "objects",                                                    \
+    ROW(counter, whole, deferred_promotions, "objects",                                            \
         "touched objects left in NEW because what is promoted dies young there")                   \
     ROW(counter, whole, moved_objects, "objects", "objects moved from one tier to another")        \
     ROW(counter, whole, compacted, "objects",                                                      \
@@ -79,7 +78,7 @@ namespace obase {
         "target for long enough")                                                                  \
     ROW(counter, whole, hint_cold_bytes, "bytes", "memory advised with MADV_COLD")                 \
     ROW(counter, whole, hint_pageout_bytes, "bytes", "memory advised with MADV_PAGEOUT")           \
-    ROW(counter, whole, left_bytes, "bytes", "bytes found to have left memory after that")         \
+    ROW(counter, whole, paged_out_bytes, "bytes", "bytes found to have left memory after that")    \
     ROW(counter, whole, hint_hugepage_bytes, "bytes", "memory advised with MADV_HUGEPAGE")         \
     ROW(counter, whole, hint_collapsed_bytes, "bytes", "memory made huge with MADV_COLLAPSE")      \
     ROW(counter, whole, hint_written_bytes, "bytes",                                               \
@@ -87,7 +86,7 @@ namespace obase {
         "their pages were dropped")                                                                \
     ROW(counter, whole, hint_failures, "calls", "hints that the kernel refused")                   \
     ROW(gauge, whole, hints_stopped, "flag", "1 after an I/O error ended all hints")               \
-    ROW(counter, whole, returned_bytes, "bytes", "free pages given back to the kernel")            \
+    ROW(counter, whole, decommitted_bytes, "bytes", "free pages given back to the kernel")         \
     ROW(counter, whole, failed_allocations, "objects", "allocations the heaps could not serve")    \
     ROW(counter, whole, invalid_frees, "frees",                                                    \
         "frees without effect: no object begins there, or it was freed before")                    \
@@ -100,7 +99,7 @@ namespace obase {
     ROW(counter, real, collector_cpu_seconds, "seconds", "processor time used by the collector")
 
 // Per heap. ROW(gauge, whole, name, unit, help)
-#define OBASE_CLASS_STATISTICS(ROW)                                                                \
+#define OBASE_HEAP_STATISTICS(ROW)                                                                 \
     ROW(gauge, whole, live_bytes, "bytes", "bytes of live objects")                                \
     ROW(gauge, whole, live_objects, "objects", "live objects")                                     \
     ROW(gauge, whole, extent_bytes, "bytes", "memory committed and not given back")                \
@@ -118,29 +117,29 @@ using real = double;
 
 #define OBASE_DECLARE_STATISTIC(kind, type, name, unit, help) statistic_type::type name = 0;
 
-struct class_statistics {
-    OBASE_CLASS_STATISTICS(OBASE_DECLARE_STATISTIC)
+struct heap_statistics {
+    OBASE_HEAP_STATISTICS(OBASE_DECLARE_STATISTIC)
 };
 
 struct OBASE_EXPORT statistics {
     static constexpr unsigned max_tiers = 15;
-    static constexpr unsigned max_classes = max_tiers + 1; // and the heap of large objects
+    static constexpr unsigned max_heaps = max_tiers + 1; // and the heap of large objects
 
     OBASE_STATISTICS(OBASE_DECLARE_STATISTIC)
 
-    unsigned class_count = 0; // entries of `classes` in use; the last is the heap of large objects
-    std::array<class_statistics, max_classes> classes{};
-    std::array<const char*, max_classes> class_names{}; // static texts: "new", "hot", ..., "large"
-    std::uint32_t reclaimable_tiers = 0; // bit t: memory of the tier classes[t] may leave
+    unsigned heap_count = 0; // entries of `heaps` in use; the last is the heap of large objects
+    std::array<heap_statistics, max_heaps> heaps{};
+    std::array<const char*, max_heaps> heap_names{}; // static texts: "new", "hot", ..., "large"
+    std::uint32_t reclaimable_tiers = 0;             // bit t: memory of the tier heaps[t] may leave
     // Objects moved from a tier to another, [from][to]. A counter.
     std::array<std::array<std::uint64_t, max_tiers>, max_tiers> moved_between{};
     const char* mode = "";     // static text
     const char* protocol = ""; // static text
 
-    unsigned tiers() const { return class_count == 0 ? 0 : class_count - 1; }
-    // "new", "hot", "cold", "large" with the policy `papers`; "" beyond class_count.
-    std::string_view class_name(unsigned cls) const {
-        return cls < class_count && class_names[cls] != nullptr ? class_names[cls] : "";
+    unsigned tiers() const { return heap_count == 0 ? 0 : heap_count - 1; }
+    // "new", "hot", "cold", "large" with the policy `papers`; "" beyond heap_count.
+    std::string_view heap_name(unsigned cls) const {
+        return cls < heap_count && heap_names[cls] != nullptr ? heap_names[cls] : "";
     }
     // Objects moved between the tiers of these names; 0 if there are no such tiers.
     std::uint64_t moved(std::string_view from, std::string_view to) const;
@@ -168,6 +167,6 @@ struct statistic_row {
     std::string_view help;
 };
 OBASE_EXPORT std::vector<statistic_row> statistic_rows();
-OBASE_EXPORT std::vector<statistic_row> class_statistic_rows();
+OBASE_EXPORT std::vector<statistic_row> heap_statistic_rows();
 
 } // namespace obase

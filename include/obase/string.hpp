@@ -2,14 +2,14 @@
 //
 // obase::string: a string that may be moved byte by byte, for members of managed objects.
 //
-// What it is: up to 22 characters inside the object, longer ones in memory from malloc, and no
-// pointer to itself (libstdc++'s std::string has one, so it cannot be relocated, R15).
+// Up to 22 characters inside the object, longer ones in memory from malloc, and no pointer to
+// itself (libstdc++'s std::string has one, so it cannot be relocated, R15).
 //
 //     struct user { obase::string name; };    // trivially relocatable once the user says so
 //     template <> struct obase::is_relocatable<user> : std::true_type {};
 //
-// When not to use it: outside of managed objects std::string does more. For a value that is one
-// object with its text, obase::bytes needs no second allocation, and its text moves along.
+// Outside of managed objects, use std::string. For an object that is nothing but its text,
+// obase::bytes needs no second allocation, and its text moves along.
 //
 // Threads: as std::string.
 #pragma once
@@ -218,7 +218,7 @@ struct is_relocatable<string> : std::true_type {};
 // A managed string with a copy of `text`. Throws std::bad_alloc.
 template <class Protocol = arming>
 owner<string, Protocol> make_string(std::string_view text) {
-    return make_guide<string, Protocol>(text);
+    return make_managed<string, Protocol>(text);
 }
 
 } // namespace obase

@@ -3,7 +3,7 @@
 // Which library a program runs with. The number is the one of the CMake package and of pkg-config;
 // build() is what a benchmark result or a bug report needs besides. Both return static text.
 //
-// When not to use it: to select an API at compile time; ask find_package(obase 0.1) instead.
+// It is known at run time only; find_package(obase 0.1) selects a version at configure time.
 //
 //     std::printf("obase %s (%s)\n", obase::version(), obase::build());
 #pragma once

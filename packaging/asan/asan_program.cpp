@@ -46,7 +46,7 @@ struct program {
     using guide = obase::guide<T, Protocol>;
     template <class T>
     static guide<T> make() {
-        return obase::make_guide<T, Protocol>();
+        return obase::make_managed<T, Protocol>();
     }
     template <class T>
     static char* address(const guide<T>& g) {
@@ -177,7 +177,7 @@ struct program {
                 }
             });
         for (int i = 0; i < 1000; ++i)
-            kept->push_back(obase::make_guide<holder, Protocol>(
+            kept->push_back(obase::make_managed<holder, Protocol>(
                 std::make_unique<std::string>(200, static_cast<char>('a' + i % 26))));
         std::vector<guide<large>> many;
         for (int i = 0; i < 20; ++i) many.push_back(make<large>());

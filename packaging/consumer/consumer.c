@@ -54,7 +54,7 @@ int main(void) {
     for (int i = 0; i < count; ++i) moved += first[i] != last[i];
     printf("obase %s (%s): %d of %d texts intact, %d moved\n", obase_version(), obase_build(), good,
            (int)count, moved);
-    for (int i = 0; i < count; ++i) obase_guide_end(&table[i]);
+    for (int i = 0; i < count; ++i) obase_guide_destroy(&table[i]);
     free(table);
     free(first);
     free(last);

@@ -41,8 +41,8 @@ COMPARED = (tables.Table("Targets", tables.with_targets, tables.FIGURE),
                          "(converged, moving), less for p90 and instructions."))
 
 # Some indexes have measurements while the first load moves; for all it would take hours.
-WHILE_MOVING = ("pugh", "fraser", "occ-btree")
-CONVERGED_ONLY = ("harris", "chm", "coarse-skip-list", "herlihy", "coarse-btree", "masstree", "art")
+WHILE_MOVING = ("pugh-hash-table", "fraser-skip-list", "occ-btree")
+CONVERGED_ONLY = ("harris-hash-table", "segmented-hash-table", "coarse-skip-list", "herlihy-skip-list", "coarse-btree", "masstree", "adaptive-radix-tree")
 
 # The programs of compiler/crestdb, by the class of the index.
 MARKED_INDEXES = ("pugh_hash_table", "fraser_skip_list", "harris_hash_table", "segmented_hash_table",
@@ -58,7 +58,7 @@ def marked_indexes(sizes, runs, table):
 
 
 def debian_program(name):
-    return Step(commands=(("compiler/programs/" + name + "/run", "--clang", "clang-19", "--bin", "{build}/bin",
+    return Step(commands=(("compiler/programs/" + name + "/run.py", "--clang", "clang-19", "--bin", "{build}/bin",
                            "--source", ".", "--out", "{build}/compiler/programs/" + name, "--measure", "--json",
                            "{json}"),),
                 tables=(tables.Table(name, tables.program_runs, tables.PROGRAM),),
@@ -100,7 +100,7 @@ PAGES = {
                      (marked_indexes(("--rounds", "60", "--keys", "2000", "--operations", "10000"), 6,
                                      tables.Table("2,000 keys", tables.marked, tables.MARKED,
                                                   "Throughput; the median of the medians of the runs.")),
-                      Step(commands=(("compiler/crestdb/costs", "--build", "{build}", "--runs", "2", "--json", "{json}"),),
+                      Step(commands=(("compiler/crestdb/costs.py", "--build", "{build}", "--runs", "2", "--json", "{json}"),),
                            tables=(tables.Table("Compile time and code", tables.costs, tables.COSTS,
                                                 "User seconds of clang, the lesser of two runs, and bytes of machine "
                                                 "code; in parentheses over plain pointers."),),
@@ -116,7 +116,7 @@ PAGES = {
                      (debian_program("libdatrie"), debian_program("mosquitto")), marked=True),
     "store": Page("The key-value store with obase, without, and under the kernel's own reclaim.",
                   script=(("make", "demo"),
-                          ("bash", "-c", "demo/report --markdown docs/results/store.md --compare out/compare-loop.json "
+                          ("bash", "-c", "demo/report.py --markdown docs/results/store.md --compare out/compare-loop.json "
                                          "--compare out/compare-zipfian.json out/ycsb-loop-*.json "
                                          "out/ycsb-zipfian-*.json out/packages-*.json"))),
 }

@@ -250,7 +250,7 @@ MARKED_ONCE = (
     _column("by hand", lambda ns: number(ns, "ns"), "ns_by_hand"),
 )
 
-# compiler/crestdb/costs.
+# compiler/crestdb/costs.py.
 
 
 def costs(results):
@@ -269,7 +269,7 @@ COSTS = (("index", lambda row: f"`{row['index']}`"),) + tuple(
     for what, unit, form in (("seconds", "s", "{:.2f}".format), ("bytes", "bytes", "{:.0f}".format))
     for way in ("plain", "marked", "by hand"))
 
-# compiler/programs/*/run --measure.
+# compiler/programs/*/run.py --measure.
 
 
 def program_runs(results):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// backend: who is told after a window what is hot and cold, and takes out of memory what the policy
-// asks for.
+// backend: hears after a window what is hot and cold, and takes out of memory what the policy asks
+// for.
 //
 // A backend sees the tiers as views: where their objects lie, what was touched and filled in the
 // window, which files lie beneath, and what should leave memory. It reports how many bytes of each tier
@@ -63,8 +63,8 @@ struct totals {
     std::uint64_t written_bytes = 0;
     std::uint64_t failures = 0;
     bool stopped = false; // for good, after an error
-    // What really left memory, by tier; large objects count for their role.
-    std::array<std::uint64_t, policy::max_tiers> left_bytes{};
+    // The bytes that really left memory, by tier; large objects count for their role.
+    std::array<std::uint64_t, policy::max_tiers> paged_out_bytes{};
 };
 
 using asker = std::function<bool()>;                       // false = stop for this window
@@ -73,10 +73,10 @@ using messenger = std::function<void(const std::string&)>; // one line for the u
 class backend {
   public:
     virtual ~backend() = default;
-    // After a window in mode hint. Asks `go_on` between two pieces of work, which may pause in it; what
-    // is left is done after the next window.
+    // After a window in mode hint. Asks `may_continue` between two pieces of work, which may pause
+    // in it; what is left is done after the next window.
     virtual void after_window(const window_view& window, const options& settings,
-                              const asker& go_on) noexcept = 0;
+                              const asker& may_continue) noexcept = 0;
     // After a window in another mode, or one for which there was no memory to make the view: what was
     // told may have been touched, freed or filled since.
     virtual void skip_window() noexcept = 0;

@@ -15,7 +15,7 @@ namespace {
 
 void* pointer(std::uintptr_t address) { return reinterpret_cast<void*>(address); }
 
-bool may_go_on(const asker& go_on) { return !go_on || go_on(); }
+bool should_continue(const asker& may_continue) { return !may_continue || may_continue(); }
 
 // Calls visit(interval) for every piece of at most piece_bytes until it returns false.
 template <class Visit>
@@ -31,9 +31,9 @@ void for_each_piece(const intervals& set, Visit&& visit) {
 }
 
 // Counts what of a piece is resident before and after.
-class leaving_meter {
+class residency_meter {
   public:
-    leaving_meter(interval piece, bool counts) noexcept
+    residency_meter(interval piece, bool counts) noexcept
         : piece_(piece), before_(counts ? resident() : 0) {}
     std::uint64_t left() const noexcept {
         if (before_ == 0) return 0;
@@ -90,12 +90,12 @@ intervals hints::advise(kind which, const intervals& todo, const work& now) {
         {os::advice::hugepage, "MADV_HUGEPAGE", &totals::huge_bytes}};
     const call& chosen = calls[which];
     for_each_piece(todo, [&](interval piece) {
-        if (!may_go_on(now.go_on)) return false;
-        const leaving_meter meter(piece, which == kind_page_out);
+        if (!should_continue(now.may_continue)) return false;
+        const residency_meter meter(piece, which == kind_page_out);
         const int error = os::advise(pointer(piece.begin), piece.bytes(), chosen.advice);
         if (accepted(chosen.name, error, &refused_[which])) {
             totals_.*chosen.total += piece.bytes();
-            totals_.left_bytes[now.id] += meter.left();
+            totals_.paged_out_bytes[now.id] += meter.left();
             done.add(piece.begin, piece.end);
         }
         return usable(which);
@@ -108,7 +108,7 @@ intervals hints::advise(kind which, const intervals& todo, const work& now) {
 void hints::collapse(const intervals& todo, tier_state& state, const work& now) {
     for (const interval& item : todo.items()) {
         for (std::uintptr_t at = item.begin; at < item.end; at += huge_bytes) {
-            if (!may_go_on(now.go_on)) return;
+            if (!should_continue(now.may_continue)) return;
             const int error = os::advise(pointer(at), huge_bytes, os::advice::collapse);
             // No free huge page, or none that the control group may have: the others fare no better.
             if (error == ENOMEM || error == EBUSY) return;
@@ -132,7 +132,7 @@ intervals hints::page_out_file(const tier_view& view, const intervals& todo, con
             intervals stretch;
             stretch.add(file.begin, file.end);
             for_each_piece(todo.common(stretch), [&](interval piece) {
-                return go = may_go_on(now.go_on) && visit(piece, file.fd);
+                return go = should_continue(now.may_continue) && visit(piece, file.fd);
             });
         }
     };
@@ -151,7 +151,7 @@ intervals hints::page_out_file(const tier_view& view, const intervals& todo, con
             return !totals_.stopped; // never drop what may not have been written
         }
         totals_.written_bytes += piece.bytes();
-        const leaving_meter meter(piece, true);
+        const residency_meter meter(piece, true);
         if (!accepted("MADV_PAGEOUT",
                       os::advise(pointer(piece.begin), piece.bytes(), os::advice::pageout),
                       &refused_[kind_page_out])) {
@@ -160,7 +160,7 @@ intervals hints::page_out_file(const tier_view& view, const intervals& todo, con
         if (accepted("posix_fadvise of the COLD file",
                      os::drop_file_cache(fd, offset, piece.bytes()))) {
             totals_.page_out_bytes += piece.bytes();
-            totals_.left_bytes[now.id] += meter.left();
+            totals_.paged_out_bytes[now.id] += meter.left();
             done.add(piece.begin, piece.end);
         }
         return usable(kind_page_out);
@@ -173,7 +173,8 @@ void hints::hint_reclaimable(const tier_view& view, tier_state& state, const wor
     const intervals touched = view.touched.rounded_out(page_bytes);
     const intervals changed = touched.united(view.filled).rounded_out(page_bytes);
 
-    // What changed is not in the state in which it was advised; what left the heap is forgotten.
+    // Changed memory is not in the state in which it was advised; memory that left the heap is
+    // forgotten.
     state.advised = state.advised.common(extents).without(changed);
     state.paged_out = state.paged_out.common(extents).without(changed);
 
@@ -201,7 +202,7 @@ void hints::hint_promoted(const tier_view& view, tier_state& state, const work& 
 
 // Only what this window's scan saw is known to be alive and cold.
 void hints::hint_large(const window_view& window, const hint_switches& switches,
-                       const asker& go_on) {
+                       const asker& may_continue) {
     for (const large_view& seen : window.large) {
         if (!window.tiers[seen.role].role.reclaimable) { // in use
             large_.erase(seen.begin);
@@ -211,7 +212,7 @@ void hints::hint_large(const window_view& window, const hint_switches& switches,
         if (state.bytes != seen.bytes) state = {}; // another object at the same address
         state.bytes = seen.bytes;
         state.seen_in = window_;
-        hint_large_object(seen, state, {seen.role, switches, go_on});
+        hint_large_object(seen, state, {seen.role, switches, may_continue});
     }
     std::erase_if(large_, [&](const auto& entry) {
         return window_ - entry.second.seen_in >= large_memory_windows;
@@ -230,7 +231,7 @@ void hints::hint_large_object(const large_view& seen, large_state& state, const 
         state.advised = advise(kind_cold, object, now).bytes() == object.bytes();
 }
 
-// What is remembered only spares repeated calls.
+// The record of advice only saves repeated calls.
 void hints::forget_all() noexcept {
     for (tier_state& state : tiers_)
         for (intervals* set : {&state.advised, &state.paged_out, &state.huge, &state.collapsed})
@@ -250,7 +251,7 @@ void hints::skip_window() noexcept {
 }
 
 void hints::after_window(const window_view& window, const options& settings,
-                         const asker& go_on) noexcept try {
+                         const asker& may_continue) noexcept try {
     const hint_switches switches = hint_switches_of(settings);
     ++window_;
     if (totals_.stopped) {
@@ -259,11 +260,11 @@ void hints::after_window(const window_view& window, const options& settings,
     }
     for (policy::tier_id id = 0; id < window.tiers.size(); ++id)
         if (const tier_view& view = window.tiers[id]; view.role.reclaimable)
-            hint_reclaimable(view, tiers_[id], {id, switches, go_on});
-    hint_large(window, switches, go_on);
+            hint_reclaimable(view, tiers_[id], {id, switches, may_continue});
+    hint_large(window, switches, may_continue);
     for (policy::tier_id id = 0; id < window.tiers.size(); ++id)
         if (const tier_view& view = window.tiers[id]; view.role.promoted_to)
-            hint_promoted(view, tiers_[id], {id, switches, go_on});
+            hint_promoted(view, tiers_[id], {id, switches, may_continue});
 } catch (const std::bad_alloc&) {
     forget();
 }

@@ -17,8 +17,8 @@
 //          lies there.
 // Every hint has its own switch. A hint never changes what memory holds.
 //
-// When not to use it: in the modes off, observe and move, which give no hints; and for giving free
-// memory back (heap::space::return_free_memory).
+// The modes off, observe and move give no hints. Free memory is decommitted by
+// heap::space::decommit_free_memory().
 //
 // File-backed COLD: MADV_PAGEOUT unmaps pages of a shared file mapping, but the page cache keeps
 // them until they are clean and dropped. So: start the write-back of everything, then per piece
@@ -35,9 +35,9 @@
 // kernel does not have it is worth no message, and that a unit cannot be made huge is no failure. Where
 // that may pass (no free huge page, a page in use) it is tried again after the next window.
 //
-// Pauses: work is cut into pieces of `piece_bytes`; between two pieces the caller's `go_on` is
-// asked, so that the collector can keep its share of the processor and obey a stop. What is left is
-// done after the next window.
+// Pauses: work is cut into pieces of `piece_bytes`; between two pieces the caller's `may_continue`
+// is asked, so that the collector can keep its share of the processor and obey a stop. What is left
+// is done after the next window.
 //
 // Threads: the collector thread only.
 #pragma once
@@ -80,7 +80,7 @@ class hints final : public backend {
     // A large object that scans no longer visit is forgotten after large_memory_windows windows; nothing
     // is lost but the knowledge that it was advised.
     void after_window(const window_view& window, const options& settings,
-                      const asker& go_on) noexcept override;
+                      const asker& may_continue) noexcept override;
 
     // Everything is forgotten, and advised again when hints come back.
     void skip_window() noexcept override;
@@ -105,7 +105,7 @@ class hints final : public backend {
     struct work {
         policy::tier_id id;
         const hint_switches& switches;
-        const asker& go_on;
+        const asker& may_continue;
     };
 
     void forget_all() noexcept;
@@ -117,7 +117,8 @@ class hints final : public backend {
     void hint_reclaimable(const tier_view& view, tier_state& state, const work& now);
     void hint_promoted(const tier_view& view, tier_state& state, const work& now);
     void collapse(const intervals& todo, tier_state& state, const work& now);
-    void hint_large(const window_view& window, const hint_switches& switches, const asker& go_on);
+    void hint_large(const window_view& window, const hint_switches& switches,
+                    const asker& may_continue);
     void hint_large_object(const large_view& seen, large_state& state, const work& now);
 
     messenger say_;

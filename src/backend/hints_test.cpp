@@ -87,7 +87,7 @@ options settings_of(const hint_switches& switches) {
 // touched, as that of the papers does.
 void end_window(hints& to, tier_view hot, tier_view cold, const options& settings,
                 bool page_out_allowed, std::vector<large_view> large = {},
-                const asker& go_on = {}) {
+                const asker& may_continue = {}) {
     hot.role = {.name = "hot", .promoted_to = true};
     cold.role = {.name = "cold", .reclaimable = true};
     if (page_out_allowed) cold.leaving = cold.extents.without(cold.touched);
@@ -96,7 +96,7 @@ void end_window(hints& to, tier_view hot, tier_view cold, const options& setting
     window.tiers = {tier_view(), hot, cold};
     window.tiers[0].role.name = "new";
     window.large = large;
-    to.after_window(window, settings, go_on);
+    to.after_window(window, settings, may_continue);
 }
 
 class hints_test : public testing::Test {
@@ -117,7 +117,8 @@ class hints_test : public testing::Test {
     // Ends a window and returns the calls it made.
     std::vector<call> window(bool page_out_allowed = false) {
         fake.log.clear();
-        end_window(under_test, hot, cold, settings_of(switches), page_out_allowed, large, go_on);
+        end_window(under_test, hot, cold, settings_of(switches), page_out_allowed, large,
+                   may_continue);
         cold.touched.clear();
         cold.filled.clear();
         large.clear();
@@ -134,7 +135,7 @@ class hints_test : public testing::Test {
     tier_view hot, cold;
     std::vector<large_view> large;
     hint_switches switches;
-    asker go_on;
+    asker may_continue;
 };
 
 using log_of = std::vector<call>;
@@ -214,7 +215,7 @@ TEST_F(hints_test, hot_gets_whole_huge_pages_once) {
 TEST_F(hints_test, long_work_is_cut_into_pieces_and_continues_after_the_next_window) {
     cold.extents.add(cold_base, cold_base + 3 * hints::piece_bytes);
     int left = 1;
-    go_on = [&] { return left-- > 0; };
+    may_continue = [&] { return left-- > 0; };
     EXPECT_EQ(window(), (log_of{{"cold", cold_base, hints::piece_bytes}}));
     left = 99;
     EXPECT_EQ(window(), (log_of{{"cold", cold_base + hints::piece_bytes, hints::piece_bytes},
@@ -370,7 +371,7 @@ TEST_F(hints_test, memory_that_left_hot_and_came_back_is_collapsed_again) {
 }
 
 // What a kernel before 6.1 answers, what one without a free huge page, and what one that is using a
-// page just now: nobody hears of it, and the first alone is not asked again.
+// page just now: no counter shows it, and the first alone is not asked again.
 TEST_F(hints_test, units_that_cannot_be_collapsed_are_no_failure) {
     for (const int error : {EINVAL, ENOMEM, EBUSY, EAGAIN}) {
         hints fresh([](const std::string& line) { ADD_FAILURE() << line; });
@@ -395,9 +396,9 @@ TEST_F(hints_test, collapsing_pauses_between_huge_pages) {
     switches.huge = true;
     hot.extents.add(hot_base, hot_base + 3 * huge);
     int asked = 0;
-    go_on = [&] { return ++asked <= 2; }; // the advice is one piece, then one huge page
+    may_continue = [&] { return ++asked <= 2; }; // the advice is one piece, then one huge page
     EXPECT_EQ(window(), (log_of{{"hugepage", hot_base, 3 * huge}, {"collapse", hot_base, huge}}));
-    go_on = {};
+    may_continue = {};
     EXPECT_EQ(window(), (log_of{{"collapse", hot_base + huge, huge},
                                 {"collapse", hot_base + 2 * huge, huge}}));
 }

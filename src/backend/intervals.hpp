@@ -2,11 +2,11 @@
 //
 // backend::intervals: a set of addresses as sorted, disjoint, non-touching half-open intervals.
 //
-// What it is: how hints remember which memory they have already advised, so that a COLD heap of
-// hundreds of gigabytes costs a few entries and no repeated calls.
+// How hints remember which memory they have already advised, so that a COLD heap of hundreds of
+// gigabytes costs a few entries and no repeated calls.
 //
-// When not to use it: for sets that are dense in holes (one entry per page); the cost of every
-// operation is linear in the number of intervals.
+// The cost of every operation is linear in the number of intervals, so the set must not be dense in
+// holes.
 //
 // Invariant: begin < end in every interval, and each end < the next begin.
 #pragma once

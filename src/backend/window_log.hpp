@@ -47,7 +47,7 @@ class window_log {
     template <class Space>
     void end_window(Space& space) noexcept {
         for (policy::tier_id id = 0; id < tiers_.count(); ++id)
-            if (tiers_[id].reclaimable) grow_older(space, id);
+            if (tiers_[id].reclaimable) increment_ages(space, id);
     }
 
     // After end_window(). False: no memory, and the view is not to be used.
@@ -95,7 +95,7 @@ class window_log {
 
     // A run that holds nothing is young again: its next objects are others.
     template <class Space>
-    void grow_older(Space& space, policy::tier_id id) noexcept try {
+    void increment_ages(Space& space, policy::tier_id id) noexcept try {
         std::vector<std::uint8_t>& ages = ages_[id];
         const std::uintptr_t base = address(space.range_begin(id));
         std::size_t next = 0; // first run not looked at

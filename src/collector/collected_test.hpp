@@ -118,11 +118,11 @@ class space_heap {
     std::size_t select_evacuation(unsigned cls, double fraction, std::size_t bytes) noexcept {
         return space_->select_evacuation(cls, fraction, bytes);
     }
-    bool emptying_frozen_files(unsigned cls) const noexcept {
-        return space_->emptying_frozen_files(cls);
+    bool evacuating_frozen_files(unsigned cls) const noexcept {
+        return space_->evacuating_frozen_files(cls);
     }
-    std::size_t return_free_memory(heap::pacer& ask) noexcept {
-        return space_->return_free_memory(ask);
+    std::size_t decommit_free_memory(heap::pacer& ask) noexcept {
+        return space_->decommit_free_memory(ask);
     }
     void mark_touched(const void* p, std::size_t size) noexcept { space_->mark_touched(p, size); }
     void clear_touched() noexcept { space_->clear_touched(); }

@@ -3,9 +3,9 @@
 // The Object Collector (OBASE 3.1): one window after another, it scans the slots, lets the policy
 // decide, moves what has to move, and tells telemetry and the kernel about it.
 //
-// What it is: the only place that knows all of slots, heap, mover, policy, telemetry and backend.
-// Templated on the protocol's mover, which has the same face for arming and for ATC, and which says
-// what the heap and the platform are: heap::space and the machine, or a test's.
+// The only place that knows all of slots, heap, mover, policy, telemetry and backend. Templated on
+// the protocol's mover, which has the same face for arming and for ATC, and which says what the
+// heap and the platform are: heap::space and the machine, or a test's.
 //
 // A window, in order:
 //   1. choose sparse runs for evacuation;
@@ -13,7 +13,7 @@
 //      that may still wait for a child (R16); the policy is asked once per SODA word, and candidates
 //      go to the mover, which settles and moves them in batches. Few bytes leave the other tiers in
 //      this way, as many as may be resident twice; the rest is only counted;
-//   3. empty these tiers run by run (emptying.hpp): find the slots of the chosen runs by another
+//   3. empty these tiers run by run (evacuation.hpp): find the slots of the chosen runs by another
 //      scan, move what leaves and what stays out of as many runs as the same bound allows, return
 //      their memory, go on with the next;
 //   4. try the vetoed again, in small batches;
@@ -26,7 +26,7 @@
 #pragma once
 
 #include "backend/window_log.hpp"
-#include "collector/emptying.hpp"
+#include "collector/evacuation.hpp"
 #include "heap/space.hpp"
 #include "mobility/arming_mover.hpp"
 #include "os/platform.hpp"
@@ -46,7 +46,7 @@
 
 namespace obase::collector {
 
-// What the collector asks between two steps. Implemented by the runtime's collector thread.
+// The collector's questions between two steps. Implemented by the runtime's collector thread.
 class control {
   public:
     virtual ~control() = default;
@@ -67,7 +67,7 @@ class between_pieces final : public heap::pacer {
     explicit between_pieces(control& asked) noexcept : control_(asked) {}
     void call_begins() noexcept override { control_.call_begins(); }
     void call_ends() noexcept override { control_.call_ends(); }
-    bool go_on() noexcept override {
+    bool may_continue() noexcept override {
         control_.checkpoint();
         control_.throttle();
         return !control_.stop_requested();
@@ -119,7 +119,7 @@ class collector final : private policy::objects {
         phase_ = phase::scan;
         heap::pacer never_stops;
         open_closed_runs(never_stops);
-        for (auto& tier : emptying_) tier.end();
+        for (auto& tier : evacuation_) tier.end();
     }
 
     std::uint64_t window() const noexcept { return window_; }
@@ -141,7 +141,7 @@ class collector final : private policy::objects {
     static constexpr std::size_t retry_limit = std::size_t{1} << 15; // beyond: the next window
     static constexpr std::size_t evacuation_bytes = std::size_t{256} << 20; // per class and window
     static constexpr std::size_t moves_per_checkpoint = 64;
-    static constexpr unsigned emptying_rounds = 2;
+    static constexpr unsigned evacuation_rounds = 2;
     static constexpr std::size_t prefetch_distance = 6;
 
     struct range {
@@ -174,7 +174,7 @@ class collector final : private policy::objects {
         if (cls == policy::first_tier) return heap::run_bytes / 32;
         return static_cast<std::size_t>((1 - plan_.live_fraction) * double{heap::run_bytes});
     }
-    void begin_emptying();
+    void begin_evacuation();
     bool scan_outside_lazy(control& control);
     void limit_leaving();
     bool empty_tier(control& control);
@@ -232,7 +232,7 @@ class collector final : private policy::objects {
     }
     bool flush(control& control, bool keep_vetoed);
     void adapt_hot_batch(double waited, double moving) noexcept;
-    bool settle(control& control);
+    bool wait_for_grace_period(control& control);
     void move_batch(control& control, bool keep_vetoed);
     void retry(control& control);
     void count(const candidate& c, mobility::move_result result,
@@ -272,7 +272,7 @@ class collector final : private policy::objects {
     std::uint64_t moved_ = 0; // in this window
     enum class phase : std::uint8_t { scan, list, empty, retry };
     phase phase_ = phase::scan;
-    emptying<slot_atomic*> emptying_[heap::max_classes];
+    evacuation<slot_atomic*> evacuation_[heap::max_classes];
     unsigned tier_ = policy::first_tier; // that is being emptied
     std::size_t in_flight_ = 0;          // bytes that may be resident twice
     std::size_t leaves_at_once_ = 0;     // what may still leave a tier in the scan
@@ -284,8 +284,8 @@ class collector final : private policy::objects {
     std::array<std::array<std::uint64_t, policy::max_tiers>, policy::max_tiers> moved_bytes_{};
     // Runs of lazy tiers that may hold slots of objects that are in no lazy tier yet: they are visited
     // even though their parents are untouched, until a visit finds nothing left to bring after them.
-    std::set<std::uintptr_t> unsettled_;
-    std::uint32_t emptying_for_ = 0; // windows in a row in which a frozen file had to be emptied
+    std::set<std::uintptr_t> runs_to_rescan_;
+    std::uint32_t evacuation_for_ = 0; // windows in a row in which a frozen file had to be emptied
     std::vector<const slot_atomic*> left_; // slots in lazy tiers whose objects left them now
 
     // Counted here, added to the recorder once per step.
@@ -315,18 +315,18 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
     if (!mover_.reserve(batch_candidates + step_bytes / sizeof(slot_atomic))) plan_.move = false;
     slots_.refresh();
     space_.clear_touched();
-    bool emptying = false;
+    bool evacuating = false;
     evacuating_ = 0;
     for (policy::tier_id id = policy::first_tier + 1; id < tiers_.count(); ++id) {
         if (plan.move && plan.evacuate) {
             space_.select_evacuation(id, plan.live_fraction, evacuation_bytes);
-            emptying = emptying || space_.emptying_frozen_files(id);
+            evacuating = evacuating || space_.evacuating_frozen_files(id);
         }
         evacuating_ |= policy::tier_mask{space_.counters(id).evacuating_runs != 0} << id;
     }
-    emptying_for_ = emptying ? emptying_for_ + 1 : 0;
+    evacuation_for_ = evacuating ? evacuation_for_ + 1 : 0;
 
-    begin_emptying();
+    begin_evacuation();
     bool leaves_marked = false;
     bool complete = scan_outside_lazy(control) && scan_lazy(control);
     if (plan.move && complete) {
@@ -337,12 +337,12 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
         if (complete) retry(control);
     }
     phase_ = phase::scan;
-    for (auto& tier : emptying_) tier.end();
+    for (auto& tier : evacuation_) tier.end();
     mover_.finish();
     // A parent may have to stay in a lazy tier (a pin, no room, a veto) when its child leaves. Its run is
     // visited from now on until the child is back, touched or not.
     for (const slot_atomic* slot : left_)
-        if (slots_.test(slot)) unsettled_.insert(run_of(address_of(slot)));
+        if (slots_.test(slot)) runs_to_rescan_.insert(run_of(address_of(slot)));
     left_.clear();
 
     // The last wait of the window: leaves that are empty now can go, and so can what the window
@@ -354,7 +354,7 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
                 leaves_marked = true;
             }
         if (leaves_marked || slots_.has_unlinked()) {
-            if (settle(control)) {
+            if (wait_for_grace_period(control)) {
                 slots_.finish_retire();
                 states_.drop_if([this](std::uintptr_t at) {
                     return slots_.leaf_of(pointer_to(at)) == nullptr;
@@ -367,11 +367,11 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
     }
     auto& live = recorder_.live;
     between_pieces ask(control);
-    live.returned_bytes.add(returned_early_ + space_.return_free_memory(ask));
+    live.decommitted_bytes.add(returned_early_ + space_.decommit_free_memory(ask));
     live.scanned_guides.add(scanned_);
     live.touched_guides.add(touched_);
     live.armed_guides.add(armed_);
-    live.held_in_new.add(held_);
+    live.deferred_promotions.add(held_);
     live.foreign_objects.set(foreign_);
     live.would_move_objects.set(would_move_);
     live.would_move_bytes.set(would_move_bytes_);
@@ -445,13 +445,13 @@ bool collector<Mover>::scan_lazy(control& control) {
                 if (visited.insert(run).second) next.push_back(run);
         };
         for_each_lazy_tier([&](policy::tier_id id) { space_.for_each_touched_run(id, add_runs); });
-        for (const std::uintptr_t run : unsettled_)
+        for (const std::uintptr_t run : runs_to_rescan_)
             if (visited.insert(run).second) next.push_back(run);
-        // What lies over a frozen file keeps all of its storage. Slots in a lazy tier that no thread
+        // Memory over a frozen file keeps all of its storage. Slots in a lazy tier that no thread
         // touches may be what still holds it there, so they are all looked at; rarely, for it is
         // against R16.
-        if (visited.size() == next.size() && emptying_for_ > 1 &&
-            std::has_single_bit(emptying_for_))
+        if (visited.size() == next.size() && evacuation_for_ > 1 &&
+            std::has_single_bit(evacuation_for_))
             for_each_lazy_tier([&](policy::tier_id id) { space_.for_each_extent(id, add_runs); });
         if (next.empty()) break;
         for (const std::uintptr_t run : next) {
@@ -462,9 +462,9 @@ bool collector<Mover>::scan_lazy(control& control) {
             }
             // Found by a touch: when it is over, nothing would lead to these children again.
             if (!pending_found_)
-                unsettled_.erase(run);
+                runs_to_rescan_.erase(run);
             else if (plan_.move)
-                unsettled_.insert(run);
+                runs_to_rescan_.insert(run);
         }
     }
     scanning_lazy_ = false;
@@ -559,7 +559,7 @@ void collector<Mover>::decide_with_states() {
 }
 
 // In a scan little leaves a tier at once, unless the policy says that it must; the rest is counted for
-// the emptying of runs. Compaction goes its own way, and so do lazy tiers.
+// the evacuation of runs. Compaction goes its own way, and so do lazy tiers.
 template <class Mover>
 void collector<Mover>::limit_leaving() {
     for (std::uint64_t left = word_.seen & ~word_.unmoved; left != 0; left &= left - 1) {
@@ -570,8 +570,8 @@ void collector<Mover>::limit_leaving() {
         if ((lazy_ >> at & 1) != 0 || (leaves && verdict_.to[bit] == at)) continue;
         const std::size_t bytes = leaves ? size(bit) : 0;
         const bool at_once = leaves && (bytes <= leaves_at_once_ || (verdict_.sample & mask) != 0);
-        emptying_[at].note(run_number(at, object_at(bit)), at_once ? 0 : bytes,
-                           (word_.newborn & mask) != 0);
+        evacuation_[at].note(run_number(at, object_at(bit)), at_once ? 0 : bytes,
+                             (word_.newborn & mask) != 0);
         if (at_once)
             leaves_at_once_ -= std::min(bytes, leaves_at_once_);
         else
@@ -630,7 +630,7 @@ void collector<Mover>::look_for_pending() {
     }
 }
 
-// What would stay, but lies in a run that is being emptied, moves within its tier.
+// An object that would stay, but lies in a run that is being evacuated, moves within its tier.
 template <class Mover>
 void collector<Mover>::evacuate_rest() {
     const std::uint64_t staying = word_.movable & ~(verdict_.move | verdict_.held | word_.unmoved);
@@ -655,7 +655,7 @@ void collector<Mover>::queue_moves() {
 }
 
 template <class Mover>
-void collector<Mover>::begin_emptying() {
+void collector<Mover>::begin_evacuation() {
     returned_early_ = 0;
     phase_ = phase::scan;
     std::uint64_t resident = 0;
@@ -667,16 +667,16 @@ void collector<Mover>::begin_emptying() {
     if (!plan_.move) return;
     for (unsigned cls = 0; cls < space_.classes(); ++cls)
         if ((lazy_ >> cls & 1) == 0)
-            emptying_[cls].begin(space_.runs_of(cls), heap::run_bytes, least_gain(cls));
+            evacuation_[cls].begin(space_.runs_of(cls), heap::run_bytes, least_gain(cls));
 }
 
 // False: stop. Runs are closed for their turn only; what is thrown in it leaves them to abandon().
 template <class Mover>
 bool collector<Mover>::empty_tier(control& control) {
-    auto& tier = emptying_[tier_];
+    auto& tier = evacuation_[tier_];
     const auto state_of = [this](std::size_t run) {
-        return typename emptying<slot_atomic*>::run_state{space_.objects_in_run(tier_, run),
-                                                          space_.bytes_in_run(tier_, run)};
+        return typename evacuation<slot_atomic*>::run_state{space_.objects_in_run(tier_, run),
+                                                            space_.bytes_in_run(tier_, run)};
     };
     between_pieces ask(control);
     bool complete = true;
@@ -704,7 +704,7 @@ bool collector<Mover>::empty_tier(control& control) {
 // opened.
 template <class Mover>
 void collector<Mover>::close_runs(std::size_t first, std::size_t last) noexcept {
-    auto& tier = emptying_[tier_];
+    auto& tier = evacuation_[tier_];
     space_.close_runs(tier_, [&](std::size_t run) {
         return tier.run_is_whole(run) && run >= tier.run(first) && run <= tier.run(last - 1);
     });
@@ -717,7 +717,7 @@ template <class Mover>
 bool collector<Mover>::find_slots(control& control) {
     phase_ = phase::list;
     bool complete = scan_outside_lazy(control);
-    for (auto run = unsettled_.begin(); complete && run != unsettled_.end(); ++run)
+    for (auto run = runs_to_rescan_.begin(); complete && run != runs_to_rescan_.end(); ++run)
         complete = scan_lazy_range(*run, *run + heap::run_bytes, control);
     phase_ = phase::scan;
     return complete;
@@ -726,16 +726,16 @@ bool collector<Mover>::find_slots(control& control) {
 template <class Mover>
 void collector<Mover>::list_slot(slot_atomic& slot) noexcept {
     const std::uintptr_t address = Mover::layout::address(slot.load_relaxed());
-    if (in_tier(address)) emptying_[tier_].list(run_number(tier_, pointer_to(address)), &slot);
+    if (in_tier(address)) evacuation_[tier_].list(run_number(tier_, pointer_to(address)), &slot);
 }
 
 // Twice: in the first round an object may move with slots of others that are queued, and their new
 // places are known in the second.
 template <class Mover>
 bool collector<Mover>::empty_runs(std::size_t first, std::size_t last, control& control) {
-    auto& tier = emptying_[tier_];
-    for (unsigned round = 1; round <= emptying_rounds; ++round) {
-        const bool keep_vetoed = round == emptying_rounds;
+    auto& tier = evacuation_[tier_];
+    for (unsigned round = 1; round <= evacuation_rounds; ++round) {
+        const bool keep_vetoed = round == evacuation_rounds;
         const std::uint64_t before = moved_;
         for (std::size_t i = first; i < last; ++i) {
             if (!tier.is_chosen(tier.run(i))) continue;
@@ -773,7 +773,7 @@ void collector<Mover>::visit_again(slot_atomic& slot) {
 
 template <class Mover>
 void collector<Mover>::open_runs(std::size_t first, std::size_t last, heap::pacer& ask) {
-    auto& tier = emptying_[tier_];
+    auto& tier = evacuation_[tier_];
     to_open_.clear();
     for (std::size_t i = first; i < last; ++i) {
         const std::size_t run = tier.run(i);
@@ -788,7 +788,7 @@ void collector<Mover>::open_runs(std::size_t first, std::size_t last, heap::pace
 template <class Mover>
 void collector<Mover>::open_closed_runs(heap::pacer& ask) noexcept {
     if (tier_ >= space_.classes()) return;
-    auto& tier = emptying_[tier_];
+    auto& tier = evacuation_[tier_];
     for (std::size_t i = 0; i < tier.chosen_runs(); ++i) {
         const auto run = static_cast<std::uint32_t>(tier.run(i));
         const bool whole = tier.run_is_whole(run);
@@ -809,9 +809,9 @@ void collector<Mover>::relocate_listed(const mobility::moved_object& moved) {
             auto* const slot = reinterpret_cast<slot_atomic*>(to);
             const std::uintptr_t child = Mover::layout::address(slot->load_relaxed());
             if (!in_tier(child)) continue;
-            emptying_[tier_].relocate(run_number(tier_, pointer_to(child)),
-                                      reinterpret_cast<slot_atomic*>(moved.from + (to - moved.to)),
-                                      slot);
+            evacuation_[tier_].relocate(
+                run_number(tier_, pointer_to(child)),
+                reinterpret_cast<slot_atomic*>(moved.from + (to - moved.to)), slot);
         }
     };
     slots_.scan(*leaf, moved.to, moved.to + moved.bytes, visit);
@@ -828,12 +828,12 @@ void collector<Mover>::note_large() {
 }
 
 template <class Mover>
-bool collector<Mover>::settle(control& control) {
+bool collector<Mover>::wait_for_grace_period(control& control) {
     auto& live = recorder_.live;
     const double begin = seconds_now();
     control.wait_begins();
     unsigned asked = 0;
-    const auto result = mover_.settle(self_, [&](const record& waiting) {
+    const auto result = mover_.wait_for_grace_period(self_, [&](const record& waiting) {
         control.checkpoint();
         // A scope lasts microseconds, unless the kernel has put its thread aside, perhaps for this
         // one. Then that thread needs the processor, but not a whole turn of milliseconds, in which
@@ -844,7 +844,8 @@ bool collector<Mover>::settle(control& control) {
     });
     live.waits.add(1);
     live.wait_seconds.add(seconds_now() - begin);
-    // A stop that came during the wait counts: after it a thread may have scopes nobody can see.
+    // A stop that came during the wait counts: after it a thread may have scopes that cannot be
+    // seen.
     if (result == mobility::wait_result::done && !control.stop_requested()) return true;
     mover_.forget();
     live.abandoned_waits.add(1);
@@ -857,7 +858,7 @@ bool collector<Mover>::flush(control& control, bool keep_vetoed) {
     const std::size_t for_hot = std::exchange(hot_queued_, 0);
     if (mover_.candidates().empty()) return true;
     const double begin = seconds_now();
-    if (abandoned_ || !settle(control)) {
+    if (abandoned_ || !wait_for_grace_period(control)) {
         mover_.forget();
         return false;
     }
@@ -886,7 +887,8 @@ void collector<Mover>::move_batch(control& control, bool keep_vetoed) {
     // Dense, in address order: keeping the source's order keeps the allocation's locality.
     std::sort(list.begin(), list.end(), [this](const candidate& a, const candidate& b) {
         const auto address = [](const candidate& c) { return Mover::layout::address(c.word); };
-        // What stays in its tier comes last: no thread wants it, and others may be touched.
+        // Objects that stay in their tier come last: no thread waits for them, and others may be
+        // touched.
         const auto order = [this](const candidate& c) {
             return phase_ == phase::empty && c.target == tier_ ? heap::max_classes : c.target;
         };
@@ -925,7 +927,7 @@ void collector<Mover>::count(const candidate& c, mobility::move_result result,
         if (c.target != policy::first_tier)
             log_.note_filled(c.target, pointer_to(moved.to), moved.bytes);
         if ((lazy_ >> c.target & 1) != 0) {
-            if (moved.nested_slots != 0) unsettled_.insert(run_of(moved.to));
+            if (moved.nested_slots != 0) runs_to_rescan_.insert(run_of(moved.to));
         } else if (lies_in(c.slot, lazy_)) {
             left_.push_back(c.slot);
         }

@@ -486,7 +486,7 @@ TYPED_TEST(collector_of, runs_of_new_are_emptied_in_their_window) {
     EXPECT_EQ(w.in_tier(tier_new), w.count() / 2);
     EXPECT_GT(w.recorder.live.compacted.get(), 0u) << "survivors moved on";
     EXPECT_LE(w.heap.counters(tier_new).extent_bytes, extent - 2 * run_bytes);
-    EXPECT_GE(w.recorder.live.returned_bytes.get(), 2 * run_bytes);
+    EXPECT_GE(w.recorder.live.decommitted_bytes.get(), 2 * run_bytes);
 }
 
 // What threads free in a closed run is not allocated again until it is opened. So no more runs are closed
@@ -559,11 +559,11 @@ TYPED_TEST(collector_of, large_objects_are_noted_and_go_back) {
     }
     EXPECT_EQ(w.heap.touched_in(tier_large).bytes, bytes) << "of the one that was used";
     const auto extent = w.heap.counters(tier_large).extent_bytes;
-    const auto returned = w.recorder.live.returned_bytes.get();
+    const auto returned = w.recorder.live.decommitted_bytes.get();
     w.heap.free(w.exchange(w.main, w.guides[1], nullptr));
     EXPECT_TRUE(w.window());
     EXPECT_LE(w.heap.counters(tier_large).extent_bytes, extent - bytes);
-    EXPECT_GE(w.recorder.live.returned_bytes.get(), returned + bytes);
+    EXPECT_GE(w.recorder.live.decommitted_bytes.get(), returned + bytes);
 }
 
 // The state of a slot goes on from window to window, wherever the slot's own object moves to, and

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Closed runs: the collector empties them (collector/emptying.hpp).
+// Closed runs: the collector empties them (collector/evacuation.hpp).
 //
 // A closed run is ATTACHED to an owner that is no thread's heap. So all threads give blocks back to its
 // remote list, which no thread looks at, and none allocates from it. Only the collector's thread opens it
@@ -17,7 +17,7 @@
 namespace obase::heap {
 
 template <class P>
-std::uint32_t slab_heap<P>::blocks_out(std::size_t number) const noexcept {
+std::uint32_t slab_heap<P>::blocks_in_use(std::size_t number) const noexcept {
     const slab_run& run = runs_[number];
     const run_view now = run.word.view();
     if (now.state == run_state::free) return 0;
@@ -36,7 +36,7 @@ template <class P>
 void slab_heap<P>::close_runs(std::size_t end, bool (*wanted)(void*, std::size_t),
                               void* context) noexcept {
     const auto close = [](slab_run& run) {
-        run.last_out = 0;
+        run.last_in_use = 0;
         run.idle = false;
         run.word.take(closed_owner);
     };
@@ -101,16 +101,16 @@ std::size_t slab_heap<P>::open_runs(const std::uint32_t* runs, std::size_t count
     std::size_t in_piece = 0;
     const auto return_it = [&] {
         if (in_piece == 0) return;
-        bytes += return_piece(piece, in_piece, ask);
+        bytes += decommit_piece(piece, in_piece, ask);
         in_piece = 0;
-        (void)ask.go_on(); // all are opened, also if the collector is to stop
+        (void)ask.may_continue(); // all are opened, also if the collector is to stop
     };
-    // From the top, as in return_free_memory().
+    // From the top, as in decommit_free_memory().
     for (std::size_t i = count; i-- > 0;) {
         slab_run& run = runs_[runs[i]];
         if (run.word.view().count != run.used.load_relaxed()) {
-            bytes += hollow(run, ask);
-            hand_back_run(run, closed_owner);
+            bytes += decommit_unused_pages(run, ask);
+            release_run(run, closed_owner);
             continue;
         }
         const bool neighbour = in_piece != 0 && runs[i] + 1 == piece[in_piece - 1] &&

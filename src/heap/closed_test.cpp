@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Closed runs. Property: while a run is closed nothing is allocated in it, whoever frees in it; opened,
-// it goes back to the system if it is empty, and is allocated from if it is not.
+// Closed runs. Property: while a run is closed nothing is allocated in it, whichever thread frees
+// in it; opened, it goes back to the system if it is empty, and is allocated from if it is not.
 #include "heap/space.hpp"
 
 #include <sys/wait.h>
@@ -183,7 +183,7 @@ TEST(closed, frees_of_all_threads_at_once) {
         for (std::thread& thread : threads) thread.join();
         expect_valid(s);
     }
-    s.return_free_memory();
+    s.decommit_free_memory();
     EXPECT_EQ(s.counters(new_class).live_objects, 0u);
 }
 
@@ -203,7 +203,7 @@ TEST(closed, the_child_of_a_fork_has_them_open) {
         const std::size_t end = s.runs_of(new_class);
         for (void* object : allocate(s, 1500)) good = good && run_of(s, object) < end;
         objects.free(s);
-        s.return_free_memory();
+        s.decommit_free_memory();
         _exit(good && s.validate(nullptr) ? 0 : 1);
     }
     s.fork_parent();

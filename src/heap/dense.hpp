@@ -10,8 +10,8 @@
 // collector, and a run without live bytes goes back. New runs are taken at the lowest free address,
 // so extents stay dense.
 //
-// Who may do what: allocate, undo, evacuation and return are the collector's alone; free() and
-// size_of() are anybody's.
+// Threads: allocate, undo, evacuation and return are the collector's alone; free() and size_of()
+// are for any thread.
 //
 // Invariants
 //   live bytes of a run == sum of the sizes of its objects that were not freed <= fill <= 64 KiB
@@ -23,9 +23,9 @@
 // means "no room", never SIGBUS.
 //
 // fork and the file. The *current* file is mapped shared, by one process. fork_prepare() freezes it:
-// what is mapped over it becomes a private mapping of the same pages, in place. Nobody writes,
-// punches or truncates a frozen file any more, and every store since then goes to a private page,
-// so that the kernel's copy-on-write makes the child's snapshot as it does for all other memory,
+// what is mapped over it becomes a private mapping of the same pages, in place. A frozen file is
+// not written, punched or truncated any more, and every store since then goes to a private page, so
+// that the kernel's copy-on-write makes the child's snapshot as it does for all other memory,
 // without copying anything. Parent and child each begin a file of their own at the first run that
 // they need. A *frozen run* is one whose file is not the current one:
 //   it is never filled further; its objects are read, written and freed where they are, or moved
@@ -39,8 +39,8 @@
 // run has left it, and hole_bytes what of that is dead. Private copies of pages are not counted. Parent
 // and child both count a file that both have.
 //
-// What does not hold: pages of a frozen run that are written become private memory, which nothing
-// but swap can page out until the run has been evacuated.
+// A limit: pages of a frozen run that are written become private memory, which nothing but swap can
+// page out until the run has been evacuated.
 #pragma once
 
 #include <cstddef>
@@ -96,7 +96,7 @@ class dense_heap {
 
     // Collector. size == object_size(...). nullptr: no room, disk full, or commit failed.
     void* allocate(std::size_t size, unsigned set) noexcept;
-    // Collector, before anybody else saw the object.
+    // Collector, before another thread saw the object.
     void undo(void* object) noexcept;
     // Any thread.
     void free(void* object) noexcept;
@@ -114,10 +114,10 @@ class dense_heap {
     }
     // Frozen files that have to be emptied first, then sparse runs, emptiest first.
     std::size_t select_evacuation(double max_live_fraction, std::size_t max_bytes) noexcept;
-    // Whether the last selection has frozen runs: their objects should be found wherever their slots
-    // lie.
-    bool emptying_frozen_files() const noexcept { return emptying_; }
-    std::size_t return_free_memory(pacer& ask) noexcept;
+    // True if the last selection has frozen runs: their objects should be found wherever their
+    // slots lie.
+    bool evacuating_frozen_files() const noexcept { return evacuation_; }
+    std::size_t decommit_free_memory(pacer& ask) noexcept;
 
     std::size_t runs() const noexcept { return frontier_.load_relaxed(); }
     std::size_t objects_in_run(std::size_t run) const noexcept {
@@ -167,7 +167,7 @@ class dense_heap {
     bool open_run(unsigned set) noexcept;
     bool grow() noexcept;
     bool returnable(std::size_t run) noexcept;
-    std::size_t give_back(std::size_t first, std::size_t count, pacer& ask) noexcept;
+    std::size_t decommit_range(std::size_t first, std::size_t count, pacer& ask) noexcept;
     void set_free_bit(std::size_t run, bool free) noexcept;
     std::size_t lowest_free() noexcept;
 
@@ -202,7 +202,7 @@ class dense_heap {
     int fd_ = -1;                                     // of the current file; -1: none yet
     typename P::template atomic<std::uint32_t> file_; // its number; 0 for anonymous memory
     bool strict_commit_ = false;
-    bool emptying_ = false;
+    bool evacuation_ = false;
     bool adoptable_ = false;      // free frozen runs have not been looked at since the fork
     std::size_t frozen_free_ = 0; // frozen runs that are unused
     frozen_file frozen_[frozen_limit];

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// fork with a class in a file (dense.hpp): parent and child have the objects as of the fork, whoever
-// writes at that moment and whatever either does afterwards; nothing is copied, storage is bounded,
-// and what fails is no corruption. The tests play the collector; src/runtime/cold_fork_test.cpp has
-// the real one.
+// fork with a class in a file (dense.hpp): parent and child have the objects as of the fork,
+// whichever thread writes at that moment and whatever either process does afterwards; nothing is
+// copied, storage is bounded, and what fails is no corruption. The tests play the collector;
+// src/runtime/cold_fork_test.cpp has the real one.
 #include "heap/space.hpp"
 
 #include <dirent.h>
@@ -126,7 +126,7 @@ class dense_fork : public ::testing::Test {
             space_->free(o.words);
             o.words = static_cast<std::uint64_t*>(to);
         }
-        space_->return_free_memory();
+        space_->decommit_free_memory();
         return room;
     }
 
@@ -286,7 +286,8 @@ TEST_F(dense_fork, is_a_snapshot_while_others_write) {
     EXPECT_TRUE(valid());
 }
 
-// Whoever is first to free, to return memory and to fill it again: the other's objects stay.
+// Whichever process is the first to free, to return memory and to fill it again, the other's
+// objects stay.
 TEST_F(dense_fork, neither_reaches_the_other) {
     for (int i = 0; i < 2'000; ++i) ASSERT_TRUE(add(1000, 1));
     const auto replace_all = [&](std::uint64_t version) {
@@ -296,7 +297,7 @@ TEST_F(dense_fork, neither_reaches_the_other) {
         for (int i = 0; i < 4; ++i)
             if (!window()) return false;
         free_if([](std::uint64_t) { return true; });
-        space_->return_free_memory();
+        space_->decommit_free_memory();
         for (int i = 0; i < 3'000; ++i)
             if (!add(1000, version)) return false;
         return all_are(version) && valid();
@@ -320,7 +321,7 @@ TEST_F(dense_fork, neither_reaches_the_other) {
 TEST_F(dense_fork, runs_of_every_state) {
     for (int i = 0; i < 400; ++i) ASSERT_TRUE(add(4000, 1));
     free_if([](std::uint64_t number) { return number > 100 && number <= 200; });
-    space_->return_free_memory(); // free, without storage
+    space_->decommit_free_memory(); // free, without storage
     free_if([](std::uint64_t number) { return number > 250 && number <= 300; });
     const auto fill = [&](std::uint64_t version, int objects_more) {
         std::map<std::uint64_t, object> old;
@@ -374,7 +375,7 @@ TEST_F(dense_fork, storage_is_bounded) {
         }
     }
     free_if([](std::uint64_t) { return true; });
-    space_->return_free_memory();
+    space_->decommit_free_memory();
     EXPECT_LE(space_->counters(cold_class).extent_bytes, run_bytes) << "the run being filled";
     EXPECT_LE(mapped_files().inodes.size(), 1U);
     if (mapped_files().bytes_known) {
@@ -390,7 +391,7 @@ TEST_F(dense_fork, files_are_left_even_where_no_run_is_sparse) {
     for (std::size_t i = 0; i < 200 * per_run; ++i) ASSERT_TRUE(add(size, 4));
     ASSERT_TRUE(in_child([&](bool complete) { return complete && all_are(4); }));
     free_if([](std::uint64_t number) { return number > 40 * per_run; });
-    space_->return_free_memory();
+    space_->decommit_free_memory();
     EXPECT_GE(space_->counters(cold_class).hole_bytes, 150 * run_bytes)
         << "kept for nothing, and said";
     ASSERT_TRUE(window());
@@ -452,7 +453,7 @@ TEST_F(dense_fork, no_mapping_no_access_and_no_corruption) {
             if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGSEGV) return false;
             // Freeing needs no look at them; then all of it can be used again.
             free_if([](std::uint64_t) { return true; });
-            space_->return_free_memory();
+            space_->decommit_free_memory();
             for (int i = 0; i < 500; ++i)
                 if (!add(4000, 99)) return false;
             return all_are(99) && valid() && in_child([&](bool all) { return all && all_are(99); });
@@ -474,7 +475,7 @@ TEST_F(dense_fork, no_mapping_no_access_and_no_corruption) {
         }
     }
     free_if([](std::uint64_t) { return true; });
-    space_->return_free_memory();
+    space_->decommit_free_memory();
     EXPECT_TRUE(valid());
     EXPECT_LE(space_->counters(cold_class).extent_bytes, run_bytes) << "the run being filled";
 }
@@ -489,7 +490,7 @@ TEST_F(dense_fork, no_new_file_means_no_move) {
         shortage();
         if (add(4000, 1)) return 2;
         free_if([](std::uint64_t number) { return number % 4 == 0; });
-        space_->return_free_memory();
+        space_->decommit_free_memory();
         if (!all_are(1) || !valid()) return 3;
         free_if([](std::uint64_t number) { return number % 4 == 1; });
         window();
@@ -527,7 +528,7 @@ TEST_F(dense_fork, free_runs_between_frozen_ones_do_not_use_the_map_count_up) {
         for (std::size_t i = 0; i < per_run; ++i)
             space_->free(base + run * run_bytes + i * max_small_size);
     }
-    space_->return_free_memory();
+    space_->decommit_free_memory();
     EXPECT_LE(mapped_files().mappings, dense_heap<native>::pieces_kept);
     EXPECT_TRUE(valid());
     // They are taken when their neighbours are free, too.
@@ -535,7 +536,7 @@ TEST_F(dense_fork, free_runs_between_frozen_ones_do_not_use_the_map_count_up) {
         for (std::size_t i = 0; i < per_run; ++i)
             space_->free(base + run * run_bytes + i * max_small_size);
     }
-    space_->return_free_memory();
+    space_->decommit_free_memory();
     EXPECT_EQ(mapped_files().inodes.size(), 1U);
     EXPECT_LE(space_->counters(cold_class).extent_bytes, run_bytes) << "the run being filled";
     EXPECT_TRUE(valid());

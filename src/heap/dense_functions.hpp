@@ -93,8 +93,8 @@ std::size_t dense_heap<P>::next_mark(std::size_t run, std::size_t after,
     return limit;
 }
 
-// The fill mark is read before the marks, and allocate() writes it after them: whoever sees a fill
-// mark beyond the end of the object also sees the mark that ends it. When the fill mark just
+// The fill mark is read before the marks, and allocate() writes it after them: a thread that sees a
+// fill mark beyond the end of the object also sees the mark that ends it. When the fill mark just
 // reaches the object's end it is the end.
 template <class P>
 std::size_t dense_heap<P>::size_of(const void* object) const noexcept {
@@ -130,7 +130,7 @@ void* dense_heap<P>::allocate(std::size_t size, unsigned set) noexcept {
     const std::uint32_t begin = run.fill.load_relaxed();
     const auto end = static_cast<std::uint32_t>(begin + size);
     auto* const marks = marks_of(number);
-    // Marks that an undo left behind lie in [begin, high). Nobody can be looking past the one at
+    // Marks that an undo left behind lie in [begin, high). No thread can be looking past the one at
     // `begin`.
     for (std::size_t at = next_mark(number, begin, std::min(end, run.high));
          at < std::min(end, run.high); at = next_mark(number, at, std::min(end, run.high))) {
@@ -167,7 +167,7 @@ bool dense_heap<P>::open_run(unsigned set) noexcept {
         }
         set_free_bit(number, false);
         for (std::size_t i = 0; i < words_per_run; ++i) marks_of(number)[i].store_relaxed(0);
-        // What is not committed yet is zero, and nothing of this run is freed meanwhile.
+        // Uncommitted memory is zero, and nothing of this run is freed meanwhile.
         const std::size_t first = number * words_per_run;
         if (freed_.committed(first + words_per_run - 1))
             for (std::size_t i = 0; i < words_per_run; ++i) freed_[first + i].store_relaxed(0);
@@ -261,7 +261,7 @@ template <class P>
 void dense_heap<P>::free(void* object) noexcept {
     const std::size_t size = size_of(object);
     if (poison_ != poisoning::none) poison(object, size, poison_);
-    // Releases this thread's accesses to the object; return_free_memory acquires.
+    // Releases this thread's accesses to the object; decommit_free_memory acquires.
     runs_[run_number(object)].live.fetch_sub_acq_rel(dense_detail::one_object + size);
 }
 
@@ -292,7 +292,7 @@ std::size_t dense_heap<P>::select_evacuation(double max_live_fraction,
     const std::size_t end = frontier_.load_relaxed();
     for (std::size_t i = 0; i < end; ++i) runs_[i].evacuating = false;
     std::size_t total = select_frozen(max_bytes);
-    emptying_ = total != 0;
+    evacuation_ = total != 0;
     std::vector<candidate> sparse;
     try {
         for (std::size_t i = 0; i < end; ++i) {
@@ -399,31 +399,31 @@ std::size_t dense_heap<P>::return_runs(const std::uint32_t* runs, std::size_t co
             ++i;
             continue;
         }
-        bytes += give_back(runs[first], i - first, ask);
-        (void)ask.go_on();
+        bytes += decommit_range(runs[first], i - first, ask);
+        (void)ask.may_continue();
     }
     return bytes;
 }
 
 // A fork between two pieces may freeze the file, and with it any run: nothing is remembered across.
 template <class P>
-std::size_t dense_heap<P>::return_free_memory(pacer& ask) noexcept {
-    // A file that is too old to be written back by name; here, because nobody is looking at the
+std::size_t dense_heap<P>::decommit_free_memory(pacer& ask) noexcept {
+    // A file that is too old to be written back by name; here, because no thread uses the
     // descriptors.
     while (frozen_count_ > 2 * files_kept) merge_oldest();
     constexpr std::size_t most = piece_bytes >> run_shift;
     const std::size_t end = frontier_.load_relaxed();
     std::size_t bytes = 0;
-    bool go_on = true;
-    for (std::size_t i = 0; i < end && go_on;) {
+    bool may_continue = true;
+    for (std::size_t i = 0; i < end && may_continue;) {
         const std::size_t first = i;
         while (i < end && i - first < most && returnable(i)) ++i;
         if (i == first) {
             ++i;
             continue;
         }
-        bytes += give_back(first, i - first, ask);
-        go_on = ask.go_on();
+        bytes += decommit_range(first, i - first, ask);
+        may_continue = ask.may_continue();
     }
     if (frozen_free_ != 0) bytes += adopt_free_runs();
     return bytes;
@@ -523,7 +523,8 @@ std::size_t dense_heap<P>::adopt_free_runs() noexcept {
 // Returns the bytes given back. On failure the runs stay free and are tried again next time. A fork
 // may come while pages go back, but not while a file is punched: it freezes the file.
 template <class P>
-std::size_t dense_heap<P>::give_back(std::size_t first, std::size_t count, pacer& ask) noexcept {
+std::size_t dense_heap<P>::decommit_range(std::size_t first, std::size_t count,
+                                          pacer& ask) noexcept {
     const std::size_t length = count << run_shift;
     int error = 0;
     if (file_backed()) {
@@ -664,7 +665,7 @@ const char* dense_heap<P>::validate() const noexcept {
         for (std::size_t at = 0; at < fill; at = next_mark(i, at, fill)) ++objects;
         if ((live >> 32) > objects) return "more live objects than beginnings";
         if (status == dense_run::state::open && open_[run.set] != i)
-            return "an open run nobody fills";
+            return "an open run that is not being filled";
     }
     if (frozen_free != frozen_free_) return "free frozen runs are miscounted";
     std::size_t storage = 0;
@@ -681,21 +682,21 @@ const char* dense_heap<P>::validate() const noexcept {
 // fork. See the header for what freezing a file means.
 
 // Why the snapshot is one: os::make_file_private is one step for all threads. A store of another
-// thread before it is in the file, which from then on nobody writes; a store after it is in a
+// thread before it is in the file, which is not written from then on; a store after it is in a
 // private page, which fork copies (on write) as of the moment of the fork, as it does HOT and NEW.
-// Between the steps for two pieces stores go to one place or the other; what is at the fork's moment
-// in either is in the child.
+// Between the steps for two pieces stores go to one place or the other; what is at the fork's
+// moment in either is in the child.
 //
 // Why the file's dirty pages need nothing: the kernel writes them back by itself, as long as
-// anybody maps the file. The parent keeps the descriptor, so that hints go on writing back and
+// any process maps the file. The parent keeps the descriptor, so that hints go on writing back and
 // dropping pages, and hearing of errors. The child does not: parent and child would share one
 // description, on which the first to ask takes the error, and the other would drop pages that were
 // never written.
 //
-// What may fail is the remapping, for lack of map entries or of commit. Nothing has changed then:
-// the piece stays shared, in this process alone. Its objects are out of the child's reach. Copying
-// them here, into memory that replaces the piece, would lose what other threads write between the
-// copy and the replacement; copying in the child would be no snapshot.
+// Only the remapping may fail, for lack of map entries or of commit. Nothing has changed then: the
+// piece stays shared, in this process alone. Its objects are out of the child's reach. Copying them
+// here, into memory that replaces the piece, would lose what other threads write between the copy
+// and the replacement; copying in the child would be no snapshot.
 template <class P>
 void dense_heap<P>::fork_prepare() noexcept {
     if (!file_backed()) return;
@@ -739,8 +740,8 @@ std::size_t dense_heap<P>::freeze_current_file() noexcept {
         }
         storage += run_bytes;
     }
-    // What was made ready and never used is made ready anew, over another file. Its storage is only
-    // counted: to punch it can take the disk longer than a fork should.
+    // Memory that was made ready and never used is made ready anew, over another file. Its storage
+    // is only counted: to punch it can take the disk longer than a fork should.
     const std::size_t used = end << run_shift;
     std::size_t tail = committed_ - used;
     storage += tail;
@@ -781,7 +782,7 @@ bool dense_heap<P>::fork_child() noexcept {
     for (std::size_t i = 0; i < end; ++i) {
         dense_run& run = runs_[i];
         if (!run.shared) continue;
-        // What could not be made private has no mapping here: reserve the place again.
+        // Pages that could not be made private have no mapping here: reserve the place again.
         complete = false;
         os::decommit(base_ + (i << run_shift), run_bytes);
         run.shared = false;

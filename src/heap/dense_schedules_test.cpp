@@ -52,7 +52,7 @@ class world {
     }
     void return_memory() {
         pacer goes_on;
-        dense.return_free_memory(goes_on);
+        dense.decommit_free_memory(goes_on);
     }
     // When all threads have ended.
     void finish(std::size_t objects, std::size_t bytes) {
@@ -92,7 +92,7 @@ void explore(const char* name, void (*body)()) {
     }                                                                                              \
     TEST(dense_schedules, body##_natively) { explore<native>(#body, body<native>); }
 
-// Property: whoever frees the last object of a run that is being filled finds where it ends, while objects
+// Property: the thread that frees the last object of a run that is being filled finds its end, while objects
 // are put behind it, and taken back.
 template <class P>
 void frees_meet_filling() {

@@ -43,7 +43,7 @@ TEST_P(free_checked, objects_in_a_dense_run_that_is_used_again) {
             EXPECT_EQ(s->free_checked(object), free_result::freed_before) << round;
         }
         EXPECT_EQ(s->free_checked(objects[7]), free_result::freed_before);
-        s->return_free_memory();
+        s->decommit_free_memory();
     }
     EXPECT_TRUE(s->validate(nullptr));
 }

@@ -45,7 +45,7 @@ constexpr std::uint32_t priority(std::uint32_t at) noexcept {
 
 bool large_heap::create(char* base, std::size_t bytes, poisoning poison_freed) noexcept {
     base_ = base;
-    // What lies beyond the numbers of pages stays unused.
+    // The range beyond the numbers of pages stays unused.
     bytes_ = std::min(bytes, max_pages * os::page_size);
     poison_ = poison_freed;
     const std::size_t pages = bytes_ / os::page_size;
@@ -325,7 +325,7 @@ void large_heap::end_claim(bool returned) noexcept {
     claimed_pages_ = 0;
 }
 
-std::size_t large_heap::return_free_memory(pacer& ask) noexcept {
+std::size_t large_heap::decommit_free_memory(pacer& ask) noexcept {
     std::size_t bytes = 0;
     // Upwards, so that what is freed meanwhile cannot keep this going for ever.
     for (std::size_t from = 0; claim_piece(from);) {
@@ -341,7 +341,7 @@ std::size_t large_heap::return_free_memory(pacer& ask) noexcept {
             const std::lock_guard hold(lock_);
             end_claim(returned);
         }
-        if (!ask.go_on()) break;
+        if (!ask.may_continue()) break;
     }
     return bytes;
 }

@@ -54,7 +54,7 @@ class large_heap {
     unsigned set_of(const void* object) const noexcept;
 
     // The collector, one at a time. Returns the bytes given back.
-    std::size_t return_free_memory(pacer& ask) noexcept;
+    std::size_t decommit_free_memory(pacer& ask) noexcept;
     large_counters counters() const noexcept;
     std::size_t metadata_bytes() const noexcept;
     // visit(context, object, size, set) in address order. Holds the lock: visit must not allocate

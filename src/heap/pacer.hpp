@@ -9,9 +9,9 @@
 // and child with valid heaps, and a fork during the call does, too.
 //
 //     struct every_piece : heap::pacer {
-//         bool go_on() noexcept override { return !stopping; }
+//         bool may_continue() noexcept override { return !stopping; }
 //     } ask;
-//     space.return_free_memory(ask);
+//     space.decommit_free_memory(ask);
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ class pacer {
     virtual void call_begins() noexcept {}
     virtual void call_ends() noexcept {}
     // Between two pieces. False: the rest is left for the next time.
-    virtual bool go_on() noexcept { return true; }
+    virtual bool may_continue() noexcept { return true; }
 };
 
 } // namespace obase::heap

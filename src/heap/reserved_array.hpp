@@ -4,11 +4,10 @@
 // whose memory is committed from the front as it is needed. Elements never move and begin as zero
 // bytes. They are never destroyed.
 //
-// What it is: the form of all side tables of the heap. A table that covers terabytes costs only the
-// pages that are touched.
+// The form of all side tables of the heap. A table that covers terabytes costs only the pages that
+// are touched.
 //
-// When not to use it: for anything with a constructor that does more than zero, or in an order that
-// is not roughly from the front.
+// Elements are zero bytes at first, without a constructor, and are used roughly from the front.
 //
 // Any thread may call commit_to() at any time, and several may commit the same elements; reading and
 // writing committed elements needs no lock. What says to another thread that an element is committed
@@ -56,8 +55,8 @@ class reserved_array {
     }
 
     // Gives back the pages that lie wholly in elements [first, last): they read as zero afterwards.
-    // Nobody may use those elements meanwhile.
-    void give_back(std::size_t first, std::size_t last) const noexcept {
+    // No thread may use those elements meanwhile.
+    void decommit(std::size_t first, std::size_t last) const noexcept {
         const std::size_t begin = round_up(first * sizeof(T), os::page_size);
         const std::size_t end = last * sizeof(T) & ~(os::page_size - 1);
         if (begin < end)

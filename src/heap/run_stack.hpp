@@ -2,15 +2,15 @@
 //
 // run_stack: a lock-free stack of run numbers (Treiber), for partial runs and free runs.
 //
-// What it is: one word, {tag 32, top run + 1: 32}. The link of a run lies in its metadata, which is
-// never unmapped, so reading the link of a run that was popped meanwhile is harmless: the tag,
-// which every change advances, makes the compare-exchange fail. A stall of exactly 2^32 changes
-// between load and exchange would defeat it; at one change per microsecond that is 71 minutes
-// inside two instructions.
+// One word, {tag 32, top run + 1: 32}. The link of a run lies in its metadata, which is never
+// unmapped, so reading the link of a run that was popped meanwhile is harmless: the tag, which
+// every change advances, makes the compare-exchange fail. A stall of exactly 2^32 changes between
+// load and exchange would defeat it; at one change per microsecond that is 71 minutes inside two
+// instructions.
 //
 // `next` arguments are functions from a run number to the atomic link of that run.
 //
-// When not to use it: for blocks inside runs; those have the list in the run's own word.
+// Blocks inside of runs are listed in the run's own word instead.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// run_word: the one atomic word of a slab run: who may allocate from it, and what others gave back.
+// run_word: the one atomic word of a slab run: the thread that may allocate from it, and the blocks
+// that others freed.
 //
 //   63          48 47          32 31                  2 1     0
 //   +-------------+--------------+---------------------+-------+
@@ -11,12 +12,13 @@
 //               0: the list is empty. The blocks are linked through their first bytes.
 // remote count  length of that list; at most the run's capacity (<= 8192).
 // owner         id of the thread heap, 1 .. 2^30-2; kept while DETACHED so that it may come back.
-// state         FREE      nobody's, in the pool. Owner and list are zero.
+// state         FREE      no owner, in the pool. Owner and list are zero.
 //               ATTACHED  the owner allocates and frees here without atomics.
-//               DETACHED  full when it was detached; the owner looks at it no more, unless it frees
-//                         one of its blocks and takes it back.
+//               DETACHED  full when it was detached; the owner leaves it alone, unless it frees one
+//                         of its blocks and takes it back.
 //               QUEUED    on the stack of partial runs of its bin, or about to be pushed there by
-//                         the one thread whose transition made it QUEUED. Whoever pops it owns it.
+//                         the one thread whose transition made it QUEUED. The thread that pops it
+//                         owns it.
 //
 //   FREE --attach--> ATTACHED --detach--> DETACHED --push at threshold--> QUEUED --take--> ATTACHED
 //                    ATTACHED --queue--> QUEUED        (thread exit, or by the collector)
@@ -33,7 +35,7 @@
 // release sequence. The owner may look at the state relaxed, under the lock of its heap: only it
 // makes its own ATTACHED, and only it ends that, or the collector under the same lock.
 //
-// When not to use it: dense runs; they have no local list and need only a count.
+// Dense runs have no such word: they have no local list and need only a count.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +44,7 @@ namespace obase::heap {
 
 enum class run_state : std::uint8_t { free = 0, attached = 1, detached = 2, queued = 3 };
 
-// What one load of the word says.
+// The fields of the word, from one load.
 struct run_view {
     run_state state;
     std::uint32_t owner;
@@ -123,7 +125,8 @@ class run_word {
     void take(std::uint32_t owner) noexcept { change_state(run_state::attached, owner); }
 
     // -> FREE. Preconditions: the caller has the run for itself (owner of an ATTACHED run, or
-    // popped it off its stack), and no block of it is handed out, so that nobody can push any more.
+    // popped it off its stack), and no block of it is handed out, so that no thread can push any
+    // more.
     void release() noexcept { word_.store_release(0); }
 
     // Gives `blocks` blocks, linked with `first` on top, back from a thread that does not own the

@@ -24,7 +24,7 @@ template <class P, unsigned capacity>
 struct model_run {
     run_word<P> word;
     typename P::template atomic<std::uint32_t> link[capacity]; // head that was there before
-    typename P::template atomic<std::uint32_t> out[capacity];  // 1 while somebody has the block
+    typename P::template atomic<std::uint32_t> out[capacity];  // 1 while a thread has the block
 
     push_result give(std::uint32_t block, std::uint32_t threshold) {
         return word.push_remote(block, 1, threshold,
@@ -85,7 +85,7 @@ void blocks_come_back_once() {
     threads::run();
     const run_view end = run.word.view();
     threads::require((end.state == run_state::queued) == (queued.load_relaxed() == 1),
-                     "whoever made the run QUEUED knows it");
+                     "the thread that made the run QUEUED knows it");
     threads::require(run.template collect<threads>(end.head) == end.count, "count at the end");
     threads::require(received.load_relaxed() + end.count == capacity, "a block is missing");
 }
@@ -110,9 +110,9 @@ TEST(run_word, blocks_come_back_once_natively) {
     EXPECT_TRUE(r.ok) << r.report;
 }
 
-// Property: a detached run whose blocks all come back from others, with nobody helping, is pushed
-// on the stack exactly once, and whoever pops it finds all its blocks, but those that the collector
-// took off its list in between.
+// Property: a detached run whose blocks all come back from others, without help of the owner, is
+// pushed on the stack exactly once, and the thread that pops it finds all its blocks, but those
+// that the collector took off its list in between.
 template <class P>
 void a_deserted_run_is_found() {
     using threads = testing::threads_for<P>;

@@ -3,8 +3,8 @@
 // sanitized: whether this is built with a sanitizer that keeps a shadow of all memory;
 // thread_sanitized: whether that is the one for threads.
 //
-// What it is for: smaller reservations, and tests about resident memory or RLIMIT_AS that a shadow
-// would falsify. When not to use it: to make code behave differently.
+// Used for smaller reservations, and by tests about resident memory or RLIMIT_AS that a shadow
+// would falsify.
 #pragma once
 
 namespace obase::heap {

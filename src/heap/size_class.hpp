@@ -78,8 +78,8 @@ static_assert(class_block_size(size_class_computed(264)) == 272);
 static_assert(size_class_computed(max_small_size) == size_classes - 1);
 static_assert(class_block_size(size_classes - 1) == max_small_size);
 
-// What a caller may ask of an object besides its size. Objects of different attributes never share
-// a run: hints and alignment hold for whole runs.
+// The attributes of an object besides its size. Objects of different attributes never share a run:
+// hints and alignment hold for whole runs.
 struct attributes {
     std::uint8_t log2_alignment = 3; // 3..12
     bool never_cold = false;

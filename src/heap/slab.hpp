@@ -5,20 +5,21 @@
 //
 // Words. *block*: what one object gets; all blocks of a run have one size. *bin*: (attributes, size
 // class); a run serves one bin at a time. Per thread and bin: the *current* run, from which new
-// blocks come; the *recent* list, of a few blocks this thread freed last, whoever owns their runs;
+// blocks come; the *thread cache*, of a few blocks this thread freed last, of any thread's runs;
 // the *attached list*, of further runs of this thread with room.
 //
-// allocate() takes a recent block (its bytes are still in the cache), else pops the current run's
-// local list. free() puts the block on the recent list, or when that is full back to the current
-// run. Neither needs an atomic read-modify-write. The rest (lists that ran dry or full, runs to
-// give away) is in slab_functions.hpp, under the thread heap's lock, which only fork, counters() and the
-// collector contend for. Life of a run: see run_word.hpp.
+// allocate() takes a block of the thread cache (its bytes are still in the processor's), else pops
+// the current run's local list. free() puts the block into the thread cache, or when that is full
+// back to the current run. Neither needs an atomic read-modify-write. The rest (lists that ran dry
+// or full, runs to give away) is in slab_functions.hpp, under the thread heap's lock, which only
+// fork, counters() and the collector contend for. Life of a run: see run_word.hpp.
 //
 // Invariants of a run
 //   ATTACHED: it is its owner's current run of its bin, or on the owner's attached list.
 //   used == blocks handed out and not back on the local list, which includes those on the remote
-//   list and on threads' recent lists, + 1 while the run is current.
-//   blocks on the local list + used - current + those away (hollow.hpp) == fresh <= capacity
+//   list and in thread caches, + 1 while the run is current.
+//   blocks on the local list + used - current + the decommitted ones (decommit.hpp) == fresh <=
+//   capacity
 //
 // Sizes: classes up to 128 bytes hold one size. Above, the difference between block and object, in
 // granules, is kept in one byte per 128 bytes of address (blocks are larger than that, so no two
@@ -68,25 +69,26 @@ struct alignas(64) slab_run {
     std::uint16_t fresh; // blocks ever put on the local list since FREE
     typename P::template atomic<bool> current;
     typename P::template atomic<bool> returned; // its pages were given back (meaningful while FREE)
-    bool idle;                                  // the next for hollow_idle_runs()
-    std::uint16_t last_out; // blocks out when the collector last saw it; 0: it did not
+    bool idle;                                  // the next for decommit_idle_runs()
+    std::uint16_t last_in_use; // blocks out when the collector last saw it; 0: it did not
     typename P::template atomic<std::uint16_t>
-        absent;                                      // pages given back while not FREE, a bit each
+        decommitted_pages;                           // given back while not FREE, a bit each
     typename P::template atomic<std::uint32_t> next; // link in a run_stack
     std::uint32_t attached_previous; // run numbers + 1, in the owner's ring of attached runs
     std::uint32_t attached_next;
 };
 static_assert(sizeof(slab_run<native>) == 64);
 
-// Whether to take a run from a thread that keeps it but may be idle, and to look at its pages.
+// True if a run should be taken from a thread that keeps it but may be idle, and its pages scanned.
 template <class P>
-bool little_is_out(const slab_run<P>& run, std::uint32_t blocks_out) noexcept {
-    return blocks_out <= run.capacity / 4U;
+bool mostly_free(const slab_run<P>& run, std::uint32_t blocks_in_use) noexcept {
+    return blocks_in_use <= run.capacity / 4U;
 }
 
 template <class P>
-std::size_t absent_bytes(const slab_run<P>& run) noexcept {
-    return static_cast<std::size_t>(std::popcount(run.absent.load_relaxed())) * os::page_size;
+std::size_t decommitted_bytes(const slab_run<P>& run) noexcept {
+    return static_cast<std::size_t>(std::popcount(run.decommitted_pages.load_relaxed())) *
+           os::page_size;
 }
 
 // The pages of its run that `count` blocks from the block `index` on lie in, a bit each.
@@ -107,8 +109,8 @@ using heap_lock = os::blocking_lock<P>;
 template <class P>
 struct thread_bin {
     slab_run<P>* current;
-    void* recent;                                     // linked through the blocks, newest first
-    typename P::template atomic<std::uint32_t> count; // length of recent
+    void* cached;                                     // linked through the blocks, newest first
+    typename P::template atomic<std::uint32_t> count; // length of cached
     std::uint32_t limit;                              // of count; 0 until the bin is used
     std::uint32_t attached; // oldest run of the attached ring, number + 1; 0: none
     std::uint32_t attached_count;
@@ -138,8 +140,8 @@ struct thread_view {
 template <class P>
 struct thread_heap {
     std::uint32_t id;         // 0 in the empty heap
-    std::uint32_t next_spare; // id of the next heap that nobody has
-    thread_heap** home;       // the thread's pointer to this heap; null while nobody has it
+    std::uint32_t next_spare; // id of the next heap that no thread has
+    thread_heap** home;       // the thread's pointer to this heap; null while no thread has it
     heap_lock<P> lock;        // held over every change except the two lists of the fast paths
     thread_view<P> view;
     std::uint64_t used_bins[(bins + 63) / 64];
@@ -157,7 +159,8 @@ template <class P>
 template <class P>
 [[gnu::always_inline]] inline bool free_at_hand(thread_heap<P>& mine, void* block) noexcept;
 
-// What a thread has before its first allocation: no current runs, owner of nothing. Never written.
+// The heap of a thread before its first allocation: no current runs, owner of nothing. Never
+// written.
 template <class P>
 inline thread_heap<P> empty_thread_heap{};
 template <>
@@ -226,7 +229,7 @@ class slab_heap {
     // has left this thread's lists is not seen.
     free_result free_checked(void* block) noexcept;
     // Precondition: create() was told that blocks are tracked; the block was just allocated.
-    void note_out(const void* block) noexcept;
+    void note_allocated(const void* block) noexcept;
 
     // Size of a live object.
     std::size_t size_of(const void* block) const noexcept {
@@ -249,25 +252,26 @@ class slab_heap {
     // run.
     std::size_t size_of_racy(const void* block) const noexcept;
 
-    // Hands the calling thread's runs to whoever needs them, and forgets the thread.
+    // Releases the calling thread's runs to other threads, and forgets the thread.
     void thread_exit() noexcept;
 
-    // Collector only: gives free runs' pages back, and the caller's recent blocks to their runs;
-    // returns bytes. Other threads' runs of which little is left go to whoever needs them, and their
-    // pages too once they are idle (hollow.hpp): a thread that does not allocate again never looks.
-    std::size_t return_free_memory(pacer& ask) noexcept;
+    // Collector only: gives free runs' pages back, and the caller's cached blocks to their runs;
+    // returns bytes. Other threads' mostly free runs are released to all threads, and their pages
+    // are decommitted once they are idle (decommit.hpp): a thread that does not allocate again
+    // would keep them.
+    std::size_t decommit_free_memory(pacer& ask) noexcept;
 
-    // Emptying runs, for the collector (closed.hpp). A *closed* run is allocated from no more, and what
-    // is freed in it stays in it.
+    // Emptying runs, for the collector (closed.hpp). Nothing is allocated from a *closed* run, and
+    // what is freed in it stays in it.
 
     std::size_t runs() const noexcept { return frontier_.load_acquire(); }
     // Blocks handed out, those in thread caches included. Racy.
-    std::uint32_t blocks_out(std::size_t run) const noexcept;
+    std::uint32_t blocks_in_use(std::size_t run) const noexcept;
     std::uint32_t block_size(std::size_t run) const noexcept {
         return runs_[run].block_size.load_relaxed();
     }
-    // Closes those runs below `end` for which wanted(context, run) is true, but for the current ones
-    // of threads.
+    // Closes those runs below `end` for which wanted(context, run) is true, except for the current
+    // ones of threads.
     void close_runs(std::size_t end, bool (*wanted)(void*, std::size_t), void* context) noexcept;
     bool closed(std::size_t run) const noexcept;
     // Precondition: closed(run), which ends. Gives what is empty back to the system: the whole of each
@@ -284,7 +288,7 @@ class slab_heap {
     void fork_parent() noexcept;
     void fork_child() noexcept;
 
-    // Checks the invariants above. Precondition: nobody else touches the heap. nullptr: all hold.
+    // Checks the invariants above. Precondition: no other thread uses the heap. nullptr: all hold.
     const char* validate() const noexcept;
 
   private:
@@ -332,13 +336,13 @@ class slab_heap {
     thread_heap* heap_for_this_thread() noexcept;
     void flush(thread_heap& heap, thread_bin& bin, std::uint32_t keep) noexcept;
     void flush_all(thread_heap& heap) noexcept;
-    void give_back(thread_heap& heap, slab_run& run, void* first, void* last,
-                   std::uint32_t count) noexcept;
-    void give_back_remote(slab_run& run, void* first, void* last, std::uint32_t count) noexcept;
+    void return_blocks(thread_heap& heap, slab_run& run, void* first, void* last,
+                       std::uint32_t count) noexcept;
+    void push_remote_blocks(slab_run& run, void* first, void* last, std::uint32_t count) noexcept;
     bool refill(slab_run& run) noexcept;
     bool extend(slab_run& run) noexcept;
-    slab_run* find_run(thread_heap& heap, unsigned number, bool in_need) noexcept;
-    slab_run* free_run(bool in_need) noexcept;
+    slab_run* find_run(thread_heap& heap, unsigned number, bool urgent) noexcept;
+    slab_run* free_run(bool urgent) noexcept;
     bool commit_more() noexcept;
     slab_run* run_from_frontier() noexcept;
     void start_run(slab_run& run, unsigned number, std::uint32_t owner) noexcept;
@@ -348,21 +352,21 @@ class slab_heap {
     void unlist_attached(thread_heap& heap, slab_run& run) noexcept;
     slab_run* roomy_attached(thread_heap& heap, unsigned number) noexcept;
     void adopt_list(slab_run& run, std::uint32_t head, std::uint32_t count) noexcept;
-    void to_pool(slab_run& run) noexcept;
-    void hand_back(thread_heap& heap) noexcept;
-    void hand_back_run(slab_run& run, std::uint32_t owner) noexcept;
+    void add_to_pool(slab_run& run) noexcept;
+    void release_runs(thread_heap& heap) noexcept;
+    void release_run(slab_run& run, std::uint32_t owner) noexcept;
     void recount_after_fork(slab_run& run) noexcept;
     void rebuild_stacks_after_fork() noexcept;
-    enum class scavenge : bool { in_need, collector };
+    enum class scavenge : bool { urgent, collector };
     void scavenge_partial(scavenge caller) noexcept;
     void scavenge_attached() noexcept;
-    bool is_as_before(slab_run& run) noexcept;
-    std::size_t hollow_idle_runs(pacer& ask) noexcept;
-    std::size_t hollow(slab_run& run, pacer& ask) noexcept;
+    bool unchanged_since_last_scan(slab_run& run) noexcept;
+    std::size_t decommit_idle_runs(pacer& ask) noexcept;
+    std::size_t decommit_unused_pages(slab_run& run, pacer& ask) noexcept;
     bool sort_dirty_runs() noexcept;
-    std::size_t return_piece(const std::uint32_t* runs, std::size_t count, pacer& ask) noexcept;
-    bool bring_back(slab_run& run) noexcept;
-    std::uint32_t blocks_away(const slab_run& run) const noexcept;
+    std::size_t decommit_piece(const std::uint32_t* runs, std::size_t count, pacer& ask) noexcept;
+    bool recommit(slab_run& run) noexcept;
+    std::uint32_t decommitted_blocks(const slab_run& run) const noexcept;
 
     char* base_ = nullptr;
     unsigned slot_ = 0;
@@ -385,15 +389,17 @@ class slab_heap {
     alignas(64) mutable heap_lock<P> registry_; // guards the following three
     reserved_array<thread_heap> heaps_;
     std::uint32_t heap_count_ = 0; // ids 1 .. heap_count_ exist
-    std::uint32_t spare_ = 0;      // first of the heaps that nobody has
+    std::uint32_t spare_ = 0;      // first of the heaps that no thread has
     std::uint32_t max_heaps_ = 0;
     thread_heap* shared_ = nullptr; // for threads that cannot have their own: under its lock
 
-    heap_lock<P> hollowing_; // held over each change of lists by hollow(), for fork
+    heap_lock<P>
+        decommitting_; // held over each change of lists by decommit_unused_pages(), for fork
 
     typename P::template atomic<std::uint64_t> bins_with_runs_[(bins + 63) / 64]; // ever
     alignas(64) run_stack<P> partial_[bins];
-    run_stack<P> idle_[bins]; // partial runs too, which hollow() has seen: the second choice
+    run_stack<P>
+        idle_[bins]; // partial runs too, which decommit_unused_pages() has seen: the second choice
 };
 
 namespace detail {
@@ -427,9 +433,9 @@ template <class P>
 void* allocate_at_hand(thread_heap<P>& mine, std::size_t size, unsigned set) noexcept {
     const unsigned index = size_class(size);
     thread_bin<P>& bin = detail::bin_of(mine, set * size_classes + index);
-    void* block = bin.recent;
+    void* block = bin.cached;
     if (block != nullptr) {
-        bin.recent = next_of(block);
+        bin.cached = next_of(block);
         bin.count.store_relaxed(bin.count.load_relaxed() - 1);
     } else if ((block = detail::allocate_from_run(bin)) == nullptr) {
         return nullptr;
@@ -445,13 +451,13 @@ bool free_at_hand(thread_heap<P>& mine, void* block) noexcept {
         return false;
     slab_run<P>& run = mine.view.runs[offset >> run_shift];
     thread_bin<P>& bin = detail::bin_of(mine, run.bin.load_relaxed());
-    // The recent list first: a program that frees and allocates in turns then always takes the
+    // The thread cache first: a program that frees and allocates in turns then always takes the
     // same two branches, whichever run the block is of. The head of a list is stored after the
     // link, because fork may cut in between.
     if (const std::uint32_t count = bin.count.load_relaxed(); count < bin.limit) [[likely]] {
-        set_next(block, bin.recent);
+        set_next(block, bin.cached);
         P::compiler_fence();
-        bin.recent = block;
+        bin.cached = block;
         bin.count.store_relaxed(count + 1);
     } else if (&run == bin.current) {
         set_next(block, run.free.load_relaxed());

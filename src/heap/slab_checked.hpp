@@ -6,10 +6,10 @@
 // Where allocations are tracked (space_options::check_frees), a bit per granule says which blocks are out.
 // Otherwise a block that is freed here is *stamped*: its second word gets a value that depends on its
 // address. A block with its stamp may be free, or an object whose second word was never written: the
-// lists of the calling thread tell. So what is found is a block that is on this thread's recent list, or
-// in a run that this thread has; the blocks of other threads are not looked at, since their lists change
-// meanwhile. Blocks of eight bytes have no second word, and are looked for on the recent list, which is
-// short, when they look like a link.
+// lists of the calling thread tell. So what is found is a block that is in this thread's cache, or
+// in a run that this thread has; the blocks of other threads are not looked at, since their lists
+// change meanwhile. Blocks of eight bytes have no second word, and are looked for in the thread
+// cache, which is short, when they look like a link.
 #pragma once
 
 #include <mutex>
@@ -57,14 +57,15 @@ bool slab_heap<P>::may_be_free(const void* block, std::size_t block_size) const 
     return word == stamp_of(block) || word == slab_detail::poisoned_word;
 }
 
-// On the recent list of this thread, or on a list of a run that it has. Those runs' lists change under the
-// lock of the thread's heap or by this thread only, but for what others push on top of the remote list.
+// In the cache of this thread, or on a list of a run that it has. Those runs' lists change under
+// the lock of the thread's heap or by this thread only, except for what others push on top of the
+// remote list.
 template <class P>
 bool slab_heap<P>::listed_here(const slab_run& run, const void* block) const noexcept {
     thread_heap& heap = own_heap();
     if (&heap == &empty_thread_heap<P>) return false;
     const std::lock_guard hold(heap.lock);
-    if (slab_detail::lists(heap.bin[run.bin.load_relaxed()].recent, block)) return true;
+    if (slab_detail::lists(heap.bin[run.bin.load_relaxed()].cached, block)) return true;
     if (run.block_size.load_relaxed() < slab_detail::stamp_end) return false; // thousands, perhaps
     const run_view now = run.word.view();
     if (now.state != run_state::attached || now.owner != heap.id) return false;
@@ -73,7 +74,7 @@ bool slab_heap<P>::listed_here(const slab_run& run, const void* block) const noe
 }
 
 template <class P>
-void slab_heap<P>::note_out(const void* block) noexcept {
+void slab_heap<P>::note_allocated(const void* block) noexcept {
     const std::size_t at = granule_of(block);
     out_[at / 64].fetch_or_relaxed(std::uint64_t{1} << (at % 64));
 }

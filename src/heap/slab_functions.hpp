@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "heap/closed.hpp"
-#include "heap/hollow.hpp"
+#include "heap/decommit.hpp"
 #include "heap/poison.hpp"
 #include "heap/slab.hpp"
 #include "heap/slab_checked.hpp"
@@ -26,8 +26,8 @@ namespace slab_detail {
 inline constexpr std::uint32_t max_attached = 32;
 inline constexpr std::uint32_t attached_looks = 4;
 
-// How many recent blocks a thread keeps per bin: at most 32 KiB of them, where that is not too few
-// to pay.
+// How many blocks a thread caches per bin: at most 32 KiB of them, where that is not too few to
+// pay.
 constexpr std::uint32_t recent_limit(std::size_t block_size) noexcept {
     return static_cast<std::uint32_t>(std::clamp<std::size_t>(32768 / block_size, 8, 64));
 }
@@ -44,8 +44,8 @@ constexpr std::uint32_t threshold_of(const slab_run<P>& run) noexcept {
     return std::max<std::uint32_t>(3, run.capacity / 32U);
 }
 
-// Bytes of blocks that are put on the local list at once: small, so that pages nobody needs yet
-// stay untouched, but several blocks, so that the slow path is rare.
+// Bytes of blocks that are put on the local list at once: small, so that pages that are not needed
+// yet stay untouched, but several blocks, so that the slow path is rare.
 inline constexpr std::size_t extend_bytes = 4096;
 inline constexpr std::size_t extend_blocks_min = 4;
 
@@ -141,7 +141,7 @@ void slab_heap<P>::thread_exit() noexcept {
     here = &empty_thread_heap<P>;
     {
         const std::lock_guard hold(mine->lock);
-        hand_back(*mine);
+        release_runs(*mine);
     }
     const std::lock_guard hold(registry_);
     mine->home = nullptr;
@@ -151,7 +151,7 @@ void slab_heap<P>::thread_exit() noexcept {
 
 // Precondition: heap.lock is held, and its thread does not use the heap.
 template <class P>
-void slab_heap<P>::hand_back(thread_heap& heap) noexcept {
+void slab_heap<P>::release_runs(thread_heap& heap) noexcept {
     flush_all(heap);
     slab_detail::for_each_used_bin(heap, [&](thread_bin& bin, unsigned) {
         bin.limit = 0;
@@ -159,12 +159,12 @@ void slab_heap<P>::hand_back(thread_heap& heap) noexcept {
             bin.current = nullptr;
             run->current.store_relaxed(false);
             run->used.store_relaxed(run->used.load_relaxed() - 1);
-            hand_back_run(*run, heap.id);
+            release_run(*run, heap.id);
         }
         while (bin.attached != 0) {
             slab_run& run = runs_[bin.attached - 1];
             unlist_attached(heap, run);
-            hand_back_run(run, heap.id);
+            release_run(run, heap.id);
         }
     });
     std::fill(std::begin(heap.used_bins), std::end(heap.used_bins), 0);
@@ -172,7 +172,7 @@ void slab_heap<P>::hand_back(thread_heap& heap) noexcept {
 
 // Precondition: the run is ATTACHED to `owner`, neither current nor listed.
 template <class P>
-void slab_heap<P>::hand_back_run(slab_run& run, std::uint32_t owner) noexcept {
+void slab_heap<P>::release_run(slab_run& run, std::uint32_t owner) noexcept {
     for (;;) {
         if (run.free.load_relaxed() == nullptr) {
             std::uint32_t count = 0;
@@ -181,11 +181,11 @@ void slab_heap<P>::hand_back_run(slab_run& run, std::uint32_t owner) noexcept {
             }
         }
         if (run.used.load_relaxed() == 0) {
-            to_pool(run);
+            add_to_pool(run);
             return;
         }
         if (run.free.load_relaxed() != nullptr || run.fresh < run.capacity ||
-            run.absent.load_relaxed() != 0) {
+            run.decommitted_pages.load_relaxed() != 0) {
             run.word.queue(owner);
             partial_[run.bin.load_relaxed()].push(number_of(run), next_link());
             return;
@@ -205,7 +205,7 @@ void slab_heap<P>::adopt_list(slab_run& run, std::uint32_t head, std::uint32_t c
 
 // Precondition: the caller has the run for itself and nothing of it is handed out.
 template <class P>
-void slab_heap<P>::to_pool(slab_run& run) noexcept {
+void slab_heap<P>::add_to_pool(slab_run& run) noexcept {
     run.word.release();
     run.free.store_relaxed(nullptr);
     run.returned.store_relaxed(false);
@@ -214,7 +214,7 @@ void slab_heap<P>::to_pool(slab_run& run) noexcept {
 
 template <class P>
 bool slab_heap<P>::extend(slab_run& run) noexcept {
-    if (bring_back(run)) return true;
+    if (recommit(run)) return true;
     if (run.fresh >= run.capacity) return false;
     const std::size_t size = run.block_size.load_relaxed();
     const std::size_t wanted =
@@ -250,7 +250,7 @@ void slab_heap<P>::make_current(thread_heap& heap, unsigned number, slab_run& ru
     heap.bin[number].current = &run;
 }
 
-// Marks a bin as one that hand_back must visit, and opens its recent list.
+// Marks a bin as one that release_runs must visit, and opens its cache.
 template <class P>
 void slab_heap<P>::use_bin(thread_heap& heap, unsigned number) noexcept {
     heap.used_bins[number / 64] |= std::uint64_t{1} << (number % 64);
@@ -322,9 +322,9 @@ void slab_heap<P>::start_run(slab_run& run, unsigned number, std::uint32_t owner
     run.bin.store_relaxed(static_cast<std::uint16_t>(number));
     run.capacity = static_cast<std::uint16_t>(run_bytes / size);
     run.fresh = 0;
-    run.last_out = 0;
+    run.last_in_use = 0;
     run.idle = false;
-    run.absent.store_relaxed(0);
+    run.decommitted_pages.store_relaxed(0);
     run.current.store_relaxed(false);
     if (hides(poison_)) asan::hide(memory_of(run), run_bytes);
     // Before the run can be on a stack of the bin; pairs with while_bins().
@@ -335,15 +335,15 @@ void slab_heap<P>::start_run(slab_run& run, unsigned number, std::uint32_t owner
 }
 
 template <class P>
-slab_run<P>* slab_heap<P>::free_run(bool in_need) noexcept {
+slab_run<P>* slab_heap<P>::free_run(bool urgent) noexcept {
     for (run_stack<P>* stack : {&dirty_, &sorted_, &returned_}) {
         const std::uint32_t number = stack->pop(next_link());
         if (number != stack->none) return &runs_[number];
     }
     if (slab_run* const run = run_from_frontier()) return run;
-    if (!in_need) return nullptr;
+    if (!urgent) return nullptr;
     // The range is used up: some partial runs may be wholly free by now.
-    scavenge_partial(scavenge::in_need);
+    scavenge_partial(scavenge::urgent);
     const std::uint32_t number = dirty_.pop(next_link());
     return number == dirty_.none ? nullptr : &runs_[number];
 }
@@ -378,9 +378,9 @@ bool slab_heap<P>::commit_more() noexcept {
 }
 
 // A run of the bin, ATTACHED to the heap, current and with a block on its list; null: exhausted, or
-// not in need and more memory has to be committed. Precondition: heap.lock is held.
+// not urgent and more memory has to be committed. Precondition: heap.lock is held.
 template <class P>
-slab_run<P>* slab_heap<P>::find_run(thread_heap& heap, unsigned number, bool in_need) noexcept {
+slab_run<P>* slab_heap<P>::find_run(thread_heap& heap, unsigned number, bool urgent) noexcept {
     thread_bin& bin = heap.bin[number];
     if (slab_run* const run = bin.current) {
         for (;;) {
@@ -400,11 +400,11 @@ slab_run<P>* slab_heap<P>::find_run(thread_heap& heap, unsigned number, bool in_
         if (popped != partial_[number].none) {
             run = &runs_[popped];
             run->word.take(heap.id);
-            run->last_out = 0;
+            run->last_in_use = 0;
             run->idle = false;
-        } else if ((run = free_run(in_need)) != nullptr) {
+        } else if ((run = free_run(urgent)) != nullptr) {
             start_run(*run, number, heap.id);
-        } else if (in_need && bin.attached != 0) {
+        } else if (urgent && bin.attached != 0) {
             run = &runs_[bin.attached - 1];
             unlist_attached(heap, *run);
         } else {
@@ -425,10 +425,10 @@ void* slab_heap<P>::allocate_slow(std::size_t size, unsigned set) noexcept {
     std::unique_lock hold(heap.lock);
     use_bin(heap, number);
     slab_run* run = nullptr;
-    for (bool in_need = false; (run = find_run(heap, number, in_need)) == nullptr;) {
-        if (in_need) return nullptr;
+    for (bool urgent = false; (run = find_run(heap, number, urgent)) == nullptr;) {
+        if (urgent) return nullptr;
         hold.unlock();
-        in_need = !commit_more();
+        urgent = !commit_more();
         hold.lock();
     }
     void* const block = run->free.load_relaxed();
@@ -448,13 +448,13 @@ void* slab_heap<P>::allocate_packed(std::size_t size, unsigned set) noexcept {
     return block;
 }
 
-// The recent list is full, or the thread frees into this bin for the first time.
+// The cache is full, or the thread frees into this bin for the first time.
 template <class P>
 void slab_heap<P>::free_slow(void* block) noexcept {
     thread_heap& heap = *heap_for_this_thread();
     slab_run& run = run_of(block);
     if (&heap == shared_) {
-        give_back_remote(run, block, block, 1);
+        push_remote_blocks(run, block, block, 1);
         return;
     }
     const unsigned number = run.bin.load_relaxed();
@@ -462,9 +462,9 @@ void slab_heap<P>::free_slow(void* block) noexcept {
     use_bin(heap, number);
     thread_bin& bin = heap.bin[number];
     if (bin.count.load_relaxed() >= bin.limit) flush(heap, bin, bin.limit / 2);
-    set_next(block, bin.recent);
+    set_next(block, bin.cached);
     P::compiler_fence();
-    bin.recent = block;
+    bin.cached = block;
     bin.count.store_relaxed(bin.count.load_relaxed() + 1);
 }
 
@@ -474,12 +474,12 @@ void slab_heap<P>::free_poisoned(void* block) noexcept {
     free(block);
 }
 
-// Gives all but the newest `keep` recent blocks to their runs. Precondition: heap.lock is held.
+// Returns all but the newest `keep` cached blocks to their runs. Precondition: heap.lock is held.
 template <class P>
 void slab_heap<P>::flush(thread_heap& heap, thread_bin& bin, std::uint32_t keep) noexcept {
-    void* blocks = bin.recent;
+    void* blocks = bin.cached;
     if (keep == 0) {
-        bin.recent = nullptr;
+        bin.cached = nullptr;
     } else {
         void* last_kept = blocks;
         for (std::uint32_t i = 1; i < keep && last_kept != nullptr; ++i) {
@@ -501,7 +501,7 @@ void slab_heap<P>::flush(thread_heap& heap, thread_bin& bin, std::uint32_t keep)
             next = next_of(last);
             ++count;
         }
-        give_back(heap, run, blocks, last, count);
+        return_blocks(heap, run, blocks, last, count);
         given += count;
         blocks = next;
     }
@@ -516,8 +516,8 @@ void slab_heap<P>::flush_all(thread_heap& heap) noexcept {
 // Puts `count` linked blocks of one run, first to last, where they belong. Precondition: heap.lock
 // is held.
 template <class P>
-void slab_heap<P>::give_back(thread_heap& heap, slab_run& run, void* first, void* last,
-                             std::uint32_t count) noexcept {
+void slab_heap<P>::return_blocks(thread_heap& heap, slab_run& run, void* first, void* last,
+                                 std::uint32_t count) noexcept {
     const run_view now = run.word.view_relaxed();
     thread_bin& bin = heap.bin[run.bin.load_relaxed()];
     if (now.owner == heap.id && now.state == run_state::attached) {
@@ -529,7 +529,7 @@ void slab_heap<P>::give_back(thread_heap& heap, slab_run& run, void* first, void
         // is never at 0.
         if (used == 0 && bin.attached_count > 1) {
             unlist_attached(heap, run);
-            to_pool(run);
+            add_to_pool(run);
         }
         return;
     }
@@ -544,20 +544,20 @@ void slab_heap<P>::give_back(thread_heap& heap, slab_run& run, void* first, void
             const std::uint32_t used = run.used.load_relaxed() - remote - count;
             run.used.store_relaxed(used);
             if (used == 0 && bin.attached_count != 0) {
-                to_pool(run);
+                add_to_pool(run);
             } else {
                 list_attached(heap, run);
             }
             return;
         }
     }
-    give_back_remote(run, first, last, count);
+    push_remote_blocks(run, first, last, count);
 }
 
 template <class P>
-void slab_heap<P>::give_back_remote(slab_run& run, void* first, void* last,
-                                    std::uint32_t count) noexcept {
-    const unsigned number = run.bin.load_relaxed(); // the run is anybody's after the push
+void slab_heap<P>::push_remote_blocks(slab_run& run, void* first, void* last,
+                                      std::uint32_t count) noexcept {
+    const unsigned number = run.bin.load_relaxed(); // any thread may have the run after the push
     const auto offset = static_cast<std::size_t>(static_cast<char*>(first) - memory_of(run));
     const auto link = [&](std::uint32_t head) {
         set_next(last, head == 0 ? nullptr : memory_of(run) + (head - 1) * granule);
@@ -568,11 +568,11 @@ void slab_heap<P>::give_back_remote(slab_run& run, void* first, void* last,
     }
 }
 
-// Collector, and threads in need.
+// Collector, and threads that urgently need a run.
 
 // Moves partial runs whose every block came back to the pool. A run popped off its stack is the
-// caller's; if all that is handed out is on its remote list nobody can push any more. Threads that
-// find the stacks empty meanwhile start other runs, so nothing else is done here.
+// caller's; if all that is handed out is on its remote list no thread can push any more. Threads
+// that find the stacks empty meanwhile start other runs, so nothing else is done here.
 template <class P>
 void slab_heap<P>::scavenge_partial(scavenge caller) noexcept {
     const auto sweep = [&](run_stack<P>& stack, auto&& keep) {
@@ -582,7 +582,7 @@ void slab_heap<P>::scavenge_partial(scavenge caller) noexcept {
             slab_run& run = runs_[number];
             const std::uint32_t next = run.next.load_relaxed();
             if (run.word.view().count == run.used.load_relaxed())
-                to_pool(run);
+                add_to_pool(run);
             else
                 keep(run, number);
             number = next;
@@ -591,11 +591,12 @@ void slab_heap<P>::scavenge_partial(scavenge caller) noexcept {
     const bool ages = caller == scavenge::collector;
     while_bins([&](unsigned bin) {
         sweep(idle_[bin], [&](slab_run& run, std::uint32_t number) {
-            (ages && !is_as_before(run) ? partial_ : idle_)[bin].push(number, next_link());
+            (ages && !unchanged_since_last_scan(run) ? partial_ : idle_)[bin].push(number,
+                                                                                   next_link());
         });
         std::uint32_t idle = partial_[bin].none; // for the top of the stack
         sweep(partial_[bin], [&](slab_run& run, std::uint32_t number) {
-            if (ages) run.idle = is_as_before(run);
+            if (ages) run.idle = unchanged_since_last_scan(run);
             if (run.idle) {
                 run.next.store_relaxed(idle);
                 idle = number;
@@ -626,9 +627,9 @@ void slab_heap<P>::scavenge_attached() noexcept {
                 slab_run& run = runs_[number - 1];
                 number = run.attached_next;
                 const std::uint32_t out = run.used.load_relaxed() - run.word.view().count;
-                if (!little_is_out(run, out)) continue;
+                if (!mostly_free(run, out)) continue;
                 unlist_attached(heap, run);
-                hand_back_run(run, heap.id);
+                release_run(run, heap.id);
             }
         });
     }
@@ -661,19 +662,19 @@ bool slab_heap<P>::sort_dirty_runs() noexcept {
 // Neighbours, the highest first, which are the caller's alone: a fork finds them FREE, and so the
 // child has them. From the top, so that the lowest run lies on top of the stack at the end.
 template <class P>
-std::size_t slab_heap<P>::return_piece(const std::uint32_t* runs, std::size_t count,
-                                       pacer& ask) noexcept {
+std::size_t slab_heap<P>::decommit_piece(const std::uint32_t* runs, std::size_t count,
+                                         pacer& ask) noexcept {
     const std::size_t lowest = runs[count - 1];
     ask.call_begins();
     const bool ok =
         os::advise(base_ + (lowest << run_shift), count << run_shift, os::advice::dontneed) == 0;
     // The slack of free blocks means nothing.
-    if (ok) slack_.give_back(lowest << (run_shift - 7), (lowest + count) << (run_shift - 7));
+    if (ok) slack_.decommit(lowest << (run_shift - 7), (lowest + count) << (run_shift - 7));
     ask.call_ends();
     std::size_t bytes = ok ? count << run_shift : 0;
     for (std::size_t i = 0; i < count; ++i) {
         slab_run& run = runs_[runs[i]];
-        if (ok) bytes -= absent_bytes(run);
+        if (ok) bytes -= decommitted_bytes(run);
         run.returned.store_relaxed(ok);
         (ok ? returned_ : dirty_).push(runs[i], next_link());
     }
@@ -681,14 +682,14 @@ std::size_t slab_heap<P>::return_piece(const std::uint32_t* runs, std::size_t co
 }
 
 template <class P>
-std::size_t slab_heap<P>::return_free_memory(pacer& ask) noexcept {
+std::size_t slab_heap<P>::decommit_free_memory(pacer& ask) noexcept {
     if (thread_heap& mine = own_heap(); &mine != &empty_thread_heap<P>) {
         const std::lock_guard hold(mine.lock);
         flush_all(mine);
     }
     scavenge_attached();
     scavenge_partial(scavenge::collector);
-    std::size_t bytes = hollow_idle_runs(ask);
+    std::size_t bytes = decommit_idle_runs(ask);
     if (!sort_dirty_runs()) return bytes;
     // Pieces end where a page of slack_ does, so that those go back too.
     constexpr std::size_t most = piece_bytes >> run_shift;
@@ -701,10 +702,10 @@ std::size_t slab_heap<P>::return_free_memory(pacer& ask) noexcept {
             next = sorted_.pop(next_link());
         } while (next != sorted_.none && next + 1 == runs[count - 1] &&
                  next / most == runs[0] / most);
-        // What is in no piece yet is anybody's.
+        // Any thread may take what is in no piece yet.
         if (next != sorted_.none) sorted_.push(next, next_link());
-        bytes += return_piece(runs, count, ask);
-        if (!ask.go_on()) break;
+        bytes += decommit_piece(runs, count, ask);
+        if (!ask.may_continue()) break;
         next = sorted_.pop(next_link());
     }
     for (std::uint32_t rest; (rest = sorted_.pop(next_link())) != sorted_.none;)
@@ -735,18 +736,19 @@ slab_counters slab_heap<P>::counters() const noexcept {
         const slab_run& run = runs_[i];
         const run_view now = run.word.view();
         if (now.state == run_state::free) {
-            if (!run.returned.load_relaxed()) sum.extent_bytes += run_bytes - absent_bytes(run);
+            if (!run.returned.load_relaxed())
+                sum.extent_bytes += run_bytes - decommitted_bytes(run);
             continue;
         }
         ++sum.runs;
-        sum.extent_bytes += run_bytes - absent_bytes(run);
+        sum.extent_bytes += run_bytes - decommitted_bytes(run);
         const std::uint32_t used = run.used.load_relaxed();
         const std::uint32_t gone = now.count + (run.current.load_relaxed() ? 1U : 0U);
         if (used <= gone) continue; // also when a racing change made the figures disagree
         sum.live_objects += used - gone;
         sum.live_bytes += std::uint64_t{used - gone} * run.block_size.load_relaxed();
     }
-    // Blocks on recent lists are free, though their runs do not know it yet.
+    // Cached blocks are free, though their runs count them as used.
     const std::lock_guard hold(registry_);
     for (std::uint32_t id = 1; id <= heap_count_; ++id) {
         thread_heap& heap = heaps_[id];
@@ -793,12 +795,12 @@ template <class P>
 void slab_heap<P>::fork_prepare() noexcept {
     registry_.lock();
     for (std::uint32_t id = 1; id <= heap_count_; ++id) heaps_[id].lock.lock();
-    hollowing_.lock();
+    decommitting_.lock();
 }
 
 template <class P>
 void slab_heap<P>::fork_parent() noexcept {
-    hollowing_.unlock();
+    decommitting_.unlock();
     for (std::uint32_t id = 1; id <= heap_count_; ++id) heaps_[id].lock.unlock();
     registry_.unlock();
 }
@@ -810,7 +812,7 @@ void slab_heap<P>::recount_after_fork(slab_run& run) noexcept {
     for (void* block = run.free.load_relaxed(); block != nullptr; block = next_of(block)) {
         ++listed;
     }
-    run.used.store_relaxed(run.fresh - blocks_away(run) - listed +
+    run.used.store_relaxed(run.fresh - decommitted_blocks(run) - listed +
                            (run.current.load_relaxed() ? 1U : 0U));
 }
 
@@ -826,7 +828,7 @@ void slab_heap<P>::rebuild_stacks_after_fork() noexcept {
         const run_state state = run.word.view().state;
         if (closed(number)) {
             // The collector, which was about to empty it, does not exist here.
-            hand_back_run(run, closed_owner);
+            release_run(run, closed_owner);
         } else if (state == run_state::free) {
             (run.returned.load_relaxed() ? returned_ : dirty_).push(number, next_link());
         } else if (state == run_state::queued) {
@@ -837,21 +839,21 @@ void slab_heap<P>::rebuild_stacks_after_fork() noexcept {
 
 template <class P>
 void slab_heap<P>::fork_child() noexcept {
-    hollowing_.unlock_in_child();
+    decommitting_.unlock_in_child();
     rebuild_stacks_after_fork();
     const thread_heap* const mine = &own_heap();
     for (std::uint32_t id = 1; id <= heap_count_; ++id) {
         thread_heap& heap = heaps_[id];
-        // Threads of the parent do not exist here: their runs go to whoever needs them. Their
-        // `home` is not written, it lies in memory of a thread that is gone.
+        // Threads of the parent do not exist here: their runs go to other threads. Their `home` is
+        // not written, it lies in memory of a thread that is gone.
         if (&heap != mine && heap.home != nullptr) {
             for (thread_bin& bin : heap.bin) {
                 if (bin.current != nullptr) recount_after_fork(*bin.current);
                 std::uint32_t recent = 0;
-                for (void* b = bin.recent; b != nullptr; b = next_of(b)) ++recent;
+                for (void* b = bin.cached; b != nullptr; b = next_of(b)) ++recent;
                 bin.count.store_relaxed(recent);
             }
-            hand_back(heap);
+            release_runs(heap);
             heap.home = nullptr;
             heap.next_spare = spare_;
             spare_ = id;
@@ -884,7 +886,8 @@ const char* slab_heap<P>::validate() const noexcept {
                 const auto offset =
                     static_cast<std::size_t>(static_cast<const char*>(block) - memory_of(run));
                 if (offset % size != 0 || offset / size >= run.fresh ||
-                    (pages_of_blocks(offset / size, 1, size) & run.absent.load_relaxed()) != 0) {
+                    (pages_of_blocks(offset / size, 1, size) &
+                     run.decommitted_pages.load_relaxed()) != 0) {
                     return run.capacity + 1U;
                 }
                 ++count;
@@ -898,19 +901,19 @@ const char* slab_heap<P>::validate() const noexcept {
         if (remote > run.capacity) return "remote list of a run is broken";
         if (remote != now.count) return "remote list of a run and its count disagree";
         const std::uint32_t used = run.used.load_relaxed() - (run.current.load_relaxed() ? 1U : 0U);
-        if ((run.absent.load_relaxed() & ~pages_of_blocks(0, run.fresh, size)) != 0) {
-            return "an absent page lies under no block";
+        if ((run.decommitted_pages.load_relaxed() & ~pages_of_blocks(0, run.fresh, size)) != 0) {
+            return "an decommitted page lies under no block";
         }
-        if (local + used + blocks_away(run) != run.fresh) {
+        if (local + used + decommitted_blocks(run) != run.fresh) {
             return "used blocks of a run are miscounted";
         }
         if (remote > used) return "more blocks came back than were out";
-        if (now.state == run_state::detached &&
-            (local != 0 || run.fresh != run.capacity || run.absent.load_relaxed() != 0)) {
+        if (now.state == run_state::detached && (local != 0 || run.fresh != run.capacity ||
+                                                 run.decommitted_pages.load_relaxed() != 0)) {
             return "a detached run was not full";
         }
         if (now.state == run_state::queued && local + remote == 0 && run.fresh == run.capacity &&
-            run.absent.load_relaxed() == 0) {
+            run.decommitted_pages.load_relaxed() == 0) {
             return "a queued run has no room";
         }
         if (now.state == run_state::detached && now.count >= slab_detail::threshold_of(run)) {

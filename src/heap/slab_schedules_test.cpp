@@ -101,7 +101,7 @@ class world {
     }
     void return_memory() {
         pacer goes_on;
-        slabs.return_free_memory(goes_on);
+        slabs.decommit_free_memory(goes_on);
     }
 
     // When all threads have ended.

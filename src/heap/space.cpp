@@ -174,7 +174,7 @@ void* space::allocate_elsewhere(std::size_t size, attributes attr) noexcept {
     void* object = nullptr;
     if (rounded - 1 < max_small_size) {
         object = slabs_.allocate(rounded, set);
-        if (object != nullptr && check_) slabs_.note_out(object);
+        if (object != nullptr && check_) slabs_.note_allocated(object);
     } else if (rounded >=
                size) { // a size near the end of the address space wraps when it is rounded
         object = large_.allocate(rounded, set);
@@ -244,7 +244,7 @@ void* space::allocate_dense(unsigned cls, std::size_t size, attributes attr) noe
         failures_.fetch_add_relaxed(1);
         return nullptr;
     }
-    if (check_ && cls == new_class) slabs_.note_out(object);
+    if (check_ && cls == new_class) slabs_.note_allocated(object);
     if (hides(poison_)) asan::show(object, rounded);
     return object;
 }
@@ -262,12 +262,12 @@ std::size_t space::select_evacuation(unsigned cls, double max_live_fraction,
     return dense_[cls - 1].select_evacuation(max_live_fraction, max_bytes);
 }
 
-std::size_t space::return_free_memory(pacer& ask) noexcept {
-    std::size_t bytes = slabs_.return_free_memory(ask);
-    if (!ask.go_on()) return bytes;
-    bytes += large_.return_free_memory(ask);
-    for (unsigned cls = 1; cls < classes_ && ask.go_on(); ++cls)
-        bytes += dense_[cls - 1].return_free_memory(ask);
+std::size_t space::decommit_free_memory(pacer& ask) noexcept {
+    std::size_t bytes = slabs_.decommit_free_memory(ask);
+    if (!ask.may_continue()) return bytes;
+    bytes += large_.decommit_free_memory(ask);
+    for (unsigned cls = 1; cls < classes_ && ask.may_continue(); ++cls)
+        bytes += dense_[cls - 1].decommit_free_memory(ask);
     return bytes;
 }
 

@@ -12,12 +12,11 @@
 // shift. The number of classes (2..15), and which of them lie in a file, are the caller's: a policy's
 // tiers (policy/tiers.hpp). Objects are born in class 0. No object has a header.
 //
-// What may fail: every allocation may return nullptr (reservation, RLIMIT_AS, overcommit, map
-// count, disk or the tables' own memory used up); nothing is changed then, nothing aborts,
-// failures() counts them.
+// Failures: every allocation may return nullptr (reservation, RLIMIT_AS, overcommit, map count,
+// disk or the tables' own memory used up); nothing is changed then, nothing aborts, failures()
+// counts them.
 //
-// When not to use it: as a general malloc for code that never gives obase a guide; it works, but
-// NEW is laid out for objects that will move on.
+// NEW is laid out for objects that will move on, so it is no general malloc.
 //
 // Example:
 //     std::string why;
@@ -156,10 +155,10 @@ class space {
     // An object in class cls >= 1, right behind the last one; in NEW, in a run that is not closed.
     // nullptr: no room, disk full, no memory, or larger than max_small_size.
     void* allocate_dense(unsigned cls, std::size_t size, attributes attr) noexcept;
-    // After a veto: nobody but the collector has seen the object.
+    // After a veto: only the collector has seen the object.
     void undo_allocate_dense(void* object) noexcept;
 
-    // Whether the object lies in a run that select_evacuation chose. False for NEW and LARGE.
+    // True if the object lies in a run that select_evacuation chose. False for NEW and LARGE.
     bool evacuating(const void* object) const noexcept {
         const unsigned cls = class_of(object);
         return cls != new_class && cls < classes_ && dense_[cls - 1].evacuating(object);
@@ -175,10 +174,10 @@ class space {
     }
     // Objects handed out, and their bytes, in NEW those of their blocks. Racy.
     std::size_t objects_in_run(unsigned cls, std::size_t run) const noexcept {
-        return cls == new_class ? slabs_.blocks_out(run) : dense_[cls - 1].objects_in_run(run);
+        return cls == new_class ? slabs_.blocks_in_use(run) : dense_[cls - 1].objects_in_run(run);
     }
     std::size_t bytes_in_run(unsigned cls, std::size_t run) const noexcept {
-        return cls == new_class ? std::size_t{slabs_.blocks_out(run)} * slabs_.block_size(run)
+        return cls == new_class ? std::size_t{slabs_.blocks_in_use(run)} * slabs_.block_size(run)
                                 : dense_[cls - 1].bytes_in_run(run);
     }
     // From now on no thread allocates from the runs for which wanted(run) is true, except those that
@@ -208,20 +207,20 @@ class space {
     // Chooses anew the runs of a class to empty: those whose live bytes are below the fraction of
     // the run, emptiest first, up to max_bytes of live bytes in all. Returns the live bytes in
     // them. The caller moves the objects like any others; a run that is empty goes back at the next
-    // return_free_memory.
+    // decommit_free_memory.
     std::size_t select_evacuation(unsigned cls, double max_live_fraction,
                                   std::size_t max_bytes) noexcept;
     // True if the last selection for the class has runs that lie over frozen files (dense.hpp): their
     // objects should be found wherever their slots lie.
-    bool emptying_frozen_files(unsigned cls) const noexcept {
-        return cls != new_class && dense_[cls - 1].emptying_frozen_files();
+    bool evacuating_frozen_files(unsigned cls) const noexcept {
+        return cls != new_class && dense_[cls - 1].evacuating_frozen_files();
     }
     // Gives free memory of all classes back to the system, neighbours together, in pieces (pacer.hpp);
     // returns bytes.
-    std::size_t return_free_memory(pacer& ask) noexcept;
-    std::size_t return_free_memory() noexcept {
+    std::size_t decommit_free_memory(pacer& ask) noexcept;
+    std::size_t decommit_free_memory() noexcept {
         pacer never_stops;
-        return return_free_memory(never_stops);
+        return decommit_free_memory(never_stops);
     }
 
     // Page accounting of a window. Mark each touched object once.
@@ -229,7 +228,7 @@ class space {
     // cls may be large_class().
     touched touched_in(unsigned cls) const noexcept { return touched_[cls].totals(); }
     void clear_touched() noexcept;
-    // Whether any object in the 64 KiB run around the address was marked.
+    // True if any object in the 64 KiB run around the address was marked.
     bool run_touched(const void* address) const noexcept;
     // fn(char* begin, char* end) for maximal stretches of touched runs, in address order.
     template <class F>
@@ -295,7 +294,7 @@ class space {
     }
     std::size_t range_bytes() const noexcept { return range_bytes_; }
 
-    // A snapshot; each figure is right when nobody allocates or frees meanwhile. For NEW the live
+    // A snapshot; each figure is right if no thread allocates or frees meanwhile. For NEW the live
     // bytes count whole blocks. cls may be large_class().
     struct class_counters {
         std::uint64_t live_bytes = 0;
@@ -312,16 +311,16 @@ class space {
     // Gives the calling thread's runs to others. Threads need not call it: it runs at their exit.
     void thread_exit() noexcept { slabs_.thread_exit(); }
 
-    // In this order around fork, in the forking thread; prepare parks nobody: the collector must
-    // not be inside a call of this class, but where it asks its pacer. fork_child() false: objects in the coldest class cannot be
-    // accessed in the child, because their memory could not be made private before the fork; the
-    // child must not move objects.
+    // In this order around fork, in the forking thread; prepare parks no thread: the collector must
+    // not be inside a call of this class, but where it asks its pacer. fork_child() false: objects
+    // in the coldest class cannot be accessed in the child, because their memory could not be made
+    // private before the fork; the child must not move objects.
     void fork_prepare() noexcept;
     void fork_parent() noexcept;
     bool fork_child() noexcept;
 
-    // Checks every invariant. Precondition: nobody else uses the space. False: *what (may be null)
-    // says which one is broken.
+    // Checks every invariant. Precondition: no other thread uses the space. False: *what (may be
+    // null) says which one is broken.
     bool validate(std::string* what) const;
 
   private:

@@ -86,7 +86,7 @@ TEST_F(space_limits, a_range_that_is_full_says_so) {
         for (void* p : objects) s.free(p);
         take_all([&] { return s.allocate(20'480, {}); }, s.large_class(), 20'480);
         for (void* p : objects) s.free(p);
-        s.return_free_memory();
+        s.decommit_free_memory();
         std::string what;
         ASSERT_TRUE(s.validate(&what)) << what;
     }
@@ -202,7 +202,7 @@ TEST_F(space_limits, a_full_disk_means_no_move) {
                   if (s->failures() == 0 || objects.size() == 10'000) return 5;
                   // Returned storage must be had again before a run is used again.
                   for (std::size_t i = 0; i < 2'000; ++i) s->free(objects[i]);
-                  if (s->return_free_memory() < 20 * run_bytes) return 6;
+                  if (s->decommit_free_memory() < 20 * run_bytes) return 6;
                   fault.fallocate = ENOSPC;
                   std::size_t got = 0;
                   while (s->allocate_dense(cold_class, 1000, {}) != nullptr) ++got;
@@ -263,13 +263,13 @@ TEST_F(space_limits, memory_that_cannot_be_returned_is_kept) {
     for (int i = 0; i < 1'000; ++i) objects.push_back(s.allocate(1024, {}));
     for (void* p : objects) s.free(p);
     fault.madvise = fault.punch = true;
-    EXPECT_EQ(s.return_free_memory(), 0U);
+    EXPECT_EQ(s.decommit_free_memory(), 0U);
     EXPECT_TRUE(s.validate(nullptr));
     void* const again = s.allocate_dense(cold_class, 16'000, {});
     ASSERT_NE(again, nullptr);
     std::memset(again, 1, 16'000);
     fault.madvise = fault.punch = false;
-    EXPECT_GE(s.return_free_memory(), 2 * mib);
+    EXPECT_GE(s.decommit_free_memory(), 2 * mib);
     EXPECT_TRUE(s.validate(nullptr));
 }
 

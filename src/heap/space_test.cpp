@@ -193,14 +193,14 @@ void behaves_like_the_model(const space_options& options) {
                 s.free(from);
             }
         } else if (what < 97) {
-            s.return_free_memory();
+            s.decommit_free_memory();
         } else {
             objects.check_all();
         }
     }
     objects.check_all();
     for (const auto& entry : objects.objects()) s.free(entry.first);
-    s.return_free_memory();
+    s.decommit_free_memory();
     for (unsigned cls = 0; cls <= s.classes(); ++cls) {
         RC_ASSERT(s.counters(cls).live_objects == 0U);
         RC_ASSERT(s.counters(cls).live_bytes == 0U);
@@ -292,7 +292,7 @@ TEST(space, lowest_free_run_is_filled_first) {
         objects.push_back(static_cast<char*>(s->allocate_dense(hot_class, 16384, {})));
     }
     for (std::size_t i = 8; i < 24; ++i) s->free(objects[i]); // runs 2 to 5
-    EXPECT_EQ(s->return_free_memory(), 4 * run_bytes);
+    EXPECT_EQ(s->decommit_free_memory(), 4 * run_bytes);
     EXPECT_EQ(os::resident_in(s->range_begin(hot_class) + 2 * run_bytes, 4 * run_bytes), 0U);
     void* next = nullptr;
     for (int i = 0; i < 4; ++i) next = s->allocate_dense(hot_class, 16384, {});
@@ -317,7 +317,7 @@ TEST(space, large_objects_reuse_and_join_free_neighbours) {
     s->free(a);
     s->free(b);
     EXPECT_TRUE(s->validate(nullptr));
-    EXPECT_GE(s->return_free_memory(), 120'000U);
+    EXPECT_GE(s->decommit_free_memory(), 120'000U);
     EXPECT_EQ(s->allocate(122'000, {}), a) << "both holes are one";
     s->free(c);
     EXPECT_EQ(s->allocate(65 * mib, {}), nullptr);
@@ -377,7 +377,7 @@ TEST(space, free_memory_goes_back_to_the_system) {
     }
     EXPECT_GE(os::resident_in(s->range_begin(new_class), 64 * mib), 64 * mib);
     for (void* p : objects) s->free(p);
-    EXPECT_GE(s->return_free_memory(), 60 * mib);
+    EXPECT_GE(s->decommit_free_memory(), 60 * mib);
     EXPECT_LE(os::resident_in(s->range_begin(new_class), 66 * mib), 4 * mib);
     EXPECT_EQ(s->counters(new_class).live_objects, 0U);
     EXPECT_TRUE(s->validate(nullptr));
@@ -396,7 +396,7 @@ TEST(space, sizes_survive_the_return_of_runs_beside_them) {
         for (const bool keep = random() % 2 == 0; at < end; ++at)
             if (!keep) s->free(std::exchange(objects[at], nullptr));
     }
-    EXPECT_GT(s->return_free_memory(), mib);
+    EXPECT_GT(s->decommit_free_memory(), mib);
     for (char* object : objects) {
         if (object != nullptr) {
             ASSERT_EQ(s->usable_size(object), size);

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <mutex>
 #include <random>
 #include <string>
 #include <thread>
@@ -109,7 +110,7 @@ TEST(space_threads, objects_freed_by_others_come_back_whole) {
             }
         }
         if (i % 1000 == 0) {
-            s.return_free_memory();
+            s.decommit_free_memory();
             s.counters(new_class);
         }
     }
@@ -118,7 +119,7 @@ TEST(space_threads, objects_freed_by_others_come_back_whole) {
     for (slot& at : slots) {
         if (std::uint64_t* const object = at.load_acquire()) s.free(object);
     }
-    s.return_free_memory();
+    s.decommit_free_memory();
     expect_empty(s);
 }
 
@@ -159,7 +160,7 @@ TEST(space_threads, dense_objects_freed_while_the_run_is_filled) {
         fill(object, size);
         std::uint64_t* const old = slots[random() % slots.size()].exchange_acq_rel(object);
         if (old != nullptr) s.free(old);
-        if (i % 1000 == 0) s.return_free_memory();
+        if (i % 1000 == 0) s.decommit_free_memory();
     }
     done.store_release(true);
     for (std::thread& thread : threads) thread.join();
@@ -167,7 +168,7 @@ TEST(space_threads, dense_objects_freed_while_the_run_is_filled) {
         if (std::uint64_t* const object = at.load_acquire()) s.free(object);
     }
     EXPECT_EQ(damaged.load_relaxed(), 0U);
-    s.return_free_memory();
+    s.decommit_free_memory();
     expect_empty(s);
 }
 
@@ -188,7 +189,7 @@ TEST(space_threads, runs_whose_objects_moved_away_are_reused_without_their_owner
         ASSERT_NE(object, nullptr);
         s.free(object);
     }
-    EXPECT_GE(s.return_free_memory(), 36 * mib) << "all but what the idle thread holds";
+    EXPECT_GE(s.decommit_free_memory(), 36 * mib) << "all but what the idle thread holds";
     EXPECT_LE(s.counters(new_class).runs, 40U);
     // A stranger with other sizes gets that memory.
     for (int i = 0; i < 3'000; ++i) ASSERT_NE(s.allocate(16'000, {}), nullptr);
@@ -236,8 +237,8 @@ TEST(space_threads, pages_that_an_idle_thread_keeps_are_given_back) {
         wait_for(1);
         for (std::uint64_t* object : objects)
             if (object != nullptr) s.free(object);
-        s.return_free_memory();
-        s.return_free_memory(); // what is still as it was is idle
+        s.decommit_free_memory();
+        s.decommit_free_memory(); // what is still as it was is idle
         constexpr std::size_t recent = 64;
         const std::size_t kept = recent * std::max(block + os::page_size, os::page_size * 2);
         EXPECT_LE(s.counters(new_class).extent_bytes, kept + 2 * run_bytes) << size;
@@ -260,7 +261,7 @@ TEST(space_threads, pages_that_an_idle_thread_keeps_are_given_back) {
         // Part of the objects, so that there is something to look at again.
         for (std::size_t i = 0; i < objects.size(); ++i)
             if (i % (4 * in_run) != 0) s.free(std::exchange(objects[i], nullptr));
-        for (int round = 0; round < 3; ++round) s.return_free_memory();
+        for (int round = 0; round < 3; ++round) s.decommit_free_memory();
         EXPECT_TRUE(s.validate(&what)) << what;
         for (std::uint64_t* object : objects) {
             if (object == nullptr) continue;
@@ -269,7 +270,7 @@ TEST(space_threads, pages_that_an_idle_thread_keeps_are_given_back) {
         }
         phase.store_release(4);
         idle.join();
-        s.return_free_memory();
+        s.decommit_free_memory();
         expect_empty(s);
         EXPECT_EQ(s.counters(new_class).extent_bytes, 0U) << size;
     }
@@ -287,8 +288,8 @@ TEST(space_threads, pages_that_are_away_outlast_a_thread) {
     for (void* object : objects)
         if (object != first) s.free(object);
     s.thread_exit();
-    std::size_t returned = s.return_free_memory();
-    returned += s.return_free_memory();
+    std::size_t returned = s.decommit_free_memory();
+    returned += s.decommit_free_memory();
     EXPECT_EQ(returned, 3 * run_bytes - os::page_size);
     EXPECT_EQ(s.counters(new_class).extent_bytes, os::page_size);
     objects.assign({first});
@@ -310,10 +311,10 @@ TEST(space_threads, pages_that_are_away_outlast_a_thread) {
     // And again: what was given back already is not counted when the rest of the run goes.
     for (void* object : objects)
         if (object != first) s.free(object);
-    s.return_free_memory();
-    EXPECT_EQ(s.return_free_memory(), run_bytes - os::page_size);
+    s.decommit_free_memory();
+    EXPECT_EQ(s.decommit_free_memory(), run_bytes - os::page_size);
     s.free(first);
-    EXPECT_EQ(s.return_free_memory(), os::page_size);
+    EXPECT_EQ(s.decommit_free_memory(), os::page_size);
     expect_empty(s);
 }
 
@@ -331,7 +332,7 @@ TEST(space_threads, a_page_under_no_block_is_no_room) {
         };
         allocate(in_run);
         for (; objects.size() > 1; objects.pop_back()) s.free(objects.back());
-        for (int round = 0; round < 3; ++round) s.return_free_memory();
+        for (int round = 0; round < 3; ++round) s.decommit_free_memory();
         allocate(in_run - 1);
         std::string what;
         EXPECT_TRUE(s.validate(&what)) << what;
@@ -340,7 +341,7 @@ TEST(space_threads, a_page_under_no_block_is_no_room) {
             ASSERT_NE(object, nullptr);
             s.free(object);
         }
-        s.return_free_memory();
+        s.decommit_free_memory();
         expect_empty(s);
     }
 }
@@ -379,13 +380,13 @@ TEST(space_threads, pages_of_idle_runs_come_and_go) {
             running.fetch_add_acq_rel(~0U);
         });
     }
-    std::uint64_t hollow = 0;
+    std::uint64_t partial = 0;
     while (running.load_acquire() != 0) {
-        s.return_free_memory();
-        hollow += s.counters(new_class).extent_bytes % run_bytes != 0 ? 1U : 0U;
+        s.decommit_free_memory();
+        partial += s.counters(new_class).extent_bytes % run_bytes != 0 ? 1U : 0U;
     }
     for (std::thread& thread : threads) thread.join();
-    EXPECT_GT(hollow, 0U) << "nothing was idle for long enough";
+    EXPECT_GT(partial, 0U) << "nothing was idle for long enough";
     EXPECT_EQ(damaged.load_relaxed(), 0U);
     for (slot& at : slots) {
         std::uint64_t* const object = at.load_acquire();
@@ -393,7 +394,7 @@ TEST(space_threads, pages_of_idle_runs_come_and_go) {
         EXPECT_TRUE(intact(object));
         s.free(object);
     }
-    s.return_free_memory();
+    s.decommit_free_memory();
     expect_empty(s);
 }
 
@@ -437,7 +438,7 @@ TEST(space_threads, nothing_leaks_with_a_thread) {
         if (std::uint64_t* const object = at.load_acquire()) s.free(object);
     }
     s.thread_exit();
-    s.return_free_memory();
+    s.decommit_free_memory();
     expect_empty(s);
     EXPECT_EQ(s.counters(new_class).runs, 0U);
 }
@@ -457,7 +458,8 @@ void late_destructor(void* value) {
     late_space->free(value);
     void* const again = late_space->allocate(48, {});
     ASSERT_NE(again, nullptr);
-    // Ask to be called again, as long as the C library grants it; in the last round nobody frees.
+    // Ask to be called again, as long as the C library grants it; in the last round no thread
+    // frees.
     static thread_local int rounds = 0;
     if (++rounds < late_rounds) {
         pthread_setspecific(late_key, again);
@@ -517,7 +519,7 @@ TEST(space_threads, a_fork_waits_while_pages_are_given_back) {
             for (void*& object : objects) object = s.allocate(8, {});
             for (std::size_t i = 0; i < objects.size(); ++i)
                 if (i % in_run != 0) s.free(objects[i]);
-            for (int round = 0; round < 3; ++round) s.return_free_memory();
+            for (int round = 0; round < 3; ++round) s.decommit_free_memory();
             for (std::size_t i = 0; i < objects.size(); i += in_run) s.free(objects[i]);
         }
     });
@@ -534,9 +536,20 @@ TEST(space_threads, a_fork_waits_while_pages_are_given_back) {
     }
     done.store_release(true);
     collector.join();
-    s.return_free_memory();
+    s.decommit_free_memory();
     expect_empty(s);
 }
+
+// As the runtime's collector: a fork waits for it, except in system calls.
+class waits_for_forks final : public pacer {
+  public:
+    explicit waits_for_forks(std::mutex& forks) : forks_(forks) {}
+    void call_begins() noexcept override { forks_.unlock(); }
+    void call_ends() noexcept override { forks_.lock(); }
+
+  private:
+    std::mutex& forks_;
+};
 
 // fork at any moment of other threads' allocations: the child has the forking thread's objects as
 // they were, its own copy of them, a heap whose lists are whole, and can use and free everything.
@@ -559,8 +572,16 @@ TEST(space_threads, a_forked_child_has_a_working_heap) {
                 for (void* object : held) s.free(object);
             });
         }
+        std::mutex forks;
         threads.emplace_back([&] {
-            while (!done.load_acquire()) s.return_free_memory();
+            waits_for_forks ask(forks);
+            while (!done.load_acquire()) {
+                {
+                    const std::lock_guard at_work(forks);
+                    s.decommit_free_memory(ask);
+                }
+                std::this_thread::yield();
+            }
         });
         std::vector<std::uint64_t*> mine;
         for (int i = 0; i < 300; ++i) {
@@ -575,6 +596,7 @@ TEST(space_threads, a_forked_child_has_a_working_heap) {
         }
         const std::uint64_t rounds = testing::scaled(20, 500, 5'000);
         for (std::uint64_t round = 0; round < rounds; ++round) {
+            std::unique_lock at_fork(forks);
             const bool ok = true_in_child(s, [&] {
                 std::string what;
                 if (!s.validate(&what)) {
@@ -591,9 +613,10 @@ TEST(space_threads, a_forked_child_has_a_working_heap) {
                     if (s.allocate(8 + static_cast<std::size_t>(i), {}) == nullptr) return false;
                     if (s.allocate_dense(cold_class, 1000, {}) == nullptr) return false;
                 }
-                s.return_free_memory();
+                s.decommit_free_memory();
                 return s.validate(nullptr);
             });
+            at_fork.unlock();
             ASSERT_TRUE(ok);
             for (const std::uint64_t* object : mine) ASSERT_TRUE(intact(object));
         }

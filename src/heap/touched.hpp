@@ -2,10 +2,10 @@
 //
 // touched_map: which OS pages of one range held a touched object in this window.
 //
-// What it is: one bit per 4 KiB page, 16 to a run, with a summary bit per run, so that counting is
-// incremental and clearing costs what was touched. Collector thread only, no locks, no atomics.
+// One bit per 4 KiB page, 16 to a run, with a summary bit per run, so that counting is incremental
+// and clearing costs what was touched. Collector thread only, no locks, no atomics.
 //
-// When not to use it: to ask the kernel what is resident; see os/process.hpp.
+// What is resident is read in os/process.hpp.
 #pragma once
 
 #include <cstddef>

@@ -2,16 +2,16 @@
 //
 // activity_index: the papers' TAI, "a small array indexed by thread-ID hash" (OBASE 4.5).
 //
-// What it is: the storage of the threads' records and of what the ATC protocol keeps per thread.
-// The hash only says where the search for a free place begins: a place belongs to one thread at a
-// time, a thread whose place is taken goes on to the next, and when the array is full, to a chain
-// of places made on demand. (In the papers two threads with the same hash would share a slot: the
-// exit of one clears it, and the collector takes the other, which is still inside, to be outside.)
+// The storage of the threads' records and of what the ATC protocol keeps per thread. The hash only
+// says where the search for a free place begins: a place belongs to one thread at a time, a thread
+// whose place is taken goes on to the next, and when the array is full, to a chain of places made
+// on demand. (In the papers two threads with the same hash would share a slot: the exit of one
+// clears it, and the collector takes the other, which is still inside, to be outside.)
 //
 // Places are never freed or moved (R1): the collector and destroyers read them at any time. It
 // reaches them through the registry, into which a place is entered once, when it is first claimed.
 //
-// When not to use it: for records without ATC; scope_registry alone is enough.
+// Protocols without ATC need only scope_registry.
 //
 // Threads: any. Lock-free. All zero bytes are an empty index.
 #pragma once
@@ -24,14 +24,14 @@
 namespace obase::mobility {
 
 // Entry: default-constructible from zero bytes, with a `thread_record<P> record` and a `bind()`
-// which is called once before anybody else can see the record.
+// which is called once before another thread can see the record.
 template <class P, class Entry, std::size_t Places>
 class activity_index {
   public:
     static constexpr std::size_t places = Places;
 
     struct place : Entry {
-        bool entered = false;  // in the registry; written by whoever has taken the place
+        bool entered = false;  // in the registry; written by the thread that has taken the place
         place* next = nullptr; // in the chain; constant once it is there
     };
 

@@ -4,16 +4,16 @@
 //
 // One window of one region, in this order and no other:
 //   visit()   every slot, inside a SODA visit: plain -> armed; those worth moving become candidates.
-//   settle()  epoch advance, membarrier, wait until no scope can hold an address from before (R1; for
-//             marked pointers all of it twice), then the pins (R9).
+//   wait_for_grace_period()  epoch advance, membarrier, wait until no scope can hold an address
+//             from before (R1; for marked pointers all of it twice), then the pins (R9).
 //   move()    each candidate: size once, copy, nested slots, visit, publish, source freed (R7, R8,
 //             R11).
 //   forget()  the candidates die: at the next scan, and after a wait that was given up (R6).
 //
-// Why a successful publish leaves nobody with the old address: the word was armed when settle()
-// began and is the same armed word now. Only the collector writes armed words (R3), so nobody
-// touched it in between; a thread that had touched it before was in a scope that has ended, or
-// holds a pin that settle() has seen.
+// Why a successful publish leaves no thread with the old address: the word was armed when
+// wait_for_grace_period() began and is the same armed word now. Only the collector writes armed
+// words (R3), so no thread touched it in between; a thread that had touched it before was in a
+// scope that has ended, or holds a pin that wait_for_grace_period() has seen.
 //
 // An object may contain slots, and move with them (O4); its owner may free it at any moment, and then
 // the copy is garbage and the publish fails (O5).
@@ -112,7 +112,7 @@ class arming_mover {
     // After the last visit, outside of any. `self` is the collector's own record or null. When the
     // wait is given up, or membarrier fails, the candidates are gone and nothing may move (R1, R6).
     template <class GiveUp>
-    wait_result settle(const thread_record<P>* self, GiveUp&& give_up) noexcept {
+    wait_result wait_for_grace_period(const thread_record<P>* self, GiveUp&& give_up) noexcept {
         // R1: every arm precedes the epoch's advance in here; the advance precedes the membarrier;
         // the reads of the scopes come last.
         if (registry_.wait_for_holders(registry_.waits_for_holders(), self, give_up) ==
@@ -129,8 +129,9 @@ class arming_mover {
         return wait_result::done;
     }
 
-    // After settle(). One candidate, whole, before the next: so the copy and the publish of a
-    // parent never have a visit to its own slots between them (R11). `window` stamps the new word.
+    // After wait_for_grace_period(). One candidate, whole, before the next: so the copy and the
+    // publish of a parent never have a visit to its own slots between them (R11). `window` stamps
+    // the new word.
     move_result move(const candidate& c, std::uint64_t window, moved_object& result) noexcept {
         const std::uint64_t source = layout::address(c.word);
         if (is_pinned(pinned_, source)) return move_result::pinned;
@@ -174,7 +175,7 @@ class arming_mover {
 
     bool rearm(slot_atomic& slot, observation& seen, std::uint64_t stamp) noexcept {
         if (!word::arm(slot, seen.word, stamp)) {
-            seen.touched = true; // somebody was faster
+            seen.touched = true; // a thread was faster
             return false;
         }
         seen.word = layout::make_armed(seen.address, stamp);

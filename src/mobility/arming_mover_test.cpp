@@ -28,11 +28,11 @@ struct mover : ::testing::Test {
         const observation seen = w.mover.visit(s, number);
         EXPECT_TRUE(seen.movable);
         EXPECT_TRUE(w.mover.add_candidate(s, seen, 1));
-        EXPECT_EQ(settle(), wait_result::done);
+        EXPECT_EQ(wait_for_grace_period(), wait_result::done);
         return w.mover.move(w.mover.candidates().at(0), number, moved);
     }
-    wait_result settle() {
-        return w.mover.settle(nullptr, [](const auto&) { return true; });
+    wait_result wait_for_grace_period() {
+        return w.mover.wait_for_grace_period(nullptr, [](const auto&) { return true; });
     }
 
     world_type w;
@@ -173,7 +173,7 @@ struct stays : mover {
 
 TEST_F(stays, when_touched) {
     w.slots.refresh();
-    ASSERT_EQ(settle(), wait_result::done);
+    ASSERT_EQ(wait_for_grace_period(), wait_result::done);
     word::touch(h->guide);
     EXPECT_EQ(move(), move_result::vetoed);
     EXPECT_EQ(h->guide.load_relaxed(), address_of(parent));
@@ -182,7 +182,7 @@ TEST_F(stays, when_touched) {
 
 TEST_F(stays, when_its_slot_was_unregistered) {
     w.slots.refresh();
-    ASSERT_EQ(settle(), wait_result::done);
+    ASSERT_EQ(wait_for_grace_period(), wait_result::done);
     w.slots.clear(&h->guide);
     EXPECT_EQ(move(), move_result::vetoed);
     w.slots.set(&h->guide);
@@ -193,16 +193,17 @@ TEST_F(stays, when_pinned) {
     w.slots.refresh();
     auto* pin = claim_pin<native>(self, address_of(parent),
                                   [] { return static_cast<pin_chunk<native>*>(nullptr); });
-    ASSERT_EQ(settle(), wait_result::done);
+    ASSERT_EQ(wait_for_grace_period(), wait_result::done);
     EXPECT_EQ(move(), move_result::pinned);
     release_pin(*pin);
-    EXPECT_EQ(move(), move_result::pinned) << "what settle() saw holds for its round";
+    EXPECT_EQ(move(), move_result::pinned)
+        << "what wait_for_grace_period() saw holds for its round";
     expect_nothing_changed();
 }
 
 TEST_F(stays, when_there_is_no_room) {
     w.slots.refresh();
-    ASSERT_EQ(settle(), wait_result::done);
+    ASSERT_EQ(wait_for_grace_period(), wait_result::done);
     w.heap.full = true;
     EXPECT_EQ(move(), move_result::no_room);
     w.heap.full = false;
@@ -211,7 +212,7 @@ TEST_F(stays, when_there_is_no_room) {
 
 TEST_F(stays, when_the_heap_does_not_know_it) {
     w.slots.refresh();
-    ASSERT_EQ(settle(), wait_result::done);
+    ASSERT_EQ(wait_for_grace_period(), wait_result::done);
     auto* freed = w.make(3, 0);
     w.heap.free(freed);
     const auto c =
@@ -225,11 +226,11 @@ TEST_F(stays, when_the_wait_is_given_up) {
     w.slots.refresh();
     auto& other = w.attach();
     const auto outer = enter_scope(other, w.registry.epoch());
-    EXPECT_EQ(settle(), wait_result::given_up);
+    EXPECT_EQ(wait_for_grace_period(), wait_result::given_up);
     EXPECT_TRUE(w.mover.candidates().empty());
     exit_scope(other, outer);
     w.detach(other);
-    EXPECT_EQ(settle(), wait_result::done);
+    EXPECT_EQ(wait_for_grace_period(), wait_result::done);
     EXPECT_TRUE(w.mover.candidates().empty());
     expect_nothing_changed();
 }
@@ -237,7 +238,7 @@ TEST_F(stays, when_the_wait_is_given_up) {
 TEST_F(stays, when_membarrier_fails) {
     w.slots.refresh();
     os::membarrier_fail_for_tests(true);
-    EXPECT_EQ(settle(), wait_result::given_up);
+    EXPECT_EQ(wait_for_grace_period(), wait_result::given_up);
     os::membarrier_fail_for_tests(false);
     EXPECT_TRUE(w.mover.candidates().empty());
     expect_nothing_changed();
@@ -265,12 +266,12 @@ struct scopes_around_soda : ::testing::Test {
         in_scope = in_scope && self.epoch.load_relaxed() != 0;
         return true;
     }
-    // What arming_threads asks of the engine.
+    // The requirements of arming_threads on the engine.
     scope_registry<native>& threads() noexcept { return registry; }
     directory_in_scopes directory() noexcept { return {*this}; }
     void end_scope(thread_record<native>& r) noexcept { exit_scope(r, 0); }
     bool rearms() noexcept { return true; }
-    void remember_touch(thread_record<native>&, word::native_atomic<std::uint64_t>&) noexcept {
+    void record_touch(thread_record<native>&, word::native_atomic<std::uint64_t>&) noexcept {
         ++remembered;
     }
 

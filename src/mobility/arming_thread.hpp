@@ -2,15 +2,15 @@
 //
 // The threads' half of the arming protocol: scopes, dereferences, and the life of slots.
 //
-// What it is: one function per thing that a thread does, on the thread's record, templated on the
-// platform. obase/arming.hpp is the public face and calls these; arming_mover.hpp is the collector's
-// half; docs/protocol.md has the argument. The parts that are inlined into a program are
+// One function per thing that a thread does, on the thread's record, templated on the platform.
+// obase/arming.hpp is the public face and calls these; arming_mover.hpp is the collector's half;
+// docs/protocol.md has the argument. The parts that are inlined into a program are
 // word::dereference(), enter_scope() and leave_scope(), the same text here and there.
 //
 // `Host` is what the protocol stands in: the engine, or a test's world.
 //   threads(), directory()          the registry of records; SODA
 //   end_scope(record&)              ends an outermost scope whose record has exit_work set
-//   rearms(), remember_touch(record&, slot&)   the debug mode that arms again
+//   rearms(), record_touch(record&, slot&)   the debug mode that arms again
 //
 // Threads: any, each with its own record. Signal handlers may open scopes and dereference (O6); they
 // must not construct or destroy slots.
@@ -52,18 +52,18 @@ class arming_threads {
         leave_scope(r, outer, [this, &r] { host_.end_scope(r); });
     }
 
-    // In a scope. The address of the slot's object, 0 for null; good until the outermost scope ends
-    // (O1).
+    // Precondition: inside a scope. The address of the slot's object, 0 for null; good until the
+    // outermost scope ends (O1).
     std::uint64_t dereference(record& r, slot_atomic& slot) noexcept {
         return word::dereference(slot, [&](slot_atomic& armed) { return first_touch(&r, armed); });
     }
 
-    // What dereference() does with a word that is not plain. `r` is null for a thread that has never
-    // opened a scope: an access outside of one, as the debugger's.
+    // The slow path of dereference(): a word that is not plain. `r` is null for a thread that has
+    // never opened a scope: an access outside of one, as the debugger's.
     std::uint64_t first_touch(record* r, slot_atomic& slot) noexcept {
         const word::touch_result touched = word::touch(slot); // R5
         if (touched.disarmed && host_.rearms() && r != nullptr && r->epoch.load_relaxed() != 0)
-            host_.remember_touch(*r, slot);
+            host_.record_touch(*r, slot);
         return touched.address;
     }
 
@@ -95,8 +95,8 @@ class arming_threads {
         return word::replace(slot, owned);
     }
 
-    // In a scope. If the slot's address is `expected`, replaces the word. Otherwise `expected`
-    // becomes the slot's address, which has then been accessed (R5).
+    // Precondition: inside a scope. If the slot's address is `expected`, replaces the word.
+    // Otherwise `expected` becomes the slot's address, which has then been accessed (R5).
     bool compare_exchange(slot_atomic& slot, std::uint64_t& expected,
                           std::uint64_t owned) noexcept {
         return word::compare_replace(slot, expected, owned);

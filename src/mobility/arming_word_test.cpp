@@ -146,7 +146,7 @@ TEST(arming_word, failed_compare_replace_touches) {
     }
 }
 
-// A sequence of transitions against the plainest model: an address and whether anybody touched it.
+// A sequence of transitions against the plainest model: an address and whether a thread touched it.
 TEST(arming_word, any_sequence_keeps_address_and_touch) {
     EXPECT_TRUE(rc::check("sequences", [] {
         slot w(0);

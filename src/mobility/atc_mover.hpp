@@ -6,20 +6,20 @@
 // One window of one region:
 //   visit()   every slot, inside a SODA visit: takes the access bit, counts CIW. In INACTIVE it
 //             also sets stale ATCs to 0 (I3); in other phases it leaves a slot with ATC != 0 alone.
-//   settle()  first batch: PREPARE, epoch advance, membarrier, wait until every open scope counts,
-//             ACTIVE. Later batches of the window need no wait: in ACTIVE every holder is counted,
-//             so a candidate's word, which has ATC = 0, says that there is none. Then the pins
-//             (R9).
+//   wait_for_grace_period()  first batch: PREPARE, epoch advance, membarrier, wait until every open
+//             scope counts, ACTIVE. Later batches of the window need no wait: in ACTIVE every
+//             holder is counted, so a candidate's word, which has ATC = 0, says that there is none.
+//             Then the pins (R9).
 //   move()    lock (first CAS), copy, nested slots, commit (second CAS), source freed.
 //   finish()  DRAIN. It does not wait; INACTIVE is entered at the next call that finds every scope
 //             of before ended. Until then nothing is swept, and a stuck scope costs only that.
 //
-// Why a successful commit leaves nobody with the old address. ACTIVE: every open scope counts. The
-// word that lock() replaced had ATC = 0 and the candidate's address, visited and not replaced since
-// (a replaced one is unvisited): no open scope has touched it and not been counted out. Whoever
-// touches it later clears the lock, and no other word equals the locked one: only move() sets the
-// lock. Pins of scopes that ended before the lock are visible after it, and pinned objects are left
-// alone.
+// Why a successful commit leaves no thread with the old address. ACTIVE: every open scope counts.
+// The word that lock() replaced had ATC = 0 and the candidate's address, visited and not replaced
+// since (a replaced one is unvisited): no open scope has touched it and not been counted out. A
+// thread that touches it later clears the lock, and no other word equals the locked one: only
+// move() sets the lock. Pins of scopes that ended before the lock are visible after it, and pinned
+// objects are left alone.
 //
 // A candidate that was to be moved because it is in use may have been used again since the visit:
 // it is taken all the same if ATC is 0 at the moment. Here arming has to give up; it is what
@@ -93,7 +93,7 @@ class atc_mover {
             seen.movable = true;
             seen.word = next;
         } else {
-            seen.touched = true; // somebody was faster
+            seen.touched = true; // a thread was faster
             seen.newborn = false;
         }
         return seen;
@@ -133,11 +133,11 @@ class atc_mover {
 
     std::vector<candidate>& candidates() noexcept { return candidates_; }
 
-    // After the last visit, outside of any. Afterwards nobody holds a candidate's address without
-    // being counted. Without candidates: waits until every scope that is open now has ended (for
-    // those who unmap what scopes may be reading), and changes nothing.
+    // After the last visit, outside of any. Afterwards no thread holds a candidate's address
+    // without being counted. Without candidates: waits until every scope that is open now has ended
+    // (for those who unmap what scopes may be reading), and changes nothing.
     template <class GiveUp>
-    wait_result settle(const thread_record<P>* self, GiveUp&& give_up) noexcept {
+    wait_result wait_for_grace_period(const thread_record<P>* self, GiveUp&& give_up) noexcept {
         self_ = self;
         if (candidates_.empty()) {
             const epoch_number epoch = registry_.advance();
@@ -166,7 +166,7 @@ class atc_mover {
         return wait_result::done;
     }
 
-    // After settle(). One candidate, whole, before the next (R11).
+    // After wait_for_grace_period(). One candidate, whole, before the next (R11).
     move_result move(const candidate& c, std::uint64_t, moved_object& result) noexcept {
         const std::uint64_t source = layout::address(c.word);
         if (is_pinned(pinned_, source)) return move_result::pinned;
@@ -241,7 +241,7 @@ class atc_mover {
   private:
     static constexpr std::size_t least_capacity = 64;
 
-    // The class as two bits, for whoever reads words in a debugger; the address says it exactly.
+    // The heap as two bits, for words read in a debugger; the address says it exactly.
     unsigned heap_id(const void* object) const noexcept {
         const unsigned cls = heap_.class_of(object);
         return cls < layout::unvisited_heap ? cls : 0; // large objects have no temperature class
@@ -266,7 +266,8 @@ class atc_mover {
         slots_.end_visit();
         if (!done) return move_result::vetoed;
         locked = now | layout::lock_bit;
-        // R9: who used it since settle() may have pinned it. He has left, so his pin is visible.
+        // R9: a thread that used it since wait_for_grace_period() may have pinned it. It has left,
+        // so its pin is visible.
         if (used_again && pinned_now(layout::address(now))) {
             unlock(*c.slot, locked);
             return move_result::pinned;
@@ -291,7 +292,7 @@ class atc_mover {
         return found;
     }
 
-    // I2: these addresses have just become slots. Nobody else can reach them yet.
+    // I2: these addresses have just become slots. No thread can reach them yet.
     void make_slots_sticky(void* object, std::size_t size) noexcept {
         auto* leaf = slots_.leaf_of(object);
         const auto begin = reinterpret_cast<std::uintptr_t>(object);

@@ -59,7 +59,7 @@ RC_GTEST_PROP(atc_word, a_transition_changes_its_own_fields_only, (std::uint64_t
 }
 
 // The 127th holder makes the count sticky, the 128th and all others leave the word as it is, and
-// whoever leaves takes nothing away.
+// a thread that leaves takes nothing away.
 TEST(atc_word, the_count_saturates_and_stays) {
     word::native_atomic<std::uint64_t> slot(layout::make_born(address));
     for (unsigned i = 1; i <= 300; ++i) {
@@ -179,7 +179,7 @@ template <class Work>
 void in_active(world_type& w, Work&& work) {
     w.mover.forget();
     w.scan();
-    ASSERT_EQ(w.mover.settle(nullptr, never), wait_result::done);
+    ASSERT_EQ(w.mover.wait_for_grace_period(nullptr, never), wait_result::done);
     ASSERT_EQ(w.mover.phase(), atc_phase::active);
     work();
     w.mover.finish();
@@ -250,25 +250,25 @@ TEST(atc_mover, a_batch_waits_if_the_round_has_waited_too_little_for_it) {
     in_active(w, [&] {
         const world_type::scope in(w, other);
         w.scan();
-        EXPECT_EQ(w.mover.settle(nullptr, at_once), wait_result::done);
+        EXPECT_EQ(w.mover.wait_for_grace_period(nullptr, at_once), wait_result::done);
     });
     in_active(w, [&] {
         const world_type::scope in(w, other);
         w.registry.expect_addresses_in_two_slots();
         w.scan();
-        EXPECT_EQ(w.mover.settle(nullptr, at_once), wait_result::given_up);
+        EXPECT_EQ(w.mover.wait_for_grace_period(nullptr, at_once), wait_result::given_up);
     });
     in_active(w, [&] {
         const world_type::scope in(w, other);
         w.scan();
-        EXPECT_EQ(w.mover.settle(nullptr, at_once), wait_result::done);
+        EXPECT_EQ(w.mover.wait_for_grace_period(nullptr, at_once), wait_result::done);
     });
     w.destroy(self, h);
     w.detach(other);
     w.detach(self);
 }
 
-// A pin claimed by that somebody counts.
+// A pin claimed by that thread counts.
 TEST(atc_mover, a_pin_claimed_after_settling_is_seen) {
     world_type w;
     auto& self = w.attach();
@@ -435,7 +435,7 @@ TEST(atc_threads, what_is_not_noted_is_sticky) {
     w.detach(self);
 }
 
-// I2: every way in which an object gets into a slot while somebody may count.
+// I2: every way in which an object gets into a slot while a thread may count.
 TEST(atc_threads, objects_that_arrive_in_a_round_stay_for_it) {
     world_type w;
     auto& self = w.attach();
@@ -461,8 +461,8 @@ TEST(atc_threads, objects_that_arrive_in_a_round_stay_for_it) {
 }
 
 // I2: a scope is ending and has left a parent, but not yet the slot inside it. The parent moves;
-// another parent comes to lie in the same place, and somebody counts himself into the slot inside
-// that one. The end of the first scope must not count him out.
+// another parent comes to lie in the same place, and a thread increments the count of the slot
+// inside that one. The end of the first scope must not decrement it.
 TEST(atc_mover, nested_slots_at_a_new_place_are_not_those_of_before) {
     world_type w;
     auto& self = w.attach();
@@ -509,8 +509,8 @@ TEST(atc_mover, nested_slots_at_a_new_place_are_not_those_of_before) {
     for (auto* e : {&leaving, &staying, &self}) w.detach(*e);
 }
 
-// One place for all: whoever collides gets a place of his own, and the places of those who ended
-// are used again.
+// One place for all: a thread that collides gets a place of its own, and the places of those who
+// ended are used again.
 TEST(activity_index, a_collision_hides_nobody) {
     world_type w;
     std::set<world_type::user*> all;

@@ -2,9 +2,9 @@
 //
 // The threads' half of the ATC protocol: scopes, dereferences, and the life of slots.
 //
-// What it is: one function per thing that a thread does, on an explicit per-thread context,
-// templated on the platform. obase/atc.hpp is the public face, atc_mover.hpp the collector's half,
-// docs/atc.md the argument and the list of what the papers say otherwise.
+// One function per thing that a thread does, on an explicit per-thread context, templated on the
+// platform. obase/atc.hpp is the public face, atc_mover.hpp the collector's half, docs/atc.md the
+// argument and the list of what the papers say otherwise.
 //
 // A scope has a mode, fixed at the outermost entry for its whole duration, and the protocol has
 // phases; both are explained in obase/mobility/atc_scope.hpp, with the argument for the entry.
@@ -38,7 +38,7 @@ namespace obase::mobility {
 template <class P>
 using atc_state = atc_phase_word<typename P::template atomic<atc_phase>>;
 
-// What the protocol keeps per thread. All zero bytes are a thread outside of scopes.
+// The protocol's state of a thread. All zero bytes are a thread outside of scopes.
 template <class P>
 struct atc_context {
     atc_mode mode = atc_mode::undecided; // owner only; undecided outside of scopes
@@ -88,9 +88,9 @@ class atc_threads {
         });
     }
 
-    // What the end of a scope that may have counted does before the record says so. The TAG is empty and the mode undecided before
-    // the announcement ends, so that a handler in between finds a scope whose mode it does not
-    // know.
+    // The end of a scope that may have counted, before the record says so. The TAG is empty and the
+    // mode undecided before the announcement ends, so that a handler in between finds a scope whose
+    // mode it does not know.
     void end_operation(context& self) noexcept {
         if (self.mode == atc_mode::counting && !self.tag.empty()) count_out_all(self);
         P::compiler_fence();
@@ -98,8 +98,8 @@ class atc_threads {
         P::compiler_fence();
     }
 
-    // In a scope. The address of the slot's object, 0 for null; good until the outermost scope ends
-    // (O1).
+    // Precondition: inside a scope. The address of the slot's object, 0 for null; good until the
+    // outermost scope ends (O1).
     std::uint64_t dereference(context& self, slot_atomic& slot) noexcept {
         return word::dereference_atc(
             slot, [&] { return self.mode == atc_mode::silent; },
@@ -115,17 +115,17 @@ class atc_threads {
                                : word::mark_access(slot).address;
     }
 
-    // In a scope. Makes memory a slot for an object between slots: first the word, then the bit
-    // (R10).
+    // Precondition: inside a scope. Makes memory a slot for an object between slots: first the
+    // word, then the bit (R10).
     void construct(slot_atomic& slot, std::uint64_t owned) noexcept {
         const std::uint64_t born = word::atc::entering(owned);
         slot.store_release(is_quiet() ? born : word::atc::make_sticky(born)); // I2
         slots_.set(&slot);
     }
 
-    // In a scope. Ends the slot (R10): afterwards neither the collector nor the exit of another
-    // scope touches its memory (O3). Returns the address of the object, now the caller's. `self`
-    // may be null.
+    // Precondition: inside a scope. Ends the slot (R10): afterwards neither the collector nor the
+    // exit of another scope touches its memory (O3). Returns the address of the object, now the
+    // caller's. `self` may be null.
     std::uint64_t destroy(context* self, slot_atomic& slot) noexcept {
         slots_.clear(&slot);
         // I1: in INACTIVE no TAG holds anything.
@@ -136,19 +136,20 @@ class atc_threads {
         return word::atc::address(slot.load_acquire());
     }
 
-    // In a scope. Ends all slots in [begin, end).
+    // Precondition: inside a scope. Ends all slots in [begin, end).
     void forget_range(context* self, void* begin, void* end) noexcept {
         slots_.clear_range(begin, end);
         if (!is_quiet()) wait_for_exits(registry_, self, begin, end);
     }
 
-    // In a scope. One atomic exchange (R12) of objects between slots.
+    // Precondition: inside a scope. One atomic exchange (R12) of objects between slots.
     std::uint64_t exchange(slot_atomic& slot, std::uint64_t owned) noexcept {
         return word::swap_object(slot, owned, [this] { return is_quiet(); }); // I2
     }
 
-    // In a scope. If the slot's address is `expected`, replaces it. Otherwise the slot has not been
-    // touched: whoever wants to use the current address dereferences it (R5).
+    // Precondition: inside a scope. If the slot's address is `expected`, replaces it. Otherwise the
+    // slot has not been touched: a thread that wants to use the current address dereferences it
+    // (R5).
     bool exchange_if(slot_atomic& slot, std::uint64_t expected, std::uint64_t owned) noexcept {
         return word::swap_object_if(slot, expected, owned, [this] { return is_quiet(); }); // I2
     }

@@ -44,13 +44,15 @@ concept object_heap = requires(H& h, const H& seen, const void* address, void* o
 //                              the slot ready: from here on a use of the object shows.
 //   add_candidate(slot, seen, target)   in the same visit, if seen.movable. False: the list is full,
 //                              nothing has changed. Never allocates, because a hazard is held.
-//   settle(self, give_up)      outside of visits. Done: no scope, and no pin that move() does not know
-//                              of, holds a candidate's address unnoticed (R1, R9). Given up: nothing may
-//                              move, and candidates() is empty (R6). `self` is the collector's record or
-//                              null, which is not waited for (R14).
-//   move(candidate, window, result)   after settle(). `moved`: the slot has the new address, no thread
-//                              has the old one, the source's slots are unregistered and its memory is
-//                              free. Anything else: the slot, the object and SODA are as before.
+//   wait_for_grace_period(self, give_up)      outside of visits. Done: no scope, and no pin that
+//                              move() does not know of, holds a candidate's address unnoticed (R1,
+//                              R9). Given up: nothing may move, and candidates() is empty (R6).
+//                              `self` is the collector's record or null, which is not waited for
+//                              (R14).
+//   move(candidate, window, result)   after wait_for_grace_period(). `moved`: the slot has the new
+//                              address, no thread has the old one, the source's slots are
+//                              unregistered and its memory is free. Anything else: the slot, the
+//                              object and SODA are as before.
 //   forget()                   the candidates die (R6).
 //   finish()                   the round is over.
 // reserve(count) is outside of visits; false: no memory.
@@ -67,7 +69,7 @@ concept mover =
         { m.reserve(count) } noexcept -> std::same_as<bool>;
         { m.add_candidate(slot, seen, target) } noexcept -> std::same_as<bool>;
         { m.candidates() } noexcept -> std::same_as<std::vector<typename M::candidate>&>;
-        { m.settle(self, give_up) } noexcept -> std::same_as<wait_result>;
+        { m.wait_for_grace_period(self, give_up) } noexcept -> std::same_as<wait_result>;
         { m.move(chosen, window, result) } noexcept -> std::same_as<move_result>;
         { m.forget() } noexcept;
         { m.finish() } noexcept;

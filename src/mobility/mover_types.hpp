@@ -14,7 +14,7 @@ struct observation {
     std::uint64_t address = 0; // 0: null or foreign, nothing to do
     bool foreign = false;      // an object outside of the managed ranges (R17)
     bool touched = false;      // since the last visit
-    bool newborn = false;      // first visit, and nobody touched it before
+    bool newborn = false;      // first visit, and no thread touched it before
     bool movable = false;      // may become a candidate
     unsigned inactive_windows = 0;
     std::uint64_t word = 0; // the exact word a candidate must still have
@@ -22,7 +22,7 @@ struct observation {
 
 enum class move_result {
     moved,
-    vetoed,    // somebody touched, replaced or destroyed the slot
+    vetoed,    // a thread touched, replaced or destroyed the slot
     pinned,    // R9
     no_room,   // the target class is full, or its file, or the system
     not_alive, // the heap does not know the object any more: freed since the visit

@@ -1162,7 +1162,7 @@ void containers_are_unmapped_under_the_collector() {
     w.collector(0, [&](std::uint64_t window) {
         const auto begin = reinterpret_cast<std::uintptr_t>(memory);
         w.scan(window, begin, begin + bytes);
-        w.mover.settle(nullptr, [](const auto&) { return false; });
+        w.mover.wait_for_grace_period(nullptr, [](const auto&) { return false; });
         w.moves.fetch_add_relaxed(w.move_all(window));
         w.mover.finish();
     });

@@ -5,7 +5,8 @@
 // A pin is an entry in its thread's record. It is claimed inside the scope in which the address was
 // obtained, so the collector's wait for that scope also makes the entry visible: claim_pin() stores
 // the entry before the scope's release store, collect_pins() reads it after the wait's acquire
-// load. Whoever obtains the address after the wait has touched the word, and the publish fails.
+// load. A thread that obtains the address after the wait has touched the word, and the publish
+// fails.
 //
 // An entry is never copied to another one: a reader that looks at both in the wrong order would see
 // neither. Handing a pin over hands over the entry itself.

@@ -9,10 +9,10 @@
 //      during the copy either touched the word first (veto, the copy is thrown away unread) or holds
 //      an address from before the arming, and for such threads the mover has waited (R1, R7).
 //   2. The source stays mapped readable until the collector is past it (R7), whatever is freed.
-//   3. The destination is reachable by nobody until the publish.
+//   3. No thread can reach the destination until the publish.
 // So no thread ever acts on a torn value. The function is out of ThreadSanitizer's sight, and
 // nothing else in obase is. It is also out of AddressSanitizer's, since an object that is freed
-// meanwhile is hidden (heap/poison.hpp). When not to use it: for anything but the mover's copy.
+// meanwhile is hidden (heap/poison.hpp). Only the mover's copy may use it.
 #pragma once
 
 #include <cstddef>

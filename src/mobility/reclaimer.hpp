@@ -14,10 +14,10 @@
 // and taken before the epoch advances, so a scope that shows the new epoch cannot have found the
 // object.
 //
-// Who does the work, with a collector or without one: each thread that retires does a share of it
-// after every limits::step objects (share()) and when it ends (leave()), whatever the backlog is.
-// A share destroys up to four objects for each one retired since the last, so a backlog shrinks,
-// and no call destroys more than limits::share of them. Lists are taken once a thread has retired
+// With a collector or without one, each thread that retires does a share of it after every
+// limits::step objects (share()) and when it ends (leave()), whatever the backlog is. A share
+// destroys up to four objects for each one retired since the last, so a backlog shrinks, and no
+// call destroys more than limits::share of them. Lists are taken once a thread has retired
 // limits::take objects; what all threads together have not yet handed over stays below
 // limits::untaken, or one step per thread. The collector's thread does the rest (reclaim_all()).
 //
@@ -127,14 +127,15 @@ class reclaimer {
         return share(self, free_node);
     }
 
-    // Takes what is retired and destroys all that no scope and no pin holds, or until go_on()
-    // is false. Does not wait for scopes. `self`: the caller's record, null if it has none.
-    template <class FreeNode, class GoOn>
-    progress reclaim(FreeNode&& free_node, record* self, GoOn&& go_on) {
+    // Takes what is retired and destroys all that no scope and no pin holds, or until
+    // may_continue() is false. Does not wait for scopes. `self`: the caller's record, null if it
+    // has none.
+    template <class FreeNode, class MayContinue>
+    progress reclaim(FreeNode&& free_node, record* self, MayContinue&& may_continue) {
         if (self != nullptr && self->reclaiming) return {};
         const working now(self);
         take_lists();
-        return destroy_ready(free_node, self, go_on);
+        return destroy_ready(free_node, self, may_continue);
     }
     template <class FreeNode>
     progress reclaim(FreeNode&& free_node) {
@@ -142,33 +143,34 @@ class reclaimer {
     }
 
     // The same again and again while the destructors retire and something was destroyed.
-    template <class FreeNode, class GoOn>
-    progress reclaim_all(record& self, FreeNode&& free_node, GoOn&& go_on) {
+    template <class FreeNode, class MayContinue>
+    progress reclaim_all(record& self, FreeNode&& free_node, MayContinue&& may_continue) {
         progress total;
         for (;;) {
             const std::uint64_t nested = nested_.load_relaxed();
-            const progress done = reclaim(free_node, &self, go_on);
+            const progress done = reclaim(free_node, &self, may_continue);
             total.objects += done.objects;
             total.bytes += done.bytes;
-            if (done.objects == 0 || nested_.load_relaxed() == nested || !go_on()) return total;
+            if (done.objects == 0 || nested_.load_relaxed() == nested || !may_continue())
+                return total;
         }
     }
 
     // Destroys everything that was retired before the call, with what the destructors retire, and
     // waits for destructors under way in other threads. Whenever that takes waiting or another
-    // round, be_patient(why) is asked: it lets other threads run, or returns false to give up.
-    template <class FreeNode, class BePatient>
-    drain_end drain(record& self, FreeNode&& free_node, BePatient&& be_patient) {
+    // round, keep_waiting(why) is asked: it lets other threads run, or returns false to give up.
+    template <class FreeNode, class KeepWaiting>
+    drain_end drain(record& self, FreeNode&& free_node, KeepWaiting&& keep_waiting) {
         if (self.reclaiming) return drain_end::in_destructor;
         if (self.epoch.load_relaxed() != 0) return drain_end::in_scope;
         const working now(self);
         for (;;) {
             const std::uint64_t nested = nested_.load_acquire();
-            if (const drain_end end = drain_once(self, free_node, be_patient);
+            if (const drain_end end = drain_once(self, free_node, keep_waiting);
                 end != drain_end::done)
                 return end;
             if (nested_.load_acquire() == nested) return drain_end::done;
-            if (!be_patient(drain_end::retiring)) return drain_end::retiring;
+            if (!keep_waiting(drain_end::retiring)) return drain_end::retiring;
         }
     }
 
@@ -236,7 +238,8 @@ class reclaimer {
         std::uint64_t serial = 0; // of the take
     };
     static constexpr unsigned max_batches = 8;
-    static constexpr std::uint64_t chunk = 256; // objects destroyed between two looks at go_on()
+    static constexpr std::uint64_t chunk =
+        256; // objects destroyed between two looks at may_continue()
 
     // While one exists, the destructors that the thread runs do not reclaim.
     class working {
@@ -382,8 +385,8 @@ class reclaimer {
     }
 
     // All that is ready or can be, without what becomes ready meanwhile.
-    template <class FreeNode, class GoOn>
-    progress destroy_ready(FreeNode&& free_node, record* self, GoOn&& go_on,
+    template <class FreeNode, class MayContinue>
+    progress destroy_ready(FreeNode&& free_node, record* self, MayContinue&& may_continue,
                            drain_end* in_the_way = nullptr) {
         progress total;
         lock_.lock();
@@ -397,20 +400,20 @@ class reclaimer {
             const progress done = destroy(out, self, free_node);
             total.objects += done.objects;
             total.bytes += done.bytes;
-            if (over || !go_on()) return total;
+            if (over || !may_continue()) return total;
             lock_.lock();
         }
     }
 
     // Without what destructors retire meanwhile.
-    template <class FreeNode, class BePatient>
-    drain_end drain_once(record& self, FreeNode&& free_node, BePatient&& be_patient) {
+    template <class FreeNode, class KeepWaiting>
+    drain_end drain_once(record& self, FreeNode&& free_node, KeepWaiting&& keep_waiting) {
         const auto always = [] { return true; };
         drain_end in_the_way = drain_end::done;
         // Everything in batches, which takes room for one.
         while (!take_lists()) {
             destroy_ready(free_node, &self, always, &in_the_way);
-            if (in_the_way != drain_end::done && !be_patient(in_the_way)) return in_the_way;
+            if (in_the_way != drain_end::done && !keep_waiting(in_the_way)) return in_the_way;
         }
         lock_.lock();
         const std::uint64_t serial = serial_;
@@ -423,7 +426,7 @@ class reclaimer {
             for (unsigned i = 0; i < batches_; ++i) left |= batch_[i].serial <= serial;
             lock_.unlock();
             if (!left) break;
-            if (!be_patient(in_the_way)) return in_the_way;
+            if (!keep_waiting(in_the_way)) return in_the_way;
             if (in_the_way == drain_end::no_membarrier) take_lists(); // asks for an epoch again
         }
         // What other threads have taken out of ready. It was marked with lock_ held.
@@ -436,7 +439,7 @@ class reclaimer {
             for (;;) {
                 const std::uint64_t seen = r.destroying.load_acquire(); // pairs with destroy()
                 if (seen == 0 || seen > ticket || given_up) return;
-                given_up = !be_patient(drain_end::destructor_running);
+                given_up = !keep_waiting(drain_end::destructor_running);
             }
         });
         return given_up ? drain_end::destructor_running : drain_end::done;

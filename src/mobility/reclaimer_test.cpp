@@ -534,8 +534,8 @@ TEST(reclaimer, keeps_what_scopes_and_pins_may_hold_and_nothing_for_ever) {
     }));
 }
 
-// R9: a pin that is claimed in a scope is seen by whoever has waited for that scope, since the pins
-// are read after the scopes.
+// R9: a pin that is claimed in a scope is seen by a thread that has waited for that scope, since
+// the pins are read after the scopes.
 template <class P>
 void pins_of_ended_scopes_are_seen() {
     using threads = testing::threads_for<P>;

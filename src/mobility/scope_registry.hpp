@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// Scopes and epochs: who may still hold a raw address, and how the collector waits for them.
+// Scopes and epochs: which threads may still hold a raw address, and how the collector waits for
+// them.
 //
-// What it is: the list of all threads' records and the global epoch. The entry half of the
-// synchronization, with its argument, is obase/mobility/scope_slot.hpp; this is the waiting half.
-// Deferred frees (reclaimer.hpp) wait on the same epochs. It is the papers' Thread Activity Index
-// with a slot of its own for every thread, so there are no collisions to hide anybody.
+// The list of all threads' records and the global epoch. The entry half of the synchronization,
+// with its argument, is obase/mobility/scope_slot.hpp; this is the waiting half. Deferred frees
+// (reclaimer.hpp) wait on the same epochs. It is the papers' Thread Activity Index with a slot of
+// its own for every thread, so no collision hides a thread.
 //
 // Invariants: records are never freed (R1), a thread that ends gives its record to the next one.
 #pragma once
@@ -48,7 +49,7 @@ struct alignas(64) thread_record : scope_slot<typename P::template atomic<epoch_
     std::uint64_t retired_bytes = 0; // owner only: likewise
     std::uint64_t untaken_bytes = 0; // owner only: since it last took all threads' lists
     std::uint32_t untaken_count = 0; // owner only: likewise
-    // Owner only, but for the child of a fork: how many objects `destroying` stands for.
+    // Owner only, except for the child of a fork: how many objects `destroying` stands for.
     std::uint32_t destroying_count = 0;
     atomic<retired_object*> retired;  // pushed by the owner, taken by any reclaimer
     atomic<std::uint64_t> destroying; // ticket of what the owner is destroying, 0: nothing
@@ -133,9 +134,10 @@ class scope_registry {
         return wait_result::done;
     }
 
-    // For the mover, after it has looked at the slots: once done, whoever holds the address of an object
-    // has it from the slot that the mover looked at. `waits` is waits_for_holders() of after that look,
-    // `self` and `give_up` as for wait_for(); given up also when membarrier failed (R1).
+    // For the mover, after it has looked at the slots: once done, a thread that holds the address
+    // of an object has it from the slot that the mover looked at. `waits` is waits_for_holders() of
+    // after that look, `self` and `give_up` as for wait_for(); given up also when membarrier failed
+    // (R1).
     //
     // Where an object has one slot, one wait does. In an operation on marked pointers it may be in two
     // for a moment. The first wait outlasts the operations that had put it into the slot the mover looked
@@ -153,7 +155,7 @@ class scope_registry {
         return in_two_slots_.load_relaxed() != 0 ? 2 : 1;
     }
     // From now on operations may have an address in two slots. Before the first such slot is registered:
-    // who has found the slot sees this, because registration is seq_cst.
+    // a thread that has found the slot sees this, because registration is seq_cst.
     void expect_addresses_in_two_slots() noexcept {
         if (in_two_slots_.load_relaxed() == 0) in_two_slots_.store_release(1);
     }

@@ -3,11 +3,10 @@
 // base_delta_ptr_set: the set of slots that one operation has touched, which is what the papers'
 // TAG (thread-local active scope guard) holds; their BaseDeltaPtrSet (OBASE 4.2).
 //
-// What it is: a set of 8-byte aligned addresses. A group is a base and up to 16 32-bit distances
-// from it, in two cache lines; groups are ordered by address and their ranges do not overlap. The
-// slots of one operation lie close together, so nearly every insertion is into the group used last:
-// one range test and one comparison of 16 numbers. Another group is found by binary search, O(log
-// G).
+// A set of 8-byte aligned addresses. A group is a base and up to 16 32-bit distances from it, in
+// two cache lines; groups are ordered by address and their ranges do not overlap. The slots of one
+// operation lie close together, so nearly every insertion is into the group used last: one range
+// test and one comparison of 16 numbers. Another group is found by binary search, O(log G).
 //
 // Differences from the paper, which leaves them open: the distances are in words, so a group spans
 // 32 GiB, half of it below its first address; a full group is split in the middle like a leaf of a
@@ -21,8 +20,7 @@
 // in use, insert() says so and the set is unchanged; the caller must have another way to protect
 // that slot.
 //
-// When not to use it: for addresses that are not multiples of 8, or as a long-lived set: clear()
-// keeps the memory.
+// Addresses must be multiples of 8. clear() keeps the memory, so a set should be short-lived.
 //
 // Threads: the owner only. All zero bytes are an empty set, so it may live in zeroed memory.
 #pragma once
@@ -105,7 +103,7 @@ class base_delta_ptr_set {
         return covers(at, address) && g.find(delta_of(g, address)) != group_slots;
     }
 
-    // Whether it was there.
+    // True if it was there.
     bool remove(std::uintptr_t address) noexcept {
         if (groups_ == 0) return false;
         const std::uint32_t at = position_of(address);

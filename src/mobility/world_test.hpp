@@ -294,7 +294,7 @@ class arming_protocol {
         exit_scope(r, 0);
     }
     static bool rearms() noexcept { return false; }
-    static void remember_touch(record&, slot&) noexcept {}
+    static void record_touch(record&, slot&) noexcept {}
 
     scope_registry<P> registry;
     soda::directory<P> slots;
@@ -448,13 +448,13 @@ class world : public Protocol<E> {
     static std::uint64_t to_address(const object* o) { return reinterpret_cast<std::uint64_t>(o); }
     static std::uint64_t word_of(object* o) { return protocol::owned(to_address(o)); }
 
-    // In a scope.
+    // Precondition: inside a scope.
     object* dereference(user& u, slot& s) { return to_object(protocol::touch(u, s)); }
     // Takes the slot's object out and puts `o` in. The caller owns what comes out.
     object* exchange(user& u, slot& s, object* o) {
         return to_object(protocol::address(protocol::exchange(u, s, word_of(o))));
     }
-    // In a scope.
+    // Precondition: inside a scope.
     bool compare_exchange(user& u, slot& s, object*& expected, object* o) {
         std::uint64_t seen = to_address(expected);
         const bool done = protocol::compare_exchange(u, s, seen, word_of(o));
@@ -541,7 +541,7 @@ class world : public Protocol<E> {
                 }
             });
     }
-    // Moves what settle() has left: nothing, if the wait was given up.
+    // Moves what wait_for_grace_period() has left: nothing, if the wait was given up.
     unsigned move_all(std::uint64_t window = window_step) {
         unsigned moved = 0;
         for (const auto& c : std::vector(this->mover.candidates())) {
@@ -557,7 +557,7 @@ class world : public Protocol<E> {
         for (unsigned i = 0; i < rounds; ++i) {
             scan(window);
             if (this->mover.candidates().empty()) continue;
-            if (this->mover.settle(self, give_up) == wait_result::given_up) break;
+            if (this->mover.wait_for_grace_period(self, give_up) == wait_result::given_up) break;
             moved += move_all(window);
         }
         this->mover.finish();

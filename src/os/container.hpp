@@ -2,9 +2,9 @@
 //
 // What the process's control group allows: memory and swap.
 //
-// What it is: one reading of cgroup v2 (memory.max, memory.swap.max, up to the root) or, where the
-// memory controller is still on v1, of memory.limit_in_bytes. A group that cannot be read limits
-// nothing. Opens files; for start-up, not for every window.
+// One reading of cgroup v2 (memory.max, memory.swap.max, up to the root) or, where the memory
+// controller is still on v1, of memory.limit_in_bytes. A group that cannot be read limits nothing.
+// Opens files; for start-up, not for every window.
 #pragma once
 
 #include <cstdint>

@@ -74,7 +74,7 @@ struct search {
     bool other_started = false;
 };
 
-int look_at_module(dl_phdr_info* module, std::size_t, void* context) noexcept {
+int inspect_module(dl_phdr_info* module, std::size_t, void* context) noexcept {
     auto& found = *static_cast<search*>(context);
     for (ElfW(Half) i = 0; i < module->dlpi_phnum; ++i) {
         const ElfW(Phdr)& part = module->dlpi_phdr[i];
@@ -92,23 +92,23 @@ int look_at_module(dl_phdr_info* module, std::size_t, void* context) noexcept {
 
 bool decide() noexcept {
     search before;
-    dl_iterate_phdr(look_at_module, &before);
+    dl_iterate_phdr(inspect_module, &before);
     if (before.first == nullptr) return true; // a linker that dropped the note
     // Held for a look at the list of modules; the module is not unloaded while it is held by another
     // copy, because that one is being started.
     auto& lock = before.first->lock;
     for (std::uint32_t open = 0; !lock.cas_acq_rel(open, 1); open = 0) sched_yield();
     search now;
-    dl_iterate_phdr(look_at_module, &now);
+    dl_iterate_phdr(inspect_module, &now);
     if (!now.other_started)
-        obase_copy_state.started.store_release(1); // pairs with look_at_module()
+        obase_copy_state.started.store_release(1); // pairs with inspect_module()
     lock.store_release(0);
     return !now.other_started;
 }
 
 } // namespace
 
-bool first_copy() noexcept {
+bool is_first_copy() noexcept {
     static const bool first = decide();
     return first;
 }

@@ -2,10 +2,10 @@
 //
 // What a directory can do for a file-backed heap.
 //
-// What it is: one reading for the self-check, made by trying: permissions, quotas and file systems
-// are judged by the kernel, not guessed. It leaves nothing behind.
+// One reading for the self-check, made by trying: permissions, quotas and file systems are judged
+// by the kernel, not guessed. It leaves nothing behind.
 //
-// When not to use it: to decide whether a later call will work; that call's own error decides.
+// It cannot tell whether a later call will work; that call's own error decides.
 #pragma once
 
 #include <cstdint>

@@ -2,9 +2,9 @@
 //
 // Memory and files of the operating system: reserve, commit, advise, allocate file space.
 //
-// What it is: the only place in obase that maps memory. Every call returns 0 or an errno value,
-// throws nothing and keeps errno as it was. Addresses and lengths must be multiples of page_size
-// and the length positive, unless said otherwise. Any thread may call; none takes a lock of obase.
+// The only place in obase that maps memory. Every call returns 0 or an errno value, throws nothing
+// and keeps errno as it was. Addresses and lengths must be multiples of page_size and the length
+// positive, unless said otherwise. Any thread may call; none takes a lock of obase.
 //
 // A test puts its own `memory_calls` in place to make a call fail (ENOMEM, ENOSPC, EIO).
 #pragma once
@@ -63,8 +63,8 @@ enum class advice : std::uint8_t {
 // madvise. `dontneed` on private anonymous memory frees the pages; they read as zero afterwards.
 int advise(void* begin, std::size_t bytes, advice what) noexcept;
 
-// An unnamed file in `directory`, mode 0600, that nobody else can open or link (O_TMPFILE|O_EXCL),
-// closed on exec. On success *fd is its descriptor.
+// An unnamed file in `directory`, mode 0600, that no other process can open or link
+// (O_TMPFILE|O_EXCL), closed on exec. On success *fd is its descriptor.
 int open_temporary_file(const char* directory, int* fd) noexcept;
 void close_file(int fd) noexcept;
 // Grows the file to at least `bytes`. Never shrinks: a shrunk mapping would raise SIGBUS.

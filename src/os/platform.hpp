@@ -2,12 +2,12 @@
 //
 // native_platform: the real machine, as the `P` of code templated on its platform.
 //
-// What it is: the names that concurrency code of obase uses to touch other threads (atomics, the
-// process-wide barrier, spinning, sleeping until another thread
+// The names that concurrency code of obase uses to touch other threads (atomics, the process-wide
+// barrier, spinning, sleeping until another thread
 // wakes them, checking an invariant). The deterministic
 // platform of testing/deterministic.hpp has the same names, so one source runs under both.
 //
-// When not to use it: code whose interleavings do not matter calls src/os functions directly.
+// Code whose interleavings do not matter calls the functions of src/os directly.
 #pragma once
 
 #include "os/thread.hpp"

@@ -2,9 +2,9 @@
 //
 // What the kernel says about this process and this machine.
 //
-// What it is: readings of /proc, /sys and limits, each as a struct filled in one go. A field that
-// could not be read keeps its default, and the function says so by its result. Not for hot paths:
-// each call opens files.
+// Readings of /proc, /sys and limits, each as a struct filled in one go. A field that could not be
+// read keeps its default, and the function says so by its result. Not for hot paths: each call
+// opens files.
 #pragma once
 
 #include <cstddef>

@@ -84,7 +84,7 @@ void prefer_short_turns() noexcept {
     constexpr std::uint64_t shortest_turn = 100'000; // ns: what the kernel allows
     scheduling now{};
     if (syscall(SYS_sched_getattr, 0, &now, sizeof now, 0) != 0) return;
-    if (now.policy != SCHED_OTHER && now.policy != SCHED_BATCH) return; // somebody knows better
+    if (now.policy != SCHED_OTHER && now.policy != SCHED_BATCH) return; // the program has chosen
     now.size = sizeof now;
     now.flags = 0;
     now.runtime = shortest_turn;

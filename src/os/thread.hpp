@@ -2,8 +2,8 @@
 //
 // Threads as the operating system sees them.
 //
-// What it is: identity, CPU time, name and signal mask of threads. Every call is about the calling
-// thread unless it takes an id; none fails in a way the caller must handle.
+// Identity, CPU time, name and signal mask of threads. Every call is about the calling thread
+// unless it takes an id; none fails in a way the caller must handle.
 #pragma once
 
 #include <csignal>
@@ -19,7 +19,7 @@ std::uint64_t monotonic_ns() noexcept;
 // Lets other threads have the processor for about so long. The kernel may round up by its timer slack.
 void sleep_ns(std::uint64_t duration) noexcept;
 // Asks the scheduler for short turns of the calling thread: its share of the processor stays the same,
-// but when it wakes it need not wait until somebody else's turn of milliseconds is over; and for
+// but when it wakes it need not wait until another thread's turn of milliseconds is over; and for
 // sleeps that end on time. Linux 6.12 for the former. Where it is refused, nothing changes.
 void prefer_short_turns() noexcept;
 // While one exists, the calling thread has every signal blocked that can be. Threads that it makes

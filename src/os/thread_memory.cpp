@@ -251,8 +251,8 @@ bool threads_at_fork::known_is_lost(std::uint32_t id, const thread_place& place,
 }
 
 // The mapping around a control block, with those of its kind right below, has the thread's stack in it:
-// glibc puts the block at the stack's upper end, whoever gave the stack. What else may be in it is only
-// not moved.
+// glibc puts the block at the stack's upper end, whether or not it allocated the stack. What else
+// may be in it is only not moved.
 bool threads_at_fork::others_are_lost(const consumer& lost) noexcept {
     leader_is_initial = on_initial_stack();
     bool complete = true;

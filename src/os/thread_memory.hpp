@@ -2,8 +2,8 @@
 //
 // Which memory ends with a thread: its stack and its thread-local storage.
 //
-// What it is: how a thread that ends finds the slots that it has in dynamic thread-local storage, and
-// how the child of a fork finds those that lay in threads which it does not have.
+// How a thread that ends finds the slots that it has in dynamic thread-local storage, and how the
+// child of a fork finds those that lay in threads which it does not have.
 // glibc gives their stacks to the next threads of the child or unmaps them (`reclaim_stacks` puts them
 // on the list of unused stacks), and frees their dynamic thread-local storage with them, so what was
 // a slot there is soon something else. docs/protocol.md, "fork and what other threads had", argues why

@@ -2,10 +2,10 @@
 //
 // churn: whether it pays to promote what was touched in NEW.
 //
-// What it is: OBASE (Fig. 5) promotes every object of NEW that was touched. Where values are replaced
-// rather than changed (YCSB's A and B), most of them die before the next window: they were copied
-// for nothing, and each leaves a hole in HOT, which is not filled again, where NEW would have used
-// its place for the next value. So the mortality of what was promoted is watched, as
+// OBASE (Fig. 5) promotes every object of NEW that was touched. Where values are replaced rather
+// than changed (YCSB's A and B), most of them die before the next window: they were copied for
+// nothing, and each leaves a hole in HOT, which is not filled again, where NEW would have used its
+// place for the next value. So the mortality of what was promoted is watched, as
 //
 //     bytes freed in HOT within a window / bytes promoted at the end of the one before
 //
@@ -14,7 +14,7 @@
 // mortality is known when it falls: few, because they die like the others. While it holds, windows
 // with few promotions are taken together until they tell something.
 //
-// When not to use it: for demotion, or for objects that are in HOT already. The estimate counts the
+// It does not apply to demotion, nor to objects that are in HOT already. The estimate counts the
 // deaths of all of HOT, so it errs towards holding back, never towards promoting.
 //
 // Threads: the collector.

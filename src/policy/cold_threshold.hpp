@@ -2,9 +2,9 @@
 //
 // policy::cold_threshold_controller: the feedback loop from promotion rate to C_t.
 //
-// What it is: the controllers of OBASE 3.4/4.4 (up one, down one) and of HADES ("multiplicative
-// increase, additive decrease"), and the gate for proactive reclaim: paging out is allowed after
-// two consecutive windows below the target and suspended above it.
+// The controllers of OBASE 3.4/4.4 (up one, down one) and of HADES ("multiplicative increase,
+// additive decrease"), and the gate for proactive reclaim: paging out is allowed after two
+// consecutive windows below the target and suspended above it.
 //
 // Decisions where the papers leave room:
 // - Until a window has begun with something in COLD, no window is judged: the threshold

@@ -88,7 +88,8 @@ struct window_facts {
     struct tier_facts {
         std::uint64_t touched_pages = 0;
         std::uint64_t live_bytes = 0; // at its end, after its moves
-        std::uint64_t left_bytes = 0; // that really left memory at the end of the window before
+        std::uint64_t paged_out_bytes =
+            0; // that really left memory at the end of the window before
     };
     std::array<tier_facts, max_tiers> tiers{};
     std::array<std::array<std::uint64_t, max_tiers>, max_tiers> moved_bytes{}; // [from][to]

@@ -50,7 +50,7 @@ class three_temperatures final : public placement {
 
     void configure(const options& settings) noexcept override {
         controller_ = cold_threshold_controller(controller_settings_of(settings));
-        hold_churn_ = settings.hold_churn;
+        hold_churn_ = settings.defer_promotion;
         dense_from_ = settings.compaction_live_fraction;
         refresh();
     }
@@ -103,7 +103,7 @@ class three_temperatures final : public placement {
         if (at == (in_use ? hot : cold) || !(in_use || idle)) return;
         const tier_id target = in_use || word.about->never_cold(slot) ? hot : cold;
         if (target == at) return;
-        if (at != first_tier || target != hot || !better_left(word, slot)) {
+        if (at != first_tier || target != hot || !should_defer_promotion(word, slot)) {
             verdict.send(slot, target);
         } else if (word.again || churn_.hold()) {
             verdict.held |= bit;
@@ -114,7 +114,7 @@ class three_temperatures final : public placement {
     }
 
     // An object of NEW that would be promoted, but whose place is used again.
-    bool better_left(const word_facts& word, unsigned slot) const noexcept {
+    bool should_defer_promotion(const word_facts& word, unsigned slot) const noexcept {
         return hold_churn_ && churn_.holding() && (word.movable >> slot & 1) != 0 &&
                word.about->live_fraction_of_run(slot) >= dense_from_;
     }

@@ -156,7 +156,7 @@ TEST(three_temperatures, gives_large_objects_a_role) {
     EXPECT_EQ(role({.idle = 40, .never_cold = true}), hot);
 }
 
-// Half of what was promoted died: promotion from dense runs is held, but for a sample.
+// Half of what was promoted died: promotion from dense runs is held, except for a sample.
 TEST(three_temperatures, what_dies_young_is_held_in_dense_runs_of_new) {
     options settings = starting_at(3);
     three_temperatures policy(settings);
@@ -192,10 +192,10 @@ TEST(three_temperatures, what_dies_young_is_held_in_dense_runs_of_new) {
     sparse.run_is_live = 0.1;
     EXPECT_EQ(held_of_64(sparse), 0) << "promotion is what empties a sparse run";
     EXPECT_EQ(held_of_64(touched_in(cold)), 0) << "only in NEW";
-    settings.hold_churn = false;
+    settings.defer_promotion = false;
     policy.configure(settings);
     EXPECT_EQ(held_of_64(touched_in(fresh)), 0);
-    settings.hold_churn = true;
+    settings.defer_promotion = true;
     policy.configure(settings);
     EXPECT_EQ(held_of_64(touched_in(fresh)), 63) << "options do not change what it has learned";
 }

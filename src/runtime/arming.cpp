@@ -88,7 +88,7 @@ bool arming::compare_exchange(slot& s, void*& expected, word::bits word) noexcep
 void* arming::allocate_usual(std::size_t bytes) noexcept {
     return arming_engine::allocate_usual(bytes);
 }
-void* arming::allocate_as(std::size_t bytes, const allocation& how) noexcept {
+void* arming::allocate_as(std::size_t bytes, const allocation_options& how) noexcept {
     return arming_engine::instance().allocate(bytes, how);
 }
 void arming::deallocate(void* object) noexcept { arming_engine::deallocate(object); }

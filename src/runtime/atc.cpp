@@ -46,7 +46,7 @@ using runtime_internal::core;
 
 namespace {
 
-// Where the mode of a thread is found that is in no scope: nobody writes it.
+// The mode of a thread that is in no scope. It is never written.
 constinit mobility::atc_mode no_mode = mobility::atc_mode::undecided;
 // The mode of a thread that shares the emergency record.
 constinit thread_local mobility::atc_mode mode_without_record = mobility::atc_mode::undecided;
@@ -144,7 +144,7 @@ bool atc::compare_exchange(slot& s, void*& expected, word::bits word) noexcept {
 }
 
 void* atc::allocate_usual(std::size_t bytes) noexcept { return atc_engine::allocate_usual(bytes); }
-void* atc::allocate_as(std::size_t bytes, const allocation& how) noexcept {
+void* atc::allocate_as(std::size_t bytes, const allocation_options& how) noexcept {
     return atc_engine::instance().allocate(bytes, how);
 }
 void atc::deallocate(void* object) noexcept { atc_engine::deallocate(object); }

@@ -50,8 +50,8 @@ void free_object(void* object) noexcept {
 uint64_t obase_scope_enter(void) { return arming::enter(); }
 void obase_scope_exit(uint64_t outer) { arming::leave(outer); }
 
-void* obase_alloc(size_t bytes, const obase_placement* how) {
-    obase::allocation wish;
+void* obase_alloc(size_t bytes, const obase_allocation_options* how) {
+    obase::allocation_options wish;
     wish.alignment = 16;
     if (how != nullptr) {
         wish.alignment = how->alignment == 0 ? 1 : how->alignment;
@@ -68,7 +68,7 @@ void obase_guide_init(obase_guide* guide) {
     ::new (static_cast<void*>(guide)) arming::slot{};
     arming::construct(slot_of(guide), 0);
 }
-void obase_guide_end(obase_guide* guide) { obase_free(arming::destroy(slot_of(guide))); }
+void obase_guide_destroy(obase_guide* guide) { obase_free(arming::destroy(slot_of(guide))); }
 void* obase_guide_get(obase_guide* guide) {
 #if defined(OBASE_DEBUG_CHECKS)
     if (!arming::in_scope()) {

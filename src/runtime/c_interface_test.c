@@ -64,7 +64,7 @@ static void test_options(void) {
 }
 
 static void test_allocation(void) {
-    obase_placement how = {0, 0};
+    obase_allocation_options how = {0, 0};
     for (size_t alignment = 1; alignment <= 4096; alignment *= 2) {
         how.alignment = alignment;
         char* object = obase_alloc(100, &how);
@@ -130,8 +130,8 @@ static void test_guide(void) {
     void* taken = obase_guide_exchange(&b, NULL);
     CHECK(is_text(taken, 2));
     obase_free(taken);
-    obase_guide_end(&a);
-    obase_guide_end(&b);
+    obase_guide_destroy(&a);
+    obase_guide_destroy(&b);
 }
 
 static void test_moves(void) {
@@ -243,13 +243,13 @@ static void test_threads(void) {
 
 static void test_runtime(void) {
     expect_error("heap_reserve", "1G", "heap_reserve"); /* after the first object */
-    obase_set_mode(OBASE_OFF);
+    obase_set_mode(OBASE_MODE_OFF);
     CHECK(obase_collect_now() == 2);
-    obase_set_mode(OBASE_OBSERVE);
+    obase_set_mode(OBASE_MODE_OBSERVE);
     CHECK(obase_collect_now() == 0);
-    obase_set_mode(OBASE_HINT);
+    obase_set_mode(OBASE_MODE_HINT);
     CHECK(obase_collect_now() == 0);
-    obase_set_mode(OBASE_MOVE);
+    obase_set_mode(OBASE_MODE_MOVE);
     obase_stop();
     CHECK(obase_collect_now() == 2);
     CHECK(obase_start() == NULL);
@@ -275,6 +275,6 @@ int main(void) {
     test_forget();
     test_threads();
     test_runtime();
-    for (unsigned i = 0; i < objects; ++i) obase_guide_end(&table[i].value);
+    for (unsigned i = 0; i < objects; ++i) obase_guide_destroy(&table[i].value);
     return 0;
 }

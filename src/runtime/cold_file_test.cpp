@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The point of a COLD that lies in a file, from end to end: objects that nobody touches leave
+// The point of a COLD that lies in a file, from end to end: objects that no thread touches leave
 // memory, on any disk, without swap and without privileges, and come back unharmed.
 #include "testing/checked_objects.hpp"
 #include "testing/child_process.hpp"
@@ -98,7 +98,7 @@ TEST_P(cold_file_and_fork, untouched_objects_leave_memory_and_come_back) {
             require(waitpid(pid, &status, 0) == pid && status == 0, "a fork");
         }
         auto now = collect(6);
-        const auto live = now.classes[2].live_bytes;
+        const auto live = now.heaps[2].live_bytes;
         require(now.moved("new", "cold") > 70'000 && live > 12 * mib, "objects are in COLD");
         require(now.pageout_allowed == 1 && now.hint_pageout_bytes >= live, "and were paged out");
         require(now.hint_written_bytes >= live, "after they were written");
@@ -112,7 +112,7 @@ TEST_P(cold_file_and_fork, untouched_objects_leave_memory_and_come_back) {
             cached +=
                 obase::os::resident_in(reinterpret_cast<const void*>(m.begin), m.end - m.begin);
         require(cached < live / 5, "nor in the page cache");
-        require(now.classes[2].extent_bytes < live + 4 * mib, "and there is little else");
+        require(now.heaps[2].extent_bytes < live + 4 * mib, "and there is little else");
         if (!obase::heap::sanitized)
             require(obase::os::resident_bytes() + live / 2 < rss_before,
                     "the process is smaller by what is in COLD");
@@ -142,7 +142,7 @@ TEST_F(cold_file, writes_to_cold_objects_are_not_lost) {
         };
         std::vector<obase::guide<object>> objects;
         for (std::uint64_t i = 0; i < 20'000; ++i)
-            objects.emplace_back(obase::make_guide<object>(object{i, 0, {}}));
+            objects.emplace_back(obase::make_managed<object>(object{i, 0, {}}));
         collect(6);
         for (std::uint64_t round = 1; round <= 3; ++round) {
             // observe: what is touched stays in COLD, so its pages go out dirty again
@@ -187,7 +187,7 @@ TEST_F(cold_file, is_private_and_has_no_name) {
             require((fcntl(fd, F_GETFD) & FD_CLOEXEC) != 0, "closed on exec");
             require(linkat(AT_FDCWD, entry.path().c_str(), AT_FDCWD, (path + "/name").c_str(),
                            AT_SYMLINK_FOLLOW) != 0,
-                    "and nobody can give it one");
+                    "and nothing can give it one");
         }
         require(found == 1, "one file");
         require(std::filesystem::is_empty(path), "the directory shows nothing");

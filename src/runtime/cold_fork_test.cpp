@@ -2,7 +2,7 @@
 //
 // fork with COLD in a file, from end to end: other threads exchange objects and write to them, the
 // collector moves them, and every child finds what there was at its fork, can go on with a runtime
-// and a file of its own, and reaches nobody else. Typed over the protocols.
+// and a file of its own, and reaches no other process. Typed over the protocols.
 #include "testing/child_process.hpp"
 #include "testing/mappings.hpp"
 
@@ -83,7 +83,7 @@ class cold_fork : public ::testing::Test {
         explicit population(std::size_t count) {
             nodes.reserve(count);
             for (std::size_t i = 0; i < count; ++i) {
-                auto made = obase::make_guide<node<Protocol>, Protocol>();
+                auto made = obase::make_managed<node<Protocol>, Protocol>();
                 {
                     scope s;
                     made->id = i;
@@ -95,7 +95,8 @@ class cold_fork : public ::testing::Test {
             }
         }
         static auto make_payload(std::uint64_t id, std::uint64_t version) {
-            return obase::make_guide<payload, Protocol>(payload{id, version, ~(id + version), {}});
+            return obase::make_managed<payload, Protocol>(
+                payload{id, version, ~(id + version), {}});
         }
         void exchange(std::size_t i, std::uint64_t version) {
             scope s;
@@ -172,7 +173,7 @@ TYPED_TEST(cold_fork, every_child_has_a_snapshot_and_a_life_of_its_own) {
         test::configure();
         const std::size_t count = obase::heap::sanitized ? 4'000 : 20'000;
         typename test::population all(count);
-        require(test::collect(6).classes[2].live_objects > count, "objects are in COLD");
+        require(test::collect(6).heaps[2].live_objects > count, "objects are in COLD");
         std::atomic<bool> stop{false};
         std::vector<std::thread> threads;
         for (unsigned t = 0; t < 3; ++t) {
@@ -225,7 +226,7 @@ TYPED_TEST(cold_fork, every_child_has_a_snapshot_and_a_life_of_its_own) {
                     require(test::ended_well(grandchild), "the grandchild has a life of its own");
                     test::runtime().stop();
                 }
-                require(f % 4 == 2 || all.sum() == sum, "nobody writes here");
+                require(f % 4 == 2 || all.sum() == sum, "no thread writes here");
                 _exit(0);
             }
             require(child > 0, "fork");
@@ -262,7 +263,7 @@ TYPED_TEST(cold_fork, snapshots_without_end_need_a_bounded_number_of_files) {
             const auto now = test::collect(1);
             if (f % 10 != 9) continue;
             require(all.whole(), "the parent");
-            const auto& cold = now.classes[2];
+            const auto& cold = now.heaps[2];
             require(cold.extent_bytes < 4 * cold.live_bytes + (40U << 20),
                     "little is kept for nothing");
             std::set<std::string> files;

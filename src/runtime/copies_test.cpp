@@ -38,7 +38,7 @@ struct plugin {
 };
 
 bool own_copy_moves() {
-    const auto object = obase::make_guide<item>(item{1});
+    const auto object = obase::make_managed<item>(item{1});
     return object->value == 1 && obase::runtime::get().collect_now() == obase::collect_result::done;
 }
 

@@ -4,7 +4,7 @@
 #include <obase/obase.hpp>
 
 extern "C" __attribute__((visibility("default"))) int copy_plugin_use() {
-    const obase::guide<int> object = obase::make_guide<int>(5);
+    const obase::guide<int> object = obase::make_managed<int>(5);
     const obase::scope s;
     return *object;
 }

@@ -50,7 +50,7 @@ bool died_of_an_address(const child_result& child) {
 
 int touch_and_read_later(bool rearm) {
     configure(rearm);
-    obase::guide<object> g = obase::make_guide<object>(object{42});
+    obase::guide<object> g = obase::make_managed<object>(object{42});
     {
         obase::scope outer;
         {
@@ -76,7 +76,7 @@ TEST(debug_rearm, without_it_the_mistake_goes_unnoticed_within_the_window) {
 TEST(debug_rearm, without_it_the_window_ends_the_luck) {
     const auto child = run_in_child([] {
         configure(false);
-        obase::guide<object> g = obase::make_guide<object>(object{42});
+        obase::guide<object> g = obase::make_managed<object>(object{42});
         {
             obase::scope s;
             require(g->value == 42, "decoded");
@@ -95,7 +95,7 @@ TEST(debug_rearm, decoded_accesses_work_scope_after_scope) {
         configure(true);
         std::vector<obase::guide<object>> objects;
         for (std::uint64_t i = 0; i < 1000; ++i)
-            objects.emplace_back(obase::make_guide<object>(object{i}));
+            objects.emplace_back(obase::make_managed<object>(object{i}));
         for (int round = 0; round < 5; ++round) {
             for (std::uint64_t i = 0; i < objects.size(); ++i) {
                 obase::scope s;

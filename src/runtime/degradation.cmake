@@ -56,7 +56,7 @@ function(obase_add_compile_cases)
                 "types mixed_member|cannot contain guides of another"
                 "types mixed_in_a_member|cannot contain guides of another"
                 "types mixed_array|cannot contain guides of another"
-                "types bounded_array|obase::make_guide<T\\[\\]>.n."
+                "types bounded_array|obase::make_managed<T\\[\\]>.n."
                 "conversions second_base|make it the first base"
                 "conversions virtual_base|a guide of a virtual base cannot hold"
                 "conversions without_virtual_destructor|the base needs a virtual destructor")

@@ -89,7 +89,7 @@ TYPED_TEST(eight_tiers_of, objects_spread_by_how_often_they_are_touched) {
     items.reserve(groups * per_group);
     const std::uint64_t began = eight_tiers::began;
     for (std::uint64_t i = 0; i < groups * per_group; ++i)
-        items.emplace_back(make_guide<item, TypeParam>(item{i, {}}));
+        items.emplace_back(make_managed<item, TypeParam>(item{i, {}}));
     for (unsigned window = 0; window < 28; ++window) {
         {
             const typename TypeParam::scope s;
@@ -109,9 +109,9 @@ TYPED_TEST(eight_tiers_of, objects_spread_by_how_often_they_are_touched) {
     EXPECT_FALSE(tiers.contains(0)) << "all have left the first tier";
 
     const statistics now = test::the_runtime().statistics();
-    EXPECT_EQ(now.class_count, 9u);
-    EXPECT_EQ(now.class_name(7), "t7");
-    EXPECT_EQ(now.class_name(8), "large");
+    EXPECT_EQ(now.heap_count, 9u);
+    EXPECT_EQ(now.heap_name(7), "t7");
+    EXPECT_EQ(now.heap_name(8), "large");
     EXPECT_GE(now.moved("new", "t7"), per_group);
     EXPECT_GE(now.moved("new", "t1"), per_group);
     EXPECT_GE(now.moved_objects, items.size());
@@ -130,11 +130,11 @@ TYPED_TEST(eight_tiers_of, state_follows_the_slots_of_moved_objects) {
     std::vector<typename test::parent_guide> parents(500);
     const std::uint64_t began = eight_tiers::began;
     for (std::uint64_t i = 0; i < parents.size(); ++i) {
-        parents[i] = make_guide<typename test::parent, TypeParam>();
+        parents[i] = make_managed<typename test::parent, TypeParam>();
         const typename TypeParam::scope s;
         parents[i]->id = i;
         for (std::uint64_t k = 0; k < 4; ++k)
-            parents[i]->children[k] = make_guide<item, TypeParam>(item{4 * i + k, {}});
+            parents[i]->children[k] = make_managed<item, TypeParam>(item{4 * i + k, {}});
     }
     const auto window = [&](bool use_them) {
         if (use_them) {
@@ -155,7 +155,7 @@ TYPED_TEST(eight_tiers_of, state_follows_the_slots_of_moved_objects) {
     window(true);
 }
 
-// A slot that begins where another has ended knows nothing of it.
+// A slot that begins where another has ended has none of its state.
 TYPED_TEST(eight_tiers_of, state_ends_with_its_slot) {
     using test = eight_tiers_of<TypeParam>;
     constexpr std::size_t count = 1000;
@@ -166,7 +166,7 @@ TYPED_TEST(eight_tiers_of, state_ends_with_its_slot) {
     for (std::uint64_t round = 1; round <= 3; ++round) {
         items.clear(); // the capacity stays: the same addresses
         for (std::uint64_t i = 0; i < count; ++i)
-            items.emplace_back(make_guide<item, TypeParam>(item{i, {}}));
+            items.emplace_back(make_managed<item, TypeParam>(item{i, {}}));
         for (int i = 0; i < 3; ++i) test::collect();
         EXPECT_EQ(eight_tiers::began - began, round * count);
     }
@@ -174,7 +174,7 @@ TYPED_TEST(eight_tiers_of, state_ends_with_its_slot) {
     items.clear();
     test::collect();
     for (std::uint64_t i = 0; i < count; ++i)
-        items.emplace_back(make_guide<item, TypeParam>(item{i, {}}));
+        items.emplace_back(make_managed<item, TypeParam>(item{i, {}}));
     {
         const typename TypeParam::scope s;
         for (std::uint64_t i = 0; i < count; ++i) test::touch(items[i], i);
@@ -188,7 +188,7 @@ TYPED_TEST(eight_tiers_of, the_backend_is_asked_for_tier_and_place) {
     runtime& runtime = test::the_runtime();
     std::vector<typename test::item_guide> items;
     for (std::uint64_t i = 0; i < 4000; ++i)
-        items.emplace_back(make_guide<item, TypeParam>(item{i, {}}));
+        items.emplace_back(make_managed<item, TypeParam>(item{i, {}}));
     for (int i = 0; i < 6; ++i) test::collect();
     EXPECT_EQ(runtime.heap_of(items[0].peek()), 7);
     const std::uint64_t skipped = noting_backend::skipped, told = noting_backend::windows;
@@ -202,7 +202,7 @@ TYPED_TEST(eight_tiers_of, the_backend_is_asked_for_tier_and_place) {
     EXPECT_EQ(noting_backend::windows, told + 3);
     EXPECT_EQ(noting_backend::tiers_seen, 8u);
     EXPECT_GE(noting_backend::asked_to_leave - asked, 4000 * sizeof(item));
-    EXPECT_GT(runtime.statistics().left_bytes, 0u);
+    EXPECT_GT(runtime.statistics().paged_out_bytes, 0u);
     test::collect();
     EXPECT_EQ(eight_tiers::left_bytes_seen - seen, noting_backend::asked_to_leave - asked)
         << "the policy is told what left";
@@ -213,7 +213,7 @@ TYPED_TEST(eight_tiers_of, the_backend_is_asked_for_tier_and_place) {
 TYPED_TEST(eight_tiers_of, policy_and_backend_cannot_change_after_the_first_object) {
     using test = eight_tiers_of<TypeParam>;
     typename test::item_guide one;
-    one = make_guide<item, TypeParam>(item{1, {}});
+    one = make_managed<item, TypeParam>(item{1, {}});
     options settings = test::the_runtime().settings();
     settings.policy = "papers";
     EXPECT_NE(test::the_runtime().configure(settings).find("policy cannot change"),

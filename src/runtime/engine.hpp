@@ -2,9 +2,9 @@
 //
 // engine<Binding>: one protocol's registry, slots, heaps, mover and collector thread, put together.
 //
-// What it is: the implementation of obase::runtime and of the functions behind obase::arming and
-// obase::atc. There is one object per protocol, made on first use and never destroyed, so that
-// guides in static storage may end after main().
+// The implementation of obase::runtime and of the functions behind obase::arming and obase::atc.
+// There is one object per protocol, made on first use and never destroyed, so that guides in static
+// storage may end after main().
 //
 // This header declares it. Its functions are in engine_lifecycle.hpp, engine_collector.hpp and
 // engine_threads.hpp, which only the files that instantiate an engine include: arming.cpp, atc.cpp.
@@ -37,7 +37,7 @@
 #include "soda/directory.hpp"
 #include "telemetry/recorder.hpp"
 
-#include <obase/allocation.hpp>
+#include <obase/allocation_options.hpp>
 #include <obase/runtime.hpp>
 #include <obase/version.hpp>
 
@@ -112,7 +112,7 @@ class engine final : public obase::runtime, private collector::control {
         const telemetry::recorder* recorder = recorder_.load_acquire();
         return recorder != nullptr ? recorder->snapshot() : obase::statistics{};
     }
-    // Whether the address is in the heaps. Does not make the engine. Cost: a load and a comparison.
+    // True if the address is in the heaps. Does not make the engine. Cost: a load and a comparison.
     static bool manages(const void* address) noexcept {
         const heap::space* heaps = space_.load_acquire();
         return heaps != nullptr && heaps->contains(address);
@@ -130,7 +130,7 @@ class engine final : public obase::runtime, private collector::control {
         const heap::space* heaps = space_.load_acquire();
         return heaps != nullptr && heaps->contains(address) ? heaps->usable_size(address) : 0;
     }
-    // Whether the managed object may reach beyond the run that it begins in.
+    // True if the managed object may reach beyond the run that it begins in.
     bool is_large(const void* object) const noexcept {
         const heap::space* heaps = space_.load_acquire();
         return heaps->class_of(object) == heaps->large_class();
@@ -161,7 +161,7 @@ class engine final : public obase::runtime, private collector::control {
     // The thread ends, or has been told to forget its record.
     void detach_thread(record& self) noexcept;
 
-    void* allocate(std::size_t bytes, const allocation& how) noexcept;
+    void* allocate(std::size_t bytes, const allocation_options& how) noexcept;
     // The same where how.usual(): a block that the thread has at hand, without a call.
     static void* allocate_usual(std::size_t bytes) noexcept {
         if (void* object = heap::space::allocate_at_hand<Binding::thread_slot>(bytes);
@@ -170,7 +170,7 @@ class engine final : public obase::runtime, private collector::control {
         return allocate_usual_elsewhere(bytes);
     }
     // The same from the heaps only: null, once with a message, when they have no room.
-    void* allocate_managed(std::size_t bytes, const allocation& how) noexcept;
+    void* allocate_managed(std::size_t bytes, const allocation_options& how) noexcept;
     static void deallocate(void* object) noexcept {
         if (!heap::space::free_at_hand<Binding::thread_slot>(object)) [[unlikely]]
             deallocate_elsewhere(object);
@@ -198,7 +198,7 @@ class engine final : public obase::runtime, private collector::control {
     };
     // Debug mode: remembers a slot whose first touch was in this scope.
     bool rearms() const noexcept { return rearm_.load_relaxed() != 0; }
-    void remember_touch(record& self, slot_atomic& slot) noexcept;
+    void record_touch(record& self, slot_atomic& slot) noexcept;
     // Outermost scope end with exit_work set: arms again, leaves the scope, reclaims.
     void end_scope(record& self) noexcept;
 
@@ -265,12 +265,12 @@ class engine final : public obase::runtime, private collector::control {
     bool reclaim_tick() noexcept;
     void run_window(bool forced) noexcept;
     void finish_window(const object_collector& done) noexcept;
-    void tell_backend(heap::space& heaps) noexcept;
+    void notify_backend(heap::space& heaps) noexcept;
     void report_stuck_scopes() noexcept;
 
     // collector::control
     bool stop_requested() noexcept override { return stopping_.load_acquire() != 0 || degraded(); }
-    void checkpoint() noexcept override { park_.lend(); }
+    void checkpoint() noexcept override { park_.yield(); }
     void throttle() noexcept override;
     void call_begins() noexcept override { park_.unlock(); }
     void call_ends() noexcept override { park_.lock(); }
@@ -343,7 +343,7 @@ class engine final : public obase::runtime, private collector::control {
     record* self_ = nullptr;
     options window_settings_;
     backend::window_view window_view_;
-    std::array<std::uint64_t, policy::max_tiers> left_before_{}; // totals::left_bytes
+    std::array<std::uint64_t, policy::max_tiers> left_before_{}; // totals::paged_out_bytes
     bool forced_ = false;
     bool given_up_ = false;
     double window_began_ = 0;        // monotonic

@@ -25,7 +25,7 @@ void engine<Binding>::run() noexcept {
         const double next_window = last_window_end_ + settings_.scaled_window_seconds();
         const bool idle = settings_.mode == run_mode::off;
         if (!asked && (idle || now < next_window)) {
-            // Nobody wakes this thread when something is retired, so it looks now and then.
+            // This thread is not woken when something is retired, so it polls.
             double rest = idle ? idle_tick_seconds : std::min(next_window - now, idle_tick_seconds);
             if (reclaimer_.pending() != 0)
                 rest = std::min(rest, more ? short_tick_seconds : reclaim_tick_seconds);
@@ -70,7 +70,7 @@ bool engine<Binding>::reclaim_tick() noexcept {
     return reclaimer_.retired_by_destructors() != before && reclaimer_.pending() != 0;
 }
 
-// With park_ held but for the moments it is lent.
+// With park_ held except for the moments it is lent.
 template <class Binding>
 void engine<Binding>::run_window(bool forced) noexcept {
     forced_ = forced;
@@ -128,11 +128,11 @@ void engine<Binding>::finish_window(const object_collector&) noexcept {
         if (cls < tiers.count()) {
             facts.tiers[cls].touched_pages = in_class.pages;
             facts.tiers[cls].live_bytes = counters.live_bytes;
-            const std::uint64_t left = backend_->done().left_bytes[cls];
-            facts.tiers[cls].left_bytes = left - std::exchange(left_before_[cls], left);
+            const std::uint64_t left = backend_->done().paged_out_bytes[cls];
+            facts.tiers[cls].paged_out_bytes = left - std::exchange(left_before_[cls], left);
             if (tiers[cls].reclaimable) reclaimable_pages += in_class.pages;
         }
-        class_statistics& row = recorder.of_class(cls);
+        heap_statistics& row = recorder.of_heap(cls);
         row.live_bytes = counters.live_bytes;
         row.live_objects = counters.live_objects;
         row.extent_bytes = counters.extent_bytes;
@@ -143,7 +143,7 @@ void engine<Binding>::finish_window(const object_collector&) noexcept {
         row.touched_bytes = in_class.bytes;
     }
     const policy::directives next = policy_->end_of_window(facts);
-    tell_backend(heaps);
+    notify_backend(heaps);
 
     const std::uint64_t dense_pages = (touched_bytes + 4095) / 4096;
     live.window_seconds.set(facts.length_seconds);
@@ -160,9 +160,9 @@ void engine<Binding>::finish_window(const object_collector&) noexcept {
     live.heap_metadata_bytes.set(heaps.metadata_bytes());
     live.peak_resident_bytes.set(os::peak_resident_bytes());
     const backend::totals& hinted = backend_->done();
-    std::uint64_t left_bytes = 0;
-    for (const std::uint64_t bytes : hinted.left_bytes) left_bytes += bytes;
-    live.left_bytes.set(left_bytes);
+    std::uint64_t paged_out_bytes = 0;
+    for (const std::uint64_t bytes : hinted.paged_out_bytes) paged_out_bytes += bytes;
+    live.paged_out_bytes.set(paged_out_bytes);
     live.hint_cold_bytes.set(hinted.cold_bytes);
     live.hint_pageout_bytes.set(hinted.page_out_bytes);
     live.hint_hugepage_bytes.set(hinted.huge_bytes);
@@ -180,7 +180,7 @@ void engine<Binding>::finish_window(const object_collector&) noexcept {
 
 // What should leave memory is the policy's to say, by tier and place; how, is the backend's.
 template <class Binding>
-void engine<Binding>::tell_backend(heap::space& heaps) noexcept {
+void engine<Binding>::notify_backend(heap::space& heaps) noexcept {
     window_log_->end_window(heaps);
     const bool told = window_settings_.mode == run_mode::hint && !degraded() &&
                       window_log_->view(heaps, *policy_, window_view_);

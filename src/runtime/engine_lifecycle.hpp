@@ -88,7 +88,7 @@ void engine<Binding>::make_ready_locked() noexcept {
         // that has been reported here is not reported again in other words.
         options in_force = now;
         heap::space* made = nullptr;
-        if (!os::first_copy()) {
+        if (!os::is_first_copy()) {
             why =
                 "another copy of obase is in use in this process (a program and a plugin that both "
                 "link libobase.a?); objects of this copy come from malloc. Link both with "
@@ -174,7 +174,8 @@ std::string engine<Binding>::start() noexcept {
 
 template <class Binding>
 std::string engine<Binding>::start_locked() noexcept try {
-    if (!os::first_copy()) return "no migration: another copy of obase is in use in this process";
+    if (!os::is_first_copy())
+        return "no migration: another copy of obase is in use in this process";
     if (space_.load_relaxed() == nullptr) return "no migration: there are no heaps";
     if (cold_lost_) return "no migration: the fork left the objects in COLD behind";
     if (operations_lost_)
@@ -185,7 +186,7 @@ std::string engine<Binding>::start_locked() noexcept try {
                "for stacks and thread-local storage, where slots may have been";
     {
         const std::lock_guard guard(state_);
-        stopping_.store_release(0); // whoever waits in stop() for the thread's end goes on
+        stopping_.store_release(0); // a thread that waits in stop() for the end goes on
         if (running_) {
             finished_.notify_all();
             return "";
@@ -228,7 +229,7 @@ void engine<Binding>::stop() noexcept {
     {
         const std::lock_guard lifecycle(lifecycle_);
         const std::lock_guard guard(state_);
-        if (!running_) ended.swap(thread_); // else somebody started it again
+        if (!running_) ended.swap(thread_); // else another thread started it again
     }
     if (ended.joinable()) ended.join();
 }
@@ -329,7 +330,7 @@ void engine<Binding>::resume_child() noexcept {
             touched != nullptr && &r != Binding::this_record_if_any())
             touched->count.store_relaxed(0);
     });
-    // Shared, so never anybody's own: the end of one thread would not end the scope in it.
+    // Shared, so it belongs to no thread: the end of one thread would not end the scope in it.
     emergency_record_.in_use.store_relaxed(1);
     reclaimer_.fork_child(Binding::this_record_if_any());
     // The collector thread does not exist here; what it waited on may remember it.
@@ -340,7 +341,7 @@ void engine<Binding>::resume_child() noexcept {
     running_ = false;
     served_ = requested_; // those who wait for a window are not here
     forked_ = true;
-    park_.hold_alone();
+    park_.lock_in_child();
     state_.unlock();
     park_.unlock();
     lifecycle_.unlock();

@@ -58,7 +58,7 @@ inline bool is_granule(const void* address) noexcept {
 }
 
 template <class Binding>
-void* engine<Binding>::allocate_managed(std::size_t bytes, const allocation& how) noexcept {
+void* engine<Binding>::allocate_managed(std::size_t bytes, const allocation_options& how) noexcept {
     if (!is_alignment(how.alignment)) return nullptr;
     heap::space* heaps = space();
     if (heaps == nullptr) return nullptr;
@@ -67,7 +67,8 @@ void* engine<Binding>::allocate_managed(std::size_t bytes, const allocation& how
         static_cast<std::uint8_t>(std::max(3, std::countr_zero(how.alignment)));
     attributes.never_cold = how.never_cold;
     void* object = heaps->allocate(bytes, attributes);
-    if (object == nullptr && bytes <= PTRDIFF_MAX) // else nobody has room, and nothing is short
+    // else no allocator has room, and there is no shortage
+    if (object == nullptr && bytes <= PTRDIFF_MAX)
         say_once(said_foreign_,
                  "no room in the heaps for a new object (OBASE_HEAP_RESERVE, or a limit on "
                  "memory): such objects come from malloc and never move; statistics count them");
@@ -75,7 +76,7 @@ void* engine<Binding>::allocate_managed(std::size_t bytes, const allocation& how
 }
 
 template <class Binding>
-void* engine<Binding>::allocate(std::size_t bytes, const allocation& how) noexcept {
+void* engine<Binding>::allocate(std::size_t bytes, const allocation_options& how) noexcept {
     if (void* object = allocate_managed(bytes, how); object != nullptr) return object;
     // R17: a foreign object is never armed and never moves; all else works.
     if (!is_alignment(how.alignment)) return nullptr;
@@ -90,7 +91,7 @@ void* engine<Binding>::allocate(std::size_t bytes, const allocation& how) noexce
 
 template <class Binding>
 void* engine<Binding>::allocate_usual_elsewhere(std::size_t bytes) noexcept {
-    return instance().allocate(bytes, allocation{});
+    return instance().allocate(bytes, allocation_options{});
 }
 
 template <class Binding>
@@ -260,7 +261,7 @@ drain_result engine<Binding>::drain(double seconds) noexcept {
 }
 
 template <class Binding>
-void engine<Binding>::remember_touch(record& self, slot_atomic& slot) noexcept {
+void engine<Binding>::record_touch(record& self, slot_atomic& slot) noexcept {
     if (&self == &emergency_record_) return; // several threads' at once: no place for a list
     // A signal handler may do the same at any instruction: no malloc, and one step takes a place.
     if (self.rearm_list == nullptr) self.rearm_list = zeroed_pages(sizeof(touched_slots));

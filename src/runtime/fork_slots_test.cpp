@@ -60,7 +60,7 @@ class fork_slots : public testing::Test {
         (void)make(0);
     }
     static obase::owner<item, Protocol> make(std::uint64_t id) {
-        return obase::make_guide<item, Protocol>(item{id});
+        return obase::make_managed<item, Protocol>(item{id});
     }
     static bool registered(const void* slot) {
         const obase::basic_scope<Protocol> one_operation;
@@ -238,8 +238,9 @@ TYPED_TEST(fork_slots, thread_local_storage_of_a_plugin_ends_with_its_thread) {
     EXPECT_EQ(child.status, 0) << child.err;
 }
 
-// The initial thread's stack is nobody else's memory, ever: what main() has goes on moving. The forking
-// thread is the child's first by number, but its stack is one like others in a child of the child.
+// The initial thread's stack is never another thread's memory: what main() has goes on moving. The
+// forking thread is the child's first by number, but its stack is one like others in a child of the
+// child.
 TYPED_TEST(fork_slots, of_the_initial_thread_stay_and_of_a_forking_thread_end_in_turn) {
     const auto child = run_in_child([] {
         TestFixture::configure();

@@ -69,7 +69,7 @@ class guide_of : public ::testing::Test {
     using guide = obase::guide<T, Protocol>;
     template <class T, class... A>
     static obase::owner<T, Protocol> make(A&&... a) {
-        return obase::make_guide<T, Protocol>(std::forward<A>(a)...);
+        return obase::make_managed<T, Protocol>(std::forward<A>(a)...);
     }
     using scope = typename Protocol::scope;
 
@@ -212,14 +212,14 @@ TYPED_TEST(guide_of, objects_inside_objects_survive_moves) {
 }
 
 TYPED_TEST(guide_of, constructors_that_throw_leave_nothing_behind) {
-    EXPECT_THROW((obase::make_guide<throws, TypeParam>()), int);
+    EXPECT_THROW((obase::make_managed<throws, TypeParam>()), int);
 }
 
 TYPED_TEST(guide_of, keeps_alignment_wherever_the_object_goes) {
     using scope_t = typename TestFixture::scope;
     std::vector<obase::guide<wide, TypeParam>> guides;
     for (std::uint64_t i = 0; i < 50; ++i)
-        guides.emplace_back(obase::make_guide<wide, TypeParam>(wide{i}));
+        guides.emplace_back(obase::make_managed<wide, TypeParam>(wide{i}));
     for (int window = 0; window < 8; ++window) {
         scope_t s;
         for (std::uint64_t i = 0; i < 50; i += 1 + static_cast<std::uint64_t>(window)) {
@@ -327,7 +327,7 @@ TYPED_TEST(guide_of, an_owner_takes_over_from_inside_its_own_object) {
 
 TYPED_TEST(guide_of, sizes_that_do_not_fit_are_refused) {
     const auto make_with = [](std::size_t extra) {
-        return obase::make_guide_with<wide, TypeParam>({.extra_bytes = extra}, wide{1});
+        return obase::make_managed_with<wide, TypeParam>({.extra_bytes = extra}, wide{1});
     };
     const auto make_text = [](std::size_t extra) {
         return obase::make_bytes<TypeParam>("contents", {.extra_bytes = extra});

@@ -29,7 +29,7 @@ struct polygon : shape {
     static inline int alive = 0;
     int n;
     obase::guide<int, Protocol> name; // its destructor must run
-    explicit polygon(int sides) : n(sides), name(obase::make_guide<int, Protocol>(sides)) {
+    explicit polygon(int sides) : n(sides), name(obase::make_managed<int, Protocol>(sides)) {
         ++alive;
     }
     ~polygon() override { --alive; }
@@ -93,9 +93,9 @@ TYPED_TEST(guide_types, of_const_is_made_and_taken_over) {
     std::vector<obase::guide<const int, P>> all(1000);
     for (int i = 0; i < 1000; ++i) {
         if (i % 2 == 0)
-            all[static_cast<std::size_t>(i)] = obase::make_guide<const int, P>(i);
+            all[static_cast<std::size_t>(i)] = obase::make_managed<const int, P>(i);
         else
-            all[static_cast<std::size_t>(i)] = obase::make_guide<int, P>(i);
+            all[static_cast<std::size_t>(i)] = obase::make_managed<int, P>(i);
     }
     const void* const first = all[0].peek();
     for (int window = 0; window < 3; ++window) {
@@ -109,14 +109,14 @@ TYPED_TEST(guide_types, of_const_is_made_and_taken_over) {
 
     const typename P::scope s;
     const int* expected = all[1].get();
-    obase::owner<const int, P> other = obase::make_guide<int, P>(7);
+    obase::owner<const int, P> other = obase::make_managed<int, P>(7);
     EXPECT_TRUE(all[1].compare_exchange(expected, other));
     EXPECT_EQ(*other, 1);
     EXPECT_EQ(*all[1], 7);
     const obase::pin pinned(all[1]);
     EXPECT_EQ(*pinned, 7);
     obase::retire(std::move(other));
-    obase::guide<int, P> mutable_one = obase::make_guide<int, P>(8);
+    obase::guide<int, P> mutable_one = obase::make_managed<int, P>(8);
     all[1] = std::move(mutable_one);
     EXPECT_EQ(mutable_one, nullptr);
     EXPECT_EQ(*all[1], 8);
@@ -126,7 +126,7 @@ TYPED_TEST(guide_types, of_a_base_holds_and_ends_the_derived) {
     using P = TypeParam;
     std::vector<obase::guide<shape, P>> all(1000);
     for (int i = 0; i < 1000; ++i)
-        all[static_cast<std::size_t>(i)] = obase::make_guide<polygon<P>, P>(i);
+        all[static_cast<std::size_t>(i)] = obase::make_managed<polygon<P>, P>(i);
     EXPECT_EQ(polygon<P>::alive, 1000);
     const void* const first = all[0].peek();
     for (int window = 0; window < 3; ++window) {
@@ -138,12 +138,12 @@ TYPED_TEST(guide_types, of_a_base_holds_and_ends_the_derived) {
     }
     EXPECT_EQ(first == all[0].peek(), !P::moves_objects);
 
-    obase::guide<polygon<P>, P> exact = obase::make_guide<polygon<P>, P>(77);
+    obase::guide<polygon<P>, P> exact = obase::make_managed<polygon<P>, P>(77);
     const void* const where = exact.peek();
     obase::guide<const shape, P> general = std::move(exact);
     EXPECT_EQ(exact, nullptr);
     EXPECT_EQ(static_cast<const void*>(general.peek()), where) << "one address, one object";
-    all[3] = obase::owner<shape, P>(obase::make_guide<polygon<P>, P>(4));
+    all[3] = obase::owner<shape, P>(obase::make_managed<polygon<P>, P>(4));
     EXPECT_EQ(polygon<P>::alive, 1001) << "what it replaced is destroyed";
     obase::retire(all[4].release());
     obase::retire(std::move(general));
@@ -155,7 +155,7 @@ TYPED_TEST(guide_types, of_an_array) {
     const std::size_t length = 100;
     std::vector<array> all(500);
     for (std::size_t k = 0; k < all.size(); ++k) {
-        obase::owner<std::uint64_t[], P> made = obase::make_guide<std::uint64_t[], P>(length);
+        obase::owner<std::uint64_t[], P> made = obase::make_managed<std::uint64_t[], P>(length);
         ASSERT_EQ(made.size(), length);
         for (std::size_t i = 0; i < length; ++i) {
             ASSERT_EQ(made[i], 0u) << "value-initialized";
@@ -183,41 +183,41 @@ TYPED_TEST(guide_types, of_an_array) {
     EXPECT_EQ(pinned->size(), length);
     obase::retire(all[3].release());
     obase::retire(std::move(all[4]));
-    all[5] = all[6].exchange(obase::make_guide<std::uint64_t[], P>(2));
+    all[5] = all[6].exchange(obase::make_managed<std::uint64_t[], P>(2));
     EXPECT_EQ(all[5][0], 6000u);
     EXPECT_EQ(all[6].size(), 2u);
-    EXPECT_EQ((obase::make_guide<int[], P>(0).size()), 0u);
+    EXPECT_EQ((obase::make_managed<int[], P>(0).size()), 0u);
 }
 
 TYPED_TEST(guide_types, elements_of_an_array_end_once_also_when_one_throws) {
     using P = TypeParam;
     {
-        obase::guide<counted[], P> ten = obase::make_guide<counted[], P>(10);
+        obase::guide<counted[], P> ten = obase::make_managed<counted[], P>(10);
         EXPECT_EQ(counted::alive, 10);
         // Above 16 KiB: pages of its own.
-        obase::guide<counted[], P> many = obase::make_guide<counted[], P>(100'000);
+        obase::guide<counted[], P> many = obase::make_managed<counted[], P>(100'000);
         EXPECT_EQ(counted::alive, 100'010);
     }
     EXPECT_EQ(counted::alive, 0);
     counted::until_throw = 6;
-    EXPECT_THROW((obase::make_guide<counted[], P>(10)), int);
+    EXPECT_THROW((obase::make_managed<counted[], P>(10)), int);
     counted::until_throw = -1;
     EXPECT_EQ(counted::alive, 0);
-    EXPECT_THROW((obase::make_guide<counted[], P>(SIZE_MAX / 2)), std::bad_alloc);
-    EXPECT_THROW((obase::make_guide<std::uint64_t[], P>(SIZE_MAX / 8 + 1)), std::bad_alloc);
+    EXPECT_THROW((obase::make_managed<counted[], P>(SIZE_MAX / 2)), std::bad_alloc);
+    EXPECT_THROW((obase::make_managed<std::uint64_t[], P>(SIZE_MAX / 8 + 1)), std::bad_alloc);
 }
 
 TYPED_TEST(guide_types, arrays_of_guides_nest) {
     using P = TypeParam;
     obase::guide<obase::guide<int, P>[], P> outer =
-        obase::make_guide<obase::guide<int, P>[], P>(50);
+        obase::make_managed<obase::guide<int, P>[], P>(50);
     for (int round = 0; round < 4; ++round) {
         {
             const typename P::scope s;
             for (int i = 0; i < 50; ++i) {
                 obase::guide<int, P>& inner = outer[static_cast<std::size_t>(i)];
                 if (round == 0)
-                    inner = obase::make_guide<int, P>(i);
+                    inner = obase::make_managed<int, P>(i);
                 else
                     EXPECT_EQ(*inner, i);
             }

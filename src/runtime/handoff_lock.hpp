@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
-// handoff_lock: the lock the collector holds while it works, and lends at its checkpoints.
+// handoff_lock: the lock the collector holds while it works, and yields at its checkpoints.
 //
-// What it is: a mutex with one addition, lend(): the holder lets somebody who is waiting go first and
-// takes the lock back behind him. Fork handlers and the debug mode that arms guides at the end of a
-// scope take it to find the collector between two objects. Waiters sleep, and whoever of them runs
-// first is served: with more threads than processors, a queue would wait for the one that sleeps.
+// A mutex with one addition, yield(): the holder lets a waiting thread go first and takes the lock
+// back after it. Fork handlers and the debug mode that arms guides at the end of a scope take it to
+// find the collector between two objects. Waiters sleep, and the one that runs first is served:
+// with more threads than processors, a queue would wait for the one that sleeps.
 //
-// When not to use it: where the holder has no checkpoints; take the mutex.
+// Where the holder has no checkpoints, a mutex is enough.
 #pragma once
 
 #include "os/platform.hpp"
@@ -22,16 +22,16 @@ namespace obase::runtime_internal {
 class handoff_lock {
   public:
     void lock() noexcept {
-        waiting_.fetch_add_acq_rel(1); // seen by lend()
+        waiting_.fetch_add_acq_rel(1); // seen by yield()
         mutex_.lock();
         waiting_.fetch_sub_acq_rel(1);
-        served_.fetch_add_acq_rel(1); // ends the wait in lend()
+        served_.fetch_add_acq_rel(1); // ends the wait in yield()
         was_served_.notify();
     }
     void unlock() noexcept { mutex_.unlock(); }
 
     // Precondition: held.
-    void lend() noexcept {
+    void yield() noexcept {
         if (waiting_.load_acquire() == 0) return;
         const std::uint32_t before = served_.load_acquire();
         mutex_.unlock();
@@ -40,8 +40,8 @@ class handoff_lock {
         mutex_.lock();
     }
 
-    // Child of a fork: the only thread holds it, whoever waited is gone.
-    void hold_alone() noexcept {
+    // Child of a fork: the only thread holds it, waiting threads are gone.
+    void lock_in_child() noexcept {
         waiting_.store_relaxed(0);
         was_served_.forget_waiters();
         ::new (&mutex_) std::mutex;

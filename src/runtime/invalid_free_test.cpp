@@ -85,7 +85,7 @@ char* make_moved(std::size_t bytes) {
     }
     now = static_cast<char*>(obase_guide_exchange(&guide, nullptr));
     require(heap_of(now) > 0, "the object has moved");
-    obase_guide_end(&guide);
+    obase_guide_destroy(&guide);
     return now;
 }
 
@@ -120,7 +120,7 @@ const mistake mistakes[] = {
      1},
     {"twice_in_new_of_eight_bytes", "was freed before",
      [] {
-         obase_placement how = {8, 0};
+         obase_allocation_options how = {8, 0};
          void* object = obase_alloc(8, &how);
          obase_free(object);
          obase_free(object);
@@ -337,7 +337,7 @@ void use_rightly() {
     for (int i = 0; i < 100; ++i) {
         void* old = obase_alloc(sizeof(long[8]), nullptr);
         obase_free(old);
-        auto owner = obase::make_guide_with<bool>({.extra_bytes = 63, .alignment = 16});
+        auto owner = obase::make_managed_with<bool>({.extra_bytes = 63, .alignment = 16});
         void* fresh = owner.get();
         require(i != 0 || fresh == old, "the place is used again");
         (void)owner.release_word();
@@ -440,14 +440,14 @@ void expect_end(const char* words, Body&& body) {
 
 TYPED_TEST(owners, of_one_object_end_the_program_where_frees_are_checked) {
     expect_end("was freed before", [] {
-        auto one = obase::make_guide<long, TypeParam>(1);
+        auto one = obase::make_managed<long, TypeParam>(1);
         auto other = obase::owner<long, TypeParam>::adopt(one.get());
     });
 }
 
 TYPED_TEST(owners, of_an_object_that_has_moved_away) {
     expect_end("was freed before", [] {
-        obase::guide<long, TypeParam> guide = obase::make_guide<long, TypeParam>(1);
+        obase::guide<long, TypeParam> guide = obase::make_managed<long, TypeParam>(1);
         long* before = nullptr;
         for (int window = 0; window < 60; ++window) {
             {
@@ -465,7 +465,7 @@ TYPED_TEST(owners, of_an_object_that_has_moved_away) {
 TYPED_TEST(owners, of_something_else) {
     expect_end("not from obase", [] {
         static long in_static_storage = 1;
-        auto one = obase::make_guide<long, TypeParam>(1);
+        auto one = obase::make_managed<long, TypeParam>(1);
         auto other = obase::owner<long, TypeParam>::adopt(&in_static_storage);
     });
 }
@@ -475,7 +475,7 @@ TYPED_TEST(owners, of_something_else_leave_it_where_frees_are_not_checked) {
     const auto child = run_in_child([] {
         settings({}, "0");
         static long in_static_storage = 1;
-        auto one = obase::make_guide<long, TypeParam>(1);
+        auto one = obase::make_managed<long, TypeParam>(1);
         {
             auto other = obase::owner<long, TypeParam>::adopt(&in_static_storage);
         }

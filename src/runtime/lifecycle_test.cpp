@@ -40,7 +40,7 @@ obase::runtime& configured_runtime() {
     return runtime;
 }
 
-// Whether a thread of this process waits in the kernel.
+// True if a thread of this process waits in the kernel.
 bool sleeps(long thread) {
     const std::string path = "/proc/self/task/" + std::to_string(thread) + "/stat";
     std::FILE* file = std::fopen(path.c_str(), "re");
@@ -74,7 +74,7 @@ void let_the_collector_destroy_a_guest(std::function<void()> then) {
         while (!sleeps(here)) std::this_thread::yield();
         then();
     };
-    auto object = obase::make_guide<guest>();
+    auto object = obase::make_managed<guest>();
     object->armed = true;
     obase::retire(std::move(object));
     while (!inside) std::this_thread::yield();
@@ -152,7 +152,7 @@ TEST(lifecycle, everybody_starts_stops_configures_and_forks_at_once) {
         auto& runtime = configured_runtime();
         std::vector<obase::guide<item>> items;
         for (std::uint64_t i = 0; i < 1000; ++i)
-            items.emplace_back(obase::make_guide<item>(item{i}));
+            items.emplace_back(obase::make_managed<item>(item{i}));
         std::vector<std::thread> threads;
         for (unsigned t = 0; t < 6; ++t) {
             threads.emplace_back([&, t] {
@@ -241,7 +241,7 @@ void cancelled_at_the_first(void (*use)()) {
         require(pthread_create(&thread, nullptr, body, &use) == 0, "a thread");
         void* result = nullptr;
         require(pthread_join(thread, &result) == 0 && result == PTHREAD_CANCELED, "join");
-        const auto object = obase::make_guide<item, Protocol>(item{1});
+        const auto object = obase::make_managed<item, Protocol>(item{1});
         require(obase::runtime::of<Protocol>().collect_now() == collect_result::done, "a window");
         return 0;
     });
@@ -250,7 +250,7 @@ void cancelled_at_the_first(void (*use)()) {
 
 template <class Protocol>
 void cancelled_at_any_first_use() {
-    cancelled_at_the_first<Protocol>([] { (void)obase::make_guide<item, Protocol>(item{1}); });
+    cancelled_at_the_first<Protocol>([] { (void)obase::make_managed<item, Protocol>(item{1}); });
     cancelled_at_the_first<Protocol>([] { const obase::guide<item, Protocol> none; });
     cancelled_at_the_first<Protocol>([] { (void)obase::runtime::of<Protocol>().start(); });
     cancelled_at_the_first<Protocol>(
@@ -286,7 +286,7 @@ TEST(lifecycle, large_objects_of_a_mode_without_hints_are_not_hinted_later) {
         require(runtime.configure(settings).empty(), "configure");
         {
             const obase::guide<item> large =
-                obase::make_guide_with<item>({.extra_bytes = 100'000}, item{1});
+                obase::make_managed_with<item>({.extra_bytes = 100'000}, item{1});
             for (int window = 0; window < 5; ++window)
                 require(runtime.collect_now() == collect_result::done, "a window of mode move");
         }
@@ -319,7 +319,7 @@ TEST(lifecycle, a_thread_of_a_forked_child_ends_inside_a_scope) {
             // question.
             require(runtime.collect_now() == collect_result::done, "a first window");
             for (unsigned count : {1u, 8u, 64u}) {
-                items.emplace_back(obase::make_guide<item>(item{1})); // for the collector to move
+                items.emplace_back(obase::make_managed<item>(item{1})); // for the collector to move
                 std::atomic<unsigned> inside{0};
                 std::vector<std::thread> threads;
                 for (unsigned t = 0; t < count; ++t) {

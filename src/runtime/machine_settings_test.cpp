@@ -212,7 +212,7 @@ TEST_F(machine, with_compressed_swap) {
         auto now = collect(3);
         const std::uint64_t rss_before = obase::os::resident_bytes();
         now = collect(6);
-        const auto live = now.classes[2].live_bytes;
+        const auto live = now.heaps[2].live_bytes;
         require(live > 12 * mib && now.hint_pageout_bytes >= live, "COLD was paged out");
         // The objects' addresses tell where COLD is.
         const auto somewhere = reinterpret_cast<std::uintptr_t>(objects[1000].peek());

@@ -7,7 +7,7 @@
 #include "runtime/marked_kinds.hpp"
 #include "runtime/marked_pointers.hpp"
 
-#include <obase/allocation.hpp>
+#include <obase/allocation_options.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -87,7 +87,7 @@ struct engine_of_world {
     }
     static bool is_large(const void*) noexcept { return false; }
     static void deallocate(void* p) noexcept { world().heap.free(p); }
-    static void* allocate_managed(std::size_t bytes, const allocation&) {
+    static void* allocate_managed(std::size_t bytes, const allocation_options&) {
         return world().heap.allocate(bytes);
     }
     static auto& directory() noexcept { return world().slots; }

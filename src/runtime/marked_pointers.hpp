@@ -15,8 +15,9 @@
 //   began(), ends()        an outermost scope was entered, is about to be left
 //   short_of_memory()      an atomic flag, false at first: some slot is not known, or some memory left no
 //                          trace, for want of memory. So all that is freed waits for the operations that
-//                          are open, and a compare-exchange does not rely on a slot. Relaxed: who frees the
-//                          memory was given its address by the thread that set this.
+//                          are open, and a compare-exchange does not rely on a slot. Relaxed: the
+//                          thread that frees the memory was given its address by the thread that
+//                          set this.
 // The slots and the flag are those of the Kind's platform, so the deterministic scheduler runs this text
 // (marked_obligations_test.cpp).
 #pragma once
@@ -24,7 +25,7 @@
 #include "heap/size_class.hpp"
 #include "os/thread.hpp"
 
-#include <obase/allocation.hpp>
+#include <obase/allocation_options.hpp>
 #include <obase/word/atomic.hpp>
 
 #include <algorithm>
@@ -122,11 +123,12 @@ class marked_pointers {
         return protocol::compare_exchange(slot_of(field), *expected, word) ? 1 : 0;
     }
 
-    // Managed memory; where the heaps have no room, what plain() returns or throws. Whoever frees that waits
-    // for the operations that may have its address, so it has a trace before anybody else sees it.
+    // Managed memory; where the heaps have no room, what plain() returns or throws. Freeing it
+    // waits for the operations that may have its address, so it has a trace before another thread
+    // sees it.
     template <class Plain>
     static void* managed_or(std::size_t bytes, std::size_t alignment, Plain plain) {
-        allocation how;
+        allocation_options how;
         how.alignment = alignment;
         void* object = Kind::engine::instance().allocate_managed(bytes, how);
         if (object != nullptr) return object;
@@ -209,7 +211,7 @@ class marked_pointers {
         if (end_slots(begin, bytes) && may_be_freed(begin)) leave_trace(begin);
     }
 
-    // Slots that never held a managed address are none, but whoever frees the memory waits all the same.
+    // Slots that never held a managed address are none, but freeing the memory waits all the same.
     static void destroyed(void* object, std::size_t bytes) noexcept {
         end_slots(object, bytes);
         if (may_be_freed(object)) leave_trace(object);
@@ -228,12 +230,13 @@ class marked_pointers {
         return Kind::engine::instance().manages(address);
     }
 
-    // In a scope, before a managed address is stored. A compare-exchange that takes one away needs it not:
-    // who stored that did this. (A store may find in memory that was never written what its last owner left
-    // there. An exchange, too: the passes make one of a store that is seq_cst.) Not after it, as R10 has it for guides: whoever sees
-    // the address may take it out again and end the memory, in which there would be a slot then. What the
-    // collector finds in the slot until the store is no candidate of a move: it waits for this scope, and
-    // the store writes no word that it has written.
+    // In a scope, before a managed address is stored. A compare-exchange that removes one does not
+    // need this: who stored that did this. (A store may find in memory that was never written what
+    // its last owner left there. An exchange, too: the passes make one of a store that is seq_cst.)
+    // Not after it, as R10 has it for guides: a thread that sees the address may take it out again
+    // and end the memory, in which there would be a slot then. What the collector finds in the slot
+    // until the store is no candidate of a move: it waits for this scope, and the store writes no
+    // word that it has written.
     static void make_slot(typename Kind::engine& engine, slot& s) noexcept {
         if (!engine.directory().test(&s)) [[unlikely]]
             make_slot_for_the_first_time(engine, s);
@@ -245,7 +248,7 @@ class marked_pointers {
         if (!engine.directory().set(&s)) Kind::short_of_memory().store_relaxed(true);
     }
 
-    // Whether there were any.
+    // True if there were any.
     static bool end_slots(void* begin, std::size_t bytes) noexcept {
         return has_leaf(begin, bytes) && end_slots_of_leaf(begin, bytes);
     }
@@ -254,13 +257,14 @@ class marked_pointers {
         protocol::forget_range(begin, static_cast<char*>(begin) + bytes);
         return true;
     }
-    // For whoever frees memory that is not managed.
+    // For functions that free memory that is not managed.
     static void leave_trace(const void* begin) noexcept {
         const scope one_operation;
         if (!Kind::engine::instance().directory().leave_trace(begin))
             Kind::short_of_memory().store_relaxed(true);
     }
-    // By somebody who would look for traces: what is managed waits anyway, and nobody frees frames.
+    // By a function that would look for traces: managed memory waits anyway, and frames are not
+    // freed.
     static bool may_be_freed(const void* begin) noexcept {
         static constinit thread_local bool asked = false;
         static constinit thread_local os::stack_range stack{};
@@ -272,8 +276,8 @@ class marked_pointers {
         return !on_stack && !is_managed(begin);
     }
 
-    // Whoever was inside when the memory was retired may have stored into it since, a back link say. So
-    // its slots end once more.
+    // A thread that was inside when the memory was retired may have stored into it since, a back
+    // link say. So its slots end once more.
     static void end_managed(void* object) noexcept {
         auto& engine = Kind::engine::instance();
         if (engine.is_large(object) || has_leaf(object, 1)) end_slots_of_object(engine, object);
@@ -360,7 +364,7 @@ class marked_pointers {
         for (std::size_t left = bytes; left >= sizeof(bits); left -= sizeof(bits)) {
             auto* old = reinterpret_cast<slot*>(source);
             if (directory.test(old)) {
-                directory.clear(old); // R10: from here on the word is nobody else's
+                directory.clear(old); // R10: from here on the word belongs to this thread
                 auto* fresh = ::new (static_cast<void*>(target)) slot{};
                 protocol::construct(*fresh, Kind::owned(old->load_acquire()));
                 if (!directory.test(fresh)) Kind::short_of_memory().store_relaxed(true);

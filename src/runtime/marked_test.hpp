@@ -441,7 +441,8 @@ void wait_until_visited(const marked<node>& slot) {
 
 // An operation stores an address into a second field and clears the first. The collector visits both in
 // between and waits for the operation; a reader that enters after that finds the address in the first
-// field. The object must not be moved from under it, although nobody has touched the second field.
+// field. The object must not be moved from under it, although no thread has touched the second
+// field.
 TEST(marked, an_address_taken_over_by_another_field_is_not_moved_from_under_a_reader) {
     quiet_runtime<protocol>();
     marked<node> from{};
@@ -625,9 +626,9 @@ TEST(marked, slots_end_with_their_memory) {
     OBASE_MARKED(delete)(object, sizeof *object, 0);
 }
 
-// Whoever sees the address may take it out again and end the memory: there must not be a slot in it after
-// that. Each field lies in 16 MiB of its own, of which the collector knows nothing yet: then it takes
-// longest until it does.
+// A thread that sees the address may take it out again and end the memory: there must not be a slot
+// in it after that. Each field lies in 16 MiB of its own, of which the collector knows nothing yet:
+// then it takes longest until it does.
 TEST(marked, a_field_is_a_slot_before_its_address_can_be_seen) {
     quiet_runtime<protocol>();
     constexpr std::size_t apart = std::size_t{16} << 20;
@@ -667,7 +668,7 @@ TEST(marked, a_field_is_a_slot_before_its_address_can_be_seen) {
     obase::os::release(room, apart * fields);
 }
 
-// Somebody who is inside may store into what was freed, as long as he takes it back.
+// A thread that is inside may store into freed memory, as long as it takes that back.
 TEST(marked, what_is_stored_into_freed_memory_is_no_slot_in_the_end) {
     quiet_runtime<protocol>();
     marked<node> keeper{};
@@ -757,8 +758,8 @@ struct plain_memory {
     void* begin;
 };
 
-// A destructor ends the slots of its object before the memory is freed. Who is in an operation may be
-// looking at them.
+// A destructor ends the slots of its object before the memory is freed. A thread in an operation
+// may be looking at them.
 TEST(marked, memory_of_destroyed_objects_waits_for_operations) {
     quiet_runtime<protocol>();
     for (const bool array : {false, true})
@@ -932,7 +933,7 @@ TEST(marked, compare_exchange_makes_slots_that_could_not_be_made_before) {
         short_of_memory = false;
         const operation one;
         node* seen = slot->get();
-        require(slot->compare_exchange(seen, second), "nobody else is there");
+        require(slot->compare_exchange(seen, second), "no other thread is there");
         require(slot->registered(), "and now there was");
         return ends_at_once();
     });
@@ -945,7 +946,7 @@ TEST(marked, without_room_for_traces_all_memory_waits) {
         quiet_runtime<protocol>();
         (void)make_node(1); // this thread is known
         use_scarce_memory();
-        // Where nothing is mapped, so that the directory knows nothing of it; nobody looks there.
+        // Where nothing is mapped, so that the directory knows nothing of it; nothing reads it.
         void* const far = reinterpret_cast<void*>(std::uintptr_t{0x123} << 32);
         const plain_memory box;
         const operation one;
@@ -1186,7 +1187,7 @@ TEST(marked, slots_in_the_frames_of_a_thread_that_ends_are_none_any_more) {
     }
 }
 
-// An operation ends with its outermost scope, whoever opened that.
+// An operation ends with its outermost scope, whatever opened that.
 TEST(marked, operations_nest) {
     quiet_runtime<protocol>();
     {

@@ -26,7 +26,7 @@ struct leaf {
 // No aggregate: its members are not to be seen from outside.
 template <class Inner>
 struct node {
-    explicit node(std::uint64_t i) : in(obase::make_guide<leaf, Inner>(leaf{i})), id(i) {}
+    explicit node(std::uint64_t i) : in(obase::make_managed<leaf, Inner>(leaf{i})), id(i) {}
     obase::guide<leaf, Inner> in;
     std::uint64_t id;
 };
@@ -46,7 +46,7 @@ template <class Protocol>
 obase::runtime& configured() {
     obase::options settings = obase::options::from_environment();
     settings.window_seconds = 1e6;
-    settings.hold_churn = false;
+    settings.defer_promotion = false;
     auto& runtime = obase::runtime::of<Protocol>();
     require(runtime.configure(settings).empty(), "configure");
     return runtime;
@@ -62,12 +62,12 @@ void nested_in_the_other_protocol() {
         auto& outer = configured<Outer>();
         auto& inner = configured<Inner>();
         constexpr std::uint64_t count = 3000;
-        const auto some = obase::make_guide<leaf, Inner>(leaf{1});
+        const auto some = obase::make_managed<leaf, Inner>(leaf{1});
         const auto address = reinterpret_cast<std::uint64_t>(some.get());
         std::vector<obase::guide<node<Inner>, Outer>> nodes;
         nodes.reserve(count);
         for (std::uint64_t i = 0; i < count; ++i)
-            nodes.emplace_back(obase::make_guide<node<Inner>, Outer>(i));
+            nodes.emplace_back(obase::make_managed<node<Inner>, Outer>(i));
         for (int window = 0; window < 3; ++window) {
             const obase::basic_scope<Outer> outside;
             const obase::basic_scope<Inner> inside;
@@ -84,7 +84,7 @@ void nested_in_the_other_protocol() {
         // The inner protocol's words in memory that the outer objects have left.
         std::vector<obase::owner<number, Outer>> numbers;
         for (std::uint64_t i = 0; i < 4 * count; ++i)
-            numbers.push_back(obase::make_guide<number, Outer>(number{address, address}));
+            numbers.push_back(obase::make_managed<number, Outer>(number{address, address}));
         for (int window = 0; window < 3; ++window) collect(inner);
         for (const auto& n : numbers)
             require(n->value == address && n->other == address, "a number is as it was");

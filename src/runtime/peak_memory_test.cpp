@@ -80,9 +80,9 @@ struct store {
         std::shuffle(order.begin(), order.end(), std::minstd_rand(1));
         for (const std::uint32_t i : order) {
             const obase::basic_scope<Protocol> s;
-            auto made = obase::make_guide<node<Protocol>, Protocol>();
+            auto made = obase::make_managed<node<Protocol>, Protocol>();
             made->id = i;
-            made->value = obase::make_guide<payload, Protocol>();
+            made->value = obase::make_managed<payload, Protocol>();
             made->value->id = i;
             nodes[i] = std::move(made);
         }
@@ -104,7 +104,7 @@ void within_bound(std::uint64_t loaded) {
 
 template <class Protocol>
 std::uint64_t live_in(unsigned cls) {
-    return obase::runtime::of<Protocol>().statistics().classes[cls].live_objects;
+    return obase::runtime::of<Protocol>().statistics().heaps[cls].live_objects;
 }
 
 // A tenth is used in every window, the rest goes to COLD.

@@ -89,7 +89,7 @@ class reclaiming : public ::testing::Test {
         require(made.configure(settings).empty(), "configure");
         return made;
     }
-    static auto make() { return obase::make_guide<counted, Protocol>(); }
+    static auto make() { return obase::make_managed<counted, Protocol>(); }
 
     // Threads that come and go leave a bounded number behind, not one each; and what a last share can
     // take is gone when they have ended.
@@ -109,7 +109,7 @@ class reclaiming : public ::testing::Test {
     static obase::owner<node, Protocol> make_list(int length) {
         obase::guide<node, Protocol> root;
         for (int i = 0; i < length; ++i) {
-            auto made = obase::make_guide<node, Protocol>();
+            auto made = obase::make_managed<node, Protocol>();
             made->next = root.release();
             root = std::move(made);
         }
@@ -271,7 +271,7 @@ TYPED_TEST(reclaiming, is_not_drained_from_a_destructor) {
     using caller = caller_of<TypeParam>;
     const auto child = run_in_child([] {
         TestFixture::runtime(run_mode::move);
-        auto object = obase::make_guide<caller, TypeParam>();
+        auto object = obase::make_managed<caller, TypeParam>();
         object->armed = true;
         obase::retire(std::move(object));
         while (!caller::inside) std::this_thread::yield();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What make_guide accepts and what it refuses to compile (O7, R15). Compiled by ctest, with
+// What make_managed accepts and what it refuses to compile (O7, R15). Compiled by ctest, with
 // -DREFUSED_TYPE=... once per refusal, whose text it looks for, and once without for all the rest.
 #include <obase/atc.hpp>
 #include <obase/obase.hpp>
@@ -130,13 +130,13 @@ inline constexpr bool with_guides = mixes<std::remove_extent_t<T>, obase::atc>;
 template <class T>
 void make() {
     if constexpr (std::is_unbounded_array_v<T>) {
-        [[maybe_unused]] auto arming = obase::make_guide<T>(7);
+        [[maybe_unused]] auto arming = obase::make_managed<T>(7);
         if constexpr (!with_guides<T>) [[maybe_unused]]
-            auto atc = obase::make_guide<T, obase::atc>(7);
+            auto atc = obase::make_managed<T, obase::atc>(7);
     } else {
-        [[maybe_unused]] auto arming = obase::make_guide<T>();
+        [[maybe_unused]] auto arming = obase::make_managed<T>();
         if constexpr (!with_guides<T>) [[maybe_unused]]
-            auto atc = obase::make_guide<T, obase::atc>();
+            auto atc = obase::make_managed<T, obase::atc>();
     }
 }
 
@@ -158,5 +158,7 @@ template void make<const cases::plain_struct>();
 template void make<int[]>();
 template void make<obase::guide<int[]>[]>();
 // Where nothing moves, anything goes.
-[[maybe_unused]] static auto text() { return obase::make_guide<std::string, obase::plain>("text"); }
+[[maybe_unused]] static auto text() {
+    return obase::make_managed<std::string, obase::plain>("text");
+}
 #endif

@@ -45,7 +45,7 @@ class runtime_of_arming : public ::testing::Test {
         std::vector<item_guide> items;
         items.reserve(count);
         for (std::uint64_t i = 0; i < count; ++i)
-            items.emplace_back(obase::make_guide<item>(item{i, {}}));
+            items.emplace_back(obase::make_managed<item>(item{i, {}}));
         return items;
     }
     static void touch(const std::vector<item_guide>& items, std::size_t step) {
@@ -61,7 +61,7 @@ TEST_F(runtime_of_arming, objects_follow_their_temperature) {
     configure([](obase::options& o) { o.cold_threshold = 3; });
     const auto before = runtime().statistics();
     auto items = make_items(4000);
-    collect(); // born -> armed: nobody has touched anything
+    collect(); // born -> armed: no thread has touched anything
     EXPECT_EQ(runtime().statistics().touched_guides, before.touched_guides);
     touch(items, 4);
     collect();
@@ -80,7 +80,7 @@ TEST_F(runtime_of_arming, objects_follow_their_temperature) {
     EXPECT_EQ(now.moved("cold", "hot") - before.moved("cold", "hot"), 1000u);
     touch(items, 1);
     collect();
-    EXPECT_EQ(runtime().statistics().classes[1].live_objects, 4000u);
+    EXPECT_EQ(runtime().statistics().heaps[1].live_objects, 4000u);
 }
 
 // The point of it all: after the moves, the touched objects fill the touched pages.
@@ -136,7 +136,7 @@ TEST_F(runtime_of_arming, never_waits_for_the_scope_of_the_caller) {
 TEST_F(runtime_of_arming, objects_that_asked_for_it_never_become_cold) {
     std::vector<item_guide> items;
     for (std::uint64_t i = 0; i < 1000; ++i)
-        items.emplace_back(obase::make_guide_with<item>({.never_cold = i % 2 == 0}, item{i, {}}));
+        items.emplace_back(obase::make_managed_with<item>({.never_cold = i % 2 == 0}, item{i, {}}));
     const auto before = runtime().statistics();
     for (int window = 0; window < 40; ++window) collect();
     const auto now = runtime().statistics();
@@ -149,7 +149,7 @@ TEST_F(runtime_of_arming, holes_are_compacted_and_pages_go_back) {
     collect();
     touch(items, 1);
     collect();
-    const std::uint64_t full = runtime().statistics().classes[1].extent_bytes;
+    const std::uint64_t full = runtime().statistics().heaps[1].extent_bytes;
     ASSERT_GE(full, 100000u * 64);
     for (std::size_t i = 0; i < items.size(); ++i)
         if (i % 10 != 0) items[i].reset();
@@ -160,7 +160,7 @@ TEST_F(runtime_of_arming, holes_are_compacted_and_pages_go_back) {
     collect();
     collect();
     const auto now = runtime().statistics();
-    EXPECT_LT(now.classes[1].extent_bytes, full / 5);
+    EXPECT_LT(now.heaps[1].extent_bytes, full / 5);
     EXPECT_GT(now.compacted + now.moved("hot", "cold"), 0u);
     obase::scope s;
     for (std::size_t i = 0; i < items.size(); i += 10) ASSERT_EQ(items[i]->id, i);
@@ -271,10 +271,10 @@ TEST_F(runtime_of_arming, new_objects_count_as_touched_once) {
     auto items = make_items(6400);
     collect();
     const auto made = runtime().statistics();
-    EXPECT_EQ(made.classes[0].touched_bytes, 6400u * sizeof(item));
+    EXPECT_EQ(made.heaps[0].touched_bytes, 6400u * sizeof(item));
     EXPECT_GE(made.working_set_pages, 6400u * sizeof(item) / 4096);
     collect();
-    EXPECT_EQ(runtime().statistics().classes[0].touched_bytes, 0u);
+    EXPECT_EQ(runtime().statistics().heaps[0].touched_bytes, 0u);
 }
 
 // By its epoch a scope is told from a later one of the same thread, also where nothing moves: else a
@@ -298,7 +298,7 @@ TEST_F(runtime_of_arming, values_that_die_young_stay_in_new) {
     auto items = make_items(64000);
     const auto replace_all = [&] {
         for (std::size_t i = 0; i < items.size(); ++i)
-            items[i] = obase::make_guide<item>(item{i, {}});
+            items[i] = obase::make_managed<item>(item{i, {}});
     };
     const auto promoted_by_a_window = [&] {
         const auto before = runtime().statistics().moved("new", "hot");
@@ -314,10 +314,10 @@ TEST_F(runtime_of_arming, values_that_die_young_stay_in_new) {
         replace_all();
         promoted_by_a_window();
     }
-    const auto held = runtime().statistics().held_in_new;
+    const auto held = runtime().statistics().deferred_promotions;
     replace_all();
     EXPECT_LT(promoted_by_a_window(), items.size() / 4);
-    EXPECT_GT(runtime().statistics().held_in_new, held + items.size() / 2);
+    EXPECT_GT(runtime().statistics().deferred_promotions, held + items.size() / 2);
     promoted = 0;
     for (int window = 0; window < 12; ++window) promoted += promoted_by_a_window();
     EXPECT_GT(promoted, items.size() / 2);

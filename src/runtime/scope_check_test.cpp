@@ -32,14 +32,14 @@ void expect_refusal(Body&& body) {
 
 TYPED_TEST(scope_check, a_dereference_outside_ends_the_program) {
     expect_refusal([] {
-        obase::guide<int, TypeParam> g = obase::make_guide<int, TypeParam>(7);
+        obase::guide<int, TypeParam> g = obase::make_managed<int, TypeParam>(7);
         return *g;
     });
 }
 
 TYPED_TEST(scope_check, so_does_one_after_the_scope_ended) {
     expect_refusal([] {
-        obase::guide<int, TypeParam> g = obase::make_guide<int, TypeParam>(7);
+        obase::guide<int, TypeParam> g = obase::make_managed<int, TypeParam>(7);
         {
             const obase::basic_scope<TypeParam> s;
             require(*g == 7, "inside it works");
@@ -52,14 +52,14 @@ TYPED_TEST(scope_check, and_a_compare_exchange) {
     expect_refusal([] {
         obase::guide<int, TypeParam> g;
         int* expected = nullptr;
-        auto desired = obase::make_guide<int, TypeParam>(7);
+        auto desired = obase::make_managed<int, TypeParam>(7);
         return g.compare_exchange(expected, desired) ? 0 : 1;
     });
 }
 
 TYPED_TEST(scope_check, what_needs_no_scope_works_without) {
     const auto child = run_in_child([] {
-        obase::guide<int, TypeParam> g = obase::make_guide<int, TypeParam>(7);
+        obase::guide<int, TypeParam> g = obase::make_managed<int, TypeParam>(7);
         obase::guide<int, TypeParam> other;
         require(g && !other && other == nullptr && g.peek() != nullptr, "null tests");
         swap(g, other);

@@ -128,7 +128,8 @@ class script {
         std::size_t depth;
     };
 
-    // A guide in the table or inside a node, by some bytes of the script. In a scope.
+    // A guide in the table or inside a node, by some bytes of the script. Precondition: inside a
+    // scope.
     place choose() {
         const std::size_t i = input_.below(table_size);
         place at{&(*table_)[i], &model_[i], 0};
@@ -162,11 +163,11 @@ class script {
     std::pair<owner, model_pointer> make() {
         const std::uint64_t id = objects_made++;
         const std::uint8_t how = input_.byte();
-        obase::allocation wish;
+        obase::allocation_options wish;
         wish.never_cold = (how & 1) != 0;
         wish.alignment = std::size_t{1} << (how >> 1 & 15) % 13;
         wish.extra_bytes = (how & 32) != 0 ? 300 : 0;
-        owner made = obase::make_guide_with<node<Protocol>, Protocol>(wish, id);
+        owner made = obase::make_managed_with<node<Protocol>, Protocol>(wish, id);
         require(reinterpret_cast<std::uintptr_t>(made.get()) % wish.alignment == 0, "aligned");
         auto model = std::make_unique<model_node>();
         model->id = id;
@@ -272,7 +273,7 @@ class script {
             if (at.depth >= deepest || pinned_below(*at.model)) break;
             auto [real, model] = make();
             node<Protocol>* expected = at.real->get();
-            require(at.real->compare_exchange(expected, real), "nobody else is there");
+            require(at.real->compare_exchange(expected, real), "no other thread is there");
             std::swap(*at.model, model);
             drop(std::move(real), std::move(model), at_once);
             break;

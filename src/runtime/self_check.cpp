@@ -65,7 +65,7 @@ void check_memory(const options& settings, const system_facts& facts,
     }
 }
 
-// Whether paging COLD out can free anything, and if not, why.
+// Why paging COLD out cannot free memory; nothing if it can.
 void check_page_out(const options& settings, const system_facts& facts,
                     std::vector<std::string>& found) {
     if (settings.mode != run_mode::hint || !settings.hint_pageout) return;
@@ -150,7 +150,7 @@ system_facts gather_facts(const options& settings) {
     std::string unknown; // then it is the usual one
     if (const auto policy = policy::make_policy(settings, ~0U, &unknown))
         facts.heaps = policy->tiers().count() + 1;
-    // Tried on a page that nobody uses.
+    // Tried on an unused page.
     if (void* page = os::reserve(os::page_size, os::page_size)) {
         facts.page_hints = os::advise(page, os::page_size, os::advice::cold) != EINVAL;
         os::release(page, os::page_size);

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// runtime::self_check: says in plain words what cannot work here, before anybody wonders.
+// runtime::self_check: says in plain words what cannot work here.
 //
-// What it is: a pure function from options and facts about the machine to sentences. Facts come
-// from gather_facts(), or from a test. Each sentence says what was asked for, what is missing, what
-// will happen instead, and what to do.
+// A pure function from options and facts about the machine to sentences. Facts come from
+// gather_facts(), or from a test. Each sentence says what was asked for, what is missing, what will
+// happen instead, and what to do.
 //
-// When not to use it: to refuse to start. Nothing here is fatal; every shortage is met where it
-// occurs (no room means no move).
+// Nothing here is fatal; every shortage is handled where it occurs (no room means no move).
 #pragma once
 
 #include "os/container.hpp"

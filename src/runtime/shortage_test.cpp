@@ -289,7 +289,7 @@ TEST(shortage, every_heap_full) {
         std::vector<const object*> malloced;
         const auto add = [&](std::size_t count) {
             for (; count > 0; --count)
-                objects.emplace_back(obase::make_guide<object>(object{objects.size(), {}}));
+                objects.emplace_back(obase::make_managed<object>(object{objects.size(), {}}));
         };
         const auto window = [&](bool touching) {
             if (touching) {
@@ -302,30 +302,28 @@ TEST(shortage, every_heap_full) {
         };
         add(4000);
         auto now = window(false);
-        require(now.classes[0].live_objects >= 900, "NEW is full");
-        require(now.classes[0].live_objects + now.foreign_objects == 4000,
-                "the others are foreign");
+        require(now.heaps[0].live_objects >= 900, "NEW is full");
+        require(now.heaps[0].live_objects + now.foreign_objects == 4000, "the others are foreign");
         for (const auto& g : objects) malloced.push_back(g.peek());
-        const std::uint64_t fitting = now.classes[0].live_objects;
+        const std::uint64_t fitting = now.heaps[0].live_objects;
         now = window(true);
         require(now.moved("new", "hot") >= fitting * 9 / 10, "what was in NEW is in HOT");
         require(now.foreign_objects == 4000 - fitting, "foreign objects stay foreign");
         for (std::size_t i = fitting; i < objects.size(); ++i)
             require(objects[i].peek() == malloced[i], "and where they are");
-        const auto in_hot = now.classes[1].live_objects;
+        const auto in_hot = now.heaps[1].live_objects;
         add(1000);
         now = window(false);
         const auto skips = now.no_room_skips;
         now = window(true);
         require(now.no_room_skips > skips + 500, "HOT is full");
-        require(now.classes[1].live_objects >= in_hot, "and keeps what it has");
+        require(now.heaps[1].live_objects >= in_hot, "and keeps what it has");
         for (int i = 0; i < 3; ++i) now = window(false);
         require(now.moved("hot", "cold") + now.moved("new", "cold") >= 900,
                 "untouched objects go to COLD");
         add(1000);
         for (int i = 0; i < 4; ++i) now = window(false);
-        require(now.classes[2].live_objects >= 900 && now.classes[2].live_bytes <= mib,
-                "COLD is full");
+        require(now.heaps[2].live_objects >= 900 && now.heaps[2].live_bytes <= mib, "COLD is full");
         window(true);
         return 0;
     });
@@ -663,7 +661,7 @@ TEST(shortage, malloc_fails_while_objects_are_retired) {
         memory_is_safe = true;
         configure([](obase::options& o) { o.mode = run_mode::off; });
         auto& runtime = obase::runtime::get();
-        const auto make = [] { return obase::make_guide<counted_object>(std::uint64_t{7}); };
+        const auto make = [] { return obase::make_managed<counted_object>(std::uint64_t{7}); };
         const auto retire_without_memory = [](obase::owner<counted_object> object,
                                               std::uint64_t fails) {
             malloc_fails_in_256 = 256;
@@ -818,8 +816,8 @@ TEST_F(cold_directory, disk_fills_up_while_objects_move_there) {
         for (int window = 0; window < 4; ++window) runtime.collect_now();
         const auto full = runtime.statistics();
         require(full.no_room_skips > 1000, "many find no room");
-        require(full.classes[2].live_bytes > 3 * mib, "the disk is full of objects");
-        require(full.classes[2].extent_bytes <= 4 * mib, "and of nothing else");
+        require(full.heaps[2].live_bytes > 3 * mib, "the disk is full of objects");
+        require(full.heaps[2].extent_bytes <= 4 * mib, "and of nothing else");
         std::mt19937_64 random(1);
         for (int round = 0; round < 4; ++round) {
             objects.change(random, 4000); // writes into objects on the full disk

@@ -54,7 +54,7 @@ void collect(int windows) {
 }
 
 std::uint64_t objects_in(unsigned cls) {
-    return obase::runtime::get().statistics().classes[cls].live_objects;
+    return obase::runtime::get().statistics().heaps[cls].live_objects;
 }
 
 // A parent in COLD that is touched while it is pinned stays there; its child does not. Later the
@@ -64,8 +64,8 @@ TEST(collector, a_child_returns_to_cold_after_its_parent_could_not_leave_it) {
         configured_runtime();
         std::vector<obase::guide<parent_object>> parents;
         for (std::uint64_t i = 0; i < 1000; ++i) {
-            auto made = obase::make_guide<parent_object>();
-            made->child = obase::make_guide<leaf_object>(leaf_object{i, {}});
+            auto made = obase::make_managed<parent_object>();
+            made->child = obase::make_managed<leaf_object>(leaf_object{i, {}});
             parents.emplace_back(std::move(made));
         }
         collect(10);
@@ -95,9 +95,9 @@ TEST(collector, sees_guides_in_large_objects_when_classes_are_small) {
     for (const std::uint64_t mib : {1u, 2u, 4u, 8u, 16u, 32u}) {
         const auto child = run_in_child([mib] {
             configured_runtime(mib << 20);
-            obase::owner<table> entries = obase::make_guide<table>();
+            obase::owner<table> entries = obase::make_managed<table>();
             for (std::uint64_t i = 0; i < 4096; ++i)
-                entries->entries[i] = obase::make_guide<leaf_object>(leaf_object{i, {}});
+                entries->entries[i] = obase::make_managed<leaf_object>(leaf_object{i, {}});
             collect(10);
             require(objects_in(2) == 4096, "all in COLD");
             {

@@ -181,7 +181,7 @@ class world {
         dereferences_.fetch_add_relaxed(done);
     }
 
-    // When nobody writes any more: every place holds its last version.
+    // When no thread writes any more, every place holds its last version.
     void check_end() {
         for (std::size_t s = 0; s < shelf_count; ++s) {
             for (std::size_t p = 0; p < places; ++p) {
@@ -227,8 +227,8 @@ class world {
     obase::owner<box<Protocol>, Protocol> fresh(std::size_t s, std::size_t p,
                                                 std::uint64_t version) {
         const std::uint64_t word = describe(id(s, p), version);
-        return obase::make_guide<box<Protocol>, Protocol>(word,
-                                                          obase::make_guide<leaf, Protocol>(word));
+        return obase::make_managed<box<Protocol>, Protocol>(
+            word, obase::make_managed<leaf, Protocol>(word));
     }
     shelf* filled(std::size_t s) {
         shelf* made = shelf::make();
@@ -258,7 +258,7 @@ class world {
         box<Protocol>* b = shelves_[s].load_seq_cst()->slots[p].get();
         if (b == nullptr) return;
         leaf* expected = b->inner.get();
-        auto desired = obase::make_guide<leaf, Protocol>(
+        auto desired = obase::make_managed<leaf, Protocol>(
             describe(id(s, p), log_[id(s, p)].begun.load_seq_cst()));
         if (b->inner.compare_exchange(expected, desired)) obase::retire(std::move(desired));
     }

@@ -37,13 +37,13 @@ void expect_intact(const item& i, std::uint64_t id) {
 }
 
 // A thread that forces one window after another while the test runs.
-class restless_collector {
+class continuous_collector {
   public:
-    explicit restless_collector(obase::runtime& runtime)
+    explicit continuous_collector(obase::runtime& runtime)
         : runtime_(runtime), thread_([this] {
               while (!stop_) runtime_.collect_now();
           }) {}
-    ~restless_collector() {
+    ~continuous_collector() {
         stop_ = true;
         thread_.join();
     }
@@ -63,7 +63,7 @@ class threads_of : public ::testing::Test {
 
     static obase::runtime& runtime() { return obase::testing::quiet_runtime<Protocol>(); }
     static auto make_item(std::uint64_t id) {
-        return obase::make_guide<item, Protocol>(item{id, ~id});
+        return obase::make_managed<item, Protocol>(item{id, ~id});
     }
     static std::vector<item_guide> make_items(std::uint64_t count) {
         runtime();
@@ -80,7 +80,7 @@ TYPED_TEST_SUITE(threads_of, protocols);
 TYPED_TEST(threads_of, thousands_come_and_go) {
     using self = TestFixture;
     auto items = self::make_items(512);
-    restless_collector collector(self::runtime());
+    continuous_collector collector(self::runtime());
     std::uint64_t rounds = obase::testing::scaled(150, 2000, 20000);
     // That mode ends every scope with the collector's lock.
     if (self::runtime().settings().debug_rearm) rounds /= 10;
@@ -156,7 +156,7 @@ TYPED_TEST(threads_of, signal_handlers_use_guides) {
     action.sa_handler = use_guides_in_handler<TypeParam>;
     action.sa_flags = SA_RESTART;
     ASSERT_EQ(sigaction(SIGUSR1, &action, nullptr), 0);
-    restless_collector collector(self::runtime());
+    continuous_collector collector(self::runtime());
     std::atomic<bool> stop{false};
     std::atomic<int> ready{0};
     std::vector<std::thread> workers;
@@ -210,7 +210,7 @@ TYPED_TEST(threads_of, a_signal_waits_for_a_thread_of_the_program) {
 TYPED_TEST(threads_of, guides_are_destroyed_and_reassigned_under_the_collector) {
     using self = TestFixture;
     using guide_type = typename self::item_guide;
-    restless_collector collector(self::runtime());
+    continuous_collector collector(self::runtime());
     struct shard {
         std::mutex lock;
         std::vector<guide_type> guides;
@@ -263,7 +263,7 @@ TYPED_TEST(threads_of, a_forked_child_sees_everything_and_can_go_on) {
     using self = TestFixture;
     auto& runtime = self::runtime();
     auto items = self::make_items(20000);
-    restless_collector collector(self::runtime());
+    continuous_collector collector(self::runtime());
     std::atomic<bool> stop{false};
     std::thread worker([&] {
         std::uint64_t n = 0;

@@ -27,10 +27,10 @@ struct sizes {
 };
 sizes sizes_of(const statistics& seen) {
     sizes found;
-    for (unsigned cls = 0; cls < seen.class_count; ++cls) {
-        const std::uint64_t bytes = seen.classes[cls].live_bytes;
+    for (unsigned cls = 0; cls < seen.heap_count; ++cls) {
+        const std::uint64_t bytes = seen.heaps[cls].live_bytes;
         found.all += bytes;
-        if (cls + 1 == seen.class_count) found.large = bytes;
+        if (cls + 1 == seen.heap_count) found.large = bytes;
         if ((seen.reclaimable_tiers >> cls & 1U) != 0) found.cold += bytes;
     }
     return found;

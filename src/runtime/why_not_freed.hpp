@@ -2,9 +2,9 @@
 //
 // why_not_freed: says in one sentence why obase has given no cold memory back so far.
 //
-// What it is: a pure function from options, facts about the machine and one snapshot of the statistics,
-// whose numbers belong together, to the first reason that holds, in the order in which the way from
-// an idle object to freed memory can be blocked: the mode, the means, the objects, the policy.
+// A pure function from options, facts about the machine and one snapshot of the statistics, whose
+// numbers belong together, to the first reason that holds, in the order in which the way from an
+// idle object to freed memory can be blocked: the mode, the means, the objects, the policy.
 // runtime::self_check() and the statistics at exit show it.
 #pragma once
 

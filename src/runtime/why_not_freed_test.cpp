@@ -29,11 +29,11 @@ struct state {
         settings.mode = run_mode::hint;
         settings.cold_backing = "file:/mnt/nvme";
         facts.machine.swap_total = facts.machine.swap_free = 0;
-        seen.class_count = 4;
+        seen.heap_count = 4;
         seen.reclaimable_tiers = 1U << 2;
-        seen.classes[0].live_bytes = 100 << 20;
-        seen.classes[1].live_bytes = 100 << 20;
-        seen.classes[2].live_bytes = 300 << 20;
+        seen.heaps[0].live_bytes = 100 << 20;
+        seen.heaps[1].live_bytes = 100 << 20;
+        seen.heaps[2].live_bytes = 300 << 20;
         seen.windows = 100;
         seen.cold_threshold = 4;
         seen.scanned_guides = 1000;
@@ -58,7 +58,7 @@ TEST(why_not_freed, is_said_by_self_check_and_at_exit) {
         settings.show_stats = true;
         runtime& self = runtime::get();
         obase::testing::require(self.configure(settings).empty(), "configure");
-        const guide<int> one = make_guide<int>(1);
+        const guide<int> one = make_managed<int>(1);
         const auto said = [&] {
             for (const std::string& line : self.self_check())
                 if (line.find("no cold memory was freed: mode observe") == 0) return true;
@@ -128,22 +128,22 @@ TEST(why_not_freed, the_objects) {
     s.settings.window_seconds = 120;
     s.says("no window has ended yet; one takes 120 s");
     s = {};
-    for (class_statistics& heap : s.seen.classes) heap.live_bytes = 0;
+    for (heap_statistics& heap : s.seen.heaps) heap.live_bytes = 0;
     s.says("there are no managed objects");
     s = {};
-    s.seen.classes[3].live_bytes = 600 << 20;
+    s.seen.heaps[3].live_bytes = 600 << 20;
     s.says(
         "600 MiB of 1100 MiB are large objects (above 16 KiB), which do not move, and there is no "
         "swap");
     s.facts.machine.swap_total = s.facts.machine.swap_free = 1 << 30;
     s.says("have not been idle for long enough");
-    s.seen.classes[3].live_bytes = 400 << 20;
+    s.seen.heaps[3].live_bytes = 400 << 20;
     s.says("300 MiB are cold");
 }
 
 TEST(why_not_freed, nothing_is_cold) {
     state s;
-    s.seen.classes[2].live_bytes = 0;
+    s.seen.heaps[2].live_bytes = 0;
     s.says("no object has been unused for more than 4 windows");
     s.seen.touched_guides = 970;
     s.says("everything is hot: 97 %");
@@ -158,17 +158,17 @@ TEST(why_not_freed, nothing_is_cold) {
 // Whatever tiers a policy has, and in whatever order.
 TEST(why_not_freed, what_is_cold_the_policy_says) {
     state s;
-    s.seen.class_count = 9; // eight tiers
-    s.seen.classes[8] = s.seen.classes[3];
+    s.seen.heap_count = 9; // eight tiers
+    s.seen.heaps[8] = s.seen.heaps[3];
     s.seen.reclaimable_tiers = 1U << 7;
     s.says("no object has been unused for more than 4 windows");
-    s.seen.classes[7].live_bytes = 50 << 20;
+    s.seen.heaps[7].live_bytes = 50 << 20;
     s.says("50 MiB are cold");
     s.seen.reclaimable_tiers = 1U << 1 | 1U << 2;
     s.says("400 MiB are cold");
-    s.seen.classes[8].live_bytes = 600 << 20;
+    s.seen.heaps[8].live_bytes = 600 << 20;
     s.says("600 MiB of 1150 MiB are large objects");
-    s.seen.classes[8].live_bytes = 0;
+    s.seen.heaps[8].live_bytes = 0;
     s.seen.reclaimable_tiers = 0;
     s.settings.policy = "eight";
     s.says("the policy 'eight' has no tier whose memory may leave");

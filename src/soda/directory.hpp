@@ -2,17 +2,18 @@
 //
 // SODA, the sparse object data activity directory (OBASE 4.3): which words of memory are slots.
 //
-// What it is: one bit per 8-byte position of the 47-bit user address space, in two levels. The root
-// has an entry for every 16 MiB; a leaf is a 256 KiB bitmap whose pages exist only where slots do
-// (4 KiB of bitmap for 256 KiB of memory), and a 64-bit summary with one bit for each bitmap page.
-// Leaves are made when the first slot of their 16 MiB appears and unmapped when the last is gone.
+// One bit per 8-byte position of the 47-bit user address space, in two levels. The root has an
+// entry for every 16 MiB; a leaf is a 256 KiB bitmap whose pages exist only where slots do (4 KiB
+// of bitmap for 256 KiB of memory), and a 64-bit summary with one bit for each bitmap page. Leaves
+// are made when the first slot of their 16 MiB appears and unmapped when the last is gone.
 //
 // Threads: set, clear, clear_range, any_in, test and the traces by any thread, inside a scope; has_leaf_in
 // also outside of one. Everything else by the one collector thread.
 //
 // Traces: slots may end before the memory that they are in is freed, as those of an object with a
-// destructor do. A second bitmap says where, for whoever frees the memory: operations of other threads may
-// be looking at it. The collector takes no notice of traces, but that a leaf with traces stays.
+// destructor do. A second bitmap says where, for functions that free the memory: operations of
+// other threads may be looking at it. The collector takes no notice of traces, but that a leaf with
+// traces stays.
 //
 // The visit handshake (R8, R10), both halves:
 //   collector, begin_visit()   publishes the bitmap word it is about to visit in `hazard_`
@@ -104,8 +105,9 @@ class directory {
 
     bool is_open() const noexcept { return root_ != nullptr; }
 
-    // Registers the slot. Its word must have been written before. In a scope. False when no memory
-    // could be had: the slot then works as ever and its object stays where it is.
+    // Registers the slot. Its word must have been written before. Precondition: inside a scope.
+    // False when no memory could be had: the slot then works as ever and its object stays where it
+    // is.
     bool set(const void* slot) noexcept {
         leaf* l = leaf_for_set(address_of(slot));
         if (l == nullptr) return false;
@@ -116,8 +118,8 @@ class directory {
         return true;
     }
 
-    // Unregisters the slot and waits out a visit under way. In a scope. After it the collector does
-    // not touch the slot's memory any more (O3).
+    // Unregisters the slot and waits out a visit under way. Precondition: inside a scope. After it
+    // the collector does not touch the slot's memory any more (O3).
     void clear(const void* slot) noexcept {
         leaf* l = find(address_of(slot));
         if (l == nullptr) return;
@@ -144,9 +146,9 @@ class directory {
                           });
     }
 
-    // Says of the word that memory around it, which will be freed, has had slots. In a scope. False when no
-    // memory could be had. Relaxed: the program itself sees to it that memory is freed after what is in it
-    // has ended.
+    // Says of the word that memory around it, which will be freed, has had slots. Precondition:
+    // inside a scope. False when no memory could be had. Relaxed: the program itself sees to it
+    // that memory is freed after what is in it has ended.
     bool leave_trace(const void* at) noexcept {
         leaf* l = leaf_for_set(address_of(at));
         if (l == nullptr) return false;
@@ -156,19 +158,19 @@ class directory {
             bits.fetch_or_relaxed(bit_of(address_of(at)));
         return true;
     }
-    // In a scope.
+    // Precondition: inside a scope.
     bool any_trace_in(const void* begin, const void* end) noexcept {
         return any_bit(&leaf::traces, address_of(begin), address_of(end));
     }
-    // In a scope.
+    // Precondition: inside a scope.
     void remove_traces(const void* begin, const void* end) noexcept {
         for_each_nonempty(
             &leaf::traces, address_of(begin), address_of(end),
             [](atomic<word>& bits, std::uintptr_t, word mask) { bits.fetch_and_relaxed(~mask); });
     }
 
-    // Whether there may be slots or traces in [begin, end). In a scope or not. Cost: one load, and one
-    // more for each border of 16 MiB between them.
+    // True if there may be slots or traces in [begin, end). In a scope or not. Cost: one load, and
+    // one more for each border of 16 MiB between them.
     bool has_leaf_in(const void* begin, const void* end) const noexcept {
         if (root_ == nullptr || begin >= end || address_of(end) > std::uintptr_t{1} << address_bits)
             return false;
@@ -177,16 +179,16 @@ class directory {
         return root_[first].load_acquire() != 0 || (first < last && any_leaf(first + 1, last));
     }
 
-    // Whether any slot in [begin, end) is registered. In a scope. Cost: as clear_range(); one load of
-    // the summary for an object among others that hold no slots.
+    // True if any slot in [begin, end) is registered. Precondition: inside a scope. Cost: as
+    // clear_range(); one load of the summary for an object among others that hold no slots.
     bool any_in(const void* begin, const void* end) noexcept {
         const std::uintptr_t first = address_of(begin);
         const std::uintptr_t last = address_of(end) - 1;
         if (first >> page_shift == last >> page_shift && !any_near(begin)) return false;
         return any_bit(&leaf::slots, first, last + 1);
     }
-    // Whether a slot may be registered in the 256 KiB, a multiple of that on, in which the address lies.
-    // In a scope. Cost: two dependent loads.
+    // True if a slot may be registered in the 256 KiB, a multiple of that on, in which the address
+    // lies. Precondition: inside a scope. Cost: two dependent loads.
     bool any_near(const void* address) const noexcept {
         const leaf* l = find(address_of(address));
         return l != nullptr &&
@@ -290,7 +292,8 @@ class directory {
         return -1;
     }
 
-    // Collector: unregisters all slots of an object nobody else can reach: no handshake needed.
+    // Collector: unregisters all slots of an object that no other thread can reach: no handshake
+    // needed.
     void clear_unvisited(const void* object, std::size_t size) noexcept {
         const std::uintptr_t begin = address_of(object);
         for_each_nonempty(

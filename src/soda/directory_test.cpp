@@ -634,8 +634,8 @@ OBASE_CONVERSATION(a_cleared_slot_is_left_alone, 3000)
 OBASE_CONVERSATION(a_cleared_range_is_left_alone, 3000)
 OBASE_CONVERSATION(registered_slots_survive_the_retirement_of_leaves, 1500)
 
-// Owners in all corners of the address space, natively: each sees its own slots, whoever else makes
-// leaves at the same time.
+// Owners in all corners of the address space, natively: each sees its own slots, whatever other
+// threads make leaves at the same time.
 TEST(directory, threads_share_leaves_and_words) {
     using threads = testing::threads_for<os::native_platform>;
     explore_threads("shared leaves", [] {

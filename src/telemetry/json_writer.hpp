@@ -2,11 +2,11 @@
 //
 // telemetry::json_writer: writes JSON text, member by member.
 //
-// What it is: commas, quotes and escapes, so that the runtime needs no JSON library. The text is
-// valid JSON (RFC 8259) for every input: control characters are escaped, bytes that are not UTF-8
-// become U+FFFD, numbers that JSON cannot say (infinities, NaN) become null.
+// Commas, quotes and escapes, so that the runtime needs no JSON library. The text is valid JSON
+// (RFC 8259) for every input: control characters are escaped, bytes that are not UTF-8 become
+// U+FFFD, numbers that JSON cannot say (infinities, NaN) become null.
 //
-// When not to use it: to read JSON, or in tools, which have a library for both.
+// It does not read JSON. Tools have a library for both.
 //
 //     json_writer json;
 //     json.begin_object();

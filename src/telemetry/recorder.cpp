@@ -31,9 +31,9 @@ recorder::recorder(std::size_t history_windows, const char* protocol)
 
 void recorder::set_tiers(const policy::tier_table& tiers) noexcept {
     static_assert(statistics::max_tiers == policy::max_tiers);
-    for (policy::tier_id id = 0; id < tiers.count(); ++id) class_names_[id] = tiers[id].name;
-    class_names_[tiers.count()] = "large";
-    class_count_ = tiers.count() + 1;
+    for (policy::tier_id id = 0; id < tiers.count(); ++id) heap_names_[id] = tiers[id].name;
+    heap_names_[tiers.count()] = "large";
+    heap_count_ = tiers.count() + 1;
     reclaimable_tiers_ = tiers.with(&policy::tier::reclaimable);
 }
 
@@ -43,10 +43,10 @@ void recorder::end_window(const char* mode, double end_unix_seconds) {
 #define OBASE_TAKE(kind, type, name, unit, help) now.name = live.name.get();
     OBASE_STATISTICS(OBASE_TAKE)
 #undef OBASE_TAKE
-    now.class_count = class_count_;
+    now.heap_count = heap_count_;
     now.reclaimable_tiers = reclaimable_tiers_;
-    now.classes = classes_;
-    now.class_names = class_names_;
+    now.heaps = heaps_;
+    now.heap_names = heap_names_;
     for (unsigned from = 0; from < now.tiers(); ++from)
         for (unsigned to = 0; to < now.tiers(); ++to)
             now.moved_between[from][to] = live.moved_between[from][to].get();

@@ -2,13 +2,13 @@
 //
 // telemetry::recorder: counters in, snapshots and history out.
 //
-// What it is: `live` holds one relaxed atomic per row of OBASE_STATISTICS; the collector (and, for
-// the few counters that threads touch, anyone) adds to it. end_window() turns them into one
+// `live` holds one relaxed atomic per row of OBASE_STATISTICS; the collector (and, for the few
+// counters that threads touch, anyone) adds to it. end_window() turns them into one
 // obase::statistics, publishes that under a mutex and appends a record to the history. A reader
 // therefore never sees half a window.
 //
-// When not to use it: on the path of a dereference or an allocation; counters of that frequency
-// belong to their own layer, which reports a gauge once per window.
+// Not for the path of a dereference or an allocation: counters of that frequency belong to their
+// own layer, which reports a gauge once per window.
 //
 // Threads: live by any thread; set_class(), end_window() by the collector; snapshot(), history() by
 // any thread. fork_*() are called by the fork handlers.
@@ -67,7 +67,7 @@ class recorder {
 
     // Names, number and roles of the heaps: the tiers, then the one of large objects.
     void set_tiers(const policy::tier_table& tiers) noexcept;
-    class_statistics& of_class(unsigned cls) noexcept { return classes_[cls]; } // collector only
+    heap_statistics& of_heap(unsigned cls) noexcept { return heaps_[cls]; } // collector only
 
     // Ends a window. `mode` must be static text. The clock is the caller's, so that tests own it.
     void end_window(const char* mode, double end_unix_seconds);
@@ -76,7 +76,7 @@ class recorder {
     // Oldest first.
     std::vector<window_record> history() const;
 
-    // The child of a fork has only this thread; whoever held the mutex is gone.
+    // The child of a fork has only this thread; the holder of the mutex is gone.
     // fork_prepare() takes it, the other two release it.
     void fork_prepare() { mutex_.lock(); }
     void fork_parent() { mutex_.unlock(); }
@@ -84,10 +84,10 @@ class recorder {
 
   private:
     const char* const protocol_;
-    unsigned class_count_ = 0;
+    unsigned heap_count_ = 0;
     policy::tier_mask reclaimable_tiers_ = 0;
-    std::array<const char*, statistics::max_classes> class_names_{};
-    std::array<class_statistics, statistics::max_classes> classes_{};
+    std::array<const char*, statistics::max_heaps> heap_names_{};
+    std::array<heap_statistics, statistics::max_heaps> heaps_{};
 
     mutable std::mutex mutex_; // guards everything below
     std::size_t capacity_;     // 0 when there was no memory for a single record

@@ -26,16 +26,16 @@ TEST(recorder, publishes_at_the_end_of_a_window_only) {
     EXPECT_STREQ(record.snapshot().protocol, "arming");
     record.live.scanned_guides.add(10);
     record.live.cold_threshold.set(3);
-    record.of_class(1).live_bytes = 77;
+    record.of_heap(1).live_bytes = 77;
     EXPECT_EQ(record.snapshot().scanned_guides, 0u);
     record.end_window("move", 1000.5);
     const statistics now = record.snapshot();
     EXPECT_EQ(now.windows, 1u);
     EXPECT_EQ(now.scanned_guides, 10u);
     EXPECT_EQ(now.cold_threshold, 3u);
-    EXPECT_EQ(now.class_count, 4u);
+    EXPECT_EQ(now.heap_count, 4u);
     EXPECT_EQ(now.reclaimable_tiers, 2u);
-    EXPECT_EQ(now.classes[1].live_bytes, 77u);
+    EXPECT_EQ(now.heaps[1].live_bytes, 77u);
     EXPECT_STREQ(now.mode, "move");
 }
 
@@ -113,7 +113,7 @@ TEST(recorder, readers_see_whole_windows) {
         statistics before = record.snapshot();
         while (!stop.load()) {
             const statistics now = record.snapshot();
-            torn += now.windows != now.working_set_pages || now.windows != now.classes[2].runs;
+            torn += now.windows != now.working_set_pages || now.windows != now.heaps[2].runs;
             backwards +=
                 now.windows < before.windows || now.failed_allocations < before.failed_allocations;
             std::uint64_t next = 0;
@@ -127,7 +127,7 @@ TEST(recorder, readers_see_whole_windows) {
     });
     for (std::uint64_t window = 1; window <= windows || reads.load() < 10; ++window) {
         record.live.working_set_pages.set(window);
-        record.of_class(2).runs = window;
+        record.of_heap(2).runs = window;
         record.end_window("move", 0);
     }
     stop = true;

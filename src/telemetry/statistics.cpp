@@ -37,20 +37,20 @@ void members(json_writer& json, const statistics& from) {
     json.begin_array();
     for_each_direction(from, [&](unsigned source, unsigned target) {
         json.begin_object();
-        json.member("from", from.class_name(source));
-        json.member("to", from.class_name(target));
+        json.member("from", from.heap_name(source));
+        json.member("to", from.heap_name(target));
         json.member("objects", from.moved_between[source][target]);
         json.end_object();
     });
     json.end_array();
-    json.key("classes");
+    json.key("heaps");
     json.begin_array();
-    for (unsigned cls = 0; cls < from.class_count; ++cls) {
-        const class_statistics& heap = from.classes[cls];
+    for (unsigned cls = 0; cls < from.heap_count; ++cls) {
+        const heap_statistics& heap = from.heaps[cls];
         json.begin_object();
-        json.member("class", from.class_name(cls));
+        json.member("heap", from.heap_name(cls));
 #define OBASE_JSON_CLASS_MEMBER(kind, type, name, unit, help) json.member(#name, heap.name);
-        OBASE_CLASS_STATISTICS(OBASE_JSON_CLASS_MEMBER)
+        OBASE_HEAP_STATISTICS(OBASE_JSON_CLASS_MEMBER)
         json.end_object();
     }
     json.end_array();
@@ -116,7 +116,7 @@ std::string text_line(std::string_view name, const std::string& value) {
 std::uint64_t statistics::moved(std::string_view from, std::string_view to) const {
     std::uint64_t objects = 0;
     for_each_direction(*this, [&](unsigned source, unsigned target) {
-        if (class_name(source) == from && class_name(target) == to)
+        if (heap_name(source) == from && heap_name(target) == to)
             objects += moved_between[source][target];
     });
     return objects;
@@ -157,18 +157,18 @@ std::string statistics::to_prometheus() const {
     metric = prometheus_name("obase_", "moved", row_kind::counter);
     text += prometheus_head(metric, row_kind::counter, "objects moved, by the pair of tiers");
     for_each_direction(*this, [&](unsigned from, unsigned to) {
-        text += metric + "{from=\"" + escaped_label(class_name(from)) + "\",to=\"" +
-                escaped_label(class_name(to)) + "\"} " +
-                prometheus_number(moved_between[from][to]) + "\n";
+        text += metric + "{from=\"" + escaped_label(heap_name(from)) + "\",to=\"" +
+                escaped_label(heap_name(to)) + "\"} " + prometheus_number(moved_between[from][to]) +
+                "\n";
     });
 #define OBASE_PROMETHEUS_CLASS_LINES(kind, type, name, unit, help)                                 \
     metric = prometheus_name("obase_heap_", #name, row_kind::kind);                                \
     text += prometheus_head(metric, row_kind::kind, help);                                         \
-    for (unsigned cls = 0; cls < class_count; ++cls) {                                             \
-        text += metric + "{heap=\"" + escaped_label(class_name(cls)) + "\"} " +                    \
-                prometheus_number(classes[cls].name) + "\n";                                       \
+    for (unsigned cls = 0; cls < heap_count; ++cls) {                                              \
+        text += metric + "{heap=\"" + escaped_label(heap_name(cls)) + "\"} " +                     \
+                prometheus_number(heaps[cls].name) + "\n";                                         \
     }
-    OBASE_CLASS_STATISTICS(OBASE_PROMETHEUS_CLASS_LINES)
+    OBASE_HEAP_STATISTICS(OBASE_PROMETHEUS_CLASS_LINES)
     return text;
 }
 
@@ -179,15 +179,15 @@ std::string statistics::to_text() const {
     text += text_line(#name, readable(name, unit));
     OBASE_STATISTICS(OBASE_TEXT_LINE)
     for_each_direction(*this, [&](unsigned from, unsigned to) {
-        text += text_line("moved from " + std::string(class_name(from)) + " to " +
-                              std::string(class_name(to)),
+        text += text_line("moved from " + std::string(heap_name(from)) + " to " +
+                              std::string(heap_name(to)),
                           readable(moved_between[from][to], "objects"));
     });
-    for (unsigned cls = 0; cls < class_count; ++cls) {
-        text += "heap " + std::string(class_name(cls)) + "\n";
+    for (unsigned cls = 0; cls < heap_count; ++cls) {
+        text += "heap " + std::string(heap_name(cls)) + "\n";
 #define OBASE_TEXT_CLASS_LINE(kind, type, name, unit, help)                                        \
-    text += text_line(#name, readable(classes[cls].name, unit));
-        OBASE_CLASS_STATISTICS(OBASE_TEXT_CLASS_LINE)
+    text += text_line(#name, readable(heaps[cls].name, unit));
+        OBASE_HEAP_STATISTICS(OBASE_TEXT_CLASS_LINE)
     }
     return text;
 }
@@ -196,8 +196,8 @@ std::string statistics::to_text() const {
     {#name, kind_name(row_kind::kind), unit, help},
 
 std::vector<statistic_row> statistic_rows() { return {OBASE_STATISTICS(OBASE_ROW_AS_TEXT)}; }
-std::vector<statistic_row> class_statistic_rows() {
-    return {OBASE_CLASS_STATISTICS(OBASE_ROW_AS_TEXT)};
+std::vector<statistic_row> heap_statistic_rows() {
+    return {OBASE_HEAP_STATISTICS(OBASE_ROW_AS_TEXT)};
 }
 
 } // namespace obase

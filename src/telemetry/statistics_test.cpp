@@ -27,15 +27,15 @@ statistics numbered() {
 #define OBASE_NUMBER(kind, type, name, unit, help)                                                 \
     made.name = static_cast<statistic_type::type>(next++);
     OBASE_STATISTICS(OBASE_NUMBER)
-    made.class_count = 4;
-    made.class_names = {"new", "hot", "cold", "large"};
+    made.heap_count = 4;
+    made.heap_names = {"new", "hot", "cold", "large"};
     for (unsigned from = 0; from < 3; ++from)
         for (unsigned to = 0; to < 3; ++to) made.moved_between[from][to] = next++;
-    for (unsigned cls = 0; cls < made.class_count; ++cls) {
-        class_statistics& heap = made.classes[cls];
+    for (unsigned cls = 0; cls < made.heap_count; ++cls) {
+        heap_statistics& heap = made.heaps[cls];
 #define OBASE_NUMBER_CLASS(kind, type, name, unit, help)                                           \
     heap.name = static_cast<statistic_type::type>(next++);
-        OBASE_CLASS_STATISTICS(OBASE_NUMBER_CLASS)
+        OBASE_HEAP_STATISTICS(OBASE_NUMBER_CLASS)
     }
     made.mode = "hint";
     made.protocol = "arming";
@@ -53,7 +53,7 @@ void expect_members(const json& object, const statistics& from, std::size_t othe
     OBASE_STATISTICS(OBASE_EXPECT_MEMBER)
     EXPECT_EQ(object.at("mode"), from.mode);
     EXPECT_EQ(object.at("protocol"), from.protocol);
-    EXPECT_EQ(object.size(), rows + 4 + others); // mode, protocol, moved, classes
+    EXPECT_EQ(object.size(), rows + 4 + others); // mode, protocol, moved, heaps
     std::set<std::string> directions;
     for (const json& one : object.at("moved")) {
         const auto source = one.at("from").get<std::string>();
@@ -64,13 +64,13 @@ void expect_members(const json& object, const statistics& from, std::size_t othe
     EXPECT_EQ(directions,
               (std::set<std::string>{"new to hot", "new to cold", "hot to cold", "cold to hot"}));
     EXPECT_EQ(from.moved("cold", "hot"), from.moved_between[2][1]);
-    ASSERT_EQ(object.at("classes").size(), from.class_count);
-    for (unsigned cls = 0; cls < from.class_count; ++cls) {
-        const json& heap = object.at("classes")[cls];
-        EXPECT_EQ(heap.at("class"), from.class_name(cls));
+    ASSERT_EQ(object.at("heaps").size(), from.heap_count);
+    for (unsigned cls = 0; cls < from.heap_count; ++cls) {
+        const json& heap = object.at("heaps")[cls];
+        EXPECT_EQ(heap.at("heap"), from.heap_name(cls));
 #define OBASE_EXPECT_CLASS_MEMBER(kind, type, name, unit, help)                                    \
-    EXPECT_EQ(heap.at(#name).get<statistic_type::type>(), from.classes[cls].name) << #name;
-        OBASE_CLASS_STATISTICS(OBASE_EXPECT_CLASS_MEMBER)
+    EXPECT_EQ(heap.at(#name).get<statistic_type::type>(), from.heaps[cls].name) << #name;
+        OBASE_HEAP_STATISTICS(OBASE_EXPECT_CLASS_MEMBER)
     }
 }
 
@@ -160,15 +160,15 @@ TEST(statistics_prometheus, is_well_formed_and_complete) {
     {                                                                                              \
         ASSERT_TRUE(metrics.contains("obase_heap_" #name));                                        \
         const metric& entry = metrics.at("obase_heap_" #name);                                     \
-        ASSERT_EQ(entry.samples.size(), from.class_count);                                         \
-        for (unsigned cls = 0; cls < from.class_count; ++cls) {                                    \
+        ASSERT_EQ(entry.samples.size(), from.heap_count);                                          \
+        for (unsigned cls = 0; cls < from.heap_count; ++cls) {                                     \
             EXPECT_EQ(entry.samples[cls].labels,                                                   \
-                      "{heap=\"" + std::string(from.class_name(cls)) + "\"}");                     \
-            EXPECT_EQ(entry.samples[cls].value, std::to_string(from.classes[cls].name));           \
+                      "{heap=\"" + std::string(from.heap_name(cls)) + "\"}");                      \
+            EXPECT_EQ(entry.samples[cls].value, std::to_string(from.heaps[cls].name));             \
         }                                                                                          \
         ++rows;                                                                                    \
     }
-    OBASE_CLASS_STATISTICS(OBASE_EXPECT_HEAP_METRIC)
+    OBASE_HEAP_STATISTICS(OBASE_EXPECT_HEAP_METRIC)
     ASSERT_TRUE(metrics.contains("obase_moved_total"));
     const metric& moved = metrics.at("obase_moved_total");
     ASSERT_EQ(moved.samples.size(), 4u);
@@ -202,7 +202,7 @@ TEST(statistics_text, has_a_line_for_every_row) {
 }
 
 TEST(statistics_tables, names_are_unique_and_carry_their_base_unit) {
-    for (const auto& rows : {statistic_rows(), class_statistic_rows()}) {
+    for (const auto& rows : {statistic_rows(), heap_statistic_rows()}) {
         std::set<std::string_view> names;
         for (const statistic_row& row : rows) {
             EXPECT_TRUE(names.insert(row.name).second) << row.name;
@@ -228,7 +228,7 @@ TEST(statistics_document, holds_the_tables_as_they_are) {
     ASSERT_TRUE(file) << OBASE_STATISTICS_DOCUMENT;
     std::stringstream document;
     document << file.rdbuf();
-    for (const auto& rows : {statistic_rows(), class_statistic_rows()}) {
+    for (const auto& rows : {statistic_rows(), heap_statistic_rows()}) {
         EXPECT_NE(document.str().find("\n\n" + table_of(rows) + "\n"), std::string::npos)
             << "docs/statistics.md must hold this table:\n"
             << table_of(rows);

@@ -5,9 +5,9 @@
 //
 // The other allocators are loaded beside the C library's, so none replaces malloc. Each is called
 // through a pointer, and so is obase: raw is heap::space::allocate_raw on a space of its own; owner is
-// what make_guide() makes, constructor and destructor included, against allocate, construct, free. No
-// guide takes such an owner, so no slot is registered: what that costs is measured apart, as slot, beside
-// the two atomic read-modify-writes on a bitmap that it cannot do without.
+// what make_managed() makes, constructor and destructor included, against allocate, construct,
+// free. No guide takes such an owner, so no slot is registered: what that costs is measured apart,
+// as slot, beside the two atomic read-modify-writes on a bitmap that it cannot do without.
 #include "tools/bench/bench.hpp"
 #include "tools/bench/child_process.hpp"
 #include "tools/bench/interleave.hpp"
@@ -57,7 +57,7 @@ struct header {
     std::uint64_t word = 1;
 };
 [[gnu::noinline]] void* owner_make(std::size_t size) {
-    auto made = make_guide_with<header>({.extra_bytes = size - sizeof(header)});
+    auto made = make_managed_with<header>({.extra_bytes = size - sizeof(header)});
     void* const object = made.get();
     made.release_word();
     return object;
@@ -270,7 +270,7 @@ json measure_slots(const bench_settings& settings) {
     const std::unique_ptr<arming::slot[]> row(new arming::slot[count]);
     const std::unique_ptr<word::native_atomic<std::uint64_t>[]> bitmap(
         new word::native_atomic<std::uint64_t>[count / word_bits]);
-    owner<header> object = make_guide<header>();
+    owner<header> object = make_managed<header>();
     const word::bits word = object.release_word();
     const auto timed = [&](const auto& pass) {
         return [&pass, passes] {
@@ -330,7 +330,7 @@ json measure_overhead(const bench_settings& settings) {
     const std::uint64_t before = os::resident_bytes();
     const std::unique_ptr<guide<object_64>[]> guides(new guide<object_64>[count]);
     for (std::size_t i = 0; i < count; ++i) {
-        auto made = make_guide<object_64>();
+        auto made = make_managed<object_64>();
         made->identity = i;
         std::memset(made->rest, 1, sizeof made->rest);
         guides[i] = std::move(made);
@@ -346,8 +346,8 @@ json measure_overhead(const bench_settings& settings) {
             throw std::runtime_error("the collector does not run");
     const statistics now = r.statistics();
     std::uint64_t promoted = 0;
-    for (unsigned cls = 0; cls < now.class_count; ++cls)
-        if (now.class_name(cls) == "hot") promoted = now.classes[cls].live_objects;
+    for (unsigned cls = 0; cls < now.heap_count; ++cls)
+        if (now.heap_name(cls) == "hot") promoted = now.heaps[cls].live_objects;
     if (promoted != count)
         throw std::runtime_error(fmt::format("{} of {} objects are in HOT", promoted, count));
     const std::uint64_t after = os::resident_bytes();
@@ -357,8 +357,8 @@ json measure_overhead(const bench_settings& settings) {
                    {"overhead", static_cast<double>(after - before) / ideal - 1},
                    {"soda_bytes", now.soda_bytes},
                    {"heap_metadata_bytes", now.heap_metadata_bytes}};
-    for (unsigned cls = 0; cls < now.class_count; ++cls)
-        result["extent_bytes"][std::string(now.class_name(cls))] = now.classes[cls].extent_bytes;
+    for (unsigned cls = 0; cls < now.heap_count; ++cls)
+        result["extent_bytes"][std::string(now.heap_name(cls))] = now.heaps[cls].extent_bytes;
     return result;
 }
 

@@ -3,7 +3,7 @@
 // Runs one case of a benchmark in a process of its own: it begins with empty heaps and an untouched
 // allocator, and its memory is measured against nothing that ran before.
 //
-// When not to use it: after this process has used obase or has started a thread.
+// Precondition: this process has neither used obase nor started a thread.
 #pragma once
 
 #include <nlohmann/json.hpp>

@@ -41,7 +41,7 @@ json measure(const bench_settings& settings) {
     if (const std::string why = r.configure(o); !why.empty()) throw std::runtime_error(why);
     const std::unique_ptr<guide<block, Protocol>[]> guides(new guide<block, Protocol>[count]);
     for (std::size_t i = 0; i < count; ++i) {
-        auto made = make_guide<block, Protocol>();
+        auto made = make_managed<block, Protocol>();
         made->identity = i;
         guides[i] = std::move(made);
     }

@@ -14,7 +14,7 @@ inline std::string not_negative(const std::string& text) {
     return text.starts_with('-') ? "'" + text + "' is negative" : std::string();
 }
 
-// Whether anything but the options of all benchmarks was given.
+// True if anything but the options of all benchmarks was given.
 inline bool any_given(const CLI::App& command) {
     for (const CLI::Option* option : command.get_options())
         if (const std::string name = option->get_name();

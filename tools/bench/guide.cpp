@@ -62,7 +62,7 @@ class ring {
     explicit ring(std::size_t count) {
         using owner_type = typename decltype(Node::next)::owner_type;
         std::vector<owner_type> owners(count);
-        for (auto& o : owners) o = make_guide<Node, typename owner_type::protocol>();
+        for (auto& o : owners) o = make_managed<Node, typename owner_type::protocol>();
         const auto order = random_order(count);
         at = owners[order[0]].get();
         Node* last = owners[order[0]].get();
@@ -84,7 +84,7 @@ class row {
   public:
     explicit row(std::size_t count) : guides_(new guide<Node, Protocol>[count]), count_(count) {
         std::vector<owner<Node, Protocol>> owners(count);
-        for (auto& o : owners) o = make_guide<Node, Protocol>();
+        for (auto& o : owners) o = make_managed<Node, Protocol>();
         const auto order = random_order(count);
         for (std::size_t i = 0; i < count; ++i) {
             owners[order[i]]->value = i;
@@ -211,7 +211,7 @@ json measure_scope(const bench_settings& settings, const size_of_case& size, std
     return to_json(interleave(variants, settings.pairs, slices), variants);
 }
 
-// Passes over guides that nobody has touched since they were born, and over the same guides
+// Passes over guides that no thread has touched since they were born, and over the same guides
 // touched. Before either pass every word is exchanged, so the caches are in the same state.
 json measure_first_touch(const bench_settings& settings, const size_of_case& size,
                          std::size_t slices) {

@@ -4,7 +4,7 @@
 // hits all of them alike. Each pair (round) holds many short slices of every variant; the time of a
 // variant in a pair is the lower quartile of its slices, and comparisons are made within the pair.
 //
-// When not to use it: for work that cannot be cut into slices of about a millisecond.
+// Precondition: the work can be cut into slices of about a millisecond.
 #pragma once
 
 #include "tools/bench/interrupt.hpp"

@@ -163,7 +163,7 @@ class measured {
     enum : int { resting, working, ending };
 
     static void fill(guide<block, Protocol>& slot, std::size_t identity) {
-        auto made = make_guide<block, Protocol>();
+        auto made = make_managed<block, Protocol>();
         made->identity = identity;
         slot = std::move(made);
     }
@@ -227,7 +227,7 @@ class measured {
             skip();
             if (turn % group == 0) {
                 for (auto& one : made) {
-                    one = make_guide<block, Protocol>();
+                    one = make_managed<block, Protocol>();
                     lap(to[allocate]);
                 }
                 for (auto& one : made) {
@@ -248,7 +248,7 @@ class measured {
         }
         for (unsigned i = 0; i < 10 * forks_; ++i) {
             skip();
-            auto one = make_guide<large_block, Protocol>();
+            auto one = make_managed<large_block, Protocol>();
             lap(to[allocate_large]);
             one.reset();
             lap(to[free_large]);

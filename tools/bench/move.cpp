@@ -110,7 +110,7 @@ json measure_moving(const bench_settings& settings, unsigned busy_threads) {
                                              : (std::size_t{512} << 20) / Bytes;
     const std::unique_ptr<guide<object, Protocol>[]> guides(new guide<object, Protocol>[count]);
     for (std::size_t i = 0; i < count; ++i) {
-        owner<object, Protocol> made = make_guide<object, Protocol>();
+        owner<object, Protocol> made = make_managed<object, Protocol>();
         made->identity = i;
         guides[i] = std::move(made);
     }
@@ -119,7 +119,7 @@ json measure_moving(const bench_settings& settings, unsigned busy_threads) {
         if (guides[i]->identity != i) wrong = true;
     };
     const auto touch_all = [&] {
-        constexpr std::size_t per_scope = 1024; // short scopes: nobody waits for this thread long
+        constexpr std::size_t per_scope = 1024; // short scopes: no thread waits for this one long
         for (std::size_t i = 0; i < count; i += per_scope) {
             const typename Protocol::scope s;
             for (std::size_t k = i; k < std::min(i + per_scope, count); ++k) touch(k);
@@ -220,7 +220,7 @@ json measure_scan(const bench_settings& settings, bool random) {
     for (const std::uint32_t i : order) {
         const std::size_t word = random ? generator() % 8 : 0;
         guides[i] = ::new (base + i * stride + word * 8) guide_type;
-        owner<object, Protocol> made = make_guide<object, Protocol>();
+        owner<object, Protocol> made = make_managed<object, Protocol>();
         made->identity = i;
         *guides[i] = std::move(made);
     }

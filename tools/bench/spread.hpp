@@ -3,8 +3,8 @@
 // What repeated measurements say: a median and an interval that holds the true median in 95 of 100
 // cases, whatever the distribution is (order statistics of the sorted sample).
 //
-// When not to use it: for fewer than 6 samples. The interval is then the whole sample, says less
-// than 95 %, and `trusted` is false.
+// With fewer than 6 samples the interval is the whole sample, covers less than 95 %, and `trusted`
+// is false.
 #pragma once
 
 #include <cstddef>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The program whose instructions are counted by tools/golden/check-instructions: each measured loop
-// runs as many steps as the argument says, once. What differs between two runs with different
+// The program whose instructions are counted by tools/golden/check_instructions.py: each measured
+// loop runs as many steps as the argument says, once. What differs between two runs with different
 // arguments is the loops' bodies.
 #include "tools/bench/dereference_loops.hpp"
 
@@ -42,7 +42,7 @@ struct object_64 {
 // Makes an owner and ends it: one call into the library each. No slot is registered.
 COUNTED void arming_owner(std::size_t n) {
     for (std::size_t i = 0; i < n; ++i) {
-        const owner<object_64> made = make_guide<object_64>();
+        const owner<object_64> made = make_managed<object_64>();
         asm volatile("" : : "r"(made.get()) : "memory");
     }
 }
@@ -61,11 +61,11 @@ int main(int argc, char** argv) {
     if (!runtime::get().configure(settings).empty()) return 1;
 
     // One object that refers to itself is a chain of any length.
-    auto made = make_guide<node>();
+    auto made = make_managed<node>();
     node* const loop = made.get();
     loop->next = std::move(made);
     auto* const row = new guide<node>[steps];
-    for (std::size_t i = 0; i < steps; ++i) row[i] = make_guide<node>();
+    for (std::size_t i = 0; i < steps; ++i) row[i] = make_managed<node>();
 
     std::uint64_t total = 0;
     {

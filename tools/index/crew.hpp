@@ -80,7 +80,7 @@ class crew {
 
     std::mutex mutex_;
     std::condition_variable changed_;
-    std::function<void(unsigned)> work_; // changes only while nobody is at work
+    std::function<void(unsigned)> work_; // changes only while no thread is at work
     std::uint64_t piece_ = 0;
     std::size_t at_work_ = 0;
     bool end_ = false;

@@ -47,8 +47,10 @@ struct publication {
 // ASCYLIB's, run on two cores of an AMD Zen 4 (a million keys, two threads), and of an adaptive
 // radix tree and a B-link tree with optimistic concurrency control there.
 constexpr publication published[] = {
-    {"harris", 20, 2.0},  {"pugh", 20, 2.1},      {"chm", 20, 3.2}, {"fraser", 20, 0.17},
-    {"herlihy", 20, 0.2}, {"occ-btree", 20, 2.4}, {"art", 0, 38},
+    {"harris-hash-table", 20, 2.0},    {"pugh-hash-table", 20, 2.1},
+    {"segmented-hash-table", 20, 3.2}, {"fraser-skip-list", 20, 0.17},
+    {"herlihy-skip-list", 20, 0.2},    {"occ-btree", 20, 2.4},
+    {"adaptive-radix-tree", 0, 38},
 };
 constexpr std::uint64_t published_keys = 1'000'000;
 constexpr unsigned published_threads = 2;

@@ -6,7 +6,7 @@
 #include "tools/index/key_set.hpp"
 
 #include "crestdb/index.hpp"
-#include "workload/key_format.hpp"
+#include "tools/workload/key_format.hpp"
 
 #include <obase/arming.hpp>
 #include <obase/atc.hpp>

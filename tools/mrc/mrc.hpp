@@ -32,7 +32,7 @@ struct mrc_settings {
     std::uint64_t records = 1'000'000;
     std::size_t key_size = 24;
     std::size_t value_size = 128;
-    std::string index = "chm-movable";
+    std::string index = "movable-segmented-hash-table";
     std::vector<std::string> layouts; // empty: malloc and every policy
     std::vector<double> accesses_per_object{32};
     double window_accesses = 1; // per record and window

@@ -230,7 +230,7 @@ TEST(object_census, lru_of_uniform_reads_is_straight) {
 TEST(object_census, finds_the_objects_of_a_store) {
     mrc_settings s;
     s.records = 500;
-    for (const char* const index : {"pugh", "chm-movable"}) {
+    for (const char* const index : {"pugh-hash-table", "movable-segmented-hash-table"}) {
         ycsb_settings y;
         y.records = s.records;
         y.index = index;

@@ -12,9 +12,9 @@
 // Threads: not changed once made; a stream belongs to one thread.
 #pragma once
 
-#include "workload/distribution.hpp"
-#include "workload/random.hpp"
-#include "workload/trace.hpp"
+#include "tools/workload/distribution.hpp"
+#include "tools/workload/random.hpp"
+#include "tools/workload/trace.hpp"
 
 #include <cstdint>
 #include <memory>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Whether what obase says of itself is what its witness found. Three answers: true and false, and
-// nothing where the two cannot be compared; nothing is never taken for true without saying so.
+// Compares what obase says of itself with what its witness found. Three answers: true and false,
+// and nothing where the two cannot be compared; nothing is never taken for true without saying so.
 #pragma once
 
 #include <nlohmann/json.hpp>

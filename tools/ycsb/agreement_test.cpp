@@ -34,7 +34,7 @@ TEST(Agreement, OfTheCollectorAndTheAddresses) {
     l.seen = 0.48;
     EXPECT_EQ(utilization_agrees(l), false);
     l.seen.reset();
-    EXPECT_EQ(utilization_agrees(l), std::nullopt) << "nobody looked";
+    EXPECT_EQ(utilization_agrees(l), std::nullopt) << "no page was looked at";
     l = right();
     l.by_address.reset();
     EXPECT_EQ(utilization_agrees(l), std::nullopt);
@@ -76,7 +76,7 @@ TEST(Agreement, OfStartAndEnd) {
 }
 
 nlohmann::json right_run() {
-    return {{"index", "pugh"},
+    return {{"index", "pugh-hash-table"},
             {"workload", "C"},
             {"protocol", "arming"},
             {"page_utilization", {{"start", 0.3}, {"end", 0.9}, {"kernel", 0.9}}},
@@ -101,8 +101,9 @@ TEST(Disagreement, IsReportedWithBothAnswers) {
     EXPECT_EQ(disagreement(run), "");
     run["witness"]["utilization_agrees"] = false;
     run["witness"]["page_utilization"] = 0.7;
-    EXPECT_EQ(disagreement(run), "pugh C arming: the witness disagrees: page utilization 0.3 / 0.3 "
-                                 "(start) and 0.9 / 0.7 (end);");
+    EXPECT_EQ(disagreement(run),
+              "pugh-hash-table C arming: the witness disagrees: page utilization 0.3 / 0.3 "
+              "(start) and 0.9 / 0.7 (end);");
     run = right_run();
     run["witness"]["kernel_agrees"] = false;
     EXPECT_NE(disagreement(run).find("by the kernel 0.9 / 0.9"), std::string::npos);

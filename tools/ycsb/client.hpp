@@ -70,7 +70,7 @@ class client {
     void send_batch();
     std::uint64_t operations() const noexcept { return operations_.load_relaxed(); }
 
-    // Public, because whoever owns the client reads and clears them between batches.
+    // Public, because the client's owner reads and clears them between batches.
     client_counts counts;
     latency_histogram latencies;
     touch_log* log = nullptr; // marks what is touched, if there is one
@@ -94,7 +94,7 @@ class client {
     std::vector<char> answer_; // value read
     std::size_t answer_size_ = 0;
     unsigned turn_ = 0;
-    value_ledger::entry unchecked_writes_ = 0; // versions where nobody checks
+    value_ledger::entry unchecked_writes_ = 0; // versions without checks
 };
 
 } // namespace obase::tools

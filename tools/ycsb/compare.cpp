@@ -7,7 +7,7 @@
 #include "tools/ycsb/load.hpp"
 #include "tools/ycsb/traffic.hpp"
 
-#include "workload/ycsb_mix.hpp"
+#include "tools/workload/ycsb_mix.hpp"
 
 #include <obase/runtime.hpp>
 #include <obase/statistics.hpp>
@@ -141,7 +141,7 @@ class contestant {
         const std::uint64_t fresh =
             s.hint_pageout_bytes - std::exchange(paged_out_, s.hint_pageout_bytes);
         std::uint64_t held = 0;
-        for (unsigned i = 0; i < s.class_count; ++i) held += s.classes[i].live_bytes;
+        for (unsigned i = 0; i < s.heap_count; ++i) held += s.heaps[i].live_bytes;
         return static_cast<double>(window) >
                    static_cast<double>(s.cold_threshold) + windows_before_hint &&
                static_cast<double>(fresh) < still * static_cast<double>(held);
@@ -153,7 +153,7 @@ class contestant {
     const ycsb_settings settings_;
     const arrangement how_;
     session_load load_;
-    value_ledger ledger_; // without checks nobody looks at it
+    value_ledger ledger_; // unused without checks
     std::unique_ptr<crestdb::store> store_;
     runtime* runtime_ = nullptr;
     std::uint64_t moved_ = 0;

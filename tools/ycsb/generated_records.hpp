@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// generated_records: records whose values are made by workload/value_content.hpp, whatever their
-// sizes are.
+// generated_records: records whose values are made by tools/workload/value_content.hpp, whatever
+// their sizes are.
 #pragma once
 
 #include "tools/ycsb/record_set.hpp"
 
-#include "workload/value_content.hpp"
+#include "tools/workload/value_content.hpp"
 
 namespace obase::tools {
 

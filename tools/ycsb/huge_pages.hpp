@@ -7,7 +7,7 @@
 // all heaps are advised, which is what transparent huge pages for the whole process come to. Reported
 // are throughput relative to `none`, and the memory of each.
 //
-// When not to use it: where transparent huge pages are switched off; nothing will differ.
+// Where transparent huge pages are switched off, nothing differs.
 #pragma once
 
 #include "tools/bench/bench.hpp"

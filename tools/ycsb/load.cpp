@@ -6,8 +6,8 @@
 #include "tools/ycsb/package_load.hpp"
 #include "tools/ycsb/trace_load.hpp"
 
-#include "workload/key_format.hpp"
-#include "workload/ycsb_mix.hpp"
+#include "tools/workload/key_format.hpp"
+#include "tools/workload/ycsb_mix.hpp"
 
 #include <fmt/format.h>
 
@@ -87,7 +87,7 @@ std::uint64_t physical_memory() {
            static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-// Whether COLD could lie in a file there.
+// True if COLD could lie in a file there.
 std::string why_no_file_in(const std::string& directory) {
     const int fd = ::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (fd < 0)

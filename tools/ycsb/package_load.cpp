@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tools/ycsb/package_load.hpp"
 
-#include "workload/debian_packages.hpp"
+#include "tools/workload/debian_packages.hpp"
 
 #include <algorithm>
 #include <functional>

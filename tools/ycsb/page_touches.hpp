@@ -4,8 +4,8 @@
 // /proc/self/clear_refs, read back as "Referenced" of /proc/self/smaps. The kernel's own view of
 // what page utilization is about, and a witness that knows nothing of objects.
 //
-// When not to use it: with huge pages, whose one accessed bit stands for 512 small pages; while
-// another thread touches what is not to be counted.
+// Preconditions: no huge pages, whose one accessed bit stands for 512 small pages; no other thread
+// touches memory that is not to be counted.
 #pragma once
 
 #include <cstdint>

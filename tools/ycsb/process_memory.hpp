@@ -13,7 +13,7 @@
 //
 // The first is used where a group can be made (it needs root, or a delegated group); the second is
 // then the witness. Without a group, the second is used and /proc/self/smaps is the witness. Pages
-// of the program and its libraries, which are shared with whoever runs it, count in neither.
+// of the program and its libraries, which are shared with other processes, count in neither.
 //
 // Compressed swap (zram's mem_used_total, zswap's pool) is the machine's, not the process's: its
 // growth since the meter was made is added to all of them.

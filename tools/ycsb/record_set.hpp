@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // record_set: the keys and values of a benchmark, by record number. What a record's key is never
-// changes; its value is a function of the record and a version, so that anybody can tell from a
-// value which write it came from.
+// changes; its value is a function of the record and a version, so that one can tell from a value
+// which write it came from.
 //
 // Threads: all functions by any thread.
 #pragma once

@@ -3,7 +3,7 @@
 // What a client asks of a store, and where its requests come from.
 #pragma once
 
-#include "workload/operation.hpp"
+#include "tools/workload/operation.hpp"
 
 #include <cstdint>
 
@@ -22,7 +22,7 @@ struct request {
 class request_source {
   public:
     virtual ~request_source() = default;
-    // Cheap: it is called within the measured time. An insert names a record that nobody has
+    // Cheap: it is called within the measured time. An insert names a record that no request has
     // inserted.
     virtual request next() = 0;
     // The record of an insert is in the store.

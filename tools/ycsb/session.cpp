@@ -47,14 +47,14 @@ json optional_number(const std::optional<double>& value) {
     return value ? json(*value) : json(nullptr);
 }
 
-// Free memory that an allocator keeps is nobody's use: the lists of a measurement should not count.
-void return_free_memory() {
+// Free memory that an allocator keeps is not in use: the lists of a measurement should not count.
+void decommit_free_memory() {
     if (mallctl != nullptr) mallctl("arena.4096.purge", nullptr, nullptr, nullptr, 0); // all arenas
 }
 
 std::uint64_t touched_bytes(const statistics& s) {
     std::uint64_t bytes = 0;
-    for (unsigned i = 0; i < s.class_count; ++i) bytes += s.classes[i].touched_bytes;
+    for (unsigned i = 0; i < s.heap_count; ++i) bytes += s.heaps[i].touched_bytes;
     return bytes;
 }
 
@@ -142,7 +142,7 @@ std::string session::heap_name(std::uintptr_t address) const {
     if (runtime_ == nullptr) return mallctl != nullptr ? "jemalloc" : "malloc";
     const int heap = runtime_->heap_of(reinterpret_cast<const void*>(address));
     if (heap < 0) return "elsewhere";
-    return std::string(runtime_->statistics().class_name(static_cast<unsigned>(heap)));
+    return std::string(runtime_->statistics().heap_name(static_cast<unsigned>(heap)));
 }
 
 void session::fill() {
@@ -154,7 +154,7 @@ void session::fill() {
     for (std::uint64_t record = 0; record < records.count(); ++record)
         ledger_.end_write(record, first_version | value_ledger::present);
     if (interrupted()) throw std::runtime_error("interrupted while loading: there is no result");
-    return_free_memory();
+    decommit_free_memory();
     std::vector<std::unique_ptr<client>> clients;
     for (unsigned t = 0; t < settings_.threads; ++t)
         clients.push_back(std::make_unique<client>(*store_, records, ledger_, load_.source(t),
@@ -175,7 +175,7 @@ session::layout session::measure_layout() {
     const std::uint64_t begun_at = traffic_->operations();
     const double begun = seconds_now();
     traffic_->resume();
-    // A sequence is repeated until every thread has been through its part, whoever was slower.
+    // A sequence is repeated until every thread has been through its part.
     const std::uint64_t enough = 2 * load_.period;
     const double window = std::min(settings_.real_window_s(), 10.0);
     while (!interrupted() && traffic_->failure().empty() &&
@@ -233,7 +233,7 @@ session::layout session::measure_layout() {
     objects = {};
     log.reset();
     collect();
-    return_free_memory();
+    decommit_free_memory();
     return result;
 }
 
@@ -255,12 +255,12 @@ json session::window_record(double now_s, const statistics* before, const statis
     record["cold_threshold"] = now->cold_threshold;
     record["moved"] = moves(*now) - moves(*before);
     record["vetoed"] = now->vetoed_moves - before->vetoed_moves;
-    for (unsigned i = 0; i < now->class_count; ++i) {
-        const class_statistics& c = now->classes[i];
-        record["heaps"][std::string(now->class_name(i))] = {{"live_bytes", c.live_bytes},
-                                                            {"extent_bytes", c.extent_bytes},
-                                                            {"touched_pages", c.touched_pages},
-                                                            {"touched_bytes", c.touched_bytes}};
+    for (unsigned i = 0; i < now->heap_count; ++i) {
+        const heap_statistics& c = now->heaps[i];
+        record["heaps"][std::string(now->heap_name(i))] = {{"live_bytes", c.live_bytes},
+                                                           {"extent_bytes", c.extent_bytes},
+                                                           {"touched_pages", c.touched_pages},
+                                                           {"touched_bytes", c.touched_bytes}};
     }
     return record;
 }

@@ -15,7 +15,7 @@
 // An object counts as touched when it was accessed or made in the window. What was made and freed
 // again within it is seen by the kernel alone.
 //
-// When not to use it: in a process that has used obase before. It configures the runtime.
+// Precondition: the process has not used obase before. It configures the runtime.
 #pragma once
 
 #include "tools/ycsb/agreement.hpp"

@@ -12,7 +12,7 @@
 namespace obase::tools {
 
 struct ycsb_settings {
-    std::string index = "pugh";
+    std::string index = "pugh-hash-table";
     std::string protocol = "arming"; // none, arming or atc
     std::string workload = "C";      // A..F
     std::string distribution;        // "": the workload's own

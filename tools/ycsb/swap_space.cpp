@@ -71,7 +71,7 @@ void remove_device(const std::string& number) {
     ::setsid();
     for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGPIPE})
         ::signal(signal, SIG_IGN);
-    // Whoever reads the parent's output must not wait for this process.
+    // A reader of the parent's output must not wait for this process.
     for (int fd = 0; fd < 1024; ++fd)
         if (fd != pipe && fd != lock) ::close(fd);
     std::string number;

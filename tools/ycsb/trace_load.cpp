@@ -3,8 +3,8 @@
 
 #include "tools/ycsb/generated_records.hpp"
 
-#include "workload/key_format.hpp"
-#include "workload/trace.hpp"
+#include "tools/workload/key_format.hpp"
+#include "tools/workload/trace.hpp"
 
 #include <fmt/format.h>
 

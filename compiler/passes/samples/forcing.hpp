@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What the samples call of obase: nothing but these, which do nothing in a plain program.
+// The only functions of obase that the samples call; they do nothing in a plain program.
 #pragma once
 
 #ifdef __cplusplus

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // A destructor ends the slots of its object and says that memory around it had some, which waits for the
-// operations that are open, whoever frees it.
+// operations that are open, whatever frees it.
 //
 // REQUIRES: passes
 // RUN: %obase-clang++ -O0 -S -emit-llvm %s -o - | %filecheck %s

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// Under arming an operation enters and leaves without a call, but for a thread's first scope, what is
-// left to do at the end, and exceptions.
+// Under arming an operation enters and leaves without a call, except for a thread's first scope,
+// what is left to do at the end, and exceptions.
 //
 // REQUIRES: passes
 // RUN: %obase-clang++ -O1 -fno-discard-value-names -S -emit-llvm %s -o - | %filecheck %s

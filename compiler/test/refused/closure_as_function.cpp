@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // REQUIRES: passes
 // RUN: %refuse++
-// Called through a pointer to a function, nobody knows when.
+// Called through a pointer to a function, at a time that is not known.
 #include "marks.h"
 struct node { int key; node* next OBASE_GUIDED; };
 struct list { node* head OBASE_GUIDED; };

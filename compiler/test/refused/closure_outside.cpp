@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // REQUIRES: passes
 // RUN: %refuse++
-// Who calls the closure is no part of an operation: it has a scope of its own, and returns from it.
+// The closure's caller is no part of an operation: it has a scope of its own, and returns from it.
 #include "marks.h"
 struct node { int key; node* next OBASE_GUIDED; };
 template <class Take> bool finds(Take&& take) { return take() != nullptr; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Marked fields in a module are refused by whoever compiles it, and by whoever imports it; other modules
-// are not.
+// Marked fields in a module are refused where it is compiled and where it is imported; other
+// modules are not.
 // RUN: not %obase-clang++ -Wno-unused-command-line-argument -DMARKED -x c++-module -c -o %t.o %s 2>&1 | %filecheck %s
 // RUN: %plain-clang++ -DMARKED -x c++-module --precompile -o %t.pcm %s
 // RUN: not %obase-clang++ -Wno-unused-command-line-argument -c -o %t.o %t.pcm 2>&1 | %filecheck %s

@@ -108,8 +108,8 @@ class guard {
     chain& of_;
 };
 
-// One that reaches no slot is no operation, and one that nobody wrote ends them by itself.
-// CHECK: struct counted {
+// One that reaches no slot is no operation, and an implicit one ends them by itself. CHECK: struct
+// counted {
 struct counted {
     int* count;
     ~counted() { ++*count; }

@@ -63,7 +63,7 @@
 // RUN: %plain-clang++ -DATC -I %t/kept -c %t/kept/main.cpp -o %t/main.o
 // RUN: %plain-gcc++ %t/memory.o %t/item.o %t/main.o %library -o %t/atc && %t/atc
 
-// What no twin can be written of is refused.
+// A maker of which no twin can be written is refused.
 // RUN: not %rewrite --out=%t/none --root=%t/source --marks=%t/source/refused.marks %t/source/refused.cpp -- -std=c++20 -fno-caret-diagnostics 2>&1 | %filecheck %t/source/refused.cpp
 // RUN: not %rewrite --out=%t/none --root=%t/source --marks=%t/source/refused.marks %t/source/inline.c -- -std=gnu11 -fno-caret-diagnostics 2>&1 | %filecheck %t/source/inline.c
 // RUN: not ls %t/none

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // REQUIRES: passes
-// A program of two protocols ends at its start, whoever made its units, in C and in C++.
+// A program of two protocols ends at its start, whatever made its units, in C and in C++.
 // RUN: rm -rf %t && mkdir -p %t && cp %s %t/unit.c && cp %s %t/unit.cpp
 // RUN: %rewrite --out=%t/arming --root=%t %t/unit.c -- -std=gnu11
 // RUN: %rewrite --out=%t/arming --root=%t %t/unit.cpp -- -std=c++20

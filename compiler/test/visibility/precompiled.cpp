@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What is in a precompiled header is decided as if its text were there, by the marks and the uses of
-// the source that includes it, whoever precompiled it.
+// the source that includes it, whatever precompiled it.
 // RUN: echo item::next > %t.marks
 // RUN: %obase-clang++ --obase-marks=%t.marks --obase-visibility=%t.text -c -include %S/../inputs/precompiled.h -o %t.o %s
 // RUN: %filecheck --input-file=%t.text %s

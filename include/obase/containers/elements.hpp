@@ -60,7 +60,7 @@ struct value {
     static std::size_t bytes(const V&) noexcept { return sizeof(V); }
     template <class Protocol>
     static owner<kept, Protocol> make(V&& v) {
-        return make_guide<V, Protocol>(std::move(v));
+        return make_managed<V, Protocol>(std::move(v));
     }
 };
 template <text V>

@@ -2,9 +2,9 @@
 //
 // containers::recency: the order in which a cache's entries were last used, for lru_cache.
 //
-// What it is: a doubly linked list in arrays of slots, 24 bytes per entry, addressed by number. It
-// knows nothing of keys and values: the value object of an entry has its slot's number, the slot has
-// the key's hash. The table is the authority: whichever thread takes a value out of it drops the
+// A doubly linked list in arrays of slots, 24 bytes per entry, addressed by number. It knows
+// nothing of keys and values: the value object of an entry has its slot's number, the slot has the
+// key's hash. The table is the authority: whichever thread takes a value out of it drops the
 // value's slot, exactly once, and a slot is used again only after that.
 //
 //     unused -> reserved      reserve(): before the value is made

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// What every operation of a user's data structure executes of the ATC protocol: the entry of a
-// scope, and the dereference in the quiet times between two rounds of moves. So it is inline and
-// public; the rest is src/mobility/atc_thread.hpp.
+// The part of the ATC protocol that every operation of a user's data structure executes: the entry
+// of a scope, and the dereference in the quiet times between two rounds of moves. So it is inline
+// and public; the rest is src/mobility/atc_thread.hpp.
 //
 // The phases of the protocol (OBASE 4.5). Only the collector writes the phase.
 //
-//   INACTIVE --settle()--> PREPARE --all scopes entered since--> ACTIVE --finish()--> DRAIN
+//   INACTIVE ---- wait --> PREPARE --all scopes entered since--> ACTIVE --finish()--> DRAIN
 //      ^                      |                                                        |
 //      |                      +---- wait given up: no moves ---> DRAIN                 |
 //      +------------------- all scopes that may count have ended ----------------------+
@@ -19,11 +19,11 @@
 //   INACTIVE  no scope is open that counts, so every ATC is stale and may be set to 0, and no TAG
 //             holds anything. Scopes that begin now do not count for as long as they are open.
 //   PREPARE   scopes that begin now count. Older ones are being waited for.
-//   ACTIVE    every open scope counts: ATC = 0 means that nobody holds the object but by a pin.
-//             The only phase with migrations.
+//   ACTIVE    every open scope counts: ATC = 0 means that no thread holds the object, except by a
+//             pin. The only phase with migrations.
 //   DRAIN     no migrations; scopes that begin now do not count; counting ones may be open.
 //
-// When not to use it: directly. basic_scope<atc> and guide<T, atc> are the typed forms.
+// Internal: programs use basic_scope<atc> and guide<T, atc>.
 #pragma once
 
 #include <obase/mobility/scope_slot.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What runtime::drain() answers.
+// The result of runtime::drain().
 #pragma once
 
 #include <cstdint>

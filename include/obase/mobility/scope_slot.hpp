@@ -19,7 +19,7 @@
 // restores exactly what it found. An older epoch in the slot is always safe; the collector only
 // waits longer.
 //
-// When not to use it: directly. obase::scope is the RAII form, obase_scope_enter the C form.
+// Internal: programs use obase::scope, or obase_scope_enter() in C.
 #pragma once
 
 #include <obase/word/atomic.hpp>

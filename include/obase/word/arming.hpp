@@ -25,13 +25,13 @@
 // docs/benchmarks.md has the difference: it decides whether the loads of independent dereferences
 // overlap as those of pointers do.
 //
-// Who may write what (rule R3): only the collector that owns the region writes an armed word, and
-// it does so by compare-exchange. A born word is written by whoever constructs or replaces a slot.
-// It is a state of its own, rather than an armed word, because of ABA: a candidate list holds exact
-// armed words; a slot destroyed and built again at the same place, for an object at the same
+// Rights to write (rule R3): only the collector that owns the region writes an armed word, and it
+// does so by compare-exchange. A born word is written by the thread that constructs or replaces a
+// slot. It is a state of its own, rather than an armed word, because of ABA: a candidate list holds
+// exact armed words; a slot destroyed and built again at the same place, for an object at the same
 // address, must not match one. As no thread but the collector can produce an armed word, it cannot.
 //
-// When not to use it: outside obase's own code. guide<T> is the typed front of this word.
+// Internal: programs use guide<T>.
 #pragma once
 
 #include <cstdint>
@@ -115,7 +115,7 @@ touch_result touch(Atomic& slot) noexcept {
 }
 
 // The address in the slot, 0 for null, as every dereference of a program begins: a load and a test.
-// What is not plain goes to first_touch(slot), which returns touch()'s address.
+// A word that is not plain goes to first_touch(slot), which returns touch()'s address.
 //
 // Order: acquire, as touch().
 template <class Atomic, class FirstTouch>
@@ -138,7 +138,7 @@ bool arm(Atomic& slot, bits seen, std::uint64_t window) noexcept {
 // armed(source) -> armed(destination). Collector only, after the wait and the copy, inside a visit
 // (R8). Exact-word: any touch, exchange or destruction since the arming has changed the word.
 //
-// Order: release, so the copied bytes are visible to whoever reads the new address.
+// Order: release, so the copied bytes are visible to a thread that reads the new address.
 template <class Atomic>
 bool publish(Atomic& slot, bits armed_source, bits armed_destination) noexcept {
     return slot.cas_acq_rel(armed_source, armed_destination);

@@ -11,7 +11,7 @@
 //
 //   address  of the object, 0 for null. The other fields belong to the slot and outlive the object.
 //   ATC      active thread count: operations that touched the slot in a counting scope and have not
-//            ended. 127 is *sticky*: some number of holders that nobody keeps, so it is never
+//            ended. 127 is *sticky*: the number of holders is not known any more, so it is never
 //            counted up or down and only the collector sets it back to 0, when no counting scope is
 //            open. A 128th thread thus makes the object unmovable for a while; it never carries
 //            into CIW.
@@ -21,11 +21,11 @@
 //            built again at the same place, for an object at the same address, differ from every
 //            word of a candidate list.
 //   access   dereferenced since the last visit.
-//   lock     the mover is copying the object. Whoever counts himself in clears it, and that is the
-//            veto: the mover commits only over the very word that its lock made.
+//   lock     the mover is copying the object. A thread that increments the count clears it, and
+//            that is the veto: the mover commits only over the very word that its lock made.
 //
-// When not to use it: outside obase's own code. guide<T, atc> is the typed front of this word;
-// which transition a thread must use when is mobility/atc_thread.hpp and docs/atc.md.
+// Internal: programs use guide<T, atc>. Which transition a thread uses when is in
+// mobility/atc_thread.hpp and docs/atc.md.
 #pragma once
 
 #include <cstdint>
@@ -84,7 +84,7 @@ struct atc {
 
     // A slot that receives an address: not accessed (construction is no access), not visited.
     static constexpr bits make_born(bits address) noexcept { return heap_mask | address; }
-    // Words of objects between slots: born if nobody has touched the object, else the plain
+    // Words of objects between slots: born if no thread has touched the object, else the plain
     // address. Changing slots is no access, and does not undo one.
     static constexpr bits entering(bits owned) noexcept {
         const bits born = make_born(address(owned));
@@ -101,13 +101,13 @@ struct atc {
         const bits counted = is_sticky(word) ? word : word + count_one;
         return (counted | access_bit) & ~lock_bit;
     }
-    // One holder less. What is sticky stays; 0 has nobody to go.
+    // One holder less. A sticky count stays; 0 stays 0.
     static constexpr bits counted_out(bits word) noexcept {
         return count(word) == 0 || is_sticky(word) ? word : word - count_one;
     }
 
-    // What a visit leaves behind: the access bit taken, CIW up to date, the heap noted. `sweep`
-    // also sets ATC to 0: only when no counting scope is open.
+    // The word after a visit: the access bit cleared, CIW up to date, the heap noted. `sweep` also
+    // sets ATC to 0: only when no counting scope is open.
     static constexpr bits visited(bits word, unsigned heap, bool sweep) noexcept {
         bits next = word & ~(access_bit | heap_mask);
         next |= bits{heap} << heap_shift;
@@ -184,7 +184,7 @@ atc_touch count_in_forever(Atomic& slot) noexcept {
 
 enum class count_out_result {
     counted,     // one holder less
-    stays,       // sticky: nobody counts it down
+    stays,       // sticky: it is not counted down
     not_counted, // 0: the slot was swept or built anew
 };
 
@@ -230,16 +230,15 @@ bool cancel_move(Atomic& slot, atc::bits locked) noexcept {
 // word that begin_move() wrote. (Algorithm 1 of the slides compares with the word read before the
 // lock was set, which is not in the slot any more: it could never commit. OBASE 4.5 is right.)
 //
-// Order: release, so the copied bytes are visible to whoever reads the new address.
+// Order: release, so the copied bytes are visible to a thread that reads the new address.
 template <class Atomic>
 bool commit_move(Atomic& slot, atc::bits locked, atc::bits moved) noexcept {
     return slot.cas_acq_rel(locked, moved);
 }
 
 // any word -> entering(owned); ATC stays, or becomes sticky. Returns leaving(old word); the caller
-// now owns the old object. `is_quiet()` says that nobody counts at this moment; it is asked after
-// the word was read, each time, so that a word which somebody has counted in is never taken for a
-// quiet one.
+// now owns the old object. `is_quiet()` says that no thread counts at this moment; it is asked
+// after the word was read, each time, so that a word with a count is never taken for a quiet one.
 template <class Atomic, class Quiet>
 atc::bits swap_object(Atomic& slot, atc::bits owned, Quiet&& is_quiet) noexcept {
     atc::bits seen = slot.load_acquire();

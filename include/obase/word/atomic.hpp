@@ -2,12 +2,12 @@
 //
 // native_atomic<T>: std::atomic with the memory order in the name of every operation.
 //
-// What it is: the only place in obase where std::memory_order is written. A reader of any other
-// file sees the order at the call (`load_acquire`), and a review of orders is a search for names.
-// The deterministic scheduler's atomic (testing/deterministic.hpp) has the same members, so code
+// The only place in obase where std::memory_order is written. A reader of any other file sees the
+// order at the call (`load_acquire`), and a review of orders is a search for names. The
+// deterministic scheduler's atomic (testing/deterministic.hpp) has the same members, so code
 // templated on its atomics runs unchanged under both.
 //
-// When not to use it: user code that has nothing to do with guides; take std::atomic.
+// Code that has nothing to do with guides uses std::atomic.
 //
 // Layout: exactly that of T (static_assert below), so an array of words may be viewed as atomics.
 #pragma once

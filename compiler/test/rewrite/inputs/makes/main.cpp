@@ -32,7 +32,7 @@ int main() {
     (void)obase::runtime::of<protocol>().collect_now(); // and counts
     const obase::statistics now = obase::runtime::of<protocol>().statistics();
     std::uint64_t live = 0;
-    for (unsigned i = 0; i < now.class_count; ++i) live += now.classes[i].live_objects;
+    for (unsigned i = 0; i < now.heap_count; ++i) live += now.heaps[i].live_objects;
     std::printf("%u calls, %u managed objects\n", my_calls(), static_cast<unsigned>(live));
     my_free(other);
     my_free(name);

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+//
+// evacuation: chooses the runs of a tier that are evacuated in a window, and finds the slots of
+// their objects.
+//
+// Objects leave a tier in the order of their slots, which is not that of their addresses: most
+// runs would keep an object or two until the end of the window, and all that was moved would be
+// resident twice. So runs are evacuated one after the other, with the objects that stay, and are
+// decommitted before the next ones are begun. For that the slots of a run have to be known
+// together:
+//
+//   note()     in the scan, for each object: how many are seen in each run, and how much would leave;
+//   choose()   after it: the next runs worth evacuating, as many as there is memory for lists of
+//              slots;
+//   list()     in a second scan: the slots of the chosen runs;
+//   slots()    of one chosen run.
+//
+// A run is chosen if something would leave it and no newborn object lies in it: after the scan the word
+// of a newborn object cannot be told from that of a touched one. It is evacuated as a whole, with
+// the objects that stay, if most of its objects were seen (what no slot points to cannot be moved)
+// and that frees enough of it; else it is left with holes.
+//
+// Memory: 12 bytes per run, and a word per object of the chosen runs. Without it nothing is chosen, and
+// less moves in the window.
+//
+// Threads: the collector. note() and list() run inside of visits: they allocate nothing.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <span>
+#include <vector>
+
+namespace obase::collector {
+
+// Slot: what the lists hold, a pointer type.
+template <class Slot>
+class evacuation {
+  public:
+    // Of the heap, about one run.
+    struct run_state {
+        std::size_t objects = 0; // handed out
+        std::size_t bytes = 0;   // that they take
+    };
+
+    // Before a scan. False: no memory, and nothing will be chosen.
+    // `least_gain`: the bytes of a run that have to be free, or leave, for what stays to be moved.
+    bool begin(std::size_t runs, std::size_t run_bytes, std::size_t least_gain) noexcept {
+        most_staying_ = run_bytes - least_gain;
+        next_ = 0;
+        chosen_.clear();
+        try {
+            tallies_.assign(runs, {});
+        } catch (const std::bad_alloc&) {
+            end();
+            return false;
+        }
+        return true;
+    }
+
+    // Frees all memory.
+    void end() noexcept {
+        tallies_ = {};
+        chosen_ = {};
+        lists_ = {};
+        next_ = 0;
+    }
+
+    // An object of the run was seen, `leaving` bytes of which are to go to another tier.
+    void note(std::size_t run, std::size_t leaving, bool newborn) noexcept {
+        if (run >= tallies_.size()) return; // begun since the scan
+        tally& t = tallies_[run];
+        ++t.objects;
+        t.leaving += static_cast<std::uint32_t>(leaving);
+        t.newborn = t.newborn || newborn;
+    }
+
+    // The next runs, in the order of addresses, whose lists take at most `list_bytes`, or one run.
+    // state_of(run) is the heap's run_state. False: none is left, or there is no memory.
+    template <class StateOf>
+    bool choose(std::size_t list_bytes, StateOf&& state_of) noexcept {
+        for (const chosen& done : chosen_) tallies_[done.run].place = 0;
+        chosen_.clear();
+        std::size_t total = 0;
+        try {
+            for (; next_ < tallies_.size(); ++next_) {
+                tally& t = tallies_[next_];
+                if (t.leaving == 0 || t.newborn) continue;
+                const run_state now = state_of(next_);
+                if (!chosen_.empty() && (total + t.objects) * sizeof(Slot) > list_bytes) break;
+                chosen_.push_back({static_cast<std::uint32_t>(next_), t.objects, 0,
+                                   worth_it(t, now), total, now.bytes});
+                t.place = static_cast<std::uint32_t>(chosen_.size());
+                total += t.objects;
+            }
+            lists_.resize(total);
+        } catch (const std::bad_alloc&) {
+            for (const chosen& one : chosen_) tallies_[one.run].place = 0;
+            chosen_.clear();
+            next_ = tallies_.size();
+        }
+        return !chosen_.empty();
+    }
+
+    std::size_t chosen_runs() const noexcept { return chosen_.size(); }
+    std::size_t run(std::size_t i) const noexcept { return chosen_[i].run; }
+    std::size_t bytes(std::size_t i) const noexcept { return chosen_[i].bytes; }
+    bool is_chosen(std::size_t run) const noexcept {
+        return run < tallies_.size() && tallies_[run].place != 0;
+    }
+    // Objects that stay in the tier are to be moved, too.
+    bool whole(std::size_t i) const noexcept { return chosen_[i].whole; }
+    bool run_is_whole(std::size_t run) const noexcept {
+        return is_chosen(run) && chosen_[tallies_[run].place - 1].whole;
+    }
+    // The run cannot be closed: what stays in it does so.
+    void leave_rest(std::size_t i) noexcept { chosen_[i].whole = false; }
+    // A newborn object was seen in the run since it was chosen.
+    void note_birth(std::size_t i) noexcept { chosen_[i].born_since = true; }
+    bool born_since(std::size_t i) const noexcept { return chosen_[i].born_since; }
+    // The run has had its turn.
+    void drop(std::size_t i) noexcept { tallies_[chosen_[i].run].place = 0; }
+
+    // A slot whose object lies in the run. More than were noted find no room.
+    void list(std::size_t run, Slot slot) noexcept {
+        if (!is_chosen(run)) return;
+        chosen& c = chosen_[tallies_[run].place - 1];
+        if (c.listed < c.room) lists_[c.first + c.listed++] = slot;
+    }
+    std::span<const Slot> slots(std::size_t i) const noexcept {
+        return {lists_.data() + chosen_[i].first, chosen_[i].listed};
+    }
+    // The slot moved with the object that it lies in.
+    void relocate(std::size_t run, Slot from, Slot to) noexcept {
+        if (!is_chosen(run)) return;
+        const chosen& c = chosen_[tallies_[run].place - 1];
+        Slot* const begin = lists_.data() + c.first;
+        Slot* const found = std::find(begin, begin + c.listed, from);
+        if (found != begin + c.listed) *found = to;
+    }
+
+  private:
+    struct tally {
+        std::uint32_t leaving = 0; // bytes
+        std::uint32_t place = 0;   // in chosen_, + 1; 0: not chosen
+        std::uint16_t objects = 0; // seen; at most 8192 fit
+        bool newborn = false;
+    };
+    struct chosen {
+        std::uint32_t run;
+        std::uint32_t room; // of its list
+        std::uint32_t listed;
+        bool whole;
+        std::size_t first; // of its list, in lists_
+        std::size_t bytes; // of its objects
+        bool born_since = false;
+    };
+
+    bool worth_it(const tally& t, const run_state& now) const noexcept {
+        const std::size_t staying = now.bytes - std::min<std::size_t>(now.bytes, t.leaving);
+        return t.objects * std::size_t{4} >= now.objects * 3 && staying <= most_staying_;
+    }
+
+    std::size_t most_staying_ = 0; // bytes
+    std::size_t next_ = 0;         // runs before it have had their turn
+    std::vector<tally> tallies_;
+    std::vector<chosen> chosen_;
+    std::vector<Slot> lists_;
+};
+
+} // namespace obase::collector
