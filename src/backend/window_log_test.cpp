@@ -167,7 +167,7 @@ TEST(backends, are_made_by_name) {
     std::string why;
     EXPECT_NE(make_backend("kernel", {}, &why), nullptr);
     EXPECT_EQ(make_backend("kernels", {}, &why), nullptr);
-    EXPECT_EQ(why, "there is no backend 'kernels'; there are: " + backends().names());
+    EXPECT_EQ(why, "backend: there is no 'kernels'; there are: " + backends().names());
     EXPECT_NE(backends().find("kernel"), nullptr);
     EXPECT_EQ(backends().find(""), nullptr);
 }
