@@ -8,7 +8,7 @@ from .units import (as_ratio, in_bytes, in_microseconds, in_percent, in_rate, NO
 COLUMNS = [
     ("utilization", "page_utilization.end", in_percent,
      "share of the bytes of touched pages that were themselves touched; higher is better"),
-    ("used, start", "used_bytes.start", in_bytes,
+    ("start", "used_bytes.start", in_bytes,
      "process memory plus what the system still holds for it in caches and compressed, after loading"),
     ("peak", "used_bytes.peak", in_bytes, "the most that was used, sampled ten times a second"),
     ("end", "used_bytes.end", in_bytes, "used at the end of the traffic; lower is better"),
@@ -137,7 +137,7 @@ def as_text(sections):
         lines += [f"{heading(section)}:\n  {NAMES[r.protocol]}: skipped: {r['skipped']}"
                   for r in section.skipped]
     lines.append("-: not measured. utilization: share of touched pages' bytes that were touched.")
-    lines.append("used: process memory plus what the system caches or compresses for it.")
+    lines.append("start, peak, end: memory used, with what the system caches or compresses for it.")
     lines.append("none + kernel: everything was paged out once (MADV_PAGEOUT), before the half of the")
     lines.append("traffic that counts; what was used since came back.")
     return "\n".join(lines) + "\n"
