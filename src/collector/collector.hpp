@@ -298,6 +298,7 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
                                      control& control) {
     ++window_;
     plan_ = plan;
+    if (plan.evacuate) plan_.live_fraction = placement_.compacted_below(plan.live_fraction);
     self_ = self;
     abandoned_ = false;
     scanned_ = touched_ = armed_ = foreign_ = held_ = would_move_ = would_move_bytes_ = 0;
@@ -319,7 +320,7 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
     evacuating_ = 0;
     for (policy::tier_id id = policy::first_tier + 1; id < tiers_.count(); ++id) {
         if (plan.move && plan.evacuate) {
-            space_.select_evacuation(id, plan.live_fraction, evacuation_bytes);
+            space_.select_evacuation(id, plan_.live_fraction, evacuation_bytes);
             evacuating = evacuating || space_.evacuating_frozen_files(id);
         }
         evacuating_ |= policy::tier_mask{space_.counters(id).evacuating_runs != 0} << id;

@@ -27,8 +27,7 @@ tier_id graded::tier_of_rate(int sixteenths) noexcept {
     return tier_of(static_cast<unsigned>(std::clamp(cls, 0, static_cast<int>(classes) - 1)));
 }
 
-void graded::begin_window(const window_beginning& now) noexcept {
-    moves_ = now.moves;
+void graded::begin_window(const window_beginning&) noexcept {
     set_budget();
     seen_ = 0;
     wanted_.fill(0);

@@ -20,7 +20,7 @@
 // State per slot: 15 bits, touch_rate's and in the high three how far the rate has been outside of the
 // class, -3 to 3, plus 4.
 //
-// Cost: 7 ns for each slot visited. Threads: the collector.
+// Threads: the collector.
 #pragma once
 
 #include "policy/placement.hpp"
@@ -51,6 +51,8 @@ class graded final : public placement {
 
     static constexpr unsigned windows_to_prove = 6;
     static constexpr double move_budget = 0.05; // of the objects, per window
+    // Objects change their class for ever, so holes never stop coming; each counts as inflation.
+    static constexpr double dense_enough = 0.94;
 
     explicit graded(const options& settings, unsigned saturation = ~0u) noexcept;
 
@@ -60,6 +62,9 @@ class graded final : public placement {
     void begin_window(const window_beginning& now) noexcept override;
     void decide(word_facts& word, word_verdict& verdict) noexcept override;
     directives end_of_window(const window_facts& facts) noexcept override;
+    double compacted_below(double asked) const noexcept override {
+        return asked > dense_enough ? asked : dense_enough;
+    }
     bool leaves(tier_id id, const place& piece) const noexcept override {
         return id <= coldest && id > leaves_above_ && piece.idle_windows != 0;
     }
@@ -82,7 +87,6 @@ class graded final : public placement {
     touch_rate rates_;
     double target_ = 0;
     double minute_seconds_ = 60;
-    bool moves_ = false;
 
     // Of this window and the one before.
     std::uint64_t seen_ = 0;

@@ -138,6 +138,15 @@ TEST(graded, hysteresis_keeps_objects_at_a_border) {
     EXPECT_LT(moves, slots * (windows - 20) / 20) << "less than one move in 20 windows";
 }
 
+// Whatever the option says, unless it asks for more.
+TEST(graded, compacts_what_is_hardly_sparse) {
+    graded policy({});
+    EXPECT_EQ(policy.compacted_below(.75), graded::dense_enough);
+    EXPECT_EQ(policy.compacted_below(.99), .99);
+    three_temperatures published({});
+    EXPECT_EQ(published.compacted_below(.75), .75);
+}
+
 // Objects of a population, with rates by a law, living through windows under a policy.
 class population {
   public:

@@ -122,6 +122,9 @@ class placement {
     virtual void begin_window(const window_beginning&) noexcept {}
     virtual void decide(word_facts& word, word_verdict& verdict) noexcept = 0;
     virtual directives end_of_window(const window_facts& facts) noexcept = 0;
+    // Runs behind the first tier whose live share is below this are evacuated. `asked`: the option
+    // compaction_live_fraction, more than 0.
+    virtual double compacted_below(double asked) const noexcept { return asked; }
     // True if the place, in the tier or in its role, should leave memory now.
     virtual bool leaves(tier_id id, const place& piece) const noexcept = 0;
 };

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // policy::touch_rate: how often a slot's object is touched, estimated from one bit per window and kept
-// in 15 bits.
+// in 12 bits.
 //
-//     auto state = rates.after(state, touched, idle_windows);
-//     float x = rates.octaves(state); // log2(touches per window / base_rate)
+//     state = rates.after(state, touched, idle_windows);
+//     rates.sixteenths(state); // 16 * log2(touches per window / base_rate)
 //
 // The bits: 0..7 e, the share of windows with a touch: 0, or 2^-((255 - e) / 16); 8..11 n, the windows it
 // is made of, at most 15; 12..14 free, the owner's. n 0: nothing is known yet.
@@ -17,8 +17,8 @@
 // Touches are taken for a Poisson process: a share p of windows means -ln(1 - p) touches per window.
 // What n windows can tell is limited, so p is drawn towards a third by .45 of a window.
 //
-// Source: simulation, shared by docs/temperature.md. Cost: two table look-ups of 16 and 8 KiB.
-// Threads: the collector.
+// Source: simulation (docs/temperature.md). Cost: two looks into tables of 17 and 8 KiB, and a random
+// number. Threads: the collector.
 #pragma once
 
 #include <array>
@@ -29,7 +29,6 @@ namespace obase::policy {
 
 class touch_rate {
   public:
-    static constexpr unsigned bits = 12;         // of the estimate
     static constexpr unsigned most_windows = 16; // n counts no further; stored as 15
     static constexpr double base_rate = 0.03;    // touches per window at 0 octaves
 
