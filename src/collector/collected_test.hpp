@@ -201,11 +201,15 @@ class script final : public policy::placement {
         }
     }
     policy::directives end_of_window(const policy::window_facts&) noexcept override { return {}; }
+    double compacted_below(double asked) const noexcept override {
+        return std::max(asked, least_live);
+    }
     bool leaves(policy::tier_id id, const policy::place& piece) const noexcept override {
         return id == tier_cold && piece.idle_windows >= 1;
     }
 
     unsigned cold_after = 1;
+    double least_live = 0;
     std::uint64_t words = 0, judged_again = 0, began = 0;
     unsigned oldest_state = 0;
     policy::window_beginning beginning;

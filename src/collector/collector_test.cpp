@@ -523,6 +523,26 @@ TYPED_TEST(collector_of, sparse_runs_are_evacuated) {
     for (std::size_t i = 0; i < w.count(); i += 8) EXPECT_EQ(w.tier_of(i), tier_hot);
 }
 
+// A policy may want its tiers denser than the option asks.
+TYPED_TEST(collector_of, the_policy_says_what_is_sparse) {
+    typename TestFixture::world w(6 * 64);
+    EXPECT_TRUE(w.window());
+    for (std::size_t i = 0; i < w.count(); ++i) w.use(w.main, i);
+    EXPECT_TRUE(w.window());
+    ASSERT_EQ(w.in_tier(tier_hot), w.count());
+    w.policy.cold_after = 100;
+    const auto runs = w.heap.counters(tier_hot).runs;
+    for (std::size_t i = 0; i < w.count(); i += 3)
+        w.heap.free(w.exchange(w.main, w.guides[i], nullptr));
+    for (int i = 0; i < 2; ++i) EXPECT_TRUE(w.window());
+    EXPECT_EQ(w.recorder.live.compacted.get(), 0u) << "two thirds live, half are asked for";
+    w.policy.least_live = 0.9;
+    for (int i = 0; i < 2; ++i) EXPECT_TRUE(w.window());
+    w.check();
+    EXPECT_GT(w.recorder.live.compacted.get(), 0u);
+    EXPECT_LT(w.heap.counters(tier_hot).runs, runs);
+}
+
 // An object that was allocated as never cold goes to HOT instead.
 TYPED_TEST(collector_of, never_cold_is_kept) {
     typename TestFixture::world w(0);
