@@ -4,6 +4,7 @@
 // sentence that they do not; and a plugin with a copy in it stays loaded, because a collector, handlers
 // of fork and of threads' ends run in it. Such programs once crashed without a word.
 #include "testing/child_process.hpp"
+#include "testing/waiting_thread.hpp"
 
 #include <obase/obase.hpp>
 
@@ -20,6 +21,7 @@ namespace {
 
 using obase::testing::require;
 using obase::testing::run_in_child;
+using obase::testing::waiting_thread;
 
 struct item {
     int value;
@@ -70,17 +72,13 @@ TEST(copies, the_plugins_may_be_the_first_and_the_only_one) {
 TEST(copies, a_plugin_that_uses_its_copy_stays_loaded) {
     const auto child = run_in_child([] {
         const plugin only(OBASE_TEST_COPY_PLUGIN);
-        std::atomic<int> step{0};
-        std::thread user([&] {
+        waiting_thread user([&only](const auto& wait) {
             require(only.use() == 5, "in a thread");
-            step = 1;
-            while (step != 2) std::this_thread::yield();
+            wait();
         });
-        while (step != 1) std::this_thread::yield();
         dlclose(only.handle);
         require(dlopen(OBASE_TEST_COPY_PLUGIN, RTLD_NOW | RTLD_NOLOAD) != nullptr, "it stays");
-        step = 2;
-        user.join(); // its end runs a hook in the plugin
+        user.end(); // its end runs a hook in the plugin
         const pid_t pid = fork();
         if (pid == 0) _exit(0);
         int status = -1;

@@ -7,6 +7,7 @@
 #include "runtime/arming_engine.hpp"
 #include "runtime/atc_engine.hpp"
 #include "testing/child_process.hpp"
+#include "testing/waiting_thread.hpp"
 
 #include <obase/atc.hpp>
 #include <obase/obase.hpp>
@@ -33,6 +34,7 @@ namespace {
 using obase::collect_result;
 using obase::testing::require;
 using obase::testing::run_in_child;
+using obase::testing::waiting_thread;
 
 struct item {
     std::uint64_t id;
@@ -88,30 +90,6 @@ class fork_slots : public testing::Test {
 
 using protocols = testing::Types<obase::arming, obase::atc>;
 TYPED_TEST_SUITE(fork_slots, protocols);
-
-// A thread that waits until it is told to end, after it has run `begin` in its own frame.
-class waiting_thread {
-  public:
-    template <class Begin>
-    explicit waiting_thread(Begin begin)
-        : thread_([this, begin] { // the frame of `begin` stays until the end
-              begin([this] {
-                  ready_ = true;
-                  while (!end_) std::this_thread::yield();
-              });
-          }) {
-        while (!ready_) std::this_thread::yield();
-    }
-    ~waiting_thread() {
-        end_ = true;
-        thread_.join();
-    }
-
-  private:
-    std::atomic<bool> ready_{false};
-    std::atomic<bool> end_{false};
-    std::thread thread_;
-};
 
 template <class Protocol>
 obase::guide<item, Protocol>* static_guide() {
@@ -177,16 +155,22 @@ TYPED_TEST(fork_slots, a_slot_that_another_thread_made_on_a_stack) {
     EXPECT_EQ(child.status, 0) << child.err;
 }
 
+// Where the calling thread has the plugin's variable.
+auto* plugin_storage() {
+    void* plugin = dlopen(OBASE_TEST_TLS_PLUGIN, RTLD_NOW);
+    require(plugin != nullptr, "dlopen");
+    auto* const storage = reinterpret_cast<void* (*)()>(dlsym(plugin, "tls_plugin_storage"));
+    require(storage != nullptr, "dlsym");
+    return storage;
+}
+
 // Dynamic thread-local storage is memory of malloc, which the C library frees when it gives the stack to
 // another thread.
 TYPED_TEST(fork_slots, thread_local_storage_of_a_plugin_ends) {
     const auto child = run_in_child([] {
         TestFixture::configure();
         using guide = typename TestFixture::guide_type;
-        void* plugin = dlopen(OBASE_TEST_TLS_PLUGIN, RTLD_NOW);
-        require(plugin != nullptr, "dlopen");
-        auto* const storage = reinterpret_cast<void* (*)()>(dlsym(plugin, "tls_plugin_storage"));
-        require(storage != nullptr, "dlsym");
+        auto* const storage = plugin_storage();
         for (const bool has_record : {true, false}) {
             void* words = nullptr;
             const waiting_thread other([&](const auto& wait) {
@@ -215,10 +199,7 @@ TYPED_TEST(fork_slots, thread_local_storage_of_a_plugin_ends_with_its_thread) {
     const auto child = run_in_child([] {
         TestFixture::configure();
         using guide = typename TestFixture::guide_type;
-        void* plugin = dlopen(OBASE_TEST_TLS_PLUGIN, RTLD_NOW);
-        require(plugin != nullptr, "dlopen");
-        auto* const storage = reinterpret_cast<void* (*)()>(dlsym(plugin, "tls_plugin_storage"));
-        require(storage != nullptr, "dlsym");
+        auto* const storage = plugin_storage();
         auto* mine = ::new (storage()) guide(TestFixture::make(1));
         guide* first = nullptr;
         guide* last = nullptr;

@@ -5,6 +5,7 @@
 // processes, each with a runtime of its own.
 #include "runtime/drain_plugin.hpp"
 #include "testing/child_process.hpp"
+#include "testing/waiting_thread.hpp"
 
 #include <obase/atc.hpp>
 #include <obase/obase.h>
@@ -27,6 +28,7 @@ using obase::drain_end;
 using obase::run_mode;
 using obase::testing::require;
 using obase::testing::run_in_child;
+using obase::testing::waiting_thread;
 
 struct counted_object {
     static inline std::atomic<long> alive{0};
@@ -156,18 +158,14 @@ TYPED_TEST(reclaiming, of_threads_that_end_in_a_forked_child) {
 TYPED_TEST(reclaiming, of_a_thread_that_goes_on_with_the_mode_off) {
     const auto child = run_in_child([] {
         auto& runtime = TestFixture::runtime(run_mode::off);
-        std::atomic<int> step{0};
-        std::thread reader([&] {
+        waiting_thread reader([](const auto& wait) {
             typename TypeParam::scope s;
-            step = 1;
-            while (step != 2) std::this_thread::yield();
+            wait();
         });
-        while (step != 1) std::this_thread::yield();
         constexpr long backlog = 20'000;
         for (long i = 0; i < backlog; ++i) obase::retire(TestFixture::make());
         require(TestFixture::counted::alive == backlog, "the scope holds all");
-        step = 2;
-        reader.join();
+        reader.end();
         long before = TestFixture::counted::alive;
         for (long i = 0; i < backlog; ++i) {
             {
@@ -244,22 +242,18 @@ TYPED_TEST(reclaiming, is_not_drained_past_scopes_and_pins) {
         obase::retire(std::move(slot));
         const auto pinned = runtime.drain(0);
         require(pinned.why == drain_end::pinned && pinned.left == 1, "pinned");
-        std::atomic<int> step{0};
-        std::thread reader([&] {
+        waiting_thread reader([](const auto& wait) {
             typename TypeParam::scope s;
-            step = 1;
-            while (step != 2) std::this_thread::yield();
+            wait();
         });
-        while (step != 1) std::this_thread::yield();
         obase::retire(TestFixture::make());
         const auto open = runtime.drain(0.01);
         require(open.why == drain_end::scope_open && open.left == 2, "a reader's scope");
         TypeParam::unpin(pin);
         // It waits for as long as it takes.
-        std::thread ends([&] { step = 2; });
+        std::thread ends([&] { reader.end(); });
         require(runtime.drain(1e9).why == drain_end::done, "it waited for the reader");
         ends.join();
-        reader.join();
         require(TestFixture::counted::alive == 0, "all are gone");
         return 0;
     });

@@ -7,6 +7,7 @@
 #include "testing/child_process.hpp"
 #include "testing/quiet_runtime.hpp"
 #include "testing/tier.hpp"
+#include "testing/waiting_thread.hpp"
 
 #include "heap/sanitized.hpp"
 #include "os/memory.hpp"
@@ -106,6 +107,7 @@ using obase::testing::child_result;
 using obase::testing::moves_of;
 using obase::testing::require;
 using obase::testing::run_in_child;
+using obase::testing::waiting_thread;
 
 constexpr std::size_t mib = 1U << 20;
 
@@ -679,16 +681,12 @@ TEST(shortage, malloc_fails_while_objects_are_retired) {
         require(counted_object::alive == 0, "and then there is room for the other");
 
         // More than a share destroys, which no scope holds any more.
-        std::atomic<int> step{0};
-        std::thread reader([&] {
+        waiting_thread reader([](const auto& wait) {
             const obase::scope s;
-            step = 1;
-            while (step != 2) std::this_thread::yield();
+            wait();
         });
-        while (step != 1) std::this_thread::yield();
         for (int i = 0; i < 1100; ++i) obase::retire(make());
-        step = 2;
-        reader.join();
+        reader.end();
         for (int i = 0; i < 32; ++i) obase::retire(make());
         auto lost = make();
         const counted_object* seen = lost.get();
