@@ -6,8 +6,8 @@
 // segmented_hash_table_schedules_test.cpp.
 #include <obase/hash_map.hpp>
 
+#include "crestdb/container_schedules_test.hpp"
 #include "testing/index_schedules.hpp"
-#include "testing/tier.hpp"
 
 #include <gtest/gtest.h>
 
@@ -20,11 +20,7 @@ namespace {
 
 namespace testing = obase::testing;
 
-struct one_segment : testing::scheduled_surroundings {
-    static constexpr std::size_t least_segments = 1;
-    static constexpr std::size_t most_segments = 1;
-    static constexpr std::size_t sparse = 1;
-};
+using crestdb::testing::one_segment;
 
 template <testing::word_kind Word>
 struct variant {
@@ -53,36 +49,13 @@ class hash_map_schedules : public ::testing::Test {
 
     template <class Scene, class End>
     void explore(const std::string& name, Scene&& scene, End&& end) {
-        for (const auto how : {testing::strategy::bounded_exhaustive, testing::strategy::random,
-                               testing::strategy::pct}) {
-            testing::exploration e;
-            e.strategy = how;
-            e.name = name;
-            e.max_steps = 400'000;
-            e.depth = 4;
-            if (how == testing::strategy::bounded_exhaustive) {
-                e.memory = testing::memory_model::sequential;
-                e.seeds = testing::scaled(8'000, 3'000'000, 300'000'000);
-            } else {
-                e.seeds = testing::scaled(2'000, 200'000, 20'000'000);
-            }
-            const testing::result r = testing::explore(e, [&] {
-                testing::scheduled_world w;
-                {
-                    map m;
-                    scene(m);
-                    testing::spawn_mover<protocol>();
-                    testing::run();
-                    end(m);
-                }
-                testing::require(w.waiting.empty(), "what was retired was freed");
-                w.end_elsewhere();
-                testing::require(w.heap.live_blocks() == 0, "no memory is left");
-                testing::require(w.slots.empty(), "no slot is left");
-            });
-            EXPECT_TRUE(r.ok) << r.report;
-            if (!r.ok) return;
-        }
+        crestdb::testing::explore_container(name, [&] {
+            map m;
+            scene(m);
+            testing::spawn_mover<protocol>();
+            testing::run();
+            end(m);
+        });
     }
 };
 using variants =

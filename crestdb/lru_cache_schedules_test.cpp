@@ -6,8 +6,8 @@
 // heap would tell).
 #include <obase/lru_cache.hpp>
 
+#include "crestdb/container_schedules_test.hpp"
 #include "testing/index_schedules.hpp"
-#include "testing/tier.hpp"
 
 #include <gtest/gtest.h>
 
@@ -20,11 +20,7 @@ namespace {
 
 namespace testing = obase::testing;
 
-struct one_segment : testing::scheduled_surroundings {
-    static constexpr std::size_t least_segments = 1;
-    static constexpr std::size_t most_segments = 1;
-    static constexpr std::size_t sparse = 1;
-};
+using crestdb::testing::one_segment;
 
 template <testing::word_kind Word>
 struct variant {
@@ -48,48 +44,25 @@ class lru_schedules : public ::testing::Test {
 
     template <class Scene>
     void explore(const std::string& name, std::size_t capacity, Scene&& scene) {
-        for (const auto how : {testing::strategy::bounded_exhaustive, testing::strategy::random,
-                               testing::strategy::pct}) {
-            testing::exploration e;
-            e.strategy = how;
-            e.name = name;
-            e.max_steps = 400'000;
-            e.depth = 4;
-            if (how == testing::strategy::bounded_exhaustive) {
-                e.memory = testing::memory_model::sequential;
-                e.seeds = testing::scaled(8'000, 3'000'000, 300'000'000);
-            } else {
-                e.seeds = testing::scaled(2'000, 200'000, 20'000'000);
-            }
-            const testing::result r = testing::explore(e, [&] {
-                testing::scheduled_world w;
-                {
-                    cache c({.entries = capacity});
-                    const std::size_t one = entry_bytes(c);
-                    scene(c);
-                    testing::run();
-                    testing::require(c.size() <= capacity, "the capacity is kept");
-                    testing::require(c.bytes_held() == c.size() * one,
-                                     "the order knows the entries of the table");
-                    std::size_t gone = 0;
-                    const std::size_t entries = c.size();
-                    for (const char* key : {"a", "b", "c"}) gone += c.erase(key);
-                    testing::require(gone == entries && c.size() == 0, "each entry once");
-                    testing::require(c.bytes_held() == 0, "no entry, no bytes");
-                    // Each free slot once: as many new entries as there were slots.
-                    for (const char* key : {"a", "b", "c"}) c.put(key, "1");
-                    testing::require(c.size() == std::min<std::size_t>(capacity, 3) &&
-                                         c.bytes_held() == c.size() * one,
-                                     "the slots are as good as new");
-                }
-                testing::require(w.waiting.empty(), "what was retired was freed");
-                w.end_elsewhere();
-                testing::require(w.heap.live_blocks() == 0, "no memory is left");
-                testing::require(w.slots.empty(), "no slot is left");
-            });
-            EXPECT_TRUE(r.ok) << r.report;
-            if (!r.ok) return;
-        }
+        crestdb::testing::explore_container(name, [&] {
+            cache c({.entries = capacity});
+            const std::size_t one = entry_bytes(c);
+            scene(c);
+            testing::run();
+            testing::require(c.size() <= capacity, "the capacity is kept");
+            testing::require(c.bytes_held() == c.size() * one,
+                             "the order knows the entries of the table");
+            std::size_t gone = 0;
+            const std::size_t entries = c.size();
+            for (const char* key : {"a", "b", "c"}) gone += c.erase(key);
+            testing::require(gone == entries && c.size() == 0, "each entry once");
+            testing::require(c.bytes_held() == 0, "no entry, no bytes");
+            // Each free slot once: as many new entries as there were slots.
+            for (const char* key : {"a", "b", "c"}) c.put(key, "1");
+            testing::require(c.size() == std::min<std::size_t>(capacity, 3) &&
+                                 c.bytes_held() == c.size() * one,
+                             "the slots are as good as new");
+        });
     }
 };
 using variants =

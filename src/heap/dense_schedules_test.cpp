@@ -7,11 +7,9 @@
 // how large each is.
 #include "heap/dense_functions.hpp"
 
+#include "heap/schedules_test.hpp"
 #include "os/memory.hpp"
 #include "testing/native_threads.hpp"
-#include "testing/tier.hpp"
-
-#include <gtest/gtest.h>
 
 #include <array>
 #include <cstdint>
@@ -19,9 +17,6 @@
 
 namespace obase::heap {
 namespace {
-
-using native = os::native_platform;
-using testing::deterministic_platform;
 
 constexpr std::size_t runs = 2;
 
@@ -69,29 +64,6 @@ class world {
     char* base_ = nullptr;
 };
 
-template <class P>
-void explore(const char* name, void (*body)()) {
-    using threads = testing::threads_for<P>;
-    const auto strategies = threads::deterministic
-                                ? std::vector{testing::strategy::random, testing::strategy::pct}
-                                : std::vector{testing::strategy::random};
-    for (const auto strategy : strategies) {
-        const testing::exploration e{
-            .seeds = testing::scaled(3'000, 100'000, 3'000'000),
-            .strategy = strategy,
-            .name = name,
-            .native_rounds = static_cast<unsigned>(testing::scaled(100, 3'000, 30'000))};
-        const auto r = threads::explore(e, body);
-        EXPECT_TRUE(r.ok) << r.report;
-    }
-}
-
-#define IN_BOTH_WORLDS(body)                                                                       \
-    TEST(dense_schedules, body##_in_every_schedule) {                                              \
-        explore<deterministic_platform>(#body, body<deterministic_platform>);                      \
-    }                                                                                              \
-    TEST(dense_schedules, body##_natively) { explore<native>(#body, body<native>); }
-
 // Property: the thread that frees the last object of a run that is being filled finds its end, while objects
 // are put behind it, and taken back.
 template <class P>
@@ -111,7 +83,7 @@ void frees_meet_filling() {
     threads::run();
     w.finish(2, 24);
 }
-IN_BOTH_WORLDS(frees_meet_filling)
+IN_BOTH_WORLDS(dense_schedules, frees_meet_filling, 3'400)
 
 // Property: a run is used again when its last object is gone, and not before.
 template <class P>
@@ -150,7 +122,7 @@ void frees_meet_runs_that_are_used_again() {
     threads::run();
     w.finish(made, made * size);
 }
-IN_BOTH_WORLDS(frees_meet_runs_that_are_used_again)
+IN_BOTH_WORLDS(dense_schedules, frees_meet_runs_that_are_used_again, 3'400)
 
 } // namespace
 } // namespace obase::heap

@@ -8,11 +8,9 @@
 // every place can be allocated, once.
 #include "heap/slab_functions.hpp"
 
+#include "heap/schedules_test.hpp"
 #include "os/memory.hpp"
 #include "testing/native_threads.hpp"
-#include "testing/tier.hpp"
-
-#include <gtest/gtest.h>
 
 #include <array>
 #include <cstdint>
@@ -64,6 +62,15 @@ class world {
     }
     world(const world&) = delete;
     world& operator=(const world&) = delete;
+
+    // A thread that uses the heap, and ends.
+    template <class Body>
+    void user(const char* name, Body body) {
+        threads::spawn(name, [this, body] {
+            body();
+            slabs.thread_exit();
+        });
+    }
 
     // SIZE_MAX: there is no room at present.
     std::size_t make() {
@@ -150,29 +157,6 @@ std::vector<std::size_t> made_by_thread_1(world<P>& w, std::size_t count) {
     return made;
 }
 
-template <class P>
-void explore(const char* name, void (*body)(), std::uint64_t most_seeds) {
-    using threads = testing::threads_for<P>;
-    const auto strategies = threads::deterministic
-                                ? std::vector{testing::strategy::random, testing::strategy::pct}
-                                : std::vector{testing::strategy::random};
-    for (const auto strategy : strategies) {
-        const testing::exploration e{
-            .seeds = testing::scaled(most_seeds, 30 * most_seeds, 1000 * most_seeds),
-            .strategy = strategy,
-            .name = name,
-            .native_rounds = static_cast<unsigned>(testing::scaled(100, 3'000, 30'000))};
-        const auto r = threads::explore(e, body);
-        EXPECT_TRUE(r.ok) << r.report;
-    }
-}
-
-#define IN_BOTH_WORLDS(body, seeds)                                                                \
-    TEST(slab_schedules, body##_in_every_schedule) {                                               \
-        explore<deterministic_platform>(#body, body<deterministic_platform>, seeds);               \
-    }                                                                                              \
-    TEST(slab_schedules, body##_natively) { explore<native>(#body, body<native>, seeds); }
-
 // Property: what other threads free comes back to a thread that allocates from the run at the same time, or
 // gives it up because it is full.
 template <class P>
@@ -180,9 +164,8 @@ void frees_by_others_meet_the_owner() {
     using threads = testing::threads_for<P>;
     world<P> w;
     const std::vector<std::size_t> made = made_by_thread_1(w, 3);
-    threads::spawn("owner", [&] {
+    w.user("owner", [&] {
         for (int i = 0; i < 3; ++i) w.make();
-        w.slabs.thread_exit();
     });
     for (const std::size_t first : {std::size_t{0}, std::size_t{1}})
         threads::spawn("freer", [&, first] {
@@ -194,7 +177,7 @@ void frees_by_others_meet_the_owner() {
     threads::run();
     w.finish();
 }
-IN_BOTH_WORLDS(frees_by_others_meet_the_owner, 2'000)
+IN_BOTH_WORLDS(slab_schedules, frees_by_others_meet_the_owner, 2'000)
 
 // Property: a run is lost neither to a thread's end nor to frees at the same time, whether it is full, partly
 // used or empty then.
@@ -204,24 +187,20 @@ void frees_meet_the_end_of_the_owner() {
     world<P> w;
     const std::vector<std::size_t> made =
         made_by_thread_1(w, per_run + 1 + threads::choose(per_run));
-    threads::spawn("owner", [&] {
-        w.end(made[0]);
-        w.slabs.thread_exit();
-    });
+    w.user("owner", [&] { w.end(made[0]); });
     threads::spawn("freer", [&] {
         for (std::size_t i = 1; i < made.size(); ++i) {
             w.end(made[i]);
             w.slabs.thread_exit();
         }
     });
-    threads::spawn("maker", [&] {
+    w.user("maker", [&] {
         for (int i = 0; i < 3; ++i) w.make();
-        w.slabs.thread_exit();
     });
     threads::run();
     w.finish();
 }
-IN_BOTH_WORLDS(frees_meet_the_end_of_the_owner, 2'000)
+IN_BOTH_WORLDS(slab_schedules, frees_meet_the_end_of_the_owner, 2'000)
 
 // Property: from a closed run nothing is allocated, and what is freed in it is there when it is opened.
 template <class P>
@@ -229,9 +208,8 @@ void closing_meets_frees_and_allocation() {
     using threads = testing::threads_for<P>;
     world<P> w;
     const std::vector<std::size_t> made = made_by_thread_1(w, 2 * per_run + 1);
-    threads::spawn("owner", [&] {
+    w.user("owner", [&] {
         for (int i = 0; i < 2; ++i) w.make();
-        w.slabs.thread_exit();
     });
     threads::spawn("freer", [&] {
         for (const std::size_t i : {std::size_t{0}, std::size_t{1}, std::size_t{2}, per_run}) {
@@ -239,14 +217,11 @@ void closing_meets_frees_and_allocation() {
             w.slabs.thread_exit();
         }
     });
-    threads::spawn("collector", [&] {
-        w.empty_runs();
-        w.slabs.thread_exit();
-    });
+    w.user("collector", [&] { w.empty_runs(); });
     threads::run();
     w.finish();
 }
-IN_BOTH_WORLDS(closing_meets_frees_and_allocation, 2'000)
+IN_BOTH_WORLDS(slab_schedules, closing_meets_frees_and_allocation, 2'000)
 
 // Property: memory goes back only from under free places, be it whole runs or pages of runs that live on, and
 // each place is there again for who wants it.
@@ -256,30 +231,26 @@ void returning_memory_meets_frees_and_allocation() {
     world<P> w;
     std::vector<std::size_t> made = made_by_thread_1(w, 2 * per_run);
     // Most of what is in both runs is gone, and they lie where all threads take them from.
-    threads::spawn("owner", [&] {
+    w.user("owner", [&] {
         for (std::size_t i = 0; i < made.size(); ++i)
             if (i % per_run != 1) w.end(made[i]);
-        w.slabs.thread_exit();
     });
     threads::run();
-    threads::spawn("freer", [&] {
+    w.user("freer", [&] {
         w.end(made[1]);
         w.slabs.thread_exit();
         w.end(w.make());
-        w.slabs.thread_exit();
     });
-    threads::spawn("maker", [&] {
+    w.user("maker", [&] {
         for (int i = 0; i < 2; ++i) w.make();
-        w.slabs.thread_exit();
     });
-    threads::spawn("collector", [&] {
+    w.user("collector", [&] {
         for (int i = 0; i < 3; ++i) w.return_memory();
-        w.slabs.thread_exit();
     });
     threads::run();
     w.finish();
 }
-IN_BOTH_WORLDS(returning_memory_meets_frees_and_allocation, 1'000)
+IN_BOTH_WORLDS(slab_schedules, returning_memory_meets_frees_and_allocation, 1'000)
 
 } // namespace
 } // namespace obase::heap
