@@ -76,6 +76,15 @@ class collector_of : public ::testing::Test {
         EXPECT_EQ(w.moved(), 0u) << "no window of theirs has ended";
         use_even(w);
     }
+    // All objects are moved to HOT, and will stay there.
+    static std::uint64_t runs_when_all_are_hot(world& w) {
+        EXPECT_TRUE(w.window());
+        for (std::size_t i = 0; i < w.count(); ++i) w.use(w.main, i);
+        EXPECT_TRUE(w.window());
+        EXPECT_EQ(w.in_tier(tier_hot), w.count());
+        w.policy.cold_after = 100;
+        return w.heap.counters(tier_hot).runs;
+    }
     static std::size_t closed_runs(world& w) {
         std::size_t closed = 0;
         for (std::size_t run = 0; run < w.heap.runs_of(tier_new); ++run)
@@ -506,12 +515,7 @@ TYPED_TEST(collector_of, runs_are_closed_for_their_turn_only) {
 // Sparse runs of HOT are compacted.
 TYPED_TEST(collector_of, sparse_runs_are_evacuated) {
     typename TestFixture::world w(6 * 64);
-    EXPECT_TRUE(w.window());
-    for (std::size_t i = 0; i < w.count(); ++i) w.use(w.main, i);
-    EXPECT_TRUE(w.window());
-    ASSERT_EQ(w.in_tier(tier_hot), w.count());
-    w.policy.cold_after = 100;
-    const auto runs = w.heap.counters(tier_hot).runs;
+    const auto runs = this->runs_when_all_are_hot(w);
     for (std::size_t i = 0; i < w.count(); ++i) {
         if (i % 8 == 0) continue;
         w.heap.free(w.exchange(w.main, w.guides[i], nullptr));
@@ -526,12 +530,7 @@ TYPED_TEST(collector_of, sparse_runs_are_evacuated) {
 // A policy may want its tiers denser than the option asks.
 TYPED_TEST(collector_of, the_policy_says_what_is_sparse) {
     typename TestFixture::world w(6 * 64);
-    EXPECT_TRUE(w.window());
-    for (std::size_t i = 0; i < w.count(); ++i) w.use(w.main, i);
-    EXPECT_TRUE(w.window());
-    ASSERT_EQ(w.in_tier(tier_hot), w.count());
-    w.policy.cold_after = 100;
-    const auto runs = w.heap.counters(tier_hot).runs;
+    const auto runs = this->runs_when_all_are_hot(w);
     for (std::size_t i = 0; i < w.count(); i += 3)
         w.heap.free(w.exchange(w.main, w.guides[i], nullptr));
     for (int i = 0; i < 2; ++i) EXPECT_TRUE(w.window());
