@@ -3,13 +3,12 @@
 
 #include "tools/bench/child_process.hpp"
 #include "tools/bench/interrupt.hpp"
+#include "tools/bench/stopwatch.hpp"
 #include "tools/mrc/object_census.hpp"
 #include "tools/mrc/popularity.hpp"
-#include "tools/ycsb/in_parallel.hpp"
 #include "tools/ycsb/load.hpp"
 
 #include "crestdb/store.hpp"
-#include "os/platform.hpp"
 #include "policy/policies.hpp"
 
 #include <obase/runtime.hpp>
@@ -17,10 +16,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <memory>
 #include <stdexcept>
@@ -109,8 +105,6 @@ class reader {
     std::vector<popularity::stream> streams_;
 };
 
-double seconds_now() { return static_cast<double>(os::monotonic_ns()) * 1e-9; }
-
 void configure(runtime& of, const options& settings) {
     if (const std::string why = of.configure(settings); !why.empty()) throw std::runtime_error(why);
 }
@@ -138,9 +132,9 @@ json measure_layout(const mrc_settings& s, const std::string& layout, double acc
     auto left = static_cast<std::uint64_t>(records * accesses);
     // How long a window takes here, so that the policy sees it as the papers' 120 seconds. These
     // reads are not counted.
-    const double begin = seconds_now();
+    const double begin = wall_ns();
     clients.read(std::min(left, per_window));
-    const double window_s = std::max(1e-3, seconds_now() - begin);
+    const double window_s = std::max(1e-3, (wall_ns() - begin) * 1e-9);
     if (!plain) {
         settings.time_scale = std::clamp(paper_window_s / window_s, 1.0, 1e5);
         settings.mode = run_mode::move;

@@ -148,7 +148,7 @@ miss_ratio_curve object_census::curve_of_pages(object_kind kind, std::uint64_t p
     return curve_of_hottest(std::move(units));
 }
 
-// The units of each object, in address order of pages: units_[begin_[i] .. begin_[i + 1]).
+// The units of object i: units[begin[i] .. begin[i + 1]), ascending.
 struct object_census::page_numbers {
     std::vector<std::uint32_t> units;
     std::vector<std::uint64_t> begin{0};
