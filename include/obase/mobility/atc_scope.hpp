@@ -62,8 +62,8 @@ struct atc_phase_word {
 // the phase, advances the epoch, calls membarrier and then reads the records. So either it sees the
 // announcement, with an epoch from before the advance, and waits; or the phase is read after the
 // membarrier and is the new one. The papers read the phase first: a thread preempted between the
-// two would run uncounted in the middle of ACTIVE. (DESIGN.md asks to read epoch and phase again
-// until they have not changed. With this order the first reading is already good; an epoch that is
+// two would run uncounted in the middle of ACTIVE. (Epoch and phase need not be read again until
+// they have not changed: with this order the first reading is already good; an epoch that is
 // older than necessary makes the collector wait longer, nothing else.)
 template <class Atomic, class PhaseAtomic>
 inline epoch_number enter_atc_scope(scope_slot<Atomic>& slot, atc_mode& mode, const Atomic& epoch,
