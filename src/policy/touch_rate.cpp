@@ -14,37 +14,33 @@ constexpr unsigned least_after_surprise = 3;
 constexpr double windows_of_average = 32;
 constexpr double drawn_touches = 0.15, drawn_windows = 0.45;
 
-double share_of(unsigned e) noexcept { return e == 0 ? 0 : std::exp2((e - 255.0) / 16); }
-
 } // namespace
 
 touch_rate::touch_rate() noexcept {
+    std::array<double, 256> share{}; // by e
+    for (unsigned e = 1; e < 256; ++e) share[e] = std::exp2((e - 255.0) / 16);
     for (unsigned n = 1; n <= most_windows; ++n)
         for (unsigned touched = 0; touched < 2; ++touched)
             for (unsigned e = 0; e < 256; ++e) {
-                const double share = share_of(e) + (touched - share_of(e)) / n;
-                unsigned below = 255;
-                while (below > 0 && share_of(below) > share) --below;
-                double part = 0;
-                if (below < 255)
-                    part = (share - share_of(below)) / (share_of(below + 1) - share_of(below));
+                const double next = share[e] + (touched - share[e]) / n;
+                const auto above = std::upper_bound(share.begin(), share.end(), next);
+                const auto below = static_cast<unsigned>(above - share.begin()) - 1;
+                const double part =
+                    above == share.end() ? 0 : (next - share[below]) / (*above - share[below]);
                 next_[n][touched][e] = static_cast<std::uint16_t>(
                     below << 8 | std::min(255u, static_cast<unsigned>(part * 256)));
             }
     for (unsigned n = 0; n <= stored_windows; ++n)
         for (unsigned e = 0; e < 256; ++e) {
             const double known = n == stored_windows ? windows_of_average : n;
-            const double p = (share_of(e) * known + drawn_touches) / (known + drawn_windows);
+            const double p = (share[e] * known + drawn_touches) / (known + drawn_windows);
             octaves_[n][e] =
                 static_cast<std::int16_t>(std::lround(16 * std::log2(-std::log1p(-p) / base_rate)));
         }
     for (unsigned e = 0; e < 256; ++e) {
-        const double windows = e == 0 ? 65535
-                               : e == 255
-                                   ? 1
-                                   : std::ceil(std::log(surprise) / std::log1p(-share_of(e)));
+        const double windows = e == 255 ? 1 : std::ceil(std::log(surprise) / std::log1p(-share[e]));
         surprising_idle_[e] = static_cast<std::uint16_t>(std::min(windows, 65535.0));
-        if (share_of(e) < surprise) surprising_touch_ = static_cast<std::uint8_t>(e + 1);
+        if (share[e] < surprise) surprising_touch_ = static_cast<std::uint8_t>(e + 1);
     }
 }
 
