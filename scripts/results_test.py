@@ -325,6 +325,14 @@ class Tables(unittest.TestCase):
                          [["C", "0.305", "0.992", "", "0.990", "1170 MiB", "1200 MiB", "422 MiB", "317 MiB", "70.0 MiB",
                            "1.39M op/s", "2.000 us", "0.101", "differs"]])
 
+    def test_layouts_are_those_of_all_objects_and_the_best_choice(self):
+        cell = {"workload": "zipf 0.99", "layout": "graded", "objects": "all", "order": "static",
+                "page_bytes": 4096, "accesses_per_object": 32.0,
+                "inflation": {"0.8": 1.25, "0.9": 1.175, "0.95": None, "0.99": 1.0}}
+        others = [{**cell, "objects": "values"}, {**cell, "order": "lru"}]
+        self.assertEqual(cells(PAGES["mrc"].steps[0].tables[0], {"cells": [*others, cell]}),
+                         [["zipf 0.99", "graded", "32", "4 KiB", "1.250", "1.175", "", "1.000"]])
+
     def test_phases_of_a_comparison_are_one_row(self):
         cell = {"index": "pugh-hash-table", "workload": "A", "protocol": "arming", "throughput_ratio": 0.989,
                 "ci95": [0.925, 1.057], "samples": 15, "p90_ratio": 1.08, "instructions_ratio": None,

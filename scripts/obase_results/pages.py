@@ -34,6 +34,13 @@ def bench(*words, read=tables.figures()):
                 targets=("obase_command",))
 
 
+def layouts(title, *words):
+    return Step(commands=(("{build}/bin/obase", "mrc", "--records", "300000", "--lru-requests", "0", *words, "--json",
+                           "{json}"),),
+                tables=(tables.Table(title, tables.layouts, tables.LAYOUTS, "Inflation, by share of the accesses."),),
+                targets=("obase_command",))
+
+
 COMPARED = (tables.Table("Targets", tables.with_targets, tables.FIGURE),
             tables.Table("Beside the targets", tables.means_beside_targets, tables.FIGURE),
             tables.Table("Cells", tables.compared, tables.COMPARED,
@@ -74,6 +81,11 @@ PAGES = {
     "collector": Page("Windows over 20 million guides, nothing left to move ([benchmarks.md](../benchmarks.md)).",
                       (bench("collector"),)),
     "latency": Page("The longest operations ([benchmarks.md](../benchmarks.md)).", (bench("latency"),)),
+    "mrc": Page("Layouts: the bytes of the pages over those of the objects that serve the same share of the accesses "
+                "([temperature.md](../temperature.md)).",
+                (layouts("Keys as large as values, nodes that do not move", "--index", "pugh-hash-table", "--key-size",
+                         "128"),
+                 layouts("Keys of 24 bytes, values of 128, nodes that move"))),
     "huge-pages": Page("HOT in huge pages against none and against all heaps ([benchmarks.md](../benchmarks.md)).",
                        (bench("huge-pages"),)),
     "ycsb": Page("The key-value store under `loop`, of whose records 31 % are asked for: utilization and memory "

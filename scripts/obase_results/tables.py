@@ -81,6 +81,26 @@ def figures(columns=FIGURE):
     return (Table("Targets", with_targets, columns), Table("Beside the targets", beside_targets, columns))
 
 
+# `obase mrc`: the best that could be kept, of all kinds of objects.
+
+def layouts(results):
+    return [cell for result in results for cell in result["cells"]
+            if cell["order"] == "static" and cell["objects"] == "all"]
+
+
+def _inflation(hit_ratio):
+    return f"at {hit_ratio}", lambda cell: ratio(cell["inflation"][hit_ratio])
+
+
+LAYOUTS = (
+    ("load", lambda cell: cell["workload"]),
+    ("layout", lambda cell: cell["layout"]),
+    ("reads per record", lambda cell: f"{cell['accesses_per_object']:g}"),
+    ("page", lambda cell: f"{cell['page_bytes'] // 1024} KiB"),
+    *(_inflation(hit_ratio) for hit_ratio in ("0.8", "0.9", "0.95", "0.99")),
+)
+
+
 # `obase bench ycsb`: a run per workload, each counted once.
 
 def ycsb_runs(results):
