@@ -95,9 +95,9 @@ TEST(Pace, WhoIsLateSkipsNothingAndIsCounted) {
     time.now += 500 * ms; // the client had no processor
     const std::uint64_t since = time.now;
     const auto all = run(pace, time, 1, since + 1);
-    ASSERT_FALSE(all.empty());
+    ASSERT_GT(all.size(), 4'900U);
     EXPECT_EQ(all.front().operation, before);
-    EXPECT_EQ(all.back().at, since);
+    EXPECT_EQ(all[4'900].at, since); // without a sleep between
     EXPECT_NEAR(static_cast<double>(all.size()), 5'000, 20);
     EXPECT_NEAR(static_cast<double>(pace.late().worst_ns), 500. * ms, 1. * ms);
     EXPECT_NEAR(static_cast<double>(pace.late().late), 5'000, 30);
