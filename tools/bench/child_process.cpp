@@ -14,6 +14,7 @@
 #include <cstring>
 #include <exception>
 #include <stdexcept>
+#include <string_view>
 
 namespace obase::tools {
 namespace {
@@ -42,26 +43,22 @@ bool write_all(int fd, const std::string& text) noexcept {
 }
 
 // What comes out of the pipe until its other end is closed.
-std::string read_all(int fd) {
-    std::string text;
+template <class Take>
+void read_all(int fd, const Take& take) {
     char buffer[65536];
     for (;;) {
         const ssize_t n = ::read(fd, buffer, sizeof buffer);
         if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) return text;
-        text.append(buffer, static_cast<std::size_t>(n));
+        if (n <= 0) return;
+        take(std::string_view(buffer, static_cast<std::size_t>(n)));
     }
 }
 
-struct finished_worker {
-    std::string text;
-    int status = 0;
-};
-
 // Forks; the child closes the reading end and calls `begin` with the writing one, which does not
-// return. Interrupts are passed on to the child until all that it writes has been read.
-template <class Begin>
-finished_worker run_worker(const std::string& what, const Begin& begin) {
+// return. Interrupts are passed on to the child until all that it writes has been read, piece by
+// piece, by `take`. Returns how it ended, as waitpid() says.
+template <class Begin, class Take>
+int run_worker(const std::string& what, const Begin& begin, const Take& take) {
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0)
         throw std::runtime_error(what + ": no pipe: " + std::strerror(errno));
@@ -86,23 +83,42 @@ finished_worker run_worker(const std::string& what, const Begin& begin) {
         ::close(ends[0]);
         throw std::runtime_error(what + ": no process: " + std::strerror(failure));
     }
-    finished_worker done{read_all(ends[0]), 0};
+    std::exception_ptr failed;
+    try {
+        read_all(ends[0], take);
+    } catch (...) {
+        failed = std::current_exception();
+        ::kill(child, SIGKILL);
+    }
     ::close(ends[0]);
     // Once it is waited for, its number may be another process's.
     pass_interrupts_to(0);
-    while (::waitpid(child, &done.status, 0) < 0 && errno == EINTR) {
+    int status = 0;
+    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
-    return done;
+    if (failed) std::rethrow_exception(failed);
+    return status;
+}
+
+std::vector<char*> pointers_to(const std::vector<std::string>& words) {
+    std::vector<char*> pointers;
+    for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+    pointers.push_back(nullptr);
+    return pointers;
 }
 
 } // namespace
 
 nlohmann::json in_child_process(const std::string& what,
                                 const std::function<nlohmann::json()>& work) {
-    const auto [text, status] = run_worker(what, [&](int fd, const interrupts_held& held) {
-        held.let_go();
-        run_and_exit(fd, work);
-    });
+    std::string text;
+    const int status = run_worker(
+        what,
+        [&](int fd, const interrupts_held& held) {
+            held.let_go();
+            run_and_exit(fd, work);
+        },
+        [&](std::string_view piece) { text += piece; });
     if (WIFSIGNALED(status))
         throw std::runtime_error(what + ": ended by signal " + std::to_string(WTERMSIG(status)) +
                                  " (" + strsignal(WTERMSIG(status)) + ")");
@@ -115,19 +131,48 @@ nlohmann::json in_child_process(const std::string& what,
 }
 
 std::optional<std::string> output_of_program(const std::vector<std::string>& words) {
-    std::vector<char*> arguments;
-    for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
-    arguments.push_back(nullptr);
-    const auto [text, status] = run_worker(words.front(), [&](int fd, const interrupts_held& held) {
-        let_interrupts_end_this_process();
-        held.let_go();
-        ::dup2(fd, STDOUT_FILENO);
-        ::dup2(fd, STDERR_FILENO);
-        ::execvp(arguments[0], arguments.data());
-        ::_exit(127);
-    });
+    std::vector<char*> arguments = pointers_to(words);
+    std::string text;
+    const int status = run_worker(
+        words.front(),
+        [&](int fd, const interrupts_held& held) {
+            let_interrupts_end_this_process();
+            held.let_go();
+            ::dup2(fd, STDOUT_FILENO);
+            ::dup2(fd, STDERR_FILENO);
+            ::execvp(arguments[0], arguments.data());
+            ::_exit(127);
+        },
+        [&](std::string_view piece) { text += piece; });
     if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return std::nullopt;
     return text;
 }
+
+int run_this_program(const std::vector<std::string>& words, const std::function<bool()>& first,
+                     const std::function<void(const std::string&)>& line) {
+    std::vector<char*> arguments = pointers_to(words);
+    std::string text;
+    return run_worker(
+        words.front(),
+        [&](int fd, const interrupts_held&) {
+            // What it inherits blocked it lets go of once it can handle it.
+            let_interrupts_end_this_process();
+            const int nowhere = ::open("/dev/null", O_WRONLY | O_CLOEXEC);
+            if (first() && ::dup2(nowhere, STDOUT_FILENO) >= 0 &&
+                (fd == descriptor_of_lines ? ::fcntl(fd, F_SETFD, 0) == 0
+                                           : ::dup2(fd, descriptor_of_lines) >= 0))
+                ::execv("/proc/self/exe", arguments.data());
+            ::_exit(127);
+        },
+        [&](std::string_view piece) {
+            text += piece;
+            for (std::size_t end; (end = text.find('\n')) != std::string::npos;) {
+                line(text.substr(0, end));
+                text.erase(0, end + 1);
+            }
+        });
+}
+
+bool write_line(const std::string& text) { return write_all(descriptor_of_lines, text + "\n"); }
 
 } // namespace obase::tools

@@ -24,4 +24,14 @@ nlohmann::json in_child_process(const std::string& what,
 // if it cannot be run, fails, or is ended by an interrupt.
 std::optional<std::string> output_of_program(const std::vector<std::string>& words);
 
+// Runs this program from its beginning, under other arguments (words[0] is its name), and calls
+// `line` for each line that it writes by write_line(). `first` runs in the new process before that; if
+// it returns false the process ends. Its standard output goes nowhere. Interrupts are blocked when it
+// begins. Returns how it ended, as waitpid() says. What `line` throws ends the process and is thrown.
+int run_this_program(const std::vector<std::string>& words, const std::function<bool()>& first,
+                     const std::function<void(const std::string&)>& line);
+inline constexpr int descriptor_of_lines = 3;
+// In a process that run_this_program() began. False if nobody reads.
+bool write_line(const std::string& text);
+
 } // namespace obase::tools

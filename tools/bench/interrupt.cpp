@@ -39,6 +39,10 @@ void watch_for_interrupt() noexcept {
     // The second one ends the process as usual; its worker dies with it.
     for (const int signal : {SIGINT, SIGTERM})
         handle(signal, note_and_pass_on, SA_RESTART | static_cast<int>(SA_RESETHAND));
+    sigset_t all;
+    sigemptyset(&all);
+    for (const int signal : {SIGINT, SIGTERM, passed_on}) sigaddset(&all, signal);
+    pthread_sigmask(SIG_UNBLOCK, &all, nullptr);
 }
 
 bool interrupted() noexcept { return seen != 0; }

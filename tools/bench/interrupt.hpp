@@ -13,6 +13,7 @@
 
 namespace obase::tools {
 
+// Also lets in those that were blocked when the program began (child_process.hpp).
 void watch_for_interrupt() noexcept;
 bool interrupted() noexcept;
 

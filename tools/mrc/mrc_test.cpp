@@ -131,7 +131,8 @@ TEST(popularity, draws_as_often_as_it_says) {
     workload::random_stream random(7);
     for (const popularity& asked :
          {popularity::zipfian(records, .99, 5), popularity::hotspot(records, .2, .8, 5),
-          popularity::hotspot(records, 1, .5, 5), popularity::uniform(records, 5)}) {
+          popularity::hotspot(records, 1, .5, 5), popularity::uniform(records, 5),
+          popularity::loop(records, .3, 5)}) {
         std::vector<double> drawn(records);
         for (unsigned s = 0; s < 2; ++s) {
             auto stream = asked.stream_of(s, 2);
@@ -145,6 +146,23 @@ TEST(popularity, draws_as_often_as_it_says) {
         }
         EXPECT_NEAR(all, 1, 1e-6) << asked.name();
     }
+}
+
+TEST(popularity, of_a_loop_is_the_sequence_again_and_again) {
+    const workload::loop_sequence sequence(500, .2, 9);
+    auto asked = popularity::loop(500, .2, 9);
+    std::uint64_t live = 0;
+    for (std::uint64_t r = 0; r < asked.records(); ++r)
+        if (asked.probability(r) > 0) ++live;
+    EXPECT_EQ(live, 100u);
+    asked.forget_probabilities();
+    auto first = asked.stream_of(0, 2), second = asked.stream_of(1, 2);
+    for (int round = 0; round < 2; ++round)
+        for (std::size_t i = 0; i < sequence.period(); ++i) {
+            ASSERT_EQ(first.next(), sequence.ids()[i]);
+            ASSERT_EQ(second.next(),
+                      sequence.ids()[(sequence.start(1, 2) + i) % sequence.period()]);
+        }
 }
 
 TEST(popularity, scatters_what_is_popular_and_depends_on_the_seed_alone) {

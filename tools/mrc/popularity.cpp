@@ -51,6 +51,17 @@ popularity popularity::uniform(std::uint64_t records, std::uint64_t seed) {
             std::vector<double>(records, 1 / static_cast<double>(records)), seed};
 }
 
+popularity popularity::loop(std::uint64_t records, double live_share, std::uint64_t seed) {
+    auto sequence = std::make_shared<const workload::loop_sequence>(records, live_share, seed);
+    popularity made(fmt::format("loop {}", live_share), workload::uniform_ids(records),
+                    std::vector<double>(records), seed);
+    for (const std::uint32_t record : sequence->ids())
+        made.probability_[record] += 1 / static_cast<double>(sequence->period());
+    made.record_of_rank_ = {};
+    made.loop_ = std::move(sequence);
+    return made;
+}
+
 popularity popularity::recorded(std::shared_ptr<const workload::trace> run) {
     popularity made("recorded", workload::uniform_ids(run->keys()),
                     std::vector<double>(run->keys()), 0);
@@ -61,8 +72,9 @@ popularity popularity::recorded(std::shared_ptr<const workload::trace> run) {
 }
 
 popularity::stream popularity::stream_of(unsigned number, unsigned streams) const {
-    const std::uint64_t begin =
-        run_ == nullptr ? 0 : run_->entries().size() * number / std::max(streams, 1u);
+    std::uint64_t begin = 0;
+    if (run_ != nullptr) begin = run_->entries().size() * number / std::max(streams, 1u);
+    if (loop_ != nullptr) begin = loop_->start(number, std::max(streams, 1u));
     return {*this, seed_ + between_streams * (number + 1), begin};
 }
 
@@ -71,6 +83,11 @@ std::uint32_t popularity::stream::next() {
         const auto& entries = of_->run_->entries();
         if (at_ >= entries.size()) at_ = 0;
         return entries[at_++].key;
+    }
+    if (of_->loop_ != nullptr) {
+        const std::uint32_t record = of_->loop_->ids()[at_];
+        at_ = of_->loop_->after(at_);
+        return record;
     }
     const std::uint64_t rank =
         std::visit([this](const auto& drawn) { return drawn.next(random_); }, of_->ranks_);

@@ -13,6 +13,7 @@
 #pragma once
 
 #include "tools/workload/distribution.hpp"
+#include "tools/workload/loop_sequence.hpp"
 #include "tools/workload/random.hpp"
 #include "tools/workload/trace.hpp"
 
@@ -32,12 +33,20 @@ class popularity {
     static popularity hotspot(std::uint64_t records, double data_share, double access_share,
                               std::uint64_t seed);
     static popularity uniform(std::uint64_t records, std::uint64_t seed);
+    // workload::loop_sequence: a fixed sequence again and again, in which `live_share` of the records
+    // occur.
+    static popularity loop(std::uint64_t records, double live_share, std::uint64_t seed);
     // The accesses of a recorded run, again and again.
     static popularity recorded(std::shared_ptr<const workload::trace> run);
 
     const std::string& name() const noexcept { return name_; }
     std::uint64_t records() const noexcept { return probability_.size(); }
     double probability(std::uint64_t record) const noexcept { return probability_[record]; }
+    // Frees what only probability() and records() need, which may not be called any more.
+    void forget_probabilities() {
+        probability_.clear();
+        probability_.shrink_to_fit();
+    }
 
     class stream {
       public:
@@ -49,10 +58,10 @@ class popularity {
             : of_(&of), random_(seed), at_(at) {}
         const popularity* of_;
         workload::random_stream random_;
-        std::uint64_t at_; // in a recorded run
+        std::uint64_t at_; // in a recorded run, or a loop
     };
     // Streams of different numbers are independent. Of a recorded run, number n of `streams` begins
-    // at the n-th part of it.
+    // at the n-th part of it, and so of a loop.
     stream stream_of(unsigned number, unsigned streams) const;
 
   private:
@@ -65,6 +74,7 @@ class popularity {
     std::vector<std::uint32_t> record_of_rank_;
     std::vector<double> probability_; // by record
     std::shared_ptr<const workload::trace> run_;
+    std::shared_ptr<const workload::loop_sequence> loop_;
     std::uint64_t seed_ = 0;
 };
 

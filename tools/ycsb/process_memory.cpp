@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "tools/ycsb/process_memory.hpp"
 
+#include "tools/ycsb/proc_numbers.hpp"
+
 #include <fmt/format.h>
 
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,47 +13,13 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
-#include <sstream>
 #include <string_view>
+#include <vector>
 
 namespace obase::tools {
 namespace {
 
 constexpr std::uint64_t kib = 1024;
-
-// The number behind `name` in a file of lines "name number"; 0 if there is none.
-std::uint64_t number_in(const std::string& file, std::string_view name) {
-    std::ifstream in(file);
-    for (std::string line; std::getline(in, line);) {
-        if (!line.starts_with(name)) continue;
-        std::istringstream rest(line.substr(name.size()));
-        std::uint64_t number = 0;
-        if (rest >> number) return number;
-    }
-    return 0;
-}
-
-bool write_to(const std::string& file, const std::string& text) {
-    std::ofstream out(file);
-    out << text << std::flush;
-    return out.good();
-}
-
-// The path of this process in the hierarchy whose line of /proc/self/cgroup holds `controller`.
-std::string group_path(std::string_view controller) {
-    std::ifstream in("/proc/self/cgroup");
-    for (std::string line; std::getline(in, line);) {
-        const std::size_t first = line.find(':');
-        const std::size_t second = line.find(':', first + 1);
-        if (second == std::string::npos) continue;
-        const std::string list = "," + line.substr(first + 1, second - first - 1) + ",";
-        if (list == fmt::format(",{},", controller) ||
-            (!controller.empty() &&
-             list.find(fmt::format(",{},", controller)) != std::string::npos))
-            return line.substr(second + 1);
-    }
-    return "";
-}
 
 // A mapping of the unnamed file that COLD lies in.
 struct mapping {
@@ -134,46 +101,17 @@ std::uint64_t compressed_bytes() {
 
 } // namespace
 
-own_control_group::own_control_group() {
-    struct hierarchy {
-        const char* mount;
-        const char* controller;
-        bool v2;
-    };
-    for (const hierarchy h : {hierarchy{"/sys/fs/cgroup/memory", "memory", false},
-                              hierarchy{"/sys/fs/cgroup", "", true}}) {
-        const std::string parent = h.mount + group_path(h.controller);
-        const std::string path = fmt::format("{}/obase-bench-{}", parent, ::getpid());
-        if (::mkdir(path.c_str(), 0755) != 0) continue;
-        if (::access((path + "/memory.stat").c_str(), R_OK) == 0 &&
-            write_to(path + "/cgroup.procs", std::to_string(::getpid()))) {
-            path_ = path;
-            parent_ = parent;
-            v2_ = h.v2;
-            return;
-        }
-        ::rmdir(path.c_str());
-    }
+own_control_group::own_control_group()
+    : group_(control_group::below_own(fmt::format("obase-bench-{}", ::getpid()))) {
+    if (group_.made() && !group_.join()) group_.remove();
 }
 
 own_control_group::~own_control_group() {
-    if (path_.empty()) return;
-    write_to(parent_ + "/cgroup.procs", std::to_string(::getpid()));
-    ::rmdir(path_.c_str());
+    group_.leave();
+    group_.remove();
 }
 
-std::uint64_t own_control_group::bytes() const {
-    const std::string file = path_ + "/memory.stat";
-    return v2_ ? number_in(file, "anon ") + number_in(file, "file ")
-               : number_in(file, "rss ") + number_in(file, "cache ");
-}
-
-std::string own_control_group::method() const {
-    return v2_ ? "control group v2, memory.stat: anon + file"
-               : "control group v1, memory.stat: rss + cache";
-}
-
-memory_meter::memory_meter(std::string cold_directory, const own_control_group* group)
+memory_meter::memory_meter(std::string cold_directory, const control_group* group)
     : cold_directory_(std::move(cold_directory)),
       group_(group != nullptr && group->made() ? group : nullptr) {
     compressed_before_ = compressed_bytes();

@@ -19,9 +19,10 @@
 // growth since the meter was made is added to all of them.
 #pragma once
 
+#include "tools/ycsb/control_group.hpp"
+
 #include <cstdint>
 #include <string>
-#include <vector>
 
 namespace obase::tools {
 
@@ -34,16 +35,11 @@ class own_control_group {
     own_control_group(const own_control_group&) = delete;
     own_control_group& operator=(const own_control_group&) = delete;
 
-    bool made() const noexcept { return !path_.empty(); }
-    // Anonymous memory and page cache charged to the group, in bytes.
-    std::uint64_t bytes() const;
-    // What bytes() is made of, for reports.
-    std::string method() const;
+    // No group if none could be made.
+    const control_group& group() const noexcept { return group_; }
 
   private:
-    std::string path_;   // of the group; "" if none could be made
-    std::string parent_; // where the process came from
-    bool v2_ = false;
+    control_group group_;
 };
 
 struct memory_sample {
@@ -55,8 +51,9 @@ struct memory_sample {
 
 class memory_meter {
   public:
-    // `cold_directory`: of the COLD file, "" if COLD is anonymous.
-    explicit memory_meter(std::string cold_directory, const own_control_group* group);
+    // `cold_directory`: of the COLD file, "" if COLD is anonymous. `group`: the calling process's own,
+    // or no group; it outlives the meter. Null: as no group.
+    explicit memory_meter(std::string cold_directory, const control_group* group);
 
     memory_sample sample() const;
     // How `used` and `witness` come about.
@@ -67,7 +64,7 @@ class memory_meter {
     std::uint64_t compressed_growth() const;
 
     std::string cold_directory_;
-    const own_control_group* group_;
+    const control_group* group_;
     std::uint64_t group_before_ = 0;
     std::uint64_t own_before_ = 0;
     std::uint64_t compressed_before_ = 0;

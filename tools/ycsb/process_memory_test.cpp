@@ -33,9 +33,10 @@ class UsedMemory : public ::testing::TestWithParam<bool> {
         if (GetParam()) group.emplace();
     }
     void SetUp() override {
-        if (GetParam() && !group->made()) GTEST_SKIP() << "no control group can be made here";
+        if (GetParam() && !group->group().made())
+            GTEST_SKIP() << "no control group can be made here";
     }
-    const own_control_group* group_or_null() const { return group ? &*group : nullptr; }
+    const control_group* group_or_null() const { return group ? &group->group() : nullptr; }
     std::optional<own_control_group> group;
 };
 

@@ -91,7 +91,7 @@ bool near(std::uint64_t a, std::uint64_t b) {
 
 } // namespace
 
-session::session(const ycsb_settings& settings, session_load load, const own_control_group* group)
+session::session(const ycsb_settings& settings, session_load load, const control_group* group)
     : settings_(settings), load_(std::move(load)),
       ledger_(load_.records->count() + load_.room_for_inserts),
       meter_(settings.cold_directory(), group) {

@@ -46,7 +46,7 @@ namespace obase::tools {
 class session {
   public:
     // Throws std::runtime_error when the runtime refuses the settings.
-    session(const ycsb_settings& settings, session_load load, const own_control_group* group);
+    session(const ycsb_settings& settings, session_load load, const control_group* group);
     ~session();
 
     // All of it; the JSON of the command. Throws std::runtime_error with one sentence.

@@ -112,7 +112,7 @@ json baseline_of(ycsb_settings settings) {
 json run_one(const ycsb_settings& settings, const json& baseline) {
     const own_control_group group;
     json run = in_child_process(command_of(settings), [&] {
-        session s(settings, make_load(settings), &group);
+        session s(settings, make_load(settings), &group.group());
         return s.run();
     });
     if (!baseline.is_null()) run["page_utilization"]["baseline"] = baseline;

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: MIT
+#include "tools/memory/command.hpp"
+
+#include "tools/bench/child_process.hpp"
+#include "tools/bench/command_line.hpp"
+#include "tools/memory/cell.hpp"
+#include "tools/memory/memory.hpp"
+
+#include "crestdb/store.hpp"
+#include "policy/policies.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace obase::tools {
+namespace {
+
+std::vector<std::string> policies_and_plain() {
+    std::vector<std::string> all{"plain"};
+    policy::policies().each([&](const char* name) { all.emplace_back(name); });
+    return all;
+}
+
+void add_load(CLI::App& command, memory_settings& s) {
+    command.add_option("--load", s.load, "which records are asked for")
+        ->check(CLI::IsMember({"zipf", "hotspot", "uniform", "loop"}))
+        ->capture_default_str();
+    command.add_option("--theta", s.theta, "zipf: its exponent")->capture_default_str();
+    command.add_option("--hot-data", s.hot_data, "hotspot: share of the records")
+        ->capture_default_str();
+    command.add_option("--hot-accesses", s.hot_accesses, "hotspot: share of the accesses")
+        ->capture_default_str();
+    command.add_option("--live-share", s.live_share, "loop: share of the records")
+        ->capture_default_str();
+    command.add_option("--update-share", s.update_share, "of the operations; the others read")
+        ->capture_default_str();
+    command.add_option("--records", s.records, "records in the store")
+        ->check(not_negative)
+        ->capture_default_str();
+    command.add_option("--key-size", s.key_size, "bytes of a key")
+        ->check(not_negative)
+        ->capture_default_str();
+    command.add_option("--value-size", s.value_size, "bytes of a value")
+        ->check(not_negative)
+        ->capture_default_str();
+    command.add_option("--index", s.index, "the index")
+        ->check(CLI::IsMember(crestdb::store::indexes()))
+        ->capture_default_str();
+    command.add_option("--threads", s.threads, "clients")
+        ->check(CLI::Range(1, 256))
+        ->capture_default_str();
+    command
+        .add_option("--rate", s.rate,
+                    "operations per second of all clients; 0: as fast as they can; half the number "
+                    "of records unless given")
+        ->check(not_negative);
+    command.add_option("--seed", s.seed, "of the requests")
+        ->check(not_negative)
+        ->capture_default_str();
+}
+
+void add_surroundings(CLI::App& command, memory_settings& s) {
+    command.add_option("--policy", s.policy, "plain: plain pointers; OBASE_POLICY unless given")
+        ->check(CLI::IsMember(policies_and_plain()));
+    command
+        .add_option("--window", s.window_s,
+                    "seconds between two scans, before --time-scale; OBASE_WINDOW_SECONDS, or 60")
+        ->check(CLI::PositiveNumber);
+    command
+        .add_option("--time-scale", s.time_scale,
+                    "divides every time constant; OBASE_TIME_SCALE, or 60")
+        ->check(CLI::PositiveNumber);
+    command
+        .add_option("--hints", s.hints, "what the kernel is told; pageout unless OBASE_* says so")
+        ->check(CLI::IsMember({"off", "cold", "pageout"}));
+    command.add_option("--cold", s.cold,
+                       "where COLD lies: anon, or file:DIRECTORY; OBASE_COLD_BACKING unless given");
+    command.add_option("--limit", s.limit,
+                       "of the control group, once the store is full: bytes, or a percentage of "
+                       "what it is charged for then");
+    command.add_option("--swap", s.swap, "of the machine: none, or zram")
+        ->check(CLI::IsMember({"none", "zram"}))
+        ->capture_default_str();
+    command.add_option("--pageout-every", s.pageout_every,
+                       "plain: the kernel is asked to page everything out once in so many windows");
+    command.add_flag("--pass", s.pass, "once it has settled, every record is read once");
+    command
+        .add_option("--settle-windows", s.settle_windows,
+                    "it ends when the used memory has not changed in so many windows")
+        ->capture_default_str();
+    command.add_option("--settle-share", s.settle_share, "by more than this")
+        ->capture_default_str();
+    command.add_option("--max-windows", s.max_windows, "or after so many")->capture_default_str();
+    command.add_flag("--trace", s.trace, "print a line for each window");
+}
+
+} // namespace
+
+store_bench add_memory(CLI::App& bench) {
+    CLI::App* command = bench.add_subcommand(
+        "memory", "how much memory a load takes under a policy, and the faults that this costs, "
+                  "beside the least with which the same share of faults is possible");
+    auto s = std::make_shared<memory_settings>();
+    add_load(*command, *s);
+    add_surroundings(*command, *s);
+    return {command, [s](bool quick, std::size_t) {
+                if (quick) {
+                    s->records = std::min<std::uint64_t>(s->records, 20'000);
+                    s->max_windows = std::min(s->max_windows, 10U);
+                    if (s->window_s <= 0) s->window_s = 12; // of .2 s
+                }
+                return bench_memory(*s);
+            }};
+}
+
+store_bench add_memory_cell(CLI::App& bench) {
+    CLI::App* command = bench.add_subcommand("memory-cell", "");
+    command->group(""); // not shown
+    auto settings = std::make_shared<std::string>();
+    auto group = std::make_shared<std::string>();
+    command->add_option("--settings", *settings);
+    command->add_option("--group", *group);
+    return {command, [settings, group](bool, std::size_t) -> bench_result {
+                const auto tell = [](const nlohmann::json& line) { write_line(line.dump()); };
+                try {
+                    run_cell(nlohmann::json::parse(*settings).get<memory_settings>(), *group, tell);
+                } catch (const std::exception& error) {
+                    tell({{"event", "error"}, {"what", error.what()}});
+                }
+                std::fflush(nullptr);
+                // Without destructors: objects in the millions are the kernel's to free.
+                ::_exit(0);
+            }};
+}
+
+} // namespace obase::tools

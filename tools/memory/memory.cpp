@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: MIT
+#include "tools/memory/memory.hpp"
+
+#include "tools/bench/child_process.hpp"
+#include "tools/bench/interrupt.hpp"
+#include "tools/memory/cell.hpp"
+#include "tools/memory/ideal.hpp"
+#include "tools/memory/limit.hpp"
+#include "tools/ycsb/control_group.hpp"
+#include "tools/ycsb/load.hpp"
+#include "tools/ycsb/swap_space.hpp"
+
+#include <obase/options.hpp>
+
+#include <fmt/format.h>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <optional>
+#include <stdexcept>
+
+namespace obase::tools {
+namespace {
+
+using nlohmann::json;
+
+// Made and removed with this object. Without any where none can be made.
+class cell_group {
+  public:
+    cell_group() : group_(control_group::below_own(fmt::format("obase-cell-{}", ::getpid()))) {}
+    ~cell_group() { group_.remove(); }
+    cell_group(const cell_group&) = delete;
+    cell_group& operator=(const cell_group&) = delete;
+    const control_group& group() const noexcept { return group_; }
+
+  private:
+    control_group group_;
+};
+
+std::string policy_of(const memory_settings& s) {
+    std::string error;
+    return s.plain() ? s.policy : options_of(s, error).policy;
+}
+
+// Room for all that the process may have, twice: records, index, and what loading leaves behind.
+std::uint64_t swap_bytes(const memory_settings& s) {
+    constexpr std::uint64_t rest = std::uint64_t{512} << 20;
+    return rest + 2 * s.records * (s.key_size + s.value_size + 128);
+}
+
+double mib(const json& bytes) { return bytes.get<double>() / 1048576; }
+
+void print_window(const json& line) {
+    std::string text = fmt::format(
+        "{:>4}  used {:7.1f} MiB  {:6.0f} op/s  {:7.1f} faults/s ({:.4f} of operations)",
+        line["n"].get<std::uint64_t>(), mib(line["used"]),
+        line["operations"].get<double>() / line["seconds"].get<double>(),
+        line["major_faults"].get<double>() / line["seconds"].get<double>(),
+        line["fault_share"].get<double>());
+    if (line.contains("collector")) {
+        const json& c = line["collector"];
+        text += fmt::format("  moved {} compacted {} paged out {:.1f} MiB C_t {}",
+                            c["moved"].get<std::uint64_t>(), c["compacted"].get<std::uint64_t>(),
+                            mib(c["paged_out_bytes"]), c["cold_threshold"].get<std::uint64_t>());
+        for (const json& tier : line["tiers"]) {
+            if (tier["extent_bytes"] == 0) continue;
+            text +=
+                fmt::format(" | {}{} {:.1f}", tier["name"].get<std::string>(),
+                            tier["reclaimable"].get<bool>() ? "*" : "", mib(tier["live_bytes"]));
+            if (tier.contains("resident_bytes")) {
+                const auto extent = tier["extent_bytes"].get<std::uint64_t>();
+                const auto resident = tier["resident_bytes"].get<std::uint64_t>();
+                text +=
+                    fmt::format(" out {:.1f}",
+                                static_cast<double>(extent - std::min(extent, resident)) / 1048576);
+            }
+        }
+    }
+    fmt::print("{}\n", text);
+    std::fflush(stdout);
+}
+
+void add(bench_result& result, const json& cell, const char* name, const char* unit,
+         const json& value) {
+    if (!value.is_number()) return;
+    figure f;
+    f.name = fmt::format("{} {}: {}", cell["load"].get<std::string>(),
+                         cell["policy"].get<std::string>(), name);
+    f.unit = unit;
+    f.value.median = f.value.low = f.value.high = value.get<double>();
+    f.value.samples = 1;
+    f.value.trusted = true; // counted, not timed
+    f.command = cell["command"].get<std::string>();
+    result.figures.push_back(f);
+}
+
+void summarize(bench_result& result, const json& cell) {
+    for (const char* when : {"start", "peak", "end", "ideal"}) {
+        const json& bytes = cell[fmt::format("{}_bytes", when)];
+        if (bytes.is_number())
+            add(result, cell, fmt::format("{} memory", when).c_str(), "MiB", mib(bytes));
+    }
+    add(result, cell, "used / ideal", "", cell["used_over_ideal"]);
+    add(result, cell, "objects used / ideal", "", cell["objects_over_ideal"]);
+    add(result, cell, "share of operations that fault", "", cell["fault_share"]);
+    add(result, cell, "faults", "/s", cell["faults_per_s"]);
+    add(result, cell, "stall, share of the clients' time", "", cell["stall_share"]);
+    add(result, cell, "throughput", "op/s", cell["throughput_ops"]);
+}
+
+// What the windows at the end add up to.
+struct tail {
+    double seconds = 0, operations = 0, faulting = 0, major_faults = 0, stall_ns = 0, used = 0;
+    std::size_t windows = 0;
+};
+
+tail tail_of(const std::vector<json>& lines, std::size_t most) {
+    tail sum;
+    for (auto line = lines.rbegin(); line != lines.rend() && sum.windows < most; ++line) {
+        if ((*line)["event"] != "window") continue;
+        const double operations = (*line)["operations"].get<double>();
+        ++sum.windows;
+        sum.seconds += (*line)["seconds"].get<double>();
+        sum.operations += operations;
+        sum.faulting += (*line)["fault_share"].get<double>() * operations;
+        sum.major_faults += (*line)["major_faults"].get<double>();
+        sum.stall_ns += (*line)["stall_ns"].get<double>();
+        sum.used += (*line)["used"].get<double>();
+    }
+    return sum;
+}
+
+const json* find(const std::vector<json>& lines, std::string_view event) {
+    for (const json& line : lines)
+        if (line["event"] == event) return &line;
+    return nullptr;
+}
+
+json or_null(const std::optional<double>& value) { return value ? json(*value) : json(nullptr); }
+
+json measure(const memory_settings& settings) {
+    cell_group group;
+    if (!settings.limit.empty() && !group.group().made())
+        throw std::runtime_error("--limit " + settings.limit +
+                                 ": no control group can be made here");
+    std::vector<json> lines;
+    const int status = run_this_program(
+        {"obase", "bench", "memory-cell", "--settings", json(settings).dump(), "--group",
+         group.group().path()},
+        [&] { return !group.group().made() || group.group().join(); },
+        [&](const std::string& text) {
+            json line = json::parse(text);
+            if (settings.trace && line["event"] == "window") print_window(line);
+            if (line["event"] == "window")
+                tell(fmt::format("window {}: {:.0f} MiB used", line["n"].get<std::uint64_t>(),
+                                 mib(line["used"])));
+            lines.push_back(std::move(line));
+        });
+    if (const json* error = find(lines, "error"))
+        throw std::runtime_error(command_of(settings) + ": " + (*error)["what"].get<std::string>());
+    const bool ended = find(lines, "end") != nullptr;
+    const bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL &&
+                        group.group().made() && group.group().kills() > 0;
+    if (!killed && !ended)
+        throw std::runtime_error(command_of(settings) + ": its process ended without a result");
+    return memory_cell(settings, lines, killed);
+}
+
+} // namespace
+
+std::string why_not(const memory_settings& s) {
+    const auto is_share = [](double x) { return std::isfinite(x) && x >= 0 && x <= 1; };
+    if (s.load == "zipf" && !(s.theta > 0 && s.theta < 1))
+        return fmt::format("--theta {}: more than 0 and less than 1", s.theta);
+    if (!is_share(s.hot_data)) return fmt::format("--hot-data {}: from 0 to 1", s.hot_data);
+    if (!is_share(s.hot_accesses))
+        return fmt::format("--hot-accesses {}: from 0 to 1", s.hot_accesses);
+    if (!is_share(s.update_share))
+        return fmt::format("--update-share {}: from 0 to 1", s.update_share);
+    if (!std::isfinite(s.rate) || s.rate > 1e9)
+        return fmt::format("--rate {}: operations per second, at most 1000000000; 0: no limit",
+                           s.rate);
+    if (s.settle_windows == 0 || s.max_windows == 0)
+        return "--settle-windows, --max-windows: at least 1";
+    if (!s.limit.empty()) bytes_of_limit(s.limit, 1); // throws
+    if (s.pageout_every != 0 && !s.plain())
+        return fmt::format("--pageout-every {}: only with --policy plain", s.pageout_every);
+    if (s.pageout_every != 0 && s.swap == "none")
+        return fmt::format("--pageout-every {}: needs --swap", s.pageout_every);
+    std::string error;
+    const options effective = options_of(s, error);
+    if (!error.empty()) return error;
+    ycsb_settings store; // what is checked there as well
+    store.records = s.records;
+    store.key_size = s.key_size;
+    store.value_size = s.value_size;
+    store.live_share = s.live_share;
+    store.window_s = effective.window_seconds;
+    store.time_scale = effective.time_scale;
+    store.cold = effective.cold_backing;
+    return why_not(store);
+}
+
+std::string command_of(const memory_settings& s) {
+    const memory_settings usual;
+    std::string text = fmt::format("obase bench memory --load {}", s.load);
+    const auto option = [&](const char* name, const auto& value, const auto& other) {
+        if (value != other) text += fmt::format(" {} {}", name, value);
+    };
+    if (s.load == "zipf") option("--theta", s.theta, usual.theta);
+    if (s.load == "hotspot")
+        text += fmt::format(" --hot-data {} --hot-accesses {}", s.hot_data, s.hot_accesses);
+    if (s.load == "loop") option("--live-share", s.live_share, usual.live_share);
+    option("--update-share", s.update_share, usual.update_share);
+    option("--records", s.records, 0U);
+    option("--key-size", s.key_size, usual.key_size);
+    option("--value-size", s.value_size, 0U);
+    option("--index", s.index, usual.index);
+    option("--threads", s.threads, usual.threads);
+    option("--rate", s.operations_per_second(), -1.0);
+    option("--seed", s.seed, usual.seed);
+    option("--policy", policy_of(s), "");
+    option("--window", s.window_s, usual.window_s);
+    option("--time-scale", s.time_scale, usual.time_scale);
+    option("--hints", s.hints, usual.hints);
+    option("--cold", s.cold, usual.cold);
+    option("--limit", s.limit, usual.limit);
+    option("--swap", s.swap, "");
+    option("--pageout-every", s.pageout_every, usual.pageout_every);
+    if (s.pass) text += " --pass";
+    option("--settle-windows", s.settle_windows, usual.settle_windows);
+    option("--settle-share", s.settle_share, usual.settle_share);
+    option("--max-windows", s.max_windows, usual.max_windows);
+    return text;
+}
+
+nlohmann::json memory_cell(const memory_settings& s, const std::vector<json>& lines, bool killed) {
+    std::string error;
+    const options effective = options_of(s, error);
+    const double rate = s.operations_per_second();
+    json cell = {{"load", popularity_of(s).name()},
+                 {"policy", policy_of(s)},
+                 {"limit", s.limit.empty() ? json(nullptr) : json(s.limit)},
+                 {"swap", s.swap},
+                 {"cold", effective.cold_backing},
+                 {"records", s.records},
+                 {"key_size", s.key_size},
+                 {"value_size", s.value_size},
+                 {"index", s.index},
+                 {"update_share", s.update_share},
+                 {"threads", s.threads},
+                 {"rate", rate},
+                 {"seed", s.seed},
+                 {"window_s", effective.window_seconds},
+                 {"time_scale", effective.time_scale},
+                 {"killed", killed},
+                 {"command", command_of(s)}};
+    for (const char* name : {"start_bytes",        "peak_bytes",
+                             "end_bytes",          "base_bytes",
+                             "index_bytes",        "ideal_bytes",
+                             "ideal_object_bytes", "live_bytes",
+                             "used_over_ideal",    "objects_over_ideal",
+                             "used_over_live",     "peak_over_start",
+                             "fault_share",        "major_faults_per_op",
+                             "faults_per_s",       "fault_us",
+                             "stall_share",        "stall_share_over_scale",
+                             "throughput_ops",     "throughput_ratio",
+                             "limit_bytes",        "pass"})
+        cell[name] = nullptr;
+    cell["windows"] = json::array();
+    cell["settled"] = false;
+    cell["partial"] = false;
+    const json* const loaded = find(lines, "loaded");
+    if (loaded == nullptr) return cell; // killed while it was loading
+    const double base = (*loaded)["base"].get<double>();
+    const double start = (*loaded)["used"].get<double>();
+    double peak = start;
+    for (const json& line : lines)
+        if (line["event"] == "window") {
+            cell["windows"].push_back(line);
+            peak = std::max(peak, line["peak"].get<double>());
+            cell["limit_bytes"] = line["limit"];
+        }
+    cell["start_bytes"] = start;
+    cell["peak_bytes"] = peak;
+    cell["peak_over_start"] = peak / start;
+    cell["base_bytes"] = base;
+    cell["used_method"] = (*loaded)["used_method"];
+    double index = (*loaded)["index_bytes"].get<double>();
+    if (const json* const end = find(lines, "end")) {
+        index = (*end)["index_bytes"].get<double>();
+        cell["settled"] = (*end)["settled"];
+        cell["partial"] = (*end)["partial"];
+        cell["wrong"] = (*end)["wrong"];
+    }
+    cell["index_bytes"] = index;
+    if (const json* const passed = find(lines, "passed")) {
+        cell["pass"] = *passed;
+        cell["pass"].erase("event");
+    }
+    const tail last = tail_of(lines, s.settle_windows);
+    if (last.windows == 0 || last.operations <= 0) return cell;
+
+    const double fault_share = last.faulting / last.operations;
+    const double end = last.used / static_cast<double>(last.windows);
+    const double bytes =
+        (*loaded)["key_object_bytes"].get<double>() + (*loaded)["value_object_bytes"].get<double>();
+    const popularity asked = popularity_of(s);
+    std::vector<cached_unit> objects;
+    objects.reserve(asked.records());
+    double live = 0;
+    for (std::uint64_t record = 0; record < asked.records(); ++record) {
+        objects.push_back({bytes, asked.probability(record)});
+        if (asked.probability(record) > 0) live += bytes;
+    }
+    const memory_use use{end - base, index, ideal_object_bytes(std::move(objects), fault_share)};
+    cell["end_bytes"] = end;
+    cell["ideal_object_bytes"] = use.ideal_objects;
+    cell["ideal_bytes"] = use.ideal_objects + index;
+    cell["live_bytes"] = live;
+    cell["used_over_ideal"] = or_null(used_over_ideal(use));
+    cell["objects_over_ideal"] = or_null(objects_over_ideal(use));
+    cell["used_over_live"] = use.used / (live + index);
+    cell["fault_share"] = fault_share;
+    cell["major_faults_per_op"] = last.major_faults / last.operations;
+    cell["faults_per_s"] = last.major_faults / last.seconds;
+    if (last.major_faults > 0) cell["fault_us"] = last.stall_ns / last.major_faults / 1000;
+    cell["stall_share"] = last.stall_ns * 1e-9 / (last.seconds * s.threads);
+    cell["stall_share_over_scale"] = cell["stall_share"].get<double>() / effective.time_scale;
+    cell["throughput_ops"] = last.operations / last.seconds;
+    if (rate > 0) cell["throughput_ratio"] = last.operations / last.seconds / rate;
+    return cell;
+}
+
+bench_result bench_memory(const memory_settings& settings) {
+    if (const std::string why = why_not(settings); !why.empty()) throw std::invalid_argument(why);
+    bench_result result;
+    result.json["cells"] = json::array();
+    // Before the control group, which must be empty when it ends: the swap has a process of its own.
+    std::optional<swap_space> swap;
+    if (settings.swap != "none") {
+        swap.emplace(swap_bytes(settings));
+        if (!swap->why_not().empty()) {
+            result.skipped = "--swap " + settings.swap + ": " + swap->why_not();
+            result.json["skipped"] = result.skipped;
+            return result;
+        }
+    }
+    json cell = measure(settings);
+    if (swap) cell["swap_device"] = swap->device();
+    if (cell.contains("wrong") && cell["wrong"] != 0)
+        result.failure = fmt::format("{} reads found a wrong value, or none",
+                                     cell["wrong"].get<std::uint64_t>());
+    result.partial = cell["partial"].get<bool>() || interrupted();
+    summarize(result, cell);
+    result.json["cells"].push_back(std::move(cell));
+    return result;
+}
+
+} // namespace obase::tools

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: MIT
+//
+// What `obase bench memory` computes, on cases with known answers: the ideal, when a series has
+// settled, what faults cost, limits, and a cell's entry from the lines of its process.
+#include "tools/memory/cell.hpp"
+#include "tools/memory/fault_counts.hpp"
+#include "tools/memory/ideal.hpp"
+#include "tools/memory/limit.hpp"
+#include "tools/memory/memory.hpp"
+#include "tools/memory/settled.hpp"
+
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace obase::tools;
+using nlohmann::json;
+
+TEST(ideal, is_the_smallest_set_beyond_which_only_the_faults_lie) {
+    const std::vector<cached_unit> alike{{1000, 70}, {1000, 20}, {1000, 10}, {1000, 0}};
+    EXPECT_DOUBLE_EQ(ideal_object_bytes(alike, .1), 2000);
+    EXPECT_DOUBLE_EQ(ideal_object_bytes(alike, .3), 1000);
+    EXPECT_DOUBLE_EQ(ideal_object_bytes(alike, .2), 1500) << "half of the second";
+    EXPECT_DOUBLE_EQ(ideal_object_bytes(alike, 0), 3000) << "what is never accessed is not needed";
+    EXPECT_DOUBLE_EQ(ideal_object_bytes(alike, 1), 0);
+    EXPECT_DOUBLE_EQ(ideal_object_bytes(alike, 1.5), 0);
+    EXPECT_DOUBLE_EQ(ideal_object_bytes({}, .1), 0);
+}
+
+TEST(ideal, prefers_what_has_most_accesses_per_byte) {
+    // Per byte: .9, .1, .01. The large one has the most accesses.
+    EXPECT_DOUBLE_EQ(ideal_object_bytes({{9000, 90}, {100, 10}, {10, 9}}, 90.0 / 109), 110);
+}
+
+TEST(ideal, of_a_hot_set_is_the_hot_set) {
+    // 20 % of 1000 records have .99 of the accesses.
+    std::vector<cached_unit> records;
+    for (int i = 0; i < 1000; ++i) records.push_back({64, i < 200 ? .99 / 200 : .01 / 800});
+    EXPECT_NEAR(ideal_object_bytes(records, .01), 200 * 64, 1e-6);
+    EXPECT_NEAR(ideal_object_bytes(records, .005), 600 * 64, 1e-6);
+}
+
+TEST(ideal, counts_the_index_on_both_sides_or_on_none) {
+    const memory_use use{.used = 300, .index = 100, .ideal_objects = 50};
+    EXPECT_DOUBLE_EQ(*used_over_ideal(use), 2);
+    EXPECT_DOUBLE_EQ(*objects_over_ideal(use), 4);
+    EXPECT_EQ(used_over_ideal({300, 0, 0}), std::nullopt);
+    EXPECT_EQ(objects_over_ideal({300, 100, 0}), std::nullopt);
+    EXPECT_DOUBLE_EQ(*objects_over_ideal({80, 100, 50}), 0) << "part of the index left memory";
+}
+
+TEST(settling, is_over_when_the_last_windows_hardly_differ) {
+    settling used(3, .01);
+    for (const std::uint64_t bytes : {2000U, 1000U, 1010U}) {
+        EXPECT_FALSE(used.settled());
+        used.add(bytes);
+    }
+    EXPECT_FALSE(used.settled()) << "2000 is among the last three";
+    used.add(1005);
+    EXPECT_TRUE(used.settled());
+    used.add(1011);
+    EXPECT_TRUE(used.settled());
+    used.add(1016);
+    EXPECT_FALSE(used.settled()) << "1016 is more than 1 % above 1005";
+    EXPECT_EQ(used.windows_seen(), 6U);
+}
+
+TEST(settling, falls_and_rises_are_alike) {
+    settling used(2, .1);
+    used.add(100);
+    used.add(89);
+    EXPECT_FALSE(used.settled());
+    used.add(100);
+    EXPECT_FALSE(used.settled());
+    used.add(91);
+    EXPECT_TRUE(used.settled());
+}
+
+TEST(fault_counts, tell_share_and_stall_of_all_operations) {
+    fault_counts counts;
+    EXPECT_EQ(counts.share(), 0);
+    EXPECT_EQ(counts.stall_ns(), 0);
+    // One of eight was looked at.
+    counts.operations = 80;
+    for (int i = 0; i < 8; ++i) counts.note(0, 500);
+    counts.note(1, 10'500);
+    counts.note(3, 30'500);
+    EXPECT_DOUBLE_EQ(counts.share(), .2);
+    EXPECT_DOUBLE_EQ(counts.major_faults_per_operation(), .4);
+    EXPECT_DOUBLE_EQ(counts.major_faults_of_all(), 32);
+    EXPECT_DOUBLE_EQ(counts.stall_ns(), 40'000 * 8) << "what they took beyond 500 each";
+}
+
+TEST(fault_counts, of_a_window_are_the_difference) {
+    fault_counts before;
+    before.operations = 10;
+    before.note(1, 1000);
+    fault_counts now = before;
+    now.operations = 12;
+    now.note(0, 10);
+    now.note(2, 5000);
+    const fault_counts window = now.since(before);
+    EXPECT_EQ(window.operations, 2U);
+    EXPECT_DOUBLE_EQ(window.share(), .5);
+    EXPECT_DOUBLE_EQ(window.major_faults_of_all(), 2);
+    EXPECT_DOUBLE_EQ(window.stall_ns(), 4990);
+    fault_counts sum = before;
+    sum.add(window);
+    EXPECT_EQ(sum.operations, now.operations);
+    EXPECT_DOUBLE_EQ(sum.stall_ns(), now.stall_ns());
+}
+
+TEST(limits, are_bytes_or_a_percentage) {
+    EXPECT_EQ(bytes_of_limit("4096", 1), 4096U);
+    EXPECT_EQ(bytes_of_limit("2K", 1), 2048U);
+    EXPECT_EQ(bytes_of_limit("1.5M", 1), 1'572'864U);
+    EXPECT_EQ(bytes_of_limit("1G", 1), 1ULL << 30);
+    EXPECT_EQ(bytes_of_limit("1T", 1), 1ULL << 40);
+    EXPECT_EQ(bytes_of_limit("35%", 2000), 700U);
+    for (const char* wrong : {"", "%", "-5", "0", "5X", "10%%", "1e99", "nan", "many", "5 K"})
+        EXPECT_THROW(bytes_of_limit(wrong, 1000), std::invalid_argument) << wrong;
+}
+
+// The files of a control group, as a kernel would have them.
+class fake_group {
+  public:
+    explicit fake_group(bool v2)
+        : folder_(std::filesystem::temp_directory_path() /
+                  ("obase-fake-group-" + std::to_string(::getpid()) + (v2 ? "-v2" : "-v1"))),
+          v2_(v2) {
+        std::filesystem::create_directory(folder_);
+        if (v2) {
+            set("memory.max", "max");
+            set("memory.stat", "anon 1000\nfile 200\nkernel 7\nswapcached 40\n");
+            set("memory.current", "1300");
+            set("memory.events", "low 0\noom 3\noom_kill 2\n");
+        } else {
+            set("memory.limit_in_bytes", "9223372036854771712");
+            set("memory.stat", "cache 200\nrss 1000\nswapcached 40\ntotal_rss 5000\n");
+            set("memory.usage_in_bytes", "1300");
+            set("memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n");
+        }
+        set("cgroup.procs", "");
+    }
+    ~fake_group() { std::filesystem::remove_all(folder_); }
+    void set(const char* file, const std::string& text) const {
+        std::ofstream(folder_ / file) << text << "\n";
+    }
+    void set_charge(const std::string& text) const {
+        set(v2_ ? "memory.current" : "memory.usage_in_bytes", text);
+    }
+    std::string path() const { return folder_.string(); }
+
+  private:
+    std::filesystem::path folder_;
+    bool v2_;
+};
+
+class Groups : public ::testing::TestWithParam<bool> {};
+
+TEST_P(Groups, TellWhatIsChargedAndKilled) {
+    const fake_group files(GetParam());
+    const control_group group(files.path());
+    EXPECT_TRUE(group.made());
+    EXPECT_EQ(group.bytes(), 1200U);
+    EXPECT_EQ(group.swap_cached_bytes(), 40U);
+    EXPECT_EQ(group.charge(), 1300U);
+    EXPECT_EQ(group.kills(), 2U);
+    EXPECT_EQ(group.limit(), std::nullopt);
+    EXPECT_EQ(group.set_limit(1024), "");
+    EXPECT_EQ(group.limit(), 1024U);
+    EXPECT_EQ(group.remove_limit(), "");
+}
+
+TEST_P(Groups, ALimitWaitsUntilTheChargeHasComeDown) {
+    const fake_group files(GetParam());
+    const control_group group(files.path());
+    limiter limit(group);
+    EXPECT_EQ(limit.charge_or(5), 1300U);
+    limit.ask_for(1000, false);
+    EXPECT_EQ(limit.in_force(), std::nullopt);
+    EXPECT_EQ(group.limit(), std::nullopt);
+    files.set_charge("1000");
+    limit.tighten();
+    EXPECT_EQ(limit.in_force(), 1000U);
+    EXPECT_EQ(group.limit(), 1000U);
+}
+
+TEST_P(Groups, ALimitIsAtOnceInForceWhereThereIsSwap) {
+    const fake_group files(GetParam());
+    const control_group group(files.path());
+    limiter limit(group);
+    limit.ask_for(1000, true);
+    EXPECT_EQ(limit.in_force(), 1000U);
+    EXPECT_EQ(group.limit(), 1000U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Versions, Groups, ::testing::Bool(),
+                         [](const auto& which) { return which.param ? "v2" : "v1"; });
+
+TEST(groups, none_has_no_limit) {
+    const control_group none;
+    EXPECT_FALSE(none.made());
+    EXPECT_NE(none.set_limit(1000), "");
+    limiter limit(none);
+    EXPECT_EQ(limit.charge_or(5), 5U);
+    limit.ask_for(1000, true);
+    EXPECT_EQ(limit.in_force(), std::nullopt);
+    EXPECT_NE(control_group("/nonexistent").set_limit(1000), "");
+}
+
+json loaded() {
+    return {{"event", "loaded"},       {"used", 10'000},           {"base", 1000},
+            {"key_object_bytes", 32},  {"value_object_bytes", 68}, {"index_bytes", 2000},
+            {"used_method", "counted"}};
+}
+
+json window(std::uint64_t n, std::uint64_t used, std::uint64_t peak, double share) {
+    return {{"event", "window"},
+            {"n", n},
+            {"seconds", 2.0},
+            {"used", used},
+            {"peak", peak},
+            {"operations", 1000},
+            {"fault_share", share},
+            {"major_faults", 2000 * share},
+            {"stall_ns", 2000 * share * 5000},
+            {"limit", nullptr}};
+}
+
+memory_settings small_hotspot() {
+    memory_settings s;
+    s.load = "hotspot";
+    s.hot_data = .2;
+    s.hot_accesses = .9;
+    s.records = 100;
+    s.rate = 1000;
+    s.threads = 2;
+    s.time_scale = 50;
+    s.policy = "papers";
+    s.settle_windows = 2;
+    return s;
+}
+
+TEST(memory_cell, is_made_of_the_last_windows) {
+    const json end = {{"event", "end"},
+                      {"settled", true},
+                      {"partial", false},
+                      {"wrong", 0},
+                      {"index_bytes", 2000}};
+    const json cell = memory_cell(small_hotspot(),
+                                  {loaded(), window(1, 20'000, 21'000, .5),
+                                   window(2, 7000, 21'000, .08), window(3, 7200, 21'000, .12), end},
+                                  false);
+    EXPECT_EQ(cell["policy"], "papers");
+    EXPECT_EQ(cell["killed"], false);
+    EXPECT_EQ(cell["start_bytes"], 10'000);
+    EXPECT_EQ(cell["peak_bytes"], 21'000);
+    EXPECT_DOUBLE_EQ(cell["peak_over_start"].get<double>(), 2.1);
+    EXPECT_DOUBLE_EQ(cell["end_bytes"].get<double>(), 7100) << "the mean of the last two";
+    EXPECT_DOUBLE_EQ(cell["fault_share"].get<double>(), .1);
+    // The 20 hot records serve .9 of the accesses: 20 x 100 bytes, and the index.
+    EXPECT_NEAR(cell["ideal_bytes"].get<double>(), 4000, 1e-6);
+    EXPECT_NEAR(cell["live_bytes"].get<double>(), 10'000, 1e-6);
+    // Without what the process had before there was a store.
+    EXPECT_NEAR(cell["used_over_ideal"].get<double>(), 6100.0 / 4000, 1e-9);
+    EXPECT_NEAR(cell["objects_over_ideal"].get<double>(), 4100.0 / 2000, 1e-9);
+    EXPECT_NEAR(cell["used_over_live"].get<double>(), 6100.0 / 12'000, 1e-9);
+    EXPECT_DOUBLE_EQ(cell["major_faults_per_op"].get<double>(), .2);
+    EXPECT_DOUBLE_EQ(cell["faults_per_s"].get<double>(), 100);
+    EXPECT_DOUBLE_EQ(cell["fault_us"].get<double>(), 5);
+    // 400 faults of 5 us in 4 s of two clients.
+    EXPECT_NEAR(cell["stall_share"].get<double>(), 400 * 5e-6 / 8, 1e-12);
+    EXPECT_NEAR(cell["stall_share_over_scale"].get<double>(), 400 * 5e-6 / 8 / 50, 1e-12);
+    EXPECT_DOUBLE_EQ(cell["throughput_ops"].get<double>(), 500);
+    EXPECT_DOUBLE_EQ(cell["throughput_ratio"].get<double>(), .5);
+    EXPECT_EQ(cell["settled"], true);
+    EXPECT_EQ(cell["windows"].size(), 3U);
+}
+
+TEST(memory_cell, of_a_killed_process_has_what_it_told) {
+    const json early = memory_cell(small_hotspot(), {}, true);
+    EXPECT_EQ(early["killed"], true);
+    EXPECT_TRUE(early["start_bytes"].is_null());
+    EXPECT_TRUE(early["used_over_ideal"].is_null());
+    const json later = memory_cell(small_hotspot(), {loaded(), window(1, 9000, 12'000, .1)}, true);
+    EXPECT_EQ(later["killed"], true);
+    EXPECT_EQ(later["settled"], false);
+    EXPECT_EQ(later["peak_bytes"], 12'000);
+    EXPECT_NEAR(later["ideal_bytes"].get<double>(), 4000, 1e-6);
+}
+
+TEST(memory_settings, come_back_from_json) {
+    memory_settings s = small_hotspot();
+    s.limit = "35%";
+    s.cold = "file:/somewhere";
+    s.pageout_every = 3;
+    s.pass = true;
+    EXPECT_EQ(json(json(s).get<memory_settings>()), json(s));
+}
+
+TEST(memory_options, the_environment_is_between_the_defaults_and_the_command_line) {
+    ::setenv("OBASE_POLICY", "graded", 1);
+    ::setenv("OBASE_WINDOW_SECONDS", "30", 1);
+    ::setenv("OBASE_HINT_PAGEOUT", "off", 1);
+    std::string error;
+    memory_settings s;
+    obase::options of_environment = options_of(s, error);
+    EXPECT_EQ(error, "");
+    EXPECT_EQ(of_environment.policy, "graded");
+    EXPECT_EQ(of_environment.window_seconds, 30);
+    EXPECT_EQ(of_environment.time_scale, 60) << "the command's own";
+    EXPECT_EQ(of_environment.mode, obase::run_mode::hint);
+    EXPECT_FALSE(of_environment.hint_pageout);
+    s.policy = "papers";
+    s.window_s = 10;
+    s.hints = "pageout";
+    obase::options of_command = options_of(s, error);
+    EXPECT_EQ(of_command.policy, "papers");
+    EXPECT_EQ(of_command.window_seconds, 10);
+    EXPECT_TRUE(of_command.hint_pageout);
+    ::setenv("OBASE_WINDOW_SECONDS", "soon", 1);
+    options_of(s, error);
+    EXPECT_NE(error.find("soon"), std::string::npos);
+    for (const char* name : {"OBASE_POLICY", "OBASE_WINDOW_SECONDS", "OBASE_HINT_PAGEOUT"})
+        ::unsetenv(name);
+}
+
+} // namespace

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+//
+// Memory control groups, v1 and v2: what is charged to one, its limit, and what the kernel killed in
+// it.
+//
+//     control_group group = control_group::below_own("obase-bench-123");
+//     group.join();                     // this process; its children are in it as well
+//     group.set_limit(bytes);           // "", or why not
+//     group.bytes(); group.kills();
+//     group.remove();                   // once no process is in it
+//
+// Making one needs root, or a delegated group. Threads: any, one at a time.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace obase::tools {
+
+class control_group {
+  public:
+    // No group.
+    control_group() = default;
+    // One that is there: a directory with the files of either version.
+    explicit control_group(const std::string& path);
+    // Makes one below that of the calling process; no group if that is not possible.
+    static control_group below_own(const std::string& name);
+
+    bool made() const noexcept { return !path_.empty(); }
+    const std::string& path() const noexcept { return path_; }
+
+    // Moves the calling process into it. False if the kernel refused.
+    bool join() const;
+    // Moves the calling process into the group above.
+    void leave() const;
+    // True if it is gone. Nothing may be in it.
+    bool remove();
+
+    // Anonymous memory and page cache charged to the group, in bytes; and those of the swap cache
+    // among them.
+    std::uint64_t bytes() const;
+    std::uint64_t swap_cached_bytes() const;
+    // What the limit is compared with: the kernel's own memory for the group is in it.
+    std::uint64_t charge() const;
+
+    // "" when it is in force. v1 refuses a limit that reclaim does not reach; v2 kills.
+    std::string set_limit(std::uint64_t bytes) const;
+    std::string remove_limit() const;
+    // Nothing if there is none.
+    std::optional<std::uint64_t> limit() const;
+    // Has the kernel reclaim that much of the group, by a limit that is set and then put back as it
+    // was. What it cannot reclaim stays. v1 only: v2 would kill.
+    void reclaim(std::uint64_t bytes) const;
+    // Processes of the group that the kernel killed for its limit.
+    std::uint64_t kills() const;
+
+    // What bytes() is made of, for reports.
+    std::string method() const;
+
+  private:
+    std::string limit_file() const;
+
+    std::string path_;
+    bool v2_ = false;
+};
+
+} // namespace obase::tools
