@@ -4,9 +4,11 @@
 #include "tools/bench/stopwatch.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <span>
 #include <string_view>
+#include <thread>
 
 namespace obase::tools {
 namespace {
@@ -23,7 +25,17 @@ client::client(crestdb::store& store, const record_set& records, value_ledger& l
       answer_(records.largest_value()) {}
 
 void client::send_batch() {
-    for (std::size_t i = 0; i < batch_size; ++i) {
+    if (ended()) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        return;
+    }
+    const std::size_t wanted = pace ? pace->take(batch_size) : batch_size;
+    std::size_t sent = 0;
+    for (; sent < wanted; ++sent) {
+        if (source_->ended()) {
+            ended_.store_relaxed(1);
+            break;
+        }
         const request r = source_->next();
         if (++turn_ % timed_every != 0) {
             one(r);
@@ -33,7 +45,7 @@ void client::send_batch() {
             latencies.add(static_cast<std::uint64_t>(wall_ns() - begin));
         }
     }
-    operations_.store_relaxed(operations_.load_relaxed() + batch_size);
+    operations_.store_relaxed(operations_.load_relaxed() + sent);
 }
 
 void client::one(const request& r) {
@@ -63,6 +75,7 @@ void client::scan(const request& r) {
 }
 
 void client::read(std::uint64_t record) {
+    ++counts.reads;
     const value_ledger::entry before = options_.checks ? ledger_.look(record) : 0;
     const std::string_view key = records_.key(record, key_);
     const bool found = store_.get(key, [&](std::string_view value) {

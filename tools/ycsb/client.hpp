@@ -7,6 +7,9 @@
 // its bytes, and the ledger (tools/ycsb/value_ledger.hpp) knows which versions it may have. What is
 // timed: every 8th request, with the clock that the kernel offers to user space.
 //
+// Requests follow each other as fast as they can, or at the times of a pacer
+// (tools/workload/pace.hpp).
+//
 // Threads: one; operations() by any.
 #pragma once
 
@@ -16,6 +19,8 @@
 #include "tools/ycsb/value_ledger.hpp"
 #include "tools/ycsb/zeroed_array.hpp"
 
+#include "tools/workload/pace.hpp"
+
 #include "crestdb/store.hpp"
 
 #include <obase/word/atomic.hpp>
@@ -23,17 +28,20 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace obase::tools {
 
 struct client_counts {
+    std::uint64_t reads = 0;       // of one record, found or not
     std::uint64_t misses = 0;      // reads of records that are not there, and rightly so
     std::uint64_t lost_writes = 0; // operations that found nothing, or an older value, to build on
     std::uint64_t stale_reads = 0; // reads that found an older version than was acknowledged
     std::uint64_t corrupt = 0;     // values of another record, torn, or from the future
 
     void add(const client_counts& other) noexcept {
+        reads += other.reads;
         misses += other.misses;
         lost_writes += other.lost_writes;
         stale_reads += other.stale_reads;
@@ -66,14 +74,18 @@ class client {
     client(crestdb::store& store, const record_set& records, value_ledger& ledger,
            std::unique_ptr<request_source> source, client_options options);
 
-    // Some requests: at least one, and not many. Throws what the store throws.
+    // Some requests, not many; none while the pacer has none due, and none once the source has
+    // ended, after a short sleep. Throws what the store throws.
     void send_batch();
     std::uint64_t operations() const noexcept { return operations_.load_relaxed(); }
+    // The source has no more requests.
+    bool ended() const noexcept { return ended_.load_relaxed() != 0; }
 
     // Public, because the client's owner reads and clears them between batches.
     client_counts counts;
     latency_histogram latencies;
-    touch_log* log = nullptr; // marks what is touched, if there is one
+    touch_log* log = nullptr;              // marks what is touched, if there is one
+    std::optional<workload::pacer<>> pace; // empty: as fast as it can
 
   private:
     void one(const request& r);
@@ -89,6 +101,7 @@ class client {
     const client_options options_;
     std::unique_ptr<request_source> source_;
     word::native_atomic<std::uint64_t> operations_;
+    word::native_atomic<std::uint32_t> ended_;
     std::vector<char> key_;    // of the request
     std::vector<char> fresh_;  // value to write
     std::vector<char> answer_; // value read

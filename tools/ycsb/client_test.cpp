@@ -84,6 +84,20 @@ client_counts counts_with(faulty_store::fault broken, const std::string& workloa
     return one.counts;
 }
 
+// So many reads, and then no more.
+class short_source final : public request_source {
+  public:
+    explicit short_source(unsigned requests) : left_(requests) {}
+    request next() override {
+        --left_;
+        return {operation::read, 0, 0, left_ % 4};
+    }
+    bool ended() const override { return left_ == 0; }
+
+  private:
+    unsigned left_;
+};
+
 using fault = faulty_store::fault;
 
 TEST(Client, FindsNothingWrongWithARightStore) {
@@ -142,6 +156,27 @@ struct verified {
         return verify_all(store, records, ledger, 4, 2, in_place);
     }
 };
+
+TEST(Client, SendsAllThatItsSourceHasAndEnds) {
+    verified v;
+    client one(v.store, v.records, v.ledger, std::make_unique<short_source>(150), {});
+    for (int i = 0; i < 5; ++i) one.send_batch();
+    EXPECT_TRUE(one.ended());
+    EXPECT_EQ(one.operations(), 150u);
+    EXPECT_EQ(one.counts.reads, 150u);
+    EXPECT_EQ(one.counts.misses, 74u); // records 2 and 3
+}
+
+TEST(Client, SendsAtTheTimesOfItsPacer) {
+    verified v;
+    client one(v.store, v.records, v.ledger, std::make_unique<short_source>(1000), {});
+    const std::uint64_t begin = workload::monotonic_clock().now();
+    one.pace.emplace(workload::pace_options{.rate = 10'000}, begin);
+    while (!one.ended()) one.send_batch();
+    EXPECT_GE(workload::monotonic_clock().now() - begin, 99'000'000u);
+    EXPECT_EQ(one.operations(), 1000u);
+    EXPECT_GE(one.pace->late().operations, 1000u);
+}
 
 TEST(Verification, AcceptsWhatTheLedgerHas) {
     const client_counts c = verified().counts();

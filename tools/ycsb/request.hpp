@@ -25,6 +25,8 @@ class request_source {
     // Cheap: it is called within the measured time. An insert names a record that no request has
     // inserted.
     virtual request next() = 0;
+    // True: next() must not be called any more.
+    virtual bool ended() const { return false; }
     // The record of an insert is in the store.
     virtual void inserted(std::uint64_t /*record*/) {}
 };

@@ -5,17 +5,17 @@
 #include "tools/bench/interrupt.hpp"
 #include "tools/bench/machine.hpp"
 #include "tools/bench/stopwatch.hpp"
+#include "tools/ycsb/configured_store.hpp"
 #include "tools/ycsb/in_parallel.hpp"
 #include "tools/ycsb/page_touches.hpp"
 #include "tools/ycsb/swap_space.hpp"
 #include "tools/ycsb/verification.hpp"
+#include "tools/ycsb/window_entry.hpp"
 
 #include <obase/runtime.hpp>
 #include <obase/statistics.hpp>
 
 #include <fmt/format.h>
-
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -52,21 +52,6 @@ void decommit_free_memory() {
     if (mallctl != nullptr) mallctl("arena.4096.purge", nullptr, nullptr, nullptr, 0); // all arenas
 }
 
-std::uint64_t touched_bytes(const statistics& s) {
-    std::uint64_t bytes = 0;
-    for (unsigned i = 0; i < s.heap_count; ++i) bytes += s.heaps[i].touched_bytes;
-    return bytes;
-}
-
-double page_utilization(const statistics& s) {
-    const std::uint64_t bytes = touched_bytes(s);
-    return s.working_set_pages == 0
-               ? 0
-               : static_cast<double>(bytes) / (static_cast<double>(s.working_set_pages) * 4096);
-}
-
-std::uint64_t moves(const statistics& s) { return s.moved_objects + s.compacted; }
-
 json regions(const std::vector<heat_region>& heat) {
     json list = json::array();
     for (const heat_region& r : heat) {
@@ -95,32 +80,12 @@ session::session(const ycsb_settings& settings, session_load load, const control
     : settings_(settings), load_(std::move(load)),
       ledger_(load_.records->count() + load_.room_for_inserts),
       meter_(settings.cold_directory(), group) {
-    if (const auto errors = options_.apply_environment(environ); !errors.empty())
-        throw std::runtime_error(errors.front());
-    options_.time_scale = settings_.time_scale;
-    options_.cold_backing = settings_.cold;
-    options_.hint_cold = settings_.hints != "off";
-    options_.hint_pageout = settings_.hints == "pageout";
-    options_.hint_hugepage = settings_.huge_pages;
-    options_.mode = run_mode::off;
-    options_.window_seconds = settings_.window_s;
-    if (const std::string why = crestdb::store::runtime_of(settings_.protocol).configure(options_);
-        !why.empty())
-        throw std::runtime_error(why);
-    store_ = crestdb::store::open(
-        {settings_.index, settings_.protocol, static_cast<std::size_t>(load_.records->count())});
+    options_ = options_of(settings_);
+    store_ = open_configured(settings_, options_, static_cast<std::size_t>(load_.records->count()));
     runtime_ = store_->runtime();
 }
 
 session::~session() = default;
-
-run_mode session::working_mode() const {
-    if (settings_.mode == "off") return run_mode::off;
-    if (settings_.mode == "observe") return run_mode::observe;
-    if (settings_.mode == "move") return run_mode::move;
-    if (settings_.mode == "hint") return run_mode::hint;
-    return settings_.hints != "off" || settings_.huge_pages ? run_mode::hint : run_mode::move;
-}
 
 void session::configure(run_mode mode, double window_s) {
     if (runtime_ == nullptr) return;
@@ -149,11 +114,7 @@ void session::fill() {
     const record_set& records = *load_.records;
     tell(fmt::format("loading {} records into {} ({})", records.count(), settings_.index,
                      settings_.protocol));
-    fill_store(*store_, records, settings_.threads);
-    load_.records->forget_source();
-    for (std::uint64_t record = 0; record < records.count(); ++record)
-        ledger_.end_write(record, first_version | value_ledger::present);
-    if (interrupted()) throw std::runtime_error("interrupted while loading: there is no result");
+    tools::fill(*store_, *load_.records, ledger_, settings_.threads);
     decommit_free_memory();
     std::vector<std::unique_ptr<client>> clients;
     for (unsigned t = 0; t < settings_.threads; ++t)
@@ -237,37 +198,9 @@ session::layout session::measure_layout() {
     return result;
 }
 
-json session::window_record(double now_s, const statistics* before, const statistics* now,
-                            double seconds, std::uint64_t operations) {
-    const memory_sample memory = meter_.sample();
-    note_peak(memory);
-    json record = {{"t_s", now_s},
-                   {"throughput_ops", static_cast<double>(operations) / seconds},
-                   {"rss_bytes", memory.rss},
-                   {"used_bytes", memory.used},
-                   {"compressed_bytes", memory.compressed}};
-    for (const char* name :
-         {"page_utilization", "promotion_rate", "cold_threshold", "moved", "vetoed", "heaps"})
-        record[name] = nullptr;
-    if (now == nullptr) return record;
-    record["page_utilization"] = page_utilization(*now);
-    record["promotion_rate"] = now->promotion_rate;
-    record["cold_threshold"] = now->cold_threshold;
-    record["moved"] = moves(*now) - moves(*before);
-    record["vetoed"] = now->vetoed_moves - before->vetoed_moves;
-    for (unsigned i = 0; i < now->heap_count; ++i) {
-        const heap_statistics& c = now->heaps[i];
-        record["heaps"][std::string(now->heap_name(i))] = {{"live_bytes", c.live_bytes},
-                                                           {"extent_bytes", c.extent_bytes},
-                                                           {"touched_pages", c.touched_pages},
-                                                           {"touched_bytes", c.touched_bytes}};
-    }
-    return record;
-}
-
 void session::send_traffic(json& result) {
     tell(fmt::format("traffic for {} s", settings_.duration_s));
-    configure(working_mode(), settings_.window_s);
+    configure(working_mode_of(settings_), settings_.window_s);
     json windows = json::array();
     statistics last;
     if (runtime_ != nullptr) last = runtime_->statistics();
@@ -303,16 +236,18 @@ void session::send_traffic(json& result) {
             traffic_->resume();
         }
         statistics current;
-        if (runtime_ != nullptr && working_mode() != run_mode::off) {
+        if (runtime_ != nullptr && working_mode_of(settings_) != run_mode::off) {
             current = runtime_->statistics();
             if (current.windows == last.windows) continue;
         } else if (now - window_begin < settings_.real_window_s()) {
             continue;
         }
         const std::uint64_t operations = traffic_->operations();
-        windows.push_back(window_record(now - begin, runtime_ != nullptr ? &last : nullptr,
-                                        runtime_ != nullptr ? &current : nullptr,
-                                        now - window_begin, operations - window_operations));
+        const memory_sample memory = meter_.sample();
+        note_peak(memory);
+        windows.push_back(window_entry(now - begin, memory, runtime_ != nullptr ? &last : nullptr,
+                                       runtime_ != nullptr ? &current : nullptr, now - window_begin,
+                                       operations - window_operations));
         tell(fmt::format(
             "{:.0f} s: {:.2f} Mop/s, {:.0f} MiB used", now - begin,
             static_cast<double>(operations - window_operations) / (now - window_begin) * 1e-6,

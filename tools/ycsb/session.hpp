@@ -65,13 +65,10 @@ class session {
     void fill();
     layout measure_layout();
     void send_traffic(nlohmann::json& result);
-    nlohmann::json window_record(double now_s, const statistics* before, const statistics* now,
-                                 double seconds, std::uint64_t operations);
     void note_peak(const memory_sample& sample) { peak_used_ = std::max(peak_used_, sample.used); }
     void verify(client_counts& counts);
     void collect();
     void configure(run_mode mode, double window_s);
-    run_mode working_mode() const;
     std::uint64_t records_now() const {
         return load_.records_now ? load_.records_now() : load_.records->count();
     }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tools/ycsb/traffic.hpp"
 
+#include <algorithm>
 #include <exception>
 
 namespace obase::tools {
@@ -37,6 +38,28 @@ void traffic::stop() {
 std::uint64_t traffic::operations() const noexcept {
     std::uint64_t sum = 0;
     for (const auto& c : clients_) sum += c->operations();
+    return sum;
+}
+
+bool traffic::ended() const noexcept {
+    return std::all_of(clients_.begin(), clients_.end(), [](const auto& c) { return c->ended(); });
+}
+
+void traffic::set_rate(double operations_per_second) {
+    const std::uint64_t begin = workload::monotonic_clock().now();
+    const auto count = static_cast<unsigned>(clients_.size());
+    for (unsigned c = 0; c < count; ++c)
+        if (operations_per_second > 0)
+            clients_[c]->pace.emplace(workload::pace_options{operations_per_second, c, count},
+                                      begin);
+        else
+            clients_[c]->pace.reset();
+}
+
+workload::lateness traffic::late() const {
+    workload::lateness sum;
+    for (const auto& c : clients_)
+        if (c->pace) sum.add(c->pace->late());
     return sum;
 }
 

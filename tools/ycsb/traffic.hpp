@@ -39,10 +39,16 @@ class traffic {
 
     // So far, while running too.
     std::uint64_t operations() const noexcept;
+    // True: all sources have ended.
+    bool ended() const noexcept;
     // The others: at rest only.
     client_counts counts() const;
     latency_histogram latencies() const;
     void clear_latencies();
+    // All clients together send so many operations per second from now on; 0: as fast as they can.
+    void set_rate(double operations_per_second);
+    // Since set_rate().
+    workload::lateness late() const;
     // Marks what is touched from now on. Null: no more.
     void set_log(touch_log* log);
 
