@@ -77,6 +77,9 @@ TEST(HotSet, AShiftExchangesItsShare) {
     // Twenty shifts are once around.
     EXPECT_EQ(hot_records(set, 20'000), first);
     // Far away: no overflow.
+    const hot_set fast({.records = n, .data_share = .2, .shift_period = 1, .shift_share = .25});
+    const std::uint64_t far = (std::uint64_t{1} << 63) - (std::uint64_t{1} << 63) % 20;
+    EXPECT_EQ(hot_records(fast, far), hot_records(fast, 0));
     EXPECT_EQ(count(hot_records(set, std::numeric_limits<std::uint64_t>::max())), n / 5);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tools/workload/trace.hpp"
 
+#include "tools/workload/operation_names.hpp"
 #include "tools/workload/trace_parser.hpp"
 
 #include <archive.h>
@@ -21,48 +22,22 @@ namespace workload {
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, trace_format>, 5> format_names = {{
+constexpr std::array<std::pair<std::string_view, trace_format>, 8> format_names = {{
     {"auto", trace_format::automatic},
     {"operations", trace_format::operations},
     {"twitter", trace_format::twitter},
     {"keys", trace_format::keys},
     {"be32", trace_format::be32},
+    {"cachelib", trace_format::cachelib},
+    {"arc", trace_format::arc},
+    {"oracle", trace_format::oracle},
 }};
 
-constexpr std::array<std::pair<std::string_view, operation>, 22> operation_names = {{
-    {"get", operation::read},
-    {"put", operation::update},
-    {"set", operation::update},
-    {"gets", operation::read},
-    {"read", operation::read},
-    {"add", operation::update},
-    {"replace", operation::update},
-    {"cas", operation::update},
-    {"update", operation::update},
-    {"write", operation::update},
-    {"insert", operation::insert},
-    {"seek", operation::scan},
-    {"scan", operation::scan},
-    {"merge", operation::read_modify_write},
-    {"incr", operation::read_modify_write},
-    {"decr", operation::read_modify_write},
-    {"append", operation::read_modify_write},
-    {"prepend", operation::read_modify_write},
-    {"rmw", operation::read_modify_write},
-    {"delete", operation::erase},
-    {"erase", operation::erase},
-    {"remove", operation::erase},
-}};
+// One line of a trace that stands for many operations.
+constexpr std::uint64_t most_repetitions = 1'000'000;
 
 // No line of a trace is so long; without a limit a file without newlines would be buffered whole.
 constexpr std::size_t longest_line = 256 * 1024;
-
-bool equal_ignoring_case(std::string_view text, std::string_view small) noexcept {
-    return text.size() == small.size() &&
-           std::equal(text.begin(), text.end(), small.begin(), [](char a, char b) {
-               return (a >= 'A' && a <= 'Z' ? static_cast<char>(a - 'A' + 'a') : a) == b;
-           });
-}
 
 // For a message on a terminal: short, and printable.
 std::string quoted(std::string_view text) {
@@ -80,6 +55,14 @@ std::string quoted(std::string_view text) {
     return result + (text.size() > most ? "...\"" : "\"");
 }
 
+// Low byte first.
+std::uint64_t little_endian(std::string_view bytes) noexcept {
+    std::uint64_t number = 0;
+    for (std::size_t i = bytes.size(); i > 0; --i)
+        number = number << 8 | static_cast<unsigned char>(bytes[i - 1]);
+    return number;
+}
+
 std::size_t columns(std::string_view line) noexcept {
     return 1 + static_cast<std::size_t>(std::count(line.begin(), line.end(), ','));
 }
@@ -90,6 +73,14 @@ std::string_view take_first(std::string_view& line) noexcept {
     const std::string_view column = line.substr(0, comma);
     line.remove_prefix(std::min(comma + 1, line.size()));
     return column;
+}
+// The text before the next blanks, which are taken away with it.
+std::string_view take_word(std::string_view& line) noexcept {
+    line.remove_prefix(std::min(line.find_first_not_of(" \t"), line.size()));
+    const std::size_t end = std::min(line.find_first_of(" \t"), line.size());
+    const std::string_view word = line.substr(0, end);
+    line.remove_prefix(end);
+    return word;
 }
 std::string_view take_last(std::string_view& line) noexcept {
     const std::size_t comma = line.rfind(',');
@@ -119,22 +110,22 @@ trace_parser::trace_parser(std::string name, const trace_options& options)
 }
 
 void trace_parser::refuse(const std::string& expected, std::string_view found) const {
-    const char* const unit = result_.format_ == trace_format::be32 ? ", id " : ", line ";
+    const char* const unit = result_.format_ == trace_format::be32     ? ", id "
+                             : result_.format_ == trace_format::oracle ? ", record "
+                                                                       : ", line ";
     throw std::runtime_error(name_ + unit + std::to_string(lines_ + 1) + ": expected " + expected +
                              "; found " + quoted(found));
 }
 
 void trace_parser::feed(std::string_view piece) {
-    if (result_.format_ == trace_format::be32) {
+    if (const std::size_t size = record_size(); size != 0) {
         while (!piece.empty() && wants_more()) {
-            const std::size_t missing = std::min(4 - begun_.size(), piece.size());
+            const std::size_t missing = std::min(size - begun_.size(), piece.size());
             begun_ += piece.substr(0, missing);
             piece.remove_prefix(missing);
-            if (begun_.size() < 4) return;
-            std::uint32_t id = 0;
-            for (const char c : begun_) id = id << 8 | static_cast<unsigned char>(c);
+            if (begun_.size() < size) return;
+            record(begun_);
             begun_.clear();
-            add(operation::read, key_of_number(id), 0, 0);
             ++lines_;
         }
         return;
@@ -163,7 +154,8 @@ void trace_parser::feed(std::string_view piece) {
 
 trace trace_parser::finish() {
     if (wants_more() && !begun_.empty()) {
-        if (result_.format_ == trace_format::be32) refuse("four bytes: the file is torn", begun_);
+        if (const std::size_t size = record_size(); size != 0)
+            refuse(std::to_string(size) + " bytes: the file is torn", begun_);
         refuse("a newline at the end of the last line: the file is torn", begun_);
     }
     if (result_.entries_.empty() && options_.max_operations > 0)
@@ -173,11 +165,35 @@ trace trace_parser::finish() {
     return std::move(result_);
 }
 
+// Of the formats without lines; 0 for the others.
+std::size_t trace_parser::record_size() const noexcept {
+    return result_.format_ == trace_format::be32     ? 4
+           : result_.format_ == trace_format::oracle ? 24
+                                                     : 0;
+}
+
+void trace_parser::record(std::string_view bytes) {
+    if (result_.format_ == trace_format::be32) {
+        std::uint32_t id = 0;
+        for (const char c : bytes) id = id << 8 | static_cast<unsigned char>(c);
+        add(operation::read, key_of_number(id), 0, 0);
+        return;
+    }
+    // Time, id, size, number of the next access: 4, 8, 4 and 8 bytes.
+    add(operation::read, key_of_number(little_endian(bytes.substr(4, 8))), 0,
+        little_endian(bytes.substr(12, 4)));
+}
+
 void trace_parser::line(std::string_view text) {
     if (!text.empty() && text.back() == '\r') text.remove_suffix(1);
     current_ = text;
     if (lines_ == 0) {
         begin(text);
+        if (result_.format_ == trace_format::cachelib) {
+            cachelib_header(text);
+            ++lines_;
+            return;
+        }
         if (is_header(text)) {
             ++lines_;
             return;
@@ -190,6 +206,12 @@ void trace_parser::line(std::string_view text) {
     case trace_format::twitter:
         twitter_line(text);
         break;
+    case trace_format::cachelib:
+        cachelib_line(text);
+        break;
+    case trace_format::arc:
+        arc_line(text);
+        break;
     default:
         if (text.empty()) refuse("a key", text);
         add(operation::read, key_of_text(text), text.size(), 0);
@@ -201,7 +223,13 @@ void trace_parser::line(std::string_view text) {
 void trace_parser::begin(std::string_view first_line) {
     if (options_.format != trace_format::automatic) return;
     if (first_line.find('\0') != std::string_view::npos)
-        refuse("text (ids of four bytes are read with the format be32 only)", first_line);
+        refuse("text (ids of four bytes are read with the format be32 only, binary records of 24 "
+               "with oracle)",
+               first_line);
+    if (first_line.starts_with("op_time,")) {
+        result_.format_ = trace_format::cachelib;
+        return;
+    }
     switch (columns(first_line)) {
     case 1:
         result_.format_ = trace_format::keys;
@@ -230,7 +258,7 @@ void trace_parser::operations_line(std::string_view text) {
     if (columns(text) != 4)
         refuse("op,key id,key length,value length: 4 columns, not " + std::to_string(columns(text)),
                text);
-    const operation what = operation_named(take_first(text));
+    const operation what = operation_of(take_first(text));
     const std::uint64_t id =
         number("a key id", take_first(text), std::numeric_limits<std::uint64_t>::max());
     const std::uint64_t key_length =
@@ -248,7 +276,7 @@ void trace_parser::twitter_line(std::string_view text) {
     constexpr std::uint64_t any = std::numeric_limits<std::uint64_t>::max();
     number("a timestamp", take_first(text), any);
     number("a TTL", take_last(text), any);
-    const operation what = operation_named(take_last(text));
+    const operation what = operation_of(take_last(text));
     number("a client id", take_last(text), any);
     const std::uint64_t value_length =
         number("a value size", take_last(text), std::numeric_limits<std::uint32_t>::max());
@@ -256,6 +284,55 @@ void trace_parser::twitter_line(std::string_view text) {
         number("a key size", take_last(text), std::numeric_limits<std::uint16_t>::max());
     if (text.empty()) refuse("a key in the second column", current_);
     add(what, key_of_text(text), key_length, value_length);
+}
+
+// Which columns there are differs between the published files.
+void trace_parser::cachelib_header(std::string_view text) {
+    const std::string_view whole = text;
+    columns_ = columns(text);
+    cachelib_columns_ = {};
+    for (std::size_t at = 0; at < columns_; ++at) {
+        const std::string_view name = take_first(text);
+        for (std::size_t i = 0; i < cachelib_names.size(); ++i)
+            if (name == cachelib_names[i]) cachelib_columns_[i] = at + 1;
+    }
+    for (std::size_t i = 0; i < cachelib_names.size(); ++i)
+        if (cachelib_columns_[i] == 0)
+            refuse("a header with the column " + std::string(cachelib_names[i]), whole);
+}
+
+void trace_parser::cachelib_line(std::string_view text) {
+    if (columns(text) != columns_)
+        refuse(std::to_string(columns_) + " columns, as the header has, not " +
+                   std::to_string(columns(text)),
+               text);
+    std::array<std::string_view, cachelib_names.size()> found;
+    for (std::size_t at = 1; at <= columns_; ++at) {
+        const std::string_view column = take_first(text);
+        for (std::size_t i = 0; i < found.size(); ++i)
+            if (cachelib_columns_[i] == at) found[i] = column;
+    }
+    const auto [key, key_size, op, op_count, size] = found;
+    if (key.empty()) refuse("a key", current_);
+    const operation what = operation_of(op);
+    const std::uint64_t key_length =
+        number("a key size", key_size, std::numeric_limits<std::uint16_t>::max());
+    const std::uint64_t value_length =
+        number("a size", size, std::numeric_limits<std::uint32_t>::max());
+    const std::uint64_t count = number("a number of operations", op_count, most_repetitions);
+    for (std::uint64_t i = 0; i < count && wants_more(); ++i)
+        add(what, key_of_text(key), key_length, value_length);
+}
+
+void trace_parser::arc_line(std::string_view text) {
+    const std::uint64_t start =
+        number("a block number", take_word(text), std::numeric_limits<std::uint64_t>::max() / 2);
+    const std::uint64_t count = number("a number of blocks", take_word(text), most_repetitions);
+    number("a number", take_word(text), std::numeric_limits<std::uint64_t>::max());
+    number("a request's number", take_word(text), std::numeric_limits<std::uint64_t>::max());
+    if (!take_word(text).empty()) refuse("four numbers: start, count, ignored, id", current_);
+    for (std::uint64_t i = 0; i < count && wants_more(); ++i)
+        add(operation::read, key_of_number(start + i), 0, 0);
 }
 
 std::uint64_t trace_parser::number(std::string_view what, std::string_view text,
@@ -270,9 +347,8 @@ std::uint64_t trace_parser::number(std::string_view what, std::string_view text,
     return value;
 }
 
-operation trace_parser::operation_named(std::string_view name) const {
-    for (const auto& [text, what] : operation_names)
-        if (equal_ignoring_case(name, text)) return what;
+operation trace_parser::operation_of(std::string_view name) const {
+    if (const auto what = operation_named(name)) return *what;
     refuse("an operation (get, put, seek, delete, ...) where " + quoted(name) + " stands",
            current_);
 }

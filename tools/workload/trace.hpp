@@ -14,12 +14,21 @@
 //   keys           1: a key, any text; each line is a read
 //   be32           none: ids of four bytes, highest first; each is a read. As in the traces of
 //                  cache2k's benchmarks. Only if asked for, since any file can be read this way.
+//   cachelib     a header that begins with op_time names them; key, key_size, op, op_count and size
+//                  are needed, in any order: the KV traces of CacheLib. A line stands for op_count
+//                  operations. A get of size 0 found nothing.
+//   arc          four numbers with blanks between them: first block, number of blocks, a number that
+//                  is not used, number of the request. Each block is a read of a key. As in the
+//                  traces of N. Megiddo and D. Modha, FAST 2003. Only if asked for.
+//   oracle       none: records of 24 bytes, lowest first: time (4), id (8), size (4), number of the
+//                  next access to the id (8); each is a read. libCacheSim's oracleGeneral. Only if
+//                  asked for.
 //
 // Lengths are in bytes; keys up to 65535, values up to 4294967295. Names of operations, in small or
 // capital letters:
 //
-//   read                get, gets, read
-//   update              put, set, add, replace, cas, update, write
+//   read                get, gets, get_lease, read
+//   update              put, set, set_lease, add, replace, cas, update, write
 //   insert              insert
 //   scan                seek, scan
 //   read_modify_write   merge, incr, decr, append, prepend, rmw
@@ -56,7 +65,7 @@
 
 namespace workload {
 
-enum class trace_format { automatic, operations, twitter, keys, be32 };
+enum class trace_format { automatic, operations, twitter, keys, be32, cachelib, arc, oracle };
 
 // "auto" and the names above; nothing for any other text.
 std::optional<trace_format> trace_format_named(std::string_view name) noexcept;

@@ -54,7 +54,7 @@ void check(const workload::trace& t, const workload::trace_options& options) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     if (size < 2) return 0;
     workload::trace_options options;
-    options.format = static_cast<workload::trace_format>(data[0] % 5);
+    options.format = static_cast<workload::trace_format>(data[0] % 8);
     if (data[0] >= 128) options.max_operations = data[0] - 127U;
     const std::string_view text(reinterpret_cast<const char*>(data) + 2, size - 2);
     const outcome whole = parse(text, size, options);

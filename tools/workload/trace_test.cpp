@@ -172,8 +172,64 @@ TEST_F(Trace, BinaryIdsIfAskedFor) {
                                                      {1, 0, 0, operation::read},
                                                      {0, 0, 0, operation::read}}));
     expect_says(refusal(ids.substr(0, 10), {.format = trace_format::be32}),
-                {"t.csv, id 3", "four bytes", "torn", "\\x00\\x00"});
+                {"t.csv, id 3", "4 bytes", "torn", "\\x00\\x00"});
     expect_says(refusal(ids + "\n"), {"line 1", "be32", "\\x00\\x00\\x00\\x01"});
+}
+
+TEST_F(Trace, CacheLibsColumnsInAnyOrder) {
+    const trace t = read("op_time,key,key_size,op,op_count,size,ttl\n"
+                         "1,a,48,GET,2,87,0\n2,b,24,SET_LEASE,1,5,0\n3,a,48,DELETE,1,0,0\n");
+    EXPECT_EQ(t.format(), trace_format::cachelib);
+    const std::vector<trace_entry> expected = {{0, 87, 48, operation::read},
+                                               {0, 87, 48, operation::read},
+                                               {1, 5, 24, operation::update},
+                                               {0, 0, 48, operation::erase}};
+    EXPECT_EQ(t.entries(), expected);
+    EXPECT_EQ(read("op_time,size,op_count,op,key_size,key\n1,87,2,get,48,a\n"
+                   "2,5,1,set,24,b\n3,0,1,delete,48,a\n")
+                  .entries(),
+              expected);
+    const std::string header = "op_time,key,key_size,op,op_count,size\n";
+    expect_says(refusal("op_time,key,op,op_count,size\n"),
+                {"line 1", "a header with the column key_size"});
+    expect_says(refusal(header + "1,a,48,GET,1\n"), {"line 2", "6 columns", "not 5"});
+    expect_says(refusal(header + "1,a,48,FLY,1,5\n"), {"line 2", "an operation", "FLY"});
+    expect_says(refusal(header + "1,a,48,GET,x,5\n"), {"line 2", "a number of operations"});
+    expect_says(refusal(header + "1,a,48,GET,1000001,5\n"), {"line 2", "1000000"});
+    expect_says(refusal(header + "1,,48,GET,1,5\n"), {"line 2", "a key"});
+    expect_says(refusal("1,a,48,GET,1,5\n", {.format = trace_format::cachelib}),
+                {"line 1", "a header with the column key"});
+    expect_says(refusal(header), {"a header and nothing else"});
+    EXPECT_EQ(read(header + "1,a,48,GET,9,5\n", {.max_operations = 4}).entries().size(), 4U);
+}
+
+TEST_F(Trace, ArcsBlocks) {
+    const trace_options arc{.format = trace_format::arc};
+    const trace t = read("100 3 0 1\n101 1 0 2\r\n  7\t1 0 3\n", arc);
+    EXPECT_EQ(t.keys(), 4U);
+    std::vector<std::uint32_t> keys;
+    for (const trace_entry& e : t.entries()) keys.push_back(e.key);
+    EXPECT_EQ(keys, (std::vector<std::uint32_t>{0, 1, 2, 1, 3}));
+    expect_says(refusal("1 2 3\n", arc), {"line 1", "a request's number"});
+    expect_says(refusal("1 1 0 1\n1 2 3 4 5\n", arc), {"line 2", "four numbers"});
+    expect_says(refusal("1 x 0 1\n", arc), {"line 1", "a number of blocks", "\"x\""});
+    expect_says(refusal("1 99999999 0 1\n", arc), {"line 1", "1000000"});
+    expect_says(refusal("1 1 0 1", arc), {"torn"});
+}
+
+TEST_F(Trace, OracleRecords) {
+    const trace_options oracle{.format = trace_format::oracle};
+    const auto record = [](char id, char high_id, char size) {
+        return std::string("\1\0\0\0", 4) + id + std::string(6, '\0') + high_id + '\0' + size +
+               std::string(2, '\0') + std::string(8, '\xff');
+    };
+    const trace t = read(record(5, 0, 1) + record(5, 1, 2) + record(5, 0, 1), oracle);
+    EXPECT_EQ(t.entries(), (std::vector<trace_entry>{{0, 256, 0, operation::read},
+                                                     {1, 512, 0, operation::read},
+                                                     {0, 256, 0, operation::read}}));
+    expect_says(refusal((record(1, 0, 1) + record(2, 0, 1)).substr(0, 40), oracle),
+                {"t.csv, record 2", "24 bytes", "torn"});
+    expect_says(refusal("", oracle), {"an empty file"});
 }
 
 TEST_F(Trace, AGivenFormatIsNotGuessed) {
@@ -258,7 +314,8 @@ TEST_F(Trace, TornCompressedFilesAreRefused) {
 }
 
 TEST_F(Trace, Names) {
-    for (const char* name : {"auto", "operations", "twitter", "keys", "be32"})
+    for (const char* name :
+         {"auto", "operations", "twitter", "keys", "be32", "cachelib", "arc", "oracle"})
         EXPECT_EQ(name_of(trace_format_named(name).value()), name);
     EXPECT_FALSE(trace_format_named("csv"));
 }
@@ -294,6 +351,22 @@ TEST_F(RecordedTrace, RocksDbMixgraph) {
     EXPECT_EQ(seen[static_cast<std::size_t>(operation::read)], 849'446);
     EXPECT_EQ(seen[static_cast<std::size_t>(operation::update)], 140'399);
     EXPECT_EQ(seen[static_cast<std::size_t>(operation::scan)], 10'155);
+}
+
+TEST_F(RecordedTrace, CacheLibsRows) {
+    std::size_t operations = 0;
+    for (const char* name : {"cachelib/kv_traces_1.csv", "cachelib/kv_traces_2.csv"}) {
+        const std::string path = file(name);
+        if (path.empty()) GTEST_SKIP() << "no CacheLib traces in OBASE_TEST_DATA";
+        operations += read_trace(path).entries().size();
+    }
+    EXPECT_GE(operations, 198U);
+}
+
+TEST_F(RecordedTrace, Cache2kOrmBusy) {
+    const std::string path = file("cache2k/orm-busy.trace.xz");
+    if (path.empty()) GTEST_SKIP() << "no cache2k trace in OBASE_TEST_DATA";
+    EXPECT_EQ(read_trace(path, {.format = trace_format::be32}).entries().size(), 5'000'000U);
 }
 
 TEST_F(RecordedTrace, Cache2kWeb12) {
