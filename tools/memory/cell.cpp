@@ -181,15 +181,15 @@ class cell {
 
     void sample() {
         limiter_.tighten();
-        if (settings_.swap.starts_with("file:")) drop_swap_cache();
+        if (settings_.swap.starts_with("file:") && !limiter_.in_force()) drop_swap_cache();
         peak_ = std::max(peak_, meter_->sample().used);
     }
 
-    // What was paged out to a file stays in memory, in the swap cache, until something wants the
-    // memory; a fault there is no fault.
+    // What was paged out to a file stays in memory, in the swap cache, until a limit wants the memory; a
+    // fault there is no fault.
     void drop_swap_cache() {
         constexpr std::uint64_t not_worth_it = std::uint64_t{4} << 20;
-        if (const std::uint64_t bytes = group_.made() ? group_.swap_cached_bytes() : 0;
+        if (const std::uint64_t bytes = group_.made() ? group_.unmapped_swap_cache_bytes() : 0;
             bytes > not_worth_it)
             group_.reclaim(bytes);
     }

@@ -84,8 +84,10 @@ void add_surroundings(CLI::App& command, memory_settings& s) {
     command.add_option("--limit", s.limit,
                        "of the control group, once the store is full: bytes, or a percentage of "
                        "what it is charged for then");
-    command.add_option("--swap", s.swap, "of the machine: none, or zram")
-        ->check(CLI::IsMember({"none", "zram"}))
+    command
+        .add_option("--swap", s.swap,
+                    "of the machine, made for as long as it is measured: none, zram or "
+                    "file:DIRECTORY; status 77 where there is other swap")
         ->capture_default_str();
     command.add_option("--pageout-every", s.pageout_every,
                        "plain: the kernel is asked to page everything out once in so many windows");

@@ -7,6 +7,7 @@
 #include "tools/memory/ideal.hpp"
 #include "tools/memory/limit.hpp"
 #include "tools/ycsb/control_group.hpp"
+#include "tools/ycsb/keeper.hpp"
 #include "tools/ycsb/load.hpp"
 #include "tools/ycsb/swap_space.hpp"
 
@@ -19,7 +20,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <csignal>
 #include <cstdio>
+#include <cstring>
 #include <optional>
 #include <stdexcept>
 
@@ -28,28 +31,39 @@ namespace {
 
 using nlohmann::json;
 
-// Made and removed with this object. Without any where none can be made.
-class cell_group {
-  public:
-    cell_group() : group_(control_group::below_own(fmt::format("obase-cell-{}", ::getpid()))) {}
-    ~cell_group() { group_.remove(); }
-    cell_group(const cell_group&) = delete;
-    cell_group& operator=(const cell_group&) = delete;
-    const control_group& group() const noexcept { return group_; }
-
-  private:
-    control_group group_;
-};
-
-std::string policy_of(const memory_settings& s) {
-    std::string error;
-    return s.plain() ? s.policy : options_of(s, error).policy;
-}
+constexpr const char* file_prefix = "file:";
 
 // Room for all that the process may have, twice: records, index, and what loading leaves behind.
 std::uint64_t swap_bytes(const memory_settings& s) {
     constexpr std::uint64_t rest = std::uint64_t{512} << 20;
     return rest + 2 * s.records * (s.key_size + s.value_size + 128);
+}
+
+// Made and removed with this object, or with the process. No group where none can be made.
+class cell_group {
+  public:
+    cell_group()
+        : group_(control_group::below_own(
+              fmt::format("obase-cell-{}", ::getpid()), [this](const std::string& path) {
+                  if (!undo_.started() || !undo_.promise(keeper::what::group, path))
+                      throw std::runtime_error("no process to remove a control group");
+              })) {}
+    const control_group& group() const noexcept { return group_; }
+
+  private:
+    keeper undo_;
+    control_group group_;
+};
+
+swap_request swap_of(const memory_settings& s) {
+    if (s.swap == "none") return {swap_kind::none};
+    if (s.swap == "zram") return {swap_kind::zram, swap_bytes(s)};
+    return {swap_kind::file, swap_bytes(s), s.swap.substr(std::strlen(file_prefix))};
+}
+
+std::string policy_of(const memory_settings& s) {
+    std::string error;
+    return s.plain() ? s.policy : options_of(s, error).policy;
 }
 
 double mib(const json& bytes) { return bytes.get<double>() / 1048576; }
@@ -187,6 +201,9 @@ std::string why_not(const memory_settings& s) {
     if (s.settle_windows == 0 || s.max_windows == 0)
         return "--settle-windows, --max-windows: at least 1";
     if (!s.limit.empty()) bytes_of_limit(s.limit, 1); // throws
+    if (s.swap != "none" && s.swap != "zram" &&
+        (!s.swap.starts_with(file_prefix) || s.swap == file_prefix))
+        return fmt::format("--swap {}: none, zram or file:DIRECTORY", s.swap);
     if (s.pageout_every != 0 && !s.plain())
         return fmt::format("--pageout-every {}: only with --policy plain", s.pageout_every);
     if (s.pageout_every != 0 && s.swap == "none")
@@ -302,7 +319,11 @@ nlohmann::json memory_cell(const memory_settings& s, const std::vector<json>& li
         cell["pass"] = *passed;
         cell["pass"].erase("event");
     }
-    const tail last = tail_of(lines, s.settle_windows);
+    // Without rest, of the second half.
+    const tail last = tail_of(
+        lines, cell["settled"] == true
+                   ? s.settle_windows
+                   : std::min<std::size_t>(s.settle_windows, (cell["windows"].size() + 1) / 2));
     if (last.windows == 0 || last.operations <= 0) return cell;
 
     const double fault_share = last.faulting / last.operations;
@@ -340,18 +361,14 @@ bench_result bench_memory(const memory_settings& settings) {
     if (const std::string why = why_not(settings); !why.empty()) throw std::invalid_argument(why);
     bench_result result;
     result.json["cells"] = json::array();
-    // Before the control group, which must be empty when it ends: the swap has a process of its own.
-    std::optional<swap_space> swap;
-    if (settings.swap != "none") {
-        swap.emplace(swap_bytes(settings));
-        if (!swap->why_not().empty()) {
-            result.skipped = "--swap " + settings.swap + ": " + swap->why_not();
-            result.json["skipped"] = result.skipped;
-            return result;
-        }
+    const swap_space swap(swap_of(settings));
+    if (!swap.why_not().empty()) {
+        result.skipped = fmt::format("--swap {}: {}", settings.swap, swap.why_not());
+        result.json["skipped"] = result.skipped;
+        return result;
     }
     json cell = measure(settings);
-    if (swap) cell["swap_device"] = swap->device();
+    cell["swap_device"] = swap.device();
     if (cell.contains("wrong") && cell["wrong"] != 0)
         result.failure = fmt::format("{} reads found a wrong value, or none",
                                      cell["wrong"].get<std::uint64_t>());

@@ -140,12 +140,14 @@ class fake_group {
         std::filesystem::create_directory(folder_);
         if (v2) {
             set("memory.max", "max");
-            set("memory.stat", "anon 1000\nfile 200\nkernel 7\nswapcached 40\n");
+            set("memory.stat", "anon 1000\nfile 200\nkernel 7\nshmem 50\nswapcached 40\n"
+                               "inactive_anon 300\nactive_anon 760\n");
             set("memory.current", "1300");
             set("memory.events", "low 0\noom 3\noom_kill 2\n");
         } else {
             set("memory.limit_in_bytes", "9223372036854771712");
-            set("memory.stat", "cache 200\nrss 1000\nswapcached 40\ntotal_rss 5000\n");
+            set("memory.stat", "cache 200\nrss 1000\nshmem 50\nswapcached 40\n"
+                               "inactive_anon 300\nactive_anon 760\ntotal_rss 5000\n");
             set("memory.usage_in_bytes", "1300");
             set("memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n");
         }
@@ -171,8 +173,9 @@ TEST_P(Groups, TellWhatIsChargedAndKilled) {
     const fake_group files(GetParam());
     const control_group group(files.path());
     EXPECT_TRUE(group.made());
-    EXPECT_EQ(group.bytes(), 1200U);
-    EXPECT_EQ(group.swap_cached_bytes(), 40U);
+    // Of 40 in the swap cache 30 are mapped, which makes them anonymous memory.
+    EXPECT_EQ(group.unmapped_swap_cache_bytes(), 10U);
+    EXPECT_EQ(group.bytes(), 1000 + (200 - 40) + 10U);
     EXPECT_EQ(group.charge(), 1300U);
     EXPECT_EQ(group.kills(), 2U);
     EXPECT_EQ(group.limit(), std::nullopt);

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <fstream>
@@ -50,7 +51,8 @@ bool is_there(const std::string& file) { return ::access(file.c_str(), F_OK) == 
 control_group::control_group(const std::string& path)
     : path_(path), v2_(!is_there(path + "/memory.limit_in_bytes")) {}
 
-control_group control_group::below_own(const std::string& name) {
+control_group control_group::below_own(const std::string& name,
+                                       const std::function<void(const std::string&)>& before) {
     struct hierarchy {
         const char* mount;
         const char* controller;
@@ -58,6 +60,7 @@ control_group control_group::below_own(const std::string& name) {
     for (const hierarchy h :
          {hierarchy{"/sys/fs/cgroup/memory", "memory"}, hierarchy{"/sys/fs/cgroup", ""}}) {
         const std::string path = fmt::format("{}{}/{}", h.mount, group_path(h.controller), name);
+        if (before) before(path);
         if (::mkdir(path.c_str(), 0755) != 0) continue;
         if (is_there(path + "/memory.stat")) return control_group(path);
         ::rmdir(path.c_str());
@@ -80,14 +83,23 @@ bool control_group::remove() {
     return true;
 }
 
-std::uint64_t control_group::bytes() const {
-    const std::string file = path_ + "/memory.stat";
-    return v2_ ? number_in(file, "anon ") + number_in(file, "file ")
-               : number_in(file, "rss ") + number_in(file, "cache ");
+std::uint64_t control_group::stat(const char* name) const {
+    return number_in(path_ + "/memory.stat", std::string(name) + " ");
 }
 
-std::uint64_t control_group::swap_cached_bytes() const {
-    return number_in(path_ + "/memory.stat", "swapcached ");
+// The kernel counts a page of the swap cache as page cache, and as anonymous memory too if it is mapped.
+std::uint64_t control_group::bytes() const {
+    const std::uint64_t mapped = stat(v2_ ? "anon" : "rss");
+    const std::uint64_t cache = stat(v2_ ? "file" : "cache");
+    return mapped + cache - std::min(cache, stat("swapcached")) + unmapped_swap_cache_bytes();
+}
+
+// Pages on the lists of anonymous memory that are not mapped, apart from shared memory.
+std::uint64_t control_group::unmapped_swap_cache_bytes() const {
+    if (stat("swapcached") == 0) return 0;
+    const std::uint64_t listed = stat("active_anon") + stat("inactive_anon");
+    const std::uint64_t mapped = stat(v2_ ? "anon" : "rss") + stat("shmem");
+    return listed > mapped ? listed - mapped : 0;
 }
 
 std::uint64_t control_group::charge() const {
@@ -130,8 +142,8 @@ std::uint64_t control_group::kills() const {
 }
 
 std::string control_group::method() const {
-    return v2_ ? "control group v2, memory.stat: anon + file"
-               : "control group v1, memory.stat: rss + cache";
+    return v2_ ? "control group v2, memory.stat: anon + file, the swap cache once"
+               : "control group v1, memory.stat: rss + cache, the swap cache once";
 }
 
 } // namespace obase::tools

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -24,8 +25,10 @@ class control_group {
     control_group() = default;
     // One that is there: a directory with the files of either version.
     explicit control_group(const std::string& path);
-    // Makes one below that of the calling process; no group if that is not possible.
-    static control_group below_own(const std::string& name);
+    // Makes one below that of the calling process; no group if that is not possible. `before` gets each
+    // path that it is about to make.
+    static control_group below_own(const std::string& name,
+                                   const std::function<void(const std::string&)>& before = {});
 
     bool made() const noexcept { return !path_.empty(); }
     const std::string& path() const noexcept { return path_; }
@@ -37,10 +40,10 @@ class control_group {
     // True if it is gone. Nothing may be in it.
     bool remove();
 
-    // Anonymous memory and page cache charged to the group, in bytes; and those of the swap cache
-    // among them.
+    // Anonymous memory and page cache charged to the group, in bytes, each page once. Of the swap cache
+    // what is not mapped as well: pages on their way out, or read ahead.
     std::uint64_t bytes() const;
-    std::uint64_t swap_cached_bytes() const;
+    std::uint64_t unmapped_swap_cache_bytes() const;
     // What the limit is compared with: the kernel's own memory for the group is in it.
     std::uint64_t charge() const;
 
@@ -59,6 +62,7 @@ class control_group {
     std::string method() const;
 
   private:
+    std::uint64_t stat(const char* name) const;
     std::string limit_file() const;
 
     std::string path_;

@@ -7,14 +7,12 @@
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/swap.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cinttypes>
-#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
@@ -26,7 +24,6 @@ namespace {
 
 constexpr const char* lock_file = "/run/lock/obase-swap.lock";
 constexpr const char* hot_add = "/sys/class/zram-control/hot_add";
-constexpr const char* hot_remove = "/sys/class/zram-control/hot_remove";
 constexpr std::size_t page = 4096;
 
 // The first swap that is on; "" if none is.
@@ -60,99 +57,106 @@ bool write_swap_header(const std::string& device, std::uint64_t bytes) {
     return done;
 }
 
-void remove_device(const std::string& number) {
-    ::swapoff(("/dev/zram" + number).c_str()); // fails if it was never on
-    write_to("/sys/block/zram" + number + "/reset", "1");
-    write_to(hot_remove, number);
-}
-
-// Until the other end of the pipe is closed; what came out of it is the number of the device.
-[[noreturn]] void keep(int pipe, int lock) noexcept {
-    ::setsid();
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGPIPE})
-        ::signal(signal, SIG_IGN);
-    // A reader of the parent's output must not wait for this process.
-    for (int fd = 0; fd < 1024; ++fd)
-        if (fd != pipe && fd != lock) ::close(fd);
-    std::string number;
-    for (;;) {
-        char c = 0;
-        const ssize_t n = ::read(pipe, &c, 1);
-        if (n < 0 && errno == EINTR) continue;
-        if (n <= 0) break;
-        number += c;
-    }
-    if (!number.empty()) remove_device(number);
-    ::_exit(0);
-}
-
 std::string error_text() { return std::strerror(errno); }
 
-} // namespace
-
-swap_space::swap_space(std::uint64_t bytes) {
-    device_ = swap_in_use();
-    if (!device_.empty()) return;
-    lock_ = ::open(lock_file, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (lock_ < 0)
-        why_not_ = fmt::format("no swap, and none can be made: {}: {}", lock_file, error_text());
-    else if (::flock(lock_, LOCK_EX | LOCK_NB) != 0)
-        why_not_ = fmt::format("no swap of our own: {} is locked by another process", lock_file);
-    else if (::access(hot_add, R_OK) != 0)
-        why_not_ = fmt::format("no swap, and none can be made: {}: {}", hot_add, error_text());
-    else if (!start_keeper())
-        why_not_ = "no swap, and none can be made: no process to undo it: " + error_text();
-    else
-        why_not_ = make(bytes);
-    if (!why_not_.empty()) end_keeper();
+std::string failed(const std::string& doing) {
+    return fmt::format("no swap, and none can be made: {}: {}", doing, error_text());
 }
 
-bool swap_space::start_keeper() {
-    int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) return false;
-    std::fflush(nullptr);
-    keeper_ = ::fork();
-    if (keeper_ == 0) {
-        ::close(ends[1]);
-        keep(ends[0], lock_);
-    }
-    ::close(ends[0]);
-    keeper_pipe_ = ends[1];
-    return keeper_ > 0;
-}
+// Before any other swap of the machine.
+constexpr int highest_priority = SWAP_FLAG_PREFER | SWAP_FLAG_PRIO_MASK;
 
-// The keeper learns the device's number at once, so between that and here a SIGKILL leaves an empty
-// device behind, and no swap.
-std::string swap_space::make(std::uint64_t bytes) {
-    const auto failed = [](const char* doing) {
-        return fmt::format("no swap, and none can be made: {}: {}", doing, error_text());
-    };
-    std::string number;
-    std::ifstream(hot_add) >> number; // reading it makes a device
-    if (number.empty()) return failed("adding a zram device");
-    if (::write(keeper_pipe_, number.data(), number.size()) != static_cast<ssize_t>(number.size()))
-        return failed("telling the process that undoes it");
-    const std::string device = "/dev/zram" + number;
-    bytes = (bytes + page - 1) / page * page;
-    if (!write_to("/sys/block/zram" + number + "/disksize", std::to_string(bytes)))
-        return failed("sizing the zram device");
-    if (!write_swap_header(device, bytes)) return failed("formatting the zram device");
-    if (::swapon(device.c_str(), 0) != 0) return failed("swapon");
-    device_ = device;
+std::string format_and_use(const std::string& device, std::uint64_t bytes) {
+    if (!write_swap_header(device, bytes)) return failed("formatting " + device);
+    if (::swapon(device.c_str(), highest_priority) != 0) return failed("swapon " + device);
     return "";
 }
 
-void swap_space::end_keeper() {
-    if (keeper_pipe_ >= 0) ::close(keeper_pipe_);
-    if (keeper_ > 0)
-        while (::waitpid(keeper_, nullptr, 0) < 0 && errno == EINTR) {
-        }
-    if (lock_ >= 0) ::close(lock_);
-    keeper_pipe_ = lock_ = -1;
-    keeper_ = -1;
+} // namespace
+
+swap_space::swap_space(const swap_request& request) {
+    const std::string there = swap_in_use();
+    switch (request.kind) {
+    case swap_kind::none:
+        if (!there.empty())
+            why_not_ = "there is swap: " + there;
+        else if (::access("/run/lock", W_OK) == 0) // otherwise no session could make any
+            why_not_ = lock(LOCK_SH);
+        return;
+    case swap_kind::zram:
+        if (!there.empty() && !there.starts_with("/dev/zram"))
+            why_not_ = "there is other swap: " + there;
+        break;
+    case swap_kind::file:
+        if (!there.empty()) why_not_ = "there is other swap: " + there;
+        break;
+    case swap_kind::any:
+        break;
+    }
+    if (!why_not_.empty()) return;
+    device_ = there;
+    if (!there.empty()) return;
+    why_not_ = lock(LOCK_EX);
+    if (why_not_.empty()) why_not_ = make(request);
 }
 
-swap_space::~swap_space() { end_keeper(); }
+// The keeper holds the lock until all is undone.
+swap_space::~swap_space() {
+    keeper_.reset();
+    if (lock_ >= 0) ::close(lock_);
+}
+
+std::string swap_space::lock(int how) {
+    lock_ = ::open(lock_file, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    if (lock_ < 0) return failed(lock_file);
+    if (::flock(lock_, how | LOCK_NB) != 0)
+        return fmt::format("no swap of our own: {} is locked by another process", lock_file);
+    return "";
+}
+
+std::string swap_space::make(const swap_request& request) {
+    const bool zram = request.kind != swap_kind::file;
+    if (zram && ::access(hot_add, R_OK) != 0) return failed(hot_add);
+    keeper_.emplace(lock_);
+    if (!keeper_->started()) return failed("no process to undo it");
+    const std::string why = zram ? make_zram(request.bytes) : make_file(request);
+    if (!why.empty()) keeper_.reset();
+    return why;
+}
+
+// The number is known only once the device is there, so between that and the promise a SIGKILL leaves
+// an empty device behind, and no swap.
+std::string swap_space::make_zram(std::uint64_t bytes) {
+    std::string number;
+    std::ifstream(hot_add) >> number; // reading it makes a device
+    if (number.empty()) return failed("adding a zram device");
+    if (!keeper_->promise(keeper::what::zram, number))
+        return failed("telling the process that undoes it");
+    bytes = (bytes + page - 1) / page * page;
+    if (!write_to("/sys/block/zram" + number + "/disksize", std::to_string(bytes)))
+        return failed("sizing the zram device");
+    const std::string device = "/dev/zram" + number;
+    const std::string why = format_and_use(device, bytes);
+    if (why.empty()) device_ = device;
+    return why;
+}
+
+std::string swap_space::make_file(const swap_request& request) {
+    const std::string path = fmt::format("{}/obase-swap-{}", request.directory, ::getpid());
+    if (!keeper_->promise(keeper::what::swap_file, path))
+        return failed("telling the process that undoes it");
+    const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0) return failed(path);
+    const std::uint64_t bytes = (request.bytes + page - 1) / page * page;
+    // A file with holes is no swap.
+    errno = ::posix_fallocate(fd, 0, static_cast<off_t>(bytes));
+    const std::string no_room = errno != 0 ? failed(path) : "";
+    ::close(fd);
+    if (!no_room.empty()) return no_room;
+    const std::string why = format_and_use(path, bytes);
+    if (why.empty()) device_ = path;
+    return why;
+}
 
 std::uint64_t page_out_everything() {
     // One call keeps the kernel's lock of the address space for as long as it takes.

@@ -157,7 +157,7 @@ bench_result bench_ycsb(const ycsb_settings& settings) {
     // Before the control group, which must be empty when it ends: the swap has a process of its own.
     std::optional<swap_space> swap;
     if (settings.reclaim != "off") {
-        swap.emplace(swap_bytes(settings));
+        swap.emplace(swap_request{swap_kind::any, swap_bytes(settings)});
         if (!swap->why_not().empty()) {
             result.skipped = "--reclaim " + settings.reclaim + ": " + swap->why_not();
             result.json = skipped_run(settings, result.skipped);
