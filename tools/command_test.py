@@ -89,6 +89,16 @@ class Command(unittest.TestCase):
             (["bench", "ycsb", "--cold", "file:/nonexistent"], "/nonexistent"),
             (["bench", "ycsb", "--workload", "E"], "pugh-hash-table"),
             (["bench", "compare", "--workload", "Z"], "Z"),
+            (["bench", "kv", "--workload", "magic"], "magic"),
+            (["bench", "kv", "--workload", "hot:accesses=2"], "accesses=2"),
+            (["bench", "kv", "--workload", "hot:magic=2"], "magic"),
+            (["bench", "kv", "--workload", "hot:shift-every=5s"], "--rate"),
+            (["bench", "kv", "--workload", "mixgraph"], "pugh-hash-table"),
+            (["bench", "kv", "--rate", "-1"], "-1"),
+            (["bench", "kv", "--seconds", "0"], "--seconds 0"),
+            (["bench", "kv", "--policy", "magic"], "magic"),
+            (["bench", "kv", "--policy", "graded", "--protocol", "none"], "--policy graded"),
+            (["bench", "kv", "--replay", "x", "--workload", "hot"], "--workload"),
             (["bench", "index", "--index", "magic"], "magic"),
             (["bench", "index", "--protocol", "magic"], "magic"),
             (["bench", "index", "--key-kind", "float"], "float"),
@@ -108,11 +118,46 @@ class Command(unittest.TestCase):
     def test_help_everywhere(self):
         for words in ([], ["options"], ["self-check"], ["bench"], ["bench", "guide"],
                       ["bench", "alloc"], ["bench", "move"], ["bench", "all"], ["bench", "ycsb"],
-                      ["bench", "packages"], ["bench", "compare"], ["bench", "index"]):
+                      ["bench", "packages"], ["bench", "compare"], ["bench", "index"], ["bench", "kv"]):
             with self.subTest(words=words):
                 done = run(*words, "--help")
                 self.assertEqual(done.returncode, 0)
                 self.assertIn("--help", done.stdout)
+
+    def test_kv_sends_records_and_plays(self):
+        recording = self.folder / "run.ops"
+        first_json, second_json = self.folder / "first.json", self.folder / "second.json"
+        done = run("bench", "kv", "--quick", "--workload", "hot:accesses=.99,shift-every=.5s,churn=.01",
+                   "--record", str(recording), "--json", str(first_json))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        first = json.loads(first_json.read_text())
+        self.assertAlmostEqual(first["throughput_ops"], 20_000, delta=4_000)
+        self.assertGreater(first["hit_ratio"], .99)
+        self.assertGreaterEqual(first["used_bytes"]["peak"], first["used_bytes"]["end"])
+        self.assertTrue(first["windows"])
+        for name in ("operations", "behind", "page_faults", "used_bytes", "throughput_ops"):
+            self.assertIn(name, first["windows"][0])
+        done = run("bench", "kv", "--replay", str(recording), "--time-scale", "600", "--json", str(second_json))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        second = json.loads(second_json.read_text())
+        self.assertEqual(second["operations"], first["operations"])
+        self.assertEqual(second["workload"], first["workload"])
+
+    def test_kv_names_what_is_wrong_in_a_file(self):
+        torn = self.folder / "torn.ops"
+        torn.write_bytes(b"obase-operations 1 1 {}\n" + bytes(7))
+        trace = self.folder / "trace.csv"
+        trace.write_text("GET,1,2,3\nGET,1,2\n")
+        for arguments, named in [
+            (["--replay", str(torn)], "torn.ops, record 1: expected 20 bytes"),
+            (["--replay", str(self.folder / "none")], "none: cannot be read"),
+            (["--workload", f"trace:file={trace}"], "trace.csv, line 2: expected"),
+            (["--workload", f"cachelib:config={self.folder}"], "config.json: cannot be read"),
+        ]:
+            with self.subTest(arguments=arguments):
+                done = run("bench", "kv", *arguments)
+                self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+                self.assertIn(named, done.stderr)
 
     def test_version_names_the_build(self):
         done = run("--version")

@@ -10,6 +10,7 @@
 #include "tools/bench/machine.hpp"
 #include "tools/bench/result_file.hpp"
 #include "tools/index/command.hpp"
+#include "tools/kv/command.hpp"
 #include "tools/memory/command.hpp"
 #include "tools/mrc/command.hpp"
 #include "tools/ycsb/command.hpp"
@@ -196,8 +197,9 @@ int dispatch(int argc, char** argv) {
         *bench.add_subcommand("latency", "the longest operations, with the collector "
                                          "at work and at rest");
     const store_bench store_benches[] = {
-        add_ycsb(bench),  add_packages(bench), add_huge_pages(bench),  add_compare(bench),
-        add_index(bench), add_memory(bench),   add_memory_cell(bench), add_count_operations(bench)};
+        add_ycsb(bench),    add_packages(bench),    add_huge_pages(bench),
+        add_compare(bench), add_index(bench),       add_kv(bench),
+        add_memory(bench),  add_memory_cell(bench), add_count_operations(bench)};
     for (CLI::App* one : {&guide, &alloc, &move, &collector, &all, &latency})
         add_common(*one, arguments);
     for (const store_bench& one : store_benches) add_common(*one.command, arguments);
@@ -251,7 +253,7 @@ int dispatch(int argc, char** argv) {
     if (bench.parsed())
         command_of(bench,
                    "guide, alloc, move, collector, all, latency, ycsb, packages, huge-pages, "
-                   "compare, index or memory");
+                   "compare, index, kv or memory");
     if (show_options.parsed()) return run_options();
     if (check.parsed()) return run_self_check();
     if (alloc.parsed() || all.parsed()) restart_with_room_for_allocators(argv);

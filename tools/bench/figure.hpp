@@ -23,6 +23,10 @@ struct figure {
     std::string command; // what measures this figure again
 };
 
+// One that was counted, not timed: a single value without a spread.
+figure counted_figure(const std::string& name, const std::string& unit, double value,
+                      const std::string& command);
+
 // "met" or "not met" when the whole interval lies on one side of the target; "undecided" when it
 // straddles it or there are too few samples to have an interval; "" without a target.
 std::string verdict(const figure& f);

@@ -56,6 +56,12 @@ TEST(Mixgraph, EachNumberIsWhatTheFormulasSay) {
         ++seen.at(static_cast<std::size_t>(r.what));
         ASSERT_LT(r.key, records);
         const double u = static_cast<double>(n) / records;
+        if (n % 1000 == 7) {
+            const double in_range = static_cast<double>(n % 10'000) / 10'000;
+            const auto seed =
+                static_cast<std::uint64_t>(std::ceil(std::pow(in_range / .002312, 1 / .3467)));
+            ASSERT_EQ(r.key % 10'000, std::mt19937_64(seed)() % 10'000) << n;
+        }
         if (r.what == operation::update && n > 0) {
             const double size = std::ceil(25.45 * (std::pow(u, -.2615) - 1) / .2615);
             ASSERT_EQ(r.value_size, std::max(size, 10.)) << n;

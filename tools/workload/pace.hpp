@@ -18,6 +18,8 @@
 // for, so a sleep for each of 250 operations in a millisecond would be most of the load. Lateness
 // counts from the end of that millisecond.
 //
+// The rate may be a sine, as that of RocksDB's mixgraph is.
+//
 // Not for latencies at microsecond precision: within a millisecond operations come in a burst.
 //
 // Threads: one pacer for each client's thread; all begin at one time of one clock. Cost: take()
@@ -73,6 +75,11 @@ struct pace_options {
     double rate = 0; // operations per second, of all clients together
     unsigned client = 0;
     unsigned clients = 1;
+    // The rate may be a sine around `rate`: rate + amplitude * sin(frequency * t + phase), t in
+    // seconds since the beginning. amplitude <= rate.
+    double amplitude = 0; // operations per second
+    double frequency = 0; // radians per second
+    double phase = 0;     // radians
 };
 
 template <class Clock = monotonic_clock>
@@ -85,11 +92,16 @@ class pacer {
     // Throws std::invalid_argument for a rate that is no positive number, or a client that is none
     // of the clients. `begin_ns`: of the clock, for all clients the same.
     pacer(const pace_options& options, std::uint64_t begin_ns, Clock clock = {})
-        : clock_(clock), ns_per_operation_(1e9 / options.rate), begin_ns_(begin_ns),
-          next_(options.client), step_(options.clients) {
+        : clock_(clock), options_(options), ns_per_operation_(1e9 / options.rate),
+          begin_ns_(begin_ns), next_(options.client), step_(options.clients) {
         if (!(std::isfinite(options.rate) && options.rate > 0))
             throw std::invalid_argument("a rate of " + std::to_string(options.rate) +
                                         " operations per second: more than 0 is expected");
+        if (!(options.amplitude >= 0 && options.amplitude <= options.rate &&
+              std::isfinite(options.frequency) && std::isfinite(options.phase)))
+            throw std::invalid_argument("a rate with an amplitude of " +
+                                        std::to_string(options.amplitude) +
+                                        " operations per second: from 0 to the rate is expected");
         if (options.client >= options.clients)
             throw std::invalid_argument("client " + std::to_string(options.client) + " of " +
                                         std::to_string(options.clients));
@@ -99,13 +111,13 @@ class pacer {
     // then the answer may be 0.
     std::size_t take(std::size_t most) {
         std::uint64_t now = clock_.now();
-        if (const std::uint64_t due = due_ns(next_); due > now) {
+        if (const std::uint64_t due = due_of_next(); due > now) {
             clock_.sleep_until(std::min(due, now + longest_sleep_ns));
             now = clock_.now();
         }
         std::size_t taken = 0;
         for (; taken < most; ++taken, next_ += step_) {
-            const std::uint64_t due = due_ns(next_);
+            const std::uint64_t due = due_of_next();
             if (due > now) break;
             count(now - due);
         }
@@ -115,7 +127,8 @@ class pacer {
     // The load rested for so long: all that is still to come is due so much later.
     void postpone(std::uint64_t ns) noexcept { begin_ns_ += ns; }
 
-    // The end of the millisecond in which operation number `k` of all clients is due.
+    // The end of the millisecond in which operation number `k` of all clients is due, at a constant
+    // rate.
     std::uint64_t due_ns(std::uint64_t k) const noexcept {
         const auto after = static_cast<std::uint64_t>(static_cast<double>(k) * ns_per_operation_);
         return begin_ns_ + (after / tick_ns + 1) * tick_ns;
@@ -126,6 +139,23 @@ class pacer {
     const lateness& late() const noexcept { return late_; }
 
   private:
+    // Of a sine, how many operations are due by then: the integral of the rate.
+    double due_by(double seconds) const noexcept {
+        const pace_options& o = options_;
+        const double swing =
+            o.frequency == 0
+                ? seconds * std::sin(o.phase)
+                : (std::cos(o.phase) - std::cos(o.frequency * seconds + o.phase)) / o.frequency;
+        return o.rate * seconds + o.amplitude * swing;
+    }
+    std::uint64_t due_of_next() noexcept {
+        if (options_.amplitude == 0) return due_ns(next_);
+        while (due_by(static_cast<double>(tick_ + 1) * 1e-9 * static_cast<double>(tick_ns)) <=
+               static_cast<double>(next_))
+            ++tick_;
+        return begin_ns_ + (tick_ + 1) * tick_ns;
+    }
+
     void count(std::uint64_t ns) noexcept {
         ++late_.operations;
         late_.late += ns > tick_ns ? 1 : 0;
@@ -134,7 +164,9 @@ class pacer {
     }
 
     Clock clock_;
+    pace_options options_;
     double ns_per_operation_;
+    std::uint64_t tick_ = 0; // of a sine: in which the next operation is due
     std::uint64_t begin_ns_;
     std::uint64_t next_;
     std::uint64_t step_;

@@ -126,6 +126,32 @@ TEST(Pace, TakesNoMoreThanAsked) {
     EXPECT_EQ(pace.next(), 14U);
 }
 
+// The operations of a quarter of a period are the integral of its sine: rate +- amplitude * 2 / pi.
+TEST(Pace, FollowsASine) {
+    constexpr double pi = 3.14159265358979;
+    std::uint64_t total = 0;
+    for (unsigned c = 0; c < 2; ++c) {
+        fake_time time;
+        fake_pacer pace({.rate = 10'000,
+                         .client = c,
+                         .clients = 2,
+                         .amplitude = 8'000,
+                         .frequency = 2 * pi,
+                         .phase = 0},
+                        begin, {&time});
+        std::vector<double> quarters;
+        for (std::uint64_t q = 1; q <= 8; ++q)
+            quarters.push_back(
+                static_cast<double>(run(pace, time, 2, begin + q * 250 * ms).size()));
+        for (std::size_t q = 0; q < 8; ++q)
+            EXPECT_NEAR(quarters[q], (2'500 + (q % 4 < 2 ? 1 : -1) * 2'000 * 2 / pi) / 2, 12) << q;
+        EXPECT_EQ(pace.late().late, 0U);
+        total += pace.late().operations;
+    }
+    EXPECT_NEAR(static_cast<double>(total), 20'000, 20);
+    EXPECT_THROW(pacer<>({.rate = 1, .amplitude = 2}, 0), std::invalid_argument);
+}
+
 // A day at the highest rate: no drift.
 TEST(Pace, IsExactAfterADay) {
     const pacer<> pace({.rate = 500'000}, begin);

@@ -25,7 +25,7 @@ std::optional<Number> number(std::string_view text) {
 [[noreturn]] void refuse(std::string_view text) {
     throw std::invalid_argument(
         "sizes " + std::string(text) +
-        ": BYTES, LOW-HIGH, parts with weights (100*9/20480-65536*1) or pareto:THETA,K,SIGMA is "
+        ": BYTES, LOW-HIGH, parts with weights (100*9/20480-65536*1) or pareto:THETA/K/SIGMA is "
         "expected");
 }
 
@@ -82,8 +82,8 @@ size_distribution size_distribution::parsed(std::string_view text) {
     constexpr std::string_view pareto_prefix = "pareto:";
     if (text.starts_with(pareto_prefix)) {
         text.remove_prefix(pareto_prefix.size());
-        const auto theta = number<double>(take(text, ','));
-        const auto k = number<double>(take(text, ','));
+        const auto theta = number<double>(take(text, '/'));
+        const auto k = number<double>(take(text, '/'));
         const auto sigma = number<double>(text);
         if (!theta || !k || !sigma) refuse(whole);
         return pareto(*theta, *k, *sigma);

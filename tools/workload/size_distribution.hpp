@@ -10,7 +10,7 @@
 //   1024                     one
 //   100-30000                uniform from the first to the second
 //   100*9/20480-65536*1      parts with weights, each a size or a uniform range
-//   pareto:THETA,K,SIGMA     generalized Pareto: theta + sigma (u^-k - 1) / k, rounded up, at most
+//   pareto:THETA/K/SIGMA     generalized Pareto: theta + sigma (u^-k - 1) / k, rounded up, at most
 //                            1 MiB; as db_bench's mixgraph has it
 //
 // Threads: not changed once made. Cost: a binary search over the parts; Pareto: a power.

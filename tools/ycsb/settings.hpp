@@ -33,11 +33,12 @@ struct ycsb_settings {
     // Protocol none: pageout asks the kernel once, before the second half of the traffic, to take
     // everything; what is used comes back.
     std::string reclaim = "off";
-    std::string trace;        // file of recorded operations, replaces workload and distribution
-    bool packages = false;    // records and requests are those of a Debian package index
-    std::string package_file; // what `apt-cache dumpavail` prints; "": that command is run
-    bool huge_pages = false;  // HOT asks for huge pages
-    bool baseline = true;     // measure the page utilization of plain pointers beside it
+    std::string trace; // file of recorded operations, replaces workload and distribution
+    std::string trace_format = "auto"; // of the trace (tools/workload/trace.hpp)
+    bool packages = false;             // records and requests are those of a Debian package index
+    std::string package_file;          // what `apt-cache dumpavail` prints; "": that command is run
+    bool huge_pages = false;           // HOT asks for huge pages
+    bool baseline = true;              // measure the page utilization of plain pointers beside it
 
     double real_window_s() const noexcept { return window_s / time_scale; }
     std::string cold_directory() const {

@@ -82,7 +82,14 @@ class trace_source final : public request_source {
 } // namespace
 
 session_load load_from_trace(const ycsb_settings& settings) {
-    auto recorded = std::make_shared<const workload::trace>(workload::read_trace(settings.trace));
+    const auto format = workload::trace_format_named(settings.trace_format);
+    if (!format)
+        throw std::invalid_argument(fmt::format(
+            "a trace of the format {}: auto, operations, twitter, keys, be32, cachelib, "
+            "arc or oracle is expected",
+            settings.trace_format));
+    auto recorded = std::make_shared<const workload::trace>(
+        workload::read_trace(settings.trace, {.format = *format}));
     auto records =
         std::make_unique<trace_records>(recorded, settings.key_size, settings.value_size);
     if (records->largest_value() > largest_value_taken)

@@ -45,15 +45,18 @@ bool traffic::ended() const noexcept {
     return std::all_of(clients_.begin(), clients_.end(), [](const auto& c) { return c->ended(); });
 }
 
-void traffic::set_rate(double operations_per_second) {
+void traffic::set_pace(const workload::pace_options& pace) {
     const std::uint64_t begin = workload::monotonic_clock().now();
-    const auto count = static_cast<unsigned>(clients_.size());
-    for (unsigned c = 0; c < count; ++c)
-        if (operations_per_second > 0)
-            clients_[c]->pace.emplace(workload::pace_options{operations_per_second, c, count},
-                                      begin);
+    workload::pace_options own = pace;
+    own.clients = static_cast<unsigned>(clients_.size());
+    own.client = 0;
+    for (auto& c : clients_) {
+        if (pace.rate > 0)
+            c->pace.emplace(own, begin);
         else
-            clients_[c]->pace.reset();
+            c->pace.reset();
+        ++own.client;
+    }
 }
 
 workload::lateness traffic::late() const {

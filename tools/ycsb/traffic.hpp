@@ -45,9 +45,10 @@ class traffic {
     client_counts counts() const;
     latency_histogram latencies() const;
     void clear_latencies();
-    // All clients together send so many operations per second from now on; 0: as fast as they can.
-    void set_rate(double operations_per_second);
-    // Since set_rate().
+    // All clients together send at that rate from now on; a rate of 0: as fast as they can. Which
+    // client it is for does not matter.
+    void set_pace(const workload::pace_options& pace);
+    // Since set_pace().
     workload::lateness late() const;
     // Marks what is touched from now on. Null: no more.
     void set_log(touch_log* log);

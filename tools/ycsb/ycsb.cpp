@@ -19,14 +19,6 @@ namespace {
 
 using nlohmann::json;
 
-spread one_value(double value) {
-    spread s;
-    s.median = s.low = s.high = value;
-    s.samples = 1;
-    s.trusted = true; // counted, not timed
-    return s;
-}
-
 struct goal {
     bound kind = bound::none;
     double value = 0;
@@ -35,13 +27,9 @@ struct goal {
 void add(bench_result& result, const std::string& name, const std::string& unit, const json& value,
          const std::string& command, goal target = {}) {
     if (!value.is_number()) return;
-    figure f;
-    f.name = name;
-    f.unit = unit;
-    f.value = one_value(value.get<double>());
+    figure f = counted_figure(name, unit, value.get<double>(), command);
     f.kind = target.kind;
     f.target = target.value;
-    f.command = command;
     result.figures.push_back(f);
 }
 

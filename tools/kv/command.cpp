@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+#include "tools/kv/command.hpp"
+
+#include "tools/bench/command_line.hpp"
+#include "tools/kv/kv.hpp"
+
+#include "crestdb/store.hpp"
+#include "policy/policies.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace obase::tools {
+
+store_bench add_kv(CLI::App& bench) {
+    CLI::App* command = bench.add_subcommand(
+        "kv", "a load that shifts, grows, churns or was measured elsewhere, at a given rate: "
+              "memory, faults and hits, window by window");
+    auto s = std::make_shared<kv_settings>();
+    ycsb_settings& store = s->store;
+    store.records = 100'000;
+    command
+        ->add_option("--workload", s->workload,
+                     "NAME[:PARAMETER=VALUE,...]: A to F, uniform, zipf, hot, cachelib, mixgraph, "
+                     "twitter or trace (docs/workloads.md)")
+        ->capture_default_str();
+    command->add_option("--records", store.records, "records loaded before")
+        ->check(not_negative)
+        ->capture_default_str();
+    command
+        ->add_option("--rate", s->rate,
+                     "operations per second of all clients; 0: as fast as they can")
+        ->check(not_negative)
+        ->capture_default_str();
+    command->add_option("--seconds", s->seconds, "of traffic; a recording is played to its end")
+        ->capture_default_str();
+    std::vector<std::string> policies;
+    policy::policies().each([&](const char* name) { policies.emplace_back(name); });
+    command->add_option("--policy", s->policy, "which decides where objects live")
+        ->check(CLI::IsMember(policies));
+    command->add_option("--protocol", store.protocol, "none: plain pointers")
+        ->check(CLI::IsMember(crestdb::store::protocols()))
+        ->capture_default_str();
+    command->add_option("--index", store.index, "the index")
+        ->check(CLI::IsMember(crestdb::store::indexes()))
+        ->capture_default_str();
+    command->add_option("--threads", store.threads, "clients")
+        ->check(CLI::Range(1, 256))
+        ->capture_default_str();
+    command->add_option("--key-size", store.key_size, "bytes of a key, where the load has no own")
+        ->check(not_negative)
+        ->capture_default_str();
+    command
+        ->add_option("--value-size", store.value_size,
+                     "bytes of a value, where the load has no own")
+        ->check(not_negative)
+        ->capture_default_str();
+    command->add_option("--seed", store.seed, "of the requests")
+        ->check(not_negative)
+        ->capture_default_str();
+    command->add_option("--hints", store.hints, "what the kernel is told")
+        ->check(CLI::IsMember({"off", "cold", "pageout"}))
+        ->capture_default_str();
+    command->add_option("--cold", store.cold, "where COLD lies: anon, or file:DIRECTORY")
+        ->capture_default_str();
+    command
+        ->add_option("--window", store.window_s, "seconds between two scans, before --time-scale")
+        ->capture_default_str();
+    command->add_option("--time-scale", store.time_scale, "divides every time constant")
+        ->capture_default_str();
+    command->add_option("--record", s->record, "also write the operations to FILE")
+        ->type_name("FILE");
+    command
+        ->add_option("--replay", s->replay,
+                     "play the operations of FILE; records and clients are those of the recording")
+        ->type_name("FILE")
+        ->excludes("--workload");
+    return {command, [s](bool quick, std::size_t) {
+                if (quick) {
+                    s->store.records = std::min<std::uint64_t>(s->store.records, 20'000);
+                    s->seconds = std::min(s->seconds, 1.5);
+                    s->store.time_scale = 600;
+                    if (s->rate == 0) s->rate = 20'000;
+                }
+                return bench_kv(*s);
+            }};
+}
+
+} // namespace obase::tools
