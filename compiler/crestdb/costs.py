@@ -29,6 +29,14 @@ def indexes():
     return re.findall(r"^crestdb_add_marked_index\((\w+)\)", text, re.MULTILINE)
 
 
+def subject(index):
+    headers = list((ROOT / "crestdb").glob(f"*/{index}.hpp"))
+    if len(headers) != 1:
+        sys.exit(f"costs.py: no index '{index}': expected one of {', '.join(indexes())}")
+    text = (HERE / "subject.cpp.in").read_text()
+    return text.replace("@class@", index).replace("@folder@", headers[0].parent.name)
+
+
 def user_seconds(command):
     before = os.times().children_user
     made = subprocess.run(command, capture_output=True, text=True)
@@ -67,7 +75,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for index in options.index:
             source = pathlib.Path(folder) / f"{index}.cpp"
-            source.write_text((HERE / "subject.cpp.in").read_text().replace("@class@", index))
+            source.write_text(subject(index))
             seconds, size = {}, {}
             for way, more in ways.items():
                 made = pathlib.Path(folder) / "made.o"
