@@ -20,10 +20,14 @@ namespace obase::testing {
 class eight_tiers final : public policy::placement {
   public:
     static constexpr policy::tier rows[] = {
-        {.name = "new"}, {.name = "t1", .promoted_to = true},
-        {.name = "t2"},  {.name = "t3"},
-        {.name = "t4"},  {.name = "t5"},
-        {.name = "t6"},  {.name = "t7", .reclaimable = true, .file_backed = true, .lazy = true}};
+        {.name = "new"},
+        {.name = "t1", .promoted_to = true},
+        {.name = "t2"},
+        {.name = "t3"},
+        {.name = "t4"},
+        {.name = "t5"},
+        {.name = "t6"},
+        {.name = "t7", .reclaimable = true, .cold = true, .file_backed = true, .lazy = true}};
     static constexpr policy::tier_table table{rows};
     static_assert(table.valid() && table.count() == 8);
     static constexpr unsigned windows_to_prove = 4;

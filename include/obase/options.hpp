@@ -101,6 +101,9 @@ struct name { // 1 to 32 of a-z, 0-9, - and _
     ROW(real, promotion_target, 0.01, "fraction per minute", 0, 1,                                 \
         "promotion rate the controller steers to: share of the working set's pages that are "      \
         "touched in COLD")                                                                         \
+    ROW(real, stall_target, 0.005, "fraction", 0, 10,                                              \
+        "policy graded: how long threads may wait for pages that left memory, as a share of the "  \
+        "time for which they run")                                                                 \
     ROW(flag, hint_cold, true, "", 0, 0,                                                           \
         "in mode hint: MADV_COLD on what was newly put into COLD")                                 \
     ROW(flag, hint_pageout, true, "", 0, 0,                                                        \

@@ -68,6 +68,12 @@ namespace obase {
     ROW(gauge, real, promotion_rate, "fraction per minute",                                        \
         "share of the working set's pages "                                                        \
         "that were touched in COLD")                                                               \
+    ROW(gauge, real, predicted_faults, "faults per second",                                        \
+        "touches of pages that left memory, as the policy expects them; 0 if it does not say")     \
+    ROW(gauge, real, predicted_stall, "fraction",                                                  \
+        "time that threads wait for these, as a share of the time for which they run")             \
+    ROW(gauge, real, measured_faults, "faults per second",                                         \
+        "page faults of the last window that had to read, without the collector's")                \
     ROW(gauge, whole, cold_threshold, "windows", "C_t in force for the next window")               \
     ROW(gauge, whole, working_set_pages, "pages",                                                  \
         "unique managed 4 KiB pages touched in the "                                               \
@@ -107,7 +113,11 @@ namespace obase {
     ROW(gauge, whole, runs, "runs", "64 KiB runs in use")                                          \
     ROW(gauge, whole, evacuating_runs, "runs", "runs being emptied by compaction")                 \
     ROW(gauge, whole, touched_pages, "pages", "unique 4 KiB pages touched in the window")          \
-    ROW(gauge, whole, touched_bytes, "bytes", "bytes of the objects touched in the window")
+    ROW(gauge, whole, touched_bytes, "bytes", "bytes of the objects touched in the window")        \
+    ROW(gauge, whole, leaves_after, "windows",                                                     \
+        "idle windows after which a page leaves memory; 255: never")                               \
+    ROW(gauge, real, fault_seconds, "seconds",                                                     \
+        "how long a page that left takes to come back, as measured; 0: not measured")
 
 // The field types behind `whole` and `real`.
 namespace statistic_type {

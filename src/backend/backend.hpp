@@ -29,7 +29,7 @@ namespace obase::backend {
 struct tier_view {
     policy::tier role;
     intervals extents;            // committed, not empty
-    intervals touched;            // runs with objects touched in the window that ended
+    intervals touched;            // pages of objects touched in the window that ended
     intervals filled;             // written by the mover in that window
     intervals leaving;            // what the policy asks to leave memory; part of the extents
     std::uintptr_t file_base = 0; // address of offset 0 of each file
@@ -65,6 +65,8 @@ struct totals {
     bool stopped = false; // for good, after an error
     // The bytes that really left memory, by tier; large objects count for their role.
     std::array<std::uint64_t, policy::max_tiers> paged_out_bytes{};
+    // How long a page of the tier that left memory takes to come back, smoothed; 0: not measured.
+    std::array<double, policy::max_tiers> fault_seconds{};
 };
 
 using asker = std::function<bool()>;                       // false = stop for this window

@@ -3,6 +3,7 @@
 
 #include "os/memory.hpp"
 #include "os/process.hpp"
+#include "os/thread.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -168,6 +169,35 @@ intervals hints::page_out_file(const tier_view& view, const intervals& todo, con
     return done;
 }
 
+// Of one page that left memory and is still out: how long it takes to come back. 0: none was found.
+double hints::fault_time(tier_state& state) {
+    const auto& items = state.paged_out.items();
+    if (items.empty()) return 0;
+    const interval& item = items[random_() % items.size()];
+    const std::uintptr_t at = item.begin + random_() % (item.bytes() / page_bytes) * page_bytes;
+    if (os::resident_in(pointer(at), page_bytes) != 0) return 0;
+    const std::uint64_t began = os::monotonic_ns();
+    const int error = os::advise(pointer(at), page_bytes, os::advice::populate);
+    const std::uint64_t ended = os::monotonic_ns();
+    no_populate_ = error == EINVAL;
+    if (error != 0) return 0;
+    intervals back;
+    back.add(at, at + page_bytes);
+    state.paged_out = state.paged_out.without(back);
+    return static_cast<double>(ended - began) * 1e-9;
+}
+
+void hints::measure_faults(tier_state& state, policy::tier_id id) {
+    if (no_populate_ || totals_.paged_out_bytes[id] == 0) return;
+    std::array<double, fault_samples> seconds;
+    for (double& one : seconds) one = fault_time(state);
+    std::sort(seconds.begin(), seconds.end());
+    const double median = std::min(seconds[fault_samples / 2], slowest_fault);
+    if (median == 0) return;
+    double& known = totals_.fault_seconds[id];
+    known = known == 0 ? median : known + (median - known) * fault_weight;
+}
+
 void hints::hint_reclaimable(const tier_view& view, tier_state& state, const work& now) {
     const intervals extents = view.extents.rounded_in(page_bytes);
     const intervals touched = view.touched.rounded_out(page_bytes);
@@ -179,13 +209,14 @@ void hints::hint_reclaimable(const tier_view& view, tier_state& state, const wor
     state.paged_out = state.paged_out.common(extents).without(changed);
 
     if (now.switches.page_out) {
+        measure_faults(state, now.id);
         const intervals todo = view.leaving.common(extents).without(state.paged_out);
         const intervals done =
             view.files.empty() ? advise(kind_page_out, todo, now) : page_out_file(view, todo, now);
         state.paged_out = state.paged_out.united(done);
         state.advised = state.advised.united(done); // paged out is colder than cold
     }
-    if (now.switches.cold) {
+    if (now.switches.cold && view.role.cold) {
         state.advised =
             state.advised.united(advise(kind_cold, extents.without(state.advised), now));
     }
@@ -212,7 +243,9 @@ void hints::hint_large(const window_view& window, const hint_switches& switches,
         if (state.bytes != seen.bytes) state = {}; // another object at the same address
         state.bytes = seen.bytes;
         state.seen_in = window_;
-        hint_large_object(seen, state, {seen.role, switches, may_continue});
+        hint_switches own = switches;
+        own.cold = own.cold && window.tiers[seen.role].role.cold;
+        hint_large_object(seen, state, {seen.role, own, may_continue});
     }
     std::erase_if(large_, [&](const auto& entry) {
         return window_ - entry.second.seen_in >= large_memory_windows;

@@ -35,6 +35,9 @@
 // kernel does not have it is worth no message, and that a unit cannot be made huge is no failure. Where
 // that may pass (no free huge page, a page in use) it is tried again after the next window.
 //
+// What a fault costs is measured: in each window the time in which three pages come back that left in an
+// earlier one (MADV_POPULATE_READ). They leave again.
+//
 // Pauses: work is cut into pieces of `piece_bytes`; between two pieces the caller's `may_continue`
 // is asked, so that the collector can keep its share of the processor and obey a stop. What is left
 // is done after the next window.
@@ -51,6 +54,7 @@
 #include <cstdint>
 #include <functional>
 #include <new>
+#include <random>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -74,6 +78,9 @@ class hints final : public backend {
     static constexpr std::size_t huge_bytes = std::size_t{2} << 20;
     static constexpr std::size_t piece_bytes = std::size_t{16} << 20;
     static constexpr std::uint64_t large_memory_windows = 64;
+    static constexpr unsigned fault_samples = 3;   // in a window and tier
+    static constexpr double fault_weight = 1. / 8; // of a window, in totals::fault_seconds
+    static constexpr double slowest_fault = 20e-3; // seconds; what is longer is no fault's time
 
     explicit hints(messenger say) : say_(std::move(say)) {}
 
@@ -115,6 +122,8 @@ class hints final : public backend {
     intervals advise(kind which, const intervals& todo, const work& now);
     intervals page_out_file(const tier_view& view, const intervals& todo, const work& now);
     void hint_reclaimable(const tier_view& view, tier_state& state, const work& now);
+    void measure_faults(tier_state& state, policy::tier_id id);
+    double fault_time(tier_state& state);
     void hint_promoted(const tier_view& view, tier_state& state, const work& now);
     void collapse(const intervals& todo, tier_state& state, const work& now);
     void hint_large(const window_view& window, const hint_switches& switches,
@@ -124,6 +133,8 @@ class hints final : public backend {
     messenger say_;
     totals totals_;
     bool refused_[kind_count] = {};
+    bool no_populate_ = false; // the kernel has none
+    std::minstd_rand random_;  // which pages are sampled
     std::array<tier_state, policy::max_tiers> tiers_;
     std::unordered_map<std::uintptr_t, large_state> large_;
     std::uint64_t window_ = 0;

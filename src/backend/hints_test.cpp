@@ -5,6 +5,8 @@
 #include "backend/hints.hpp"
 
 #include "os/memory.hpp"
+#include "os/process.hpp"
+#include "os/thread.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -14,6 +16,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
+#include <cstring>
+#include <functional>
 #include <new>
 #include <string>
 #include <vector>
@@ -42,6 +46,7 @@ struct fake_kernel {
     std::vector<call> log;
     std::string fails; // the name of the call that fails
     int error = 0;
+    std::function<void(const std::string&, void*, std::size_t)> madvised;
 
     int answer(const std::string& name, std::uintptr_t at, std::size_t bytes) {
         log.push_back({name, at, bytes});
@@ -62,7 +67,9 @@ int fake_madvise(void* at, std::size_t bytes, int what) {
                        : what == MADV_PAGEOUT  ? "pageout"
                        : what == MADV_HUGEPAGE ? "hugepage"
                        : what == 25            ? "collapse" // MADV_COLLAPSE
+                       : what == 22            ? "populate" // MADV_POPULATE_READ
                                                : "other";
+    if (kernel->madvised) kernel->madvised(name, at, bytes);
     return by_errno(kernel->answer(name, reinterpret_cast<std::uintptr_t>(at), bytes));
 }
 int fake_sync(int, off_t offset, off_t bytes, unsigned flags) {
@@ -89,7 +96,7 @@ void end_window(hints& to, tier_view hot, tier_view cold, const options& setting
                 bool page_out_allowed, std::vector<large_view> large = {},
                 const asker& may_continue = {}) {
     hot.role = {.name = "hot", .promoted_to = true};
-    cold.role = {.name = "cold", .reclaimable = true};
+    cold.role = {.name = "cold", .reclaimable = true, .cold = true};
     if (page_out_allowed) cold.leaving = cold.extents.without(cold.touched);
     for (large_view& one : large) one.leaving = page_out_allowed && one.role == 2;
     window_view window;
@@ -376,7 +383,7 @@ TEST_F(hints_test, units_that_cannot_be_collapsed_are_no_failure) {
     for (const int error : {EINVAL, ENOMEM, EBUSY, EAGAIN}) {
         hints fresh([](const std::string& line) { ADD_FAILURE() << line; });
         const auto collapses = [&](int failing_with) {
-            fake = {{}, failing_with == 0 ? "" : "collapse", failing_with};
+            fake = {{}, failing_with == 0 ? "" : "collapse", failing_with, {}};
             tier_view three;
             three.extents.add(hot_base, hot_base + 3 * huge);
             end_window(fresh, three, {}, settings_of({.huge = true}), false);
@@ -401,6 +408,102 @@ TEST_F(hints_test, collapsing_pauses_between_huge_pages) {
     may_continue = {};
     EXPECT_EQ(window(), (log_of{{"collapse", hot_base + huge, huge},
                                 {"collapse", hot_base + 2 * huge, huge}}));
+}
+
+// Of a tier whose pages are not all cold the kernel is told nothing before they leave.
+TEST_F(hints_test, only_cold_tiers_are_advised_as_cold) {
+    tier_view warm;
+    warm.extents.add(cold_base, cold_base + 4 * page);
+    warm.role = {.name = "warm", .reclaimable = true};
+    window_view told;
+    told.tiers = {tier_view(), warm};
+    told.large = {{cold_base * 2, 8 * page, 1, false}};
+    under_test.after_window(told, options(), {});
+    EXPECT_EQ(fake.log, log_of{});
+    told.tiers[1].leaving = warm.extents;
+    told.large[0].leaving = true;
+    under_test.after_window(told, options(), {});
+    EXPECT_EQ(fake.log,
+              (log_of{{"pageout", cold_base, 4 * page}, {"pageout", cold_base * 2, 8 * page}}));
+}
+
+// Memory that the fake kernel can take away and bring back.
+class pages_that_leave {
+  public:
+    pages_that_leave() {
+        EXPECT_EQ(os::commit(memory, bytes), 0);
+        std::memset(memory, 1, bytes);
+    }
+    ~pages_that_leave() { os::release(memory, bytes); }
+    pages_that_leave(const pages_that_leave&) = delete;
+    pages_that_leave& operator=(const pages_that_leave&) = delete;
+
+    // The fake kernel's part of the work.
+    void operator()(const std::string& name, void* at, std::size_t length) const {
+        if (name == "pageout") ::madvise(at, length, MADV_DONTNEED);
+        if (name != "populate") return;
+        const std::uint64_t until = os::monotonic_ns() + delay_ns;
+        while (os::monotonic_ns() < until) {
+        }
+        *static_cast<volatile char*>(at) = 1;
+    }
+
+    static constexpr std::size_t bytes = 64 * page;
+    char* const memory = static_cast<char*>(os::reserve(bytes, page));
+    std::uintptr_t begin() const { return reinterpret_cast<std::uintptr_t>(memory); }
+    std::uint64_t delay_ns = 1'000'000;
+};
+
+std::size_t calls_named(const std::vector<call>& log, const std::string& name) {
+    return static_cast<std::size_t>(
+        std::count_if(log.begin(), log.end(), [&](const call& c) { return c.name == name; }));
+}
+
+TEST_F(hints_test, the_time_of_a_fault_is_measured) {
+    pages_that_leave pages;
+    fake.madvised = std::ref(pages);
+    cold.extents.add(pages.begin(), pages.begin() + pages.bytes);
+    EXPECT_EQ(calls_named(window(true), "populate"), 0u) << "nothing is out yet";
+    EXPECT_EQ(under_test.done().paged_out_bytes[2], pages.bytes);
+    EXPECT_EQ(under_test.done().fault_seconds[2], 0);
+
+    EXPECT_EQ(calls_named(window(true), "populate"), hints::fault_samples);
+    const double first = under_test.done().fault_seconds[2];
+    EXPECT_GE(first, 1e-3);
+    EXPECT_LE(first, hints::slowest_fault);
+    EXPECT_EQ(os::resident_in(pages.memory, pages.bytes), 0u) << "what was sampled left again";
+    EXPECT_EQ(under_test.done().fault_seconds[1], 0) << "of another tier";
+
+    pages.delay_ns = 9'000'000;
+    window(true);
+    EXPECT_GE(under_test.done().fault_seconds[2], first + 5e-3 / 8) << "slowly";
+    EXPECT_LT(under_test.done().fault_seconds[2], 5e-3);
+    fake.madvised = {};
+}
+
+TEST_F(hints_test, a_page_that_is_in_memory_is_no_sample) {
+    pages_that_leave pages;
+    fake.madvised = std::ref(pages);
+    cold.extents.add(pages.begin(), pages.begin() + pages.bytes);
+    window(true);
+    std::memset(pages.memory, 1, pages.bytes); // touched since, by whom is not known
+    EXPECT_EQ(calls_named(window(true), "populate"), 0u);
+    fake.madvised = {};
+}
+
+TEST_F(hints_test, a_kernel_that_cannot_measure_is_asked_once) {
+    pages_that_leave pages;
+    fake.madvised = std::ref(pages);
+    cold.extents.add(pages.begin(), pages.begin() + pages.bytes);
+    window(true);
+    fake.fails = "populate";
+    fake.error = EINVAL;
+    window(true);
+    EXPECT_GE(calls_named(fake.log, "populate"), 1u);
+    EXPECT_EQ(calls_named(window(true), "populate"), 0u);
+    EXPECT_EQ(under_test.done().fault_seconds[2], 0);
+    EXPECT_EQ(under_test.done().failures, 0u) << "nobody misses it";
+    fake.madvised = {};
 }
 
 // The real kernel makes the units huge, or leaves them, and keeps their contents.

@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
 // window_log: what a backend has to be told of a window, gathered while it runs and turned into tier
-// views at its end. Knows for each 64 KiB run of a tier for how many windows no object in it was
-// touched, which is what the policy is asked about.
-//
-// Cost: a byte per run of a reclaimable tier (16 bytes per MiB), and per window a look at each.
+// views at its end. Knows for each page of a reclaimable tier for how many windows no object in it was
+// touched (page_ages.hpp), which is what the policy is asked about.
 //
 // Threads: the collector thread only. Without memory a window has no view, and the backend is told so.
 #pragma once
 
 #include "backend/backend.hpp"
+#include "backend/page_ages.hpp"
 #include "policy/placement.hpp"
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -23,9 +21,6 @@ namespace obase::backend {
 
 class window_log {
   public:
-    static constexpr std::size_t run_bytes = 64 << 10; // that of the heaps
-    static constexpr unsigned oldest = 255;            // ages stop here
-
     explicit window_log(const policy::tier_table& tiers) noexcept : tiers_(tiers) {}
 
     // [begin, begin + bytes) in the tier was written by the mover.
@@ -46,8 +41,15 @@ class window_log {
     // Once per window, in every mode, before the touched pages are cleared.
     template <class Space>
     void end_window(Space& space) noexcept {
-        for (policy::tier_id id = 0; id < tiers_.count(); ++id)
-            if (tiers_[id].reclaimable) increment_ages(space, id);
+        for (policy::tier_id id = 0; id < tiers_.count(); ++id) {
+            if (!tiers_[id].reclaimable) continue;
+            try {
+                ages_[id].end_window(space, id, filled_[id]);
+            } catch (const std::bad_alloc&) {
+                ages_[id].clear(); // younger than it is: nothing leaves too early
+                incomplete_ = true;
+            }
+        }
     }
 
     // After end_window(). False: no memory, and the view is not to be used.
@@ -76,10 +78,8 @@ class window_log {
         incomplete_ = false;
     }
 
-    // Windows since an object in the run was touched; 0: in the last one.
-    unsigned age(policy::tier_id id, std::size_t run) const noexcept {
-        return run < ages_[id].size() ? ages_[id][run] : 0;
-    }
+    // Of a tier with the role `reclaimable`.
+    const page_ages& ages(policy::tier_id id) const noexcept { return ages_[id]; }
 
   private:
     struct large_note {
@@ -93,32 +93,6 @@ class window_log {
         return reinterpret_cast<std::uintptr_t>(p);
     }
 
-    // A run that holds nothing is young again: its next objects are others.
-    template <class Space>
-    void increment_ages(Space& space, policy::tier_id id) noexcept try {
-        std::vector<std::uint8_t>& ages = ages_[id];
-        const std::uintptr_t base = address(space.range_begin(id));
-        std::size_t next = 0; // first run not looked at
-        space.for_each_extent(id, [&](const char* begin, const char* end) {
-            const std::size_t first = (address(begin) - base) / run_bytes;
-            const std::size_t last = (address(end) - base + run_bytes - 1) / run_bytes;
-            if (ages.size() < last) ages.resize(last);
-            for (; next < first; ++next) ages[next] = 0;
-            for (; next < last; ++next)
-                ages[next] = static_cast<std::uint8_t>(std::min(ages[next] + 1u, oldest));
-        });
-        ages.resize(next);
-        space.for_each_touched_run(id, [&](const char* begin, const char* end) {
-            const std::size_t last = (address(end) - base + run_bytes - 1) / run_bytes;
-            for (std::size_t run = (address(begin) - base) / run_bytes;
-                 run < std::min(last, ages.size()); ++run)
-                ages[run] = 0;
-        });
-    } catch (const std::bad_alloc&) {
-        ages_[id].clear(); // younger than it is: nothing leaves too early
-        incomplete_ = true;
-    }
-
     template <class Space>
     tier_view view_of(Space& space, const policy::placement& placement, policy::tier_id id) {
         tier_view view;
@@ -129,7 +103,7 @@ class window_log {
             };
         };
         space.for_each_extent(id, add_to(view.extents));
-        space.for_each_touched_run(id, add_to(view.touched));
+        space.for_each_touched_page(id, add_to(view.touched));
         view.filled = filled_[id];
         view.file_base = address(space.range_begin(id));
         space.for_each_backing(id, [&](const char* begin, const char* end, int fd) {
@@ -137,21 +111,17 @@ class window_log {
         });
         if (!view.role.reclaimable) return view;
         intervals asked;
-        for (const interval& extent : view.extents.items()) {
-            const std::size_t last = (extent.end - view.file_base + run_bytes - 1) / run_bytes;
-            for (std::size_t run = (extent.begin - view.file_base) / run_bytes; run < last; ++run) {
-                const std::uintptr_t begin = view.file_base + run * run_bytes;
-                if (placement.leaves(id, {begin, begin + run_bytes, age(id, run)}))
-                    asked.add(begin, begin + run_bytes);
-            }
-        }
+        const auto ask = [&](std::uintptr_t begin, std::uintptr_t end, unsigned age) {
+            if (placement.leaves(id, {begin, end, age})) asked.add(begin, end);
+        };
+        ages_[id].for_each_stretch(view.file_base, ask);
         view.leaving = asked.common(view.extents);
         return view;
     }
 
     const policy::tier_table& tiers_;
     std::array<intervals, policy::max_tiers> filled_;
-    std::array<std::vector<std::uint8_t>, policy::max_tiers> ages_; // by run; of reclaimable tiers
+    std::array<page_ages, policy::max_tiers> ages_; // of reclaimable tiers
     std::vector<large_note> large_;
     bool incomplete_ = false;
 };

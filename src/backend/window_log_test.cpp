@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What a backend is told: views of all tiers, the ages of runs, and what the policy asks to leave, run
-// by run.
+// What a backend is told: views of all tiers, and what the policy asks to leave, page by page.
 #include "backend/window_log.hpp"
 
 #include "backend/backends.hpp"
@@ -18,7 +17,7 @@ using namespace obase::backend;
 
 namespace {
 
-constexpr std::size_t run = window_log::run_bytes;
+constexpr std::size_t page = 4096, run = 16 * page;
 constexpr std::uintptr_t bases[] = {std::uintptr_t{1} << 40, std::uintptr_t{1} << 41,
                                     std::uintptr_t{1} << 42};
 
@@ -41,7 +40,7 @@ struct small_space {
         walk(extents, id, visit);
     }
     template <class F>
-    void for_each_touched_run(unsigned id, F&& visit) const {
+    void for_each_touched_page(unsigned id, F&& visit) const {
         walk(touched, id, visit);
     }
     template <class F>
@@ -50,7 +49,7 @@ struct small_space {
     }
 };
 
-// Asks runs of one age to leave.
+// Asks pages from one age on to leave.
 struct by_age final : policy::placement {
     static constexpr policy::tier rows[] = {
         {.name = "new"}, {.name = "a", .promoted_to = true}, {.name = "b", .reclaimable = true}};
@@ -103,48 +102,40 @@ TEST_F(window_log_test, views_hold_what_the_heaps_report) {
     EXPECT_TRUE(end_window().tiers[2].filled.empty()) << "filled in that window only";
 }
 
-TEST_F(window_log_test, ages_count_windows_without_a_touch) {
-    space.extents[1] = {{0, run}};
-    space.extents[2] = {{0, 4 * run}};
-    space.touched[2] = {{run, 2 * run}};
-    end_window();
-    EXPECT_EQ(log.age(2, 0), 1u);
-    EXPECT_EQ(log.age(2, 1), 0u);
-    space.touched[2] = {{2 * run, 3 * run}};
-    end_window();
-    EXPECT_EQ(log.age(2, 0), 2u);
-    EXPECT_EQ(log.age(2, 1), 1u);
-    EXPECT_EQ(log.age(2, 2), 0u);
-    EXPECT_EQ(log.age(1, 0), 0u) << "not reclaimable: nothing is kept";
-    space.touched.clear();
-    for (int i = 0; i < 300; ++i) end_window();
-    EXPECT_EQ(log.age(2, 3), window_log::oldest);
-}
-
-TEST_F(window_log_test, a_run_that_was_given_back_is_young_again) {
-    space.extents[2] = {{0, 3 * run}};
-    for (int i = 0; i < 5; ++i) end_window();
-    space.extents[2] = {{0, run}, {2 * run, 3 * run}};
-    end_window();
-    space.extents[2] = {{0, 3 * run}};
-    end_window();
-    EXPECT_EQ(log.age(2, 0), 7u);
-    EXPECT_EQ(log.age(2, 1), 1u);
-    EXPECT_EQ(log.age(2, 2), 7u);
-}
-
 TEST_F(window_log_test, the_policy_is_asked_by_tier_and_place) {
     space.extents[1] = {{0, run}};
     space.extents[2] = {{4096, 2 * run}, {3 * run, 3 * run + 8192}};
     EXPECT_TRUE(end_window().tiers[2].leaving.empty());
-    space.touched[2] = {{run, 2 * run}};
+    space.touched[2] = {{run + page, run + 3 * page}};
     const window_view view = end_window();
     EXPECT_EQ(offsets(view.tiers[2].leaving, 2),
-              (stretches{{4096, run}, {3 * run, 3 * run + 8192}}));
+              (stretches{{page, run + page}, {run + 3 * page, 2 * run}, {3 * run, 3 * run + 8192}}))
+        << "of a run with a touch all but the page that was touched";
     EXPECT_TRUE(view.tiers[1].leaving.empty());
     policy.from = 3;
+    space.touched.clear();
+    EXPECT_EQ(
+        offsets(end_window().tiers[2].leaving, 2),
+        (stretches{{page, run + page}, {run + 3 * page, 2 * run}, {3 * run, 3 * run + 8192}}));
+}
+
+TEST_F(window_log_test, ages_are_kept_of_reclaimable_tiers) {
+    space.extents[1] = space.extents[2] = {{0, run}};
+    end_window();
+    end_window();
+    EXPECT_EQ(log.ages(1).age(3), 0u);
+    EXPECT_EQ(log.ages(2).age(3), 2u);
+    EXPECT_EQ(log.ages(2).window().pages[2], 16u);
+}
+
+// What the mover has filled is in memory, however long it had been out.
+TEST_F(window_log_test, a_filled_page_leaves_when_it_is_old_enough_again) {
+    space.extents[2] = {{0, run}};
+    for (int i = 0; i < 5; ++i) end_window();
+    log.note_filled(2, small_space::at(bases[2] + 2 * page + 5), 2 * page);
     EXPECT_EQ(offsets(end_window().tiers[2].leaving, 2),
-              (stretches{{4096, run}, {3 * run, 3 * run + 8192}}));
+              (stretches{{0, 2 * page}, {5 * page, run}}));
+    EXPECT_EQ(offsets(end_window().tiers[2].leaving, 2), (stretches{{0, run}}));
 }
 
 TEST_F(window_log_test, large_objects_are_asked_for_in_their_role) {

@@ -245,6 +245,21 @@ class space {
             &c);
     }
 
+    // The same for touched pages.
+    template <class F>
+    void for_each_touched_page(unsigned cls, F&& fn) const {
+        struct context {
+            F& fn;
+            char* begin;
+        } c{fn, range_begin(cls)};
+        touched_[cls].walk_pages(
+            [](void* p, std::size_t first, std::size_t last) {
+                auto& to = *static_cast<context*>(p);
+                to.fn(to.begin + first * os::page_size, to.begin + last * os::page_size);
+            },
+            &c);
+    }
+
     // fn(char* begin, char* end): stretches of a class (not LARGE) that hold objects, in address
     // order, page aligned. Stretches that touch are one.
     template <class F>

@@ -346,7 +346,18 @@ TEST(space, pages_touched_are_counted_once) {
     const std::vector<std::pair<std::ptrdiff_t, std::ptrdiff_t>> expected{
         {0, run_bytes}, {3 * run_bytes, 4 * run_bytes}};
     EXPECT_EQ(runs, expected);
+    std::vector<std::pair<std::ptrdiff_t, std::ptrdiff_t>> pages;
+    const auto note = [&](char* begin, char* end) { pages.emplace_back(begin - hot, end - hot); };
+    s->mark_touched(hot + 4 * run_bytes, 5000); // next to nothing before it
+    s->mark_touched(hot + 4 * run_bytes - 8, 8);
+    s->for_each_touched_page(hot_class, note);
+    EXPECT_EQ(pages, (decltype(pages){{0, 8192},
+                                      {3 * run_bytes, 3 * run_bytes + 4096},
+                                      {4 * run_bytes - 4096, 4 * run_bytes + 8192}}));
     s->clear_touched();
+    pages.clear();
+    s->for_each_touched_page(hot_class, note);
+    EXPECT_TRUE(pages.empty());
     EXPECT_EQ(s->touched_in(hot_class).pages, 0U);
     EXPECT_FALSE(s->run_touched(hot));
     s->mark_touched(hot, 8);

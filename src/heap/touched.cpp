@@ -73,4 +73,22 @@ void touched_map::walk(void (*visit)(void*, std::size_t, std::size_t), void* con
     }
 }
 
+void touched_map::walk_pages(void (*visit)(void*, std::size_t, std::size_t), void* context) const {
+    std::size_t first = 0, end = 0; // the stretch that may go on
+    for (std::size_t word = 0; word < words_; ++word)
+        for (std::uint64_t left = runs_[word]; left != 0; left &= left - 1) {
+            const std::size_t run = word * 64 + static_cast<unsigned>(std::countr_zero(left));
+            for (unsigned seen = pages_[run]; seen != 0; seen &= seen - 1) {
+                const std::size_t page =
+                    run * pages_per_run + static_cast<unsigned>(std::countr_zero(seen));
+                if (page != end) {
+                    if (first != end) visit(context, first, end);
+                    first = page;
+                }
+                end = page + 1;
+            }
+        }
+    if (first != end) visit(context, first, end);
+}
+
 } // namespace obase::heap

@@ -31,6 +31,8 @@ class touched_map {
     bool run_touched(std::size_t offset) const noexcept;
     // Calls visit(context, first run, one past the last) for maximal stretches of touched runs.
     void walk(void (*visit)(void*, std::size_t, std::size_t), void* context) const;
+    // The same of pages, counted from the range's first.
+    void walk_pages(void (*visit)(void*, std::size_t, std::size_t), void* context) const;
     std::size_t metadata_bytes() const noexcept {
         return pages_.committed_bytes() + runs_.committed_bytes();
     }

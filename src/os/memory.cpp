@@ -59,7 +59,9 @@ int result_of(Call&& call) noexcept {
     }
 }
 
-constexpr int madv_collapse = 25; // MADV_COLLAPSE, which C libraries before 2.37 do not name
+// Which the C library of Debian 12 may not name.
+constexpr int madv_collapse = 25;      // MADV_COLLAPSE
+constexpr int madv_populate_read = 22; // MADV_POPULATE_READ
 
 int to_madvise(advice what) noexcept {
     switch (what) {
@@ -81,6 +83,8 @@ int to_madvise(advice what) noexcept {
         return MADV_RANDOM;
     case advice::dontfork:
         return MADV_DONTFORK;
+    case advice::populate:
+        return madv_populate_read;
     }
     return MADV_NORMAL;
 }

@@ -57,8 +57,9 @@ enum class advice : std::uint8_t {
     nohugepage,
     dontneed,
     willneed,
-    random,  // no read-ahead
-    dontfork // a child of a fork does not get the mapping
+    random,   // no read-ahead
+    dontfork, // a child of a fork does not get the mapping
+    populate  // brings the pages in, as reading them would; Linux 5.14
 };
 // madvise. `dontneed` on private anonymous memory frees the pages; they read as zero afterwards.
 int advise(void* begin, std::size_t bytes, advice what) noexcept;

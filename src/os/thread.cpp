@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -43,6 +44,11 @@ std::uint64_t clock_ns(clockid_t clock) noexcept {
            static_cast<std::uint64_t>(now.tv_nsec);
 }
 
+std::uint64_t major_faults(int whose) noexcept {
+    rusage usage{};
+    return getrusage(whose, &usage) == 0 ? static_cast<std::uint64_t>(usage.ru_majflt) : 0;
+}
+
 // The kernel's struct sched_attr, first version: the C library of Debian 12 has none.
 struct scheduling {
     std::uint32_t size;
@@ -70,6 +76,12 @@ stack_range own_stack() noexcept {
 std::uint32_t thread_id() noexcept { return static_cast<std::uint32_t>(syscall(SYS_gettid)); }
 
 std::uint64_t thread_cpu_ns() noexcept { return clock_ns(CLOCK_THREAD_CPUTIME_ID); }
+
+std::uint64_t process_cpu_ns() noexcept { return clock_ns(CLOCK_PROCESS_CPUTIME_ID); }
+
+std::uint64_t thread_major_faults() noexcept { return major_faults(RUSAGE_THREAD); }
+
+std::uint64_t process_major_faults() noexcept { return major_faults(RUSAGE_SELF); }
 
 std::uint64_t monotonic_ns() noexcept { return clock_ns(CLOCK_MONOTONIC); }
 

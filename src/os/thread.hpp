@@ -14,6 +14,11 @@ namespace obase::os {
 std::uint32_t thread_id() noexcept; // the kernel's id: what top and gdb show
 // CPU time used by the calling thread so far, in nanoseconds.
 std::uint64_t thread_cpu_ns() noexcept;
+// Of all threads of the process, also of those that have ended.
+std::uint64_t process_cpu_ns() noexcept;
+// Page faults that had to read: of the calling thread, and of all threads of the process.
+std::uint64_t thread_major_faults() noexcept;
+std::uint64_t process_major_faults() noexcept;
 // Monotonic clock, in nanoseconds.
 std::uint64_t monotonic_ns() noexcept;
 // Lets other threads have the processor for about so long. The kernel may round up by its timer slack.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 namespace obase::policy {
 namespace {
@@ -11,14 +12,16 @@ constexpr int octave = 16; // in sixteenths
 // Beyond the class's own octave before a window counts against it; and before it counts twice.
 constexpr int margin = octave / 2;
 constexpr int clearly = octave + margin;
-constexpr double weight_of_window = 0.25; // in the smoothed numbers
+constexpr double enough_faults = 16;       // of which a prediction can be judged
+constexpr double weight_of_window = 0.125; // of a window's faults, in the correction
+constexpr double most_correction = 8;
 
 } // namespace
 
 graded::graded(const options& settings, unsigned) noexcept { configure(settings); }
 
 void graded::configure(const options& settings) noexcept {
-    target_ = settings.promotion_target;
+    stall_target_ = settings.stall_target;
     minute_seconds_ = settings.scaled_minute_seconds();
 }
 
@@ -113,28 +116,47 @@ void graded::decide(word_facts& word, word_verdict& verdict) noexcept {
     }
 }
 
+// Of a page of the class: its objects are touched by a Poisson process of the class's middle rate.
+double graded::assumed_hazard(tier_id id, const window_facts::tier_facts& facts) noexcept {
+    if (facts.live_bytes == 0) return 1;
+    const double objects = static_cast<double>(facts.live_objects) * fault_price::page_bytes /
+                           static_cast<double>(facts.live_bytes);
+    const double middle = touch_rate::base_rate * std::exp2(static_cast<int>(class_of(id)) - 0.5);
+    return -std::expm1(-std::max(objects, 1.) * middle);
+}
+
+// Faults that were none (a page still in a cache) and faults that no scan saw.
+void graded::correct(double measured, double predicted) noexcept {
+    if (measured == 0 || std::max(measured, predicted) < enough_faults) return;
+    const double off = std::clamp(measured / std::max(predicted, 1.), 1. / 2, 2.);
+    correction_ = std::clamp(correction_ * std::pow(off, weight_of_window), 1 / most_correction,
+                             most_correction);
+}
+
 directives graded::end_of_window(const window_facts& facts) noexcept {
-    const auto smoothed = [](double& value, double now) {
-        value += (now - value) * weight_of_window;
-    };
-    for (tier_id id = hottest; id <= coldest; ++id)
-        smoothed(touched_pages_[id], static_cast<double>(facts.tiers[id].touched_pages));
-    smoothed(all_touched_pages_, static_cast<double>(facts.touched_pages));
+    correct(static_cast<double>(facts.major_faults), correction_ * price_.faults());
+    price_.begin();
+    for (tier_id id = hottest; id <= coldest; ++id) {
+        const window_facts::tier_facts& tier = facts.tiers[id];
+        if (tier.ages == nullptr || !tier.can_leave) continue;
+        price_.learn(
+            id, *tier.ages,
+            {.assumed = assumed_hazard(id, tier),
+             .fault_seconds = tier.fault_seconds > 0 ? tier.fault_seconds : usual_fault_seconds});
+    }
+    const double running = std::max(facts.running_seconds, least_running * facts.length_seconds);
+    price_.choose({.stall_seconds = stall_target_ * running / correction_});
+    current_.faults = correction_ * price_.faults();
+    current_.stall_seconds = correction_ * price_.stall_seconds();
     const double minutes = facts.length_seconds / minute_seconds_;
-    const double allowed = target_ * all_touched_pages_ * minutes;
-    double coming_back = 0;
-    tier_id stays = coldest;
-    while (stays > hottest && coming_back + touched_pages_[stays] <= allowed)
-        coming_back += touched_pages_[stays--];
-    // One more class at a time: what the last one costs shows in the next windows.
-    leaves_above_ = std::max(stays, leaves_above_ > hottest ? leaves_above_ - 1 : hottest);
-    double back = 0;
-    for (tier_id id = leaves_above_ + 1; id <= coldest; ++id)
-        back += static_cast<double>(facts.tiers[id].touched_pages);
-    current_.promotion_rate = facts.touched_pages == 0 || minutes <= 0
-                                  ? 0
-                                  : back / static_cast<double>(facts.touched_pages) / minutes;
-    current_.pageout_allowed = leaves_above_ != coldest;
+    current_.promotion_rate =
+        facts.touched_pages == 0 || minutes <= 0
+            ? 0
+            : price_.faults() / static_cast<double>(facts.touched_pages) / minutes;
+    current_.pageout_allowed = false;
+    for (tier_id id = hottest; id <= coldest; ++id)
+        current_.pageout_allowed =
+            current_.pageout_allowed || price_.lower_limit(id) != fault_price::never;
     return current_;
 }
 

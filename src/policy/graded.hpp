@@ -11,11 +11,10 @@
 // below it, in two windows more than not. Moves between classes are limited to `move_budget` of the
 // objects in a window, those with the farthest to go first: what is near its class is often a guess.
 //
-// What leaves memory: the coldest classes, as many as the touches of their pages allow. A class's pages
-// are alike, so how long one has been idle tells little beside its class; the fault rate of a class is
-// the rate at which its pages are touched, which is measured whether or not they are in memory. From the
-// coldest upwards classes leave while all of them together stay below the option promotion_target, the
-// share of the working set's pages that may come back per minute.
+// What leaves memory: of each class the pages that have been idle for longer than the class's own age
+// limit, all limits at one price of stall per byte (fault_price.hpp). The price is the highest at which the
+// stall that is predicted stays within the option stall_target, a share of the time that the program's
+// threads run. What its faults really were corrects the prediction.
 //
 // State per slot: 15 bits, touch_rate's and in the high three how far the rate has been outside of the
 // class, -3 to 3, plus 4.
@@ -23,6 +22,7 @@
 // Threads: the collector.
 #pragma once
 
+#include "policy/fault_price.hpp"
 #include "policy/placement.hpp"
 #include "policy/touch_rate.hpp"
 
@@ -36,14 +36,14 @@ class graded final : public placement {
     static constexpr unsigned classes = 8;
     static constexpr tier rows[] = {
         {.name = "new"},
-        {.name = "rate7", .promoted_to = true},
+        {.name = "rate7", .promoted_to = true, .reclaimable = true},
         {.name = "rate6", .reclaimable = true},
         {.name = "rate5", .reclaimable = true},
         {.name = "rate4", .reclaimable = true},
         {.name = "rate3", .reclaimable = true},
         {.name = "rate2", .reclaimable = true},
         {.name = "rate1", .reclaimable = true},
-        {.name = "rate0", .reclaimable = true, .file_backed = true, .lazy = true}};
+        {.name = "rate0", .reclaimable = true, .cold = true, .file_backed = true, .lazy = true}};
     static constexpr tier_table table{rows};
     static_assert(table.valid() && table.count() == classes + 1);
     static constexpr tier_id hottest = 1;
@@ -53,6 +53,10 @@ class graded final : public placement {
     static constexpr double move_budget = 0.05; // of the objects, per window
     // Objects change their class for ever, so holes never stop coming; each counts as inflation.
     static constexpr double dense_enough = 0.94;
+    static constexpr double usual_fault_seconds = 100e-6; // before one was measured
+    // A program that hardly runs may have a few faults nevertheless: it is taken to run for at least
+    // this share of the time.
+    static constexpr double least_running = 0.02;
 
     explicit graded(const options& settings, unsigned saturation = ~0u) noexcept;
 
@@ -66,7 +70,7 @@ class graded final : public placement {
         return asked > dense_enough ? asked : dense_enough;
     }
     bool leaves(tier_id id, const place& piece) const noexcept override {
-        return id <= coldest && id > leaves_above_ && piece.idle_windows != 0;
+        return id >= hottest && id <= coldest && price_.leaves(id, piece);
     }
 
     static constexpr unsigned class_of(tier_id id) noexcept { return coldest - id; }
@@ -83,9 +87,11 @@ class graded final : public placement {
     std::uint16_t judged(std::uint16_t state, tier_id at) const noexcept;
     bool within_budget(unsigned distance, std::uint16_t state, unsigned slot) const noexcept;
     void set_budget() noexcept;
+    void correct(double measured, double predicted) noexcept;
+    static double assumed_hazard(tier_id id, const window_facts::tier_facts& facts) noexcept;
 
     touch_rate rates_;
-    double target_ = 0;
+    double stall_target_ = 0;
     double minute_seconds_ = 60;
 
     // Of this window and the one before.
@@ -95,9 +101,8 @@ class graded final : public placement {
     double share_at_least_ = 1;                   // of the moves of just that distance
     std::uint32_t turn_ = 0;                      // which of them, changes with the window
 
-    std::array<double, classes + 1> touched_pages_{}; // per window, smoothed; by tier
-    double all_touched_pages_ = 0;
-    tier_id leaves_above_ = coldest; // tiers with higher ids leave memory: none
+    fault_price price_;
+    double correction_ = 1; // of predicted faults
     directives current_;
 };
 

@@ -34,7 +34,8 @@ TEST(graded, gives_its_tiers_and_their_roles) {
     EXPECT_EQ(tiers.with(&tier::promoted_to), 1u << graded::hottest);
     EXPECT_EQ(tiers.with(&tier::file_backed), 1u << graded::coldest);
     EXPECT_EQ(tiers.with(&tier::lazy), 1u << graded::coldest);
-    EXPECT_EQ(tiers.with(&tier::reclaimable), 0x1fcu) << "all but the first and the hottest";
+    EXPECT_EQ(tiers.with(&tier::reclaimable), 0x1feu) << "all but the first";
+    EXPECT_EQ(tiers.with(&tier::cold), 1u << graded::coldest);
     EXPECT_EQ(tiers.named("rate7"), graded::hottest);
     EXPECT_EQ(policy->state_bits(), 15u);
 }
@@ -328,47 +329,121 @@ TEST(graded, finds_a_sharp_edge) {
     EXPECT_LT(heap.inflation(1, 32), 1.01);
 }
 
-// What leaves: the coldest classes whose pages' touches together are within the target.
-TEST(graded, the_coldest_classes_leave_as_far_as_the_target_allows) {
-    options settings;
-    settings.promotion_target = .01; // per minute: 2 pages of 100 in 120 s
-    graded policy(settings);
-    const place piece{0, 65536, 1};
-    window_facts facts;
-    facts.length_seconds = 120;
-    facts.touched_pages = 10'000;
-    for (tier_id id = graded::hottest; id <= graded::coldest; ++id) {
-        facts.tiers[id].live_bytes = 1 << 20;
-        facts.tiers[id].touched_pages = 10'000 >> id;
+// Pages of all classes; what each shows is the same in every window.
+struct classes_of_pages {
+    classes_of_pages() {
+        facts.length_seconds = 1;
+        facts.running_seconds = 1;
+        facts.touched_pages = 10'000;
+        for (tier_id id = graded::hottest; id <= graded::coldest; ++id) {
+            reuse_ages& seen = ages[id];
+            seen.pages[0] = seen.exposed[0] = 400;
+            seen.pages[2] = seen.exposed[2] = 600;
+            seen.touched[0] = 400 - 45 * (id - 1);
+            seen.touched[2] = 300 >> id;
+            facts.tiers[id].ages = &ages[id];
+            facts.tiers[id].can_leave = true;
+            facts.tiers[id].fault_seconds = 1e-3;
+            facts.tiers[id].live_bytes = std::uint64_t{1000} * 4096;
+            facts.tiers[id].live_objects = 32'000;
+        }
     }
-    // 39 + 78 are within 200, and so is nothing with the next 156.
-    std::vector<bool> left;
-    for (int w = 0; w < 30; ++w) policy.end_of_window(facts);
-    for (tier_id id = first_tier; id <= graded::coldest; ++id)
-        EXPECT_EQ(policy.leaves(id, piece), id >= graded::coldest - 1) << id;
-    EXPECT_FALSE(policy.leaves(graded::coldest, {0, 65536, 0})) << "touched in this window";
-    EXPECT_FALSE(policy.leaves(graded::coldest + 1, piece)) << "no tier of this policy";
-    EXPECT_NEAR(policy.end_of_window(facts).promotion_rate, (39. + 78.) / 10'000 / 2, 1e-3);
+    void run(graded& policy, int windows) {
+        for (; windows > 0; --windows) next = policy.end_of_window(facts);
+    }
+    std::array<reuse_ages, graded::classes + 1> ages;
+    window_facts facts;
+    directives next;
+};
+constexpr place idle_page{0, 4096, 2}, touched_page{0, 4096, 0};
 
-    facts.tiers[graded::coldest].touched_pages = 5'000;
-    for (int w = 0; w < 4; ++w) policy.end_of_window(facts);
-    EXPECT_FALSE(policy.leaves(graded::coldest, piece)) << "it is in use";
-    EXPECT_FALSE(policy.end_of_window(facts).pageout_allowed);
+TEST(graded, pages_leave_as_far_as_the_stall_target_allows) {
+    options settings;
+    settings.stall_target = .005; // 5 faults of a millisecond in a second of running
+    graded policy(settings);
+    classes_of_pages heap;
+    heap.run(policy, 40);
+    EXPECT_TRUE(policy.leaves(graded::coldest, idle_page)) << "one fault";
+    EXPECT_TRUE(policy.leaves(graded::coldest - 1, idle_page)) << "two";
+    EXPECT_FALSE(policy.leaves(graded::coldest - 3, idle_page));
+    EXPECT_FALSE(policy.leaves(graded::coldest, touched_page));
+    EXPECT_FALSE(policy.leaves(first_tier, idle_page));
+    EXPECT_FALSE(policy.leaves(graded::coldest + 1, idle_page)) << "no tier of this policy";
+    EXPECT_TRUE(heap.next.pageout_allowed);
+    EXPECT_NEAR(heap.next.stall_seconds, .005, .0005);
+    EXPECT_NEAR(heap.next.faults, 5, .5);
+    EXPECT_NEAR(heap.next.promotion_rate, heap.next.faults / 10'000 * 60, 1e-4);
+
+    heap.facts.running_seconds = 40; // of many threads
+    heap.run(policy, 40);
+    EXPECT_TRUE(policy.leaves(graded::coldest - 3, idle_page));
+
+    settings.stall_target = 0;
+    policy.configure(settings);
+    heap.run(policy, 40);
+    EXPECT_FALSE(policy.leaves(graded::coldest, idle_page));
+    EXPECT_FALSE(heap.next.pageout_allowed);
 }
 
-TEST(graded, nothing_leaves_at_once) {
+TEST(graded, a_program_that_hardly_runs_may_have_a_few_faults) {
     graded policy({});
-    const place piece{0, 65536, 9};
-    EXPECT_FALSE(policy.leaves(graded::coldest, piece));
-    window_facts facts;
-    facts.length_seconds = 120;
-    facts.touched_pages = 100;
-    facts.tiers[graded::hottest].touched_pages = 100;
-    policy.end_of_window(facts);
-    EXPECT_TRUE(policy.leaves(graded::coldest, piece));
-    EXPECT_FALSE(policy.leaves(graded::coldest - 1, piece)) << "one class at a time";
-    policy.end_of_window(facts);
-    EXPECT_TRUE(policy.leaves(graded::coldest - 1, piece));
+    classes_of_pages heap;
+    heap.facts.running_seconds = 1e-6;
+    heap.facts.length_seconds = 50; // 2 % of it are a second
+    heap.run(policy, 40);
+    EXPECT_TRUE(policy.leaves(graded::coldest, idle_page));
+}
+
+TEST(graded, what_cannot_leave_is_not_asked_to) {
+    options settings;
+    settings.stall_target = 10;
+    graded policy(settings);
+    classes_of_pages heap;
+    for (tier_id id = graded::hottest; id < graded::coldest; ++id)
+        heap.facts.tiers[id].can_leave = false;
+    heap.run(policy, 40);
+    EXPECT_TRUE(policy.leaves(graded::coldest, idle_page));
+    EXPECT_FALSE(policy.leaves(graded::coldest - 1, idle_page));
+    heap.facts.tiers[graded::coldest].ages = nullptr;
+    heap.run(policy, 1);
+    EXPECT_FALSE(policy.leaves(graded::coldest, idle_page));
+}
+
+// Before anything was seen, a class is believed to be touched as its rate says.
+TEST(graded, the_coldest_leave_before_the_hotter_when_nothing_is_known) {
+    options settings;
+    settings.stall_target = 1;
+    graded policy(settings);
+    classes_of_pages heap;
+    for (tier_id id = graded::hottest; id <= graded::coldest; ++id) {
+        heap.ages[id].clear();
+        heap.ages[id].pages[1] = 1000;
+    }
+    heap.run(policy, 1);
+    const place fresh_page{0, 4096, 1};
+    EXPECT_TRUE(policy.leaves(graded::coldest, fresh_page));
+    EXPECT_FALSE(policy.leaves(graded::hottest, fresh_page));
+    EXPECT_FALSE(policy.leaves(graded::hottest + 3, fresh_page));
+}
+
+TEST(graded, measured_faults_correct_the_prediction_slowly) {
+    options settings;
+    settings.stall_target = .05;
+    graded policy(settings);
+    classes_of_pages heap;
+    heap.run(policy, 40);
+    EXPECT_NEAR(heap.next.faults, 50, 1);
+    const bool left = policy.leaves(graded::coldest - 4, idle_page);
+    heap.facts.major_faults = 200; // four times as many as expected
+    heap.run(policy, 1);
+    EXPECT_NEAR(heap.next.faults, 50, 1) << "what is allowed stays";
+    EXPECT_EQ(policy.leaves(graded::coldest - 4, idle_page), left) << "one window is no proof";
+    heap.run(policy, 40);
+    EXPECT_FALSE(policy.leaves(graded::coldest - 3, idle_page));
+    EXPECT_TRUE(policy.leaves(graded::coldest, idle_page)) << "no more than eight times";
+    heap.facts.major_faults = 0; // nothing pages out, or nobody counts
+    heap.run(policy, 40);
+    EXPECT_FALSE(policy.leaves(graded::coldest - 3, idle_page));
 }
 
 } // namespace

@@ -12,7 +12,7 @@
 //     begin_window()    with the live bytes of each tier
 //     decide()          for every word that has slots
 //     end_of_window()   with what was touched, moved and freed
-//     leaves()          for the runs and the large objects of tiers with the role `reclaimable`
+//     leaves()          for the pages and the large objects of tiers with the role `reclaimable`
 //
 // To add one: docs/architecture.md, "How to add a policy".
 //
@@ -20,6 +20,7 @@
 // interface may wait or throw.
 #pragma once
 
+#include "policy/reuse_ages.hpp"
 #include "policy/tiers.hpp"
 
 #include <obase/options.hpp>
@@ -88,9 +89,16 @@ struct window_facts {
     struct tier_facts {
         std::uint64_t touched_pages = 0;
         std::uint64_t live_bytes = 0; // at its end, after its moves
+        std::uint64_t live_objects = 0;
         std::uint64_t paged_out_bytes =
-            0; // that really left memory at the end of the window before
+            0;                  // that really left memory at the end of the window before
+        bool can_leave = false; // mode hint, and the tier lies in a file or there is swap
+        // How long a thread waits for a page that is out, as measured; 0: not yet.
+        double fault_seconds = 0;
+        const reuse_ages* ages = nullptr; // null: not reclaimable
     };
+    double running_seconds = 0;     // processor time of the program's threads, not the collector's
+    std::uint64_t major_faults = 0; // of these threads
     std::array<tier_facts, max_tiers> tiers{};
     std::array<std::array<std::uint64_t, max_tiers>, max_tiers> moved_bytes{}; // [from][to]
 };
@@ -100,14 +108,19 @@ struct directives {
     unsigned cold_threshold = 0; // C_t
     double promotion_rate = 0;   // of the window that ended
     bool pageout_allowed = false;
+    // Predicted for the next window, of pages that are out; 0 where the policy does not predict.
+    double faults = 0;
+    double stall_seconds = 0;
     friend constexpr bool operator==(const directives&, const directives&) = default;
 };
 
-// A piece of a tier that could leave memory: a 64 KiB run, or a large object.
+// A piece of a tier that could leave memory: pages of one age, or a large object.
 struct place {
     std::uintptr_t begin = 0;
     std::uintptr_t end = 0;
-    unsigned idle_windows = 0; // since an object in it was touched; 0: touched in the last window
+    // Windows since an object in it was touched, 0: touched in the last window; at most
+    // reuse_ages::oldest for pages.
+    unsigned idle_windows = 0;
 };
 
 class placement {

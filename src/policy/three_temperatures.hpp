@@ -37,7 +37,7 @@ class three_temperatures final : public placement {
     static constexpr tier rows[] = {
         {.name = "new"},
         {.name = "hot", .promoted_to = true},
-        {.name = "cold", .reclaimable = true, .file_backed = true, .lazy = true}};
+        {.name = "cold", .reclaimable = true, .cold = true, .file_backed = true, .lazy = true}};
     static constexpr tier_table table{rows};
     static_assert(table.valid());
 

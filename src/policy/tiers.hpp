@@ -9,7 +9,7 @@
 //
 //     static constexpr tier rows[] = {{.name = "new"},
 //                                     {.name = "hot", .promoted_to = true},
-//                                     {.name = "cold", .reclaimable = true, .lazy = true}};
+//                                     {.name = "cold", .reclaimable = true, .cold = true}};
 //     constexpr tier_table table{rows};
 //     table.with(&tier::reclaimable); // a mask: bit 2
 #pragma once
@@ -33,6 +33,7 @@ struct tier {
     // before they are published.
     bool promoted_to = false;
     bool reclaimable = false; // its memory may be asked to leave (placement::leaves)
+    bool cold = false;        // so is all that lies here: backends may say so before it leaves
     bool file_backed = false; // lies in a file when the option cold_backing names one
     // Slots in this tier are visited only in runs where an object was touched (R16), so that a scan
     // does not read memory that is not resident. Objects that are reached from there only are not
@@ -64,7 +65,8 @@ class tier_table {
     constexpr bool valid() const noexcept {
         if (count() < 2 || count() > max_tiers) return false;
         const tier& first = rows_[first_tier];
-        if (first.promoted_to || first.reclaimable || first.file_backed || first.lazy) return false;
+        if (first.promoted_to || first.reclaimable || first.cold || first.file_backed || first.lazy)
+            return false;
         for (unsigned id = 0; id < count(); ++id)
             if (rows_[id].name == std::string_view() || named(rows_[id].name) != id) return false;
         return true;

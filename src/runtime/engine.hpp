@@ -234,6 +234,7 @@ class engine final : public obase::runtime, private collector::control {
     static void say_once(platform::atomic<std::uint32_t>& said, const char* line) noexcept {
         if (said.load_relaxed() == 0 && said.exchange_acq_rel(1) == 0) say(line);
     }
+    static constexpr unsigned stays_in_memory = 255; // heap_statistics::leaves_after
     static double now_seconds() noexcept { return static_cast<double>(os::monotonic_ns()) * 1e-9; }
     static mobility::pin_chunk<platform>* make_pin_chunk() noexcept {
         return static_cast<mobility::pin_chunk<platform>*>(
@@ -265,6 +266,8 @@ class engine final : public obase::runtime, private collector::control {
     bool reclaim_tick() noexcept;
     void run_window(bool forced) noexcept;
     void finish_window(const object_collector& done) noexcept;
+    void note_faults(policy::window_facts& facts) noexcept;
+    std::uint64_t leaves_after(policy::tier_id id) const noexcept;
     void notify_backend(heap::space& heaps) noexcept;
     void report_stuck_scopes() noexcept;
 
@@ -344,6 +347,11 @@ class engine final : public obase::runtime, private collector::control {
     options window_settings_;
     backend::window_view window_view_;
     std::array<std::uint64_t, policy::max_tiers> left_before_{}; // totals::paged_out_bytes
+    struct collector_and_all {
+        std::uint64_t own = 0, all = 0; // of the collector thread, of the process
+    };
+    collector_and_all cpu_before_;    // nanoseconds, at the last finish_window()
+    collector_and_all faults_before_; // major ones
     bool forced_ = false;
     bool given_up_ = false;
     double window_began_ = 0;        // monotonic

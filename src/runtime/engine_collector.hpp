@@ -118,6 +118,11 @@ void engine<Binding>::finish_window(const object_collector&) noexcept {
     policy::window_facts facts;
     facts.length_seconds = now - last_window_end_;
     facts.moved_bytes = collector_->moved_bytes();
+    note_faults(facts);
+    window_log_->end_window(heaps);
+    const bool hinting = window_settings_.mode == run_mode::hint && !degraded();
+    os::machine here;
+    const bool swap = hinting && os::read_machine(&here) && os::can_page_out(here);
     const policy::tier_table& tiers = policy_->tiers();
     std::uint64_t touched_bytes = 0, reclaimable_pages = 0;
     for (unsigned cls = 0; cls <= heaps.large_class(); ++cls) {
@@ -128,9 +133,15 @@ void engine<Binding>::finish_window(const object_collector&) noexcept {
         if (cls < tiers.count()) {
             facts.tiers[cls].touched_pages = in_class.pages;
             facts.tiers[cls].live_bytes = counters.live_bytes;
+            facts.tiers[cls].live_objects = counters.live_objects;
+            facts.tiers[cls].fault_seconds = backend_->done().fault_seconds[cls];
             const std::uint64_t left = backend_->done().paged_out_bytes[cls];
             facts.tiers[cls].paged_out_bytes = left - std::exchange(left_before_[cls], left);
-            if (tiers[cls].reclaimable) reclaimable_pages += in_class.pages;
+            if (tiers[cls].reclaimable) {
+                reclaimable_pages += in_class.pages;
+                facts.tiers[cls].ages = &window_log_->ages(cls).window();
+                facts.tiers[cls].can_leave = hinting && (swap || heaps.file_backed(cls));
+            }
         }
         heap_statistics& row = recorder.of_heap(cls);
         row.live_bytes = counters.live_bytes;
@@ -143,12 +154,20 @@ void engine<Binding>::finish_window(const object_collector&) noexcept {
         row.touched_bytes = in_class.bytes;
     }
     const policy::directives next = policy_->end_of_window(facts);
+    for (policy::tier_id id = 0; id < tiers.count(); ++id) {
+        recorder.of_heap(id).leaves_after = leaves_after(id);
+        recorder.of_heap(id).fault_seconds = facts.tiers[id].fault_seconds;
+    }
     notify_backend(heaps);
 
     const std::uint64_t dense_pages = (touched_bytes + 4095) / 4096;
     live.window_seconds.set(facts.length_seconds);
     live.promotion_rate.set(next.promotion_rate);
     live.cold_threshold.set(next.cold_threshold);
+    live.predicted_faults.set(next.faults / facts.length_seconds);
+    live.predicted_stall.set(facts.running_seconds > 0 ? next.stall_seconds / facts.running_seconds
+                                                       : 0);
+    live.measured_faults.set(static_cast<double>(facts.major_faults) / facts.length_seconds);
     live.pageout_allowed.set(next.pageout_allowed);
     live.working_set_pages.set(facts.touched_pages);
     live.cold_pages_touched.set(reclaimable_pages);
@@ -178,10 +197,34 @@ void engine<Binding>::finish_window(const object_collector&) noexcept {
     recorder.end_window(to_string(window_settings_.mode), wall.count());
 }
 
+// Of the program's threads, in the window.
+template <class Binding>
+void engine<Binding>::note_faults(policy::window_facts& facts) noexcept {
+    const auto since = [](std::uint64_t& before, std::uint64_t now) {
+        const std::uint64_t passed = now > before ? now - before : 0;
+        before = now;
+        return passed;
+    };
+    const std::uint64_t own_cpu = since(cpu_before_.own, os::thread_cpu_ns());
+    const std::uint64_t all_cpu = since(cpu_before_.all, os::process_cpu_ns());
+    const std::uint64_t own_faults = since(faults_before_.own, os::thread_major_faults());
+    const std::uint64_t all_faults = since(faults_before_.all, os::process_major_faults());
+    if (all_cpu > own_cpu) facts.running_seconds = static_cast<double>(all_cpu - own_cpu) * 1e-9;
+    if (all_faults > own_faults) facts.major_faults = all_faults - own_faults;
+}
+
+// For the statistics: what a page that lies anywhere in the tier must have been idle for.
+template <class Binding>
+std::uint64_t engine<Binding>::leaves_after(policy::tier_id id) const noexcept {
+    unsigned idle = 0;
+    if (!policy_->tiers()[id].reclaimable) return stays_in_memory;
+    while (idle < stays_in_memory && !policy_->leaves(id, {0, 0, idle})) ++idle;
+    return idle;
+}
+
 // What should leave memory is the policy's to say, by tier and place; how, is the backend's.
 template <class Binding>
 void engine<Binding>::notify_backend(heap::space& heaps) noexcept {
-    window_log_->end_window(heaps);
     const bool told = window_settings_.mode == run_mode::hint && !degraded() &&
                       window_log_->view(heaps, *policy_, window_view_);
     window_log_->clear();

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+#include "policy/fault_price.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <new>
+
+namespace obase::policy {
+
+// 0 to 7 for themselves, then four to an octave.
+unsigned fault_price::cell_of(unsigned age) noexcept {
+    if (age < single_ages) return age;
+    const auto octave = static_cast<unsigned>(std::bit_width(age)) - 4; // 8..15: 0
+    const unsigned quarter = (age >> (octave + 1)) & 3;
+    return std::min(single_ages + 4 * octave + quarter, cells - 1);
+}
+
+int fault_price::oldest_page(const reuse_ages& ages) noexcept {
+    int age = reuse_ages::oldest;
+    while (age >= 0 && ages.pages[static_cast<unsigned>(age)] == 0) --age;
+    return age;
+}
+
+double fault_price::hazard(const tier& t, unsigned age) noexcept {
+    const cell& seen = t.learned[cell_of(age)];
+    return (seen.touched + t.facts.assumed * assumed_pages) / (seen.exposed + assumed_pages);
+}
+
+void fault_price::begin() noexcept {
+    for (tier& t : tiers_) t.ages = nullptr;
+}
+
+void fault_price::learn(tier_id id, const reuse_ages& ages, const tier_facts& facts) noexcept {
+    tier& t = tiers_[id];
+    t.ages = &ages;
+    t.facts = facts;
+    for (cell& one : t.learned) {
+        one.exposed *= kept;
+        one.touched *= kept;
+    }
+    for (unsigned age = 0; age <= reuse_ages::oldest; ++age) {
+        cell& one = t.learned[cell_of(age)];
+        one.exposed += ages.exposed[age];
+        one.touched += ages.touched[age];
+    }
+}
+
+// What a window has under the limit: of pages that are out, those that are touched come back, and stay
+// for half of it.
+fault_price::point fault_price::under(const tier& t, int limit) const noexcept {
+    point found{limit, 0, 0};
+    for (unsigned age = 0; age <= reuse_ages::oldest; ++age) {
+        const double pages = t.ages->pages[age];
+        if (static_cast<int>(age) <= limit)
+            found.resident += pages;
+        else
+            found.faults += pages * hazard(t, age);
+    }
+    found.resident += found.faults / 2;
+    return found;
+}
+
+// Steps from no page out to all, each with more faults for a byte than the one before.
+void fault_price::collect(tier_id id) {
+    const tier& t = tiers_[id];
+    hull_.clear();
+    point now = under(t, never);
+    hull_.push_back(now);
+    for (int limit = never - 1; limit >= -1; --limit) {
+        const auto age = static_cast<unsigned>(limit + 1); // that leaves under this limit
+        if (t.ages->pages[age] == 0) continue;
+        const double faults = t.ages->pages[age] * hazard(t, age);
+        now = {limit, now.resident - t.ages->pages[age] + faults / 2, now.faults + faults};
+        if (now.resident >= hull_.back().resident) continue;
+        while (hull_.size() > 1) {
+            const point& last = hull_.back();
+            const point& before = hull_[hull_.size() - 2];
+            // The last is above the line from the one before to the new one.
+            if ((last.faults - before.faults) * (before.resident - now.resident) <
+                (now.faults - before.faults) * (before.resident - last.resident))
+                break;
+            hull_.pop_back();
+        }
+        hull_.push_back(now);
+    }
+    resident_ += hull_.front().resident;
+    for (std::size_t i = 1; i < hull_.size(); ++i) {
+        const double faults = hull_[i].faults - hull_[i - 1].faults;
+        steps_.push_back({id, hull_[i].limit, hull_[i].resident - hull_[i - 1].resident, faults,
+                          faults * t.facts.fault_seconds});
+    }
+}
+
+// Towards the limits that are wanted, as fast as they may change.
+void fault_price::settle(tier& t, int limit, int lower, double share) noexcept {
+    const int oldest = oldest_page(*t.ages);
+    const auto towards = [oldest](int now, int wanted) {
+        return std::clamp(wanted, (std::min(now, oldest) + 1) / 2 - 1,
+                          std::min(2 * now + 2, never));
+    };
+    t.limit = towards(t.limit, limit);
+    t.lower_limit = std::min(towards(t.lower_limit, lower), t.limit);
+    t.share_lower = share;
+    const point upper = under(t, t.limit), under_lower = under(t, t.lower_limit);
+    const double faults = upper.faults + (under_lower.faults - upper.faults) * share;
+    faults_ += faults;
+    stall_ += faults * t.facts.fault_seconds;
+    resident_ += upper.resident + (under_lower.resident - upper.resident) * share;
+}
+
+void fault_price::choose(const allowance& allowed) noexcept try {
+    resident_ = 0;
+    steps_.clear();
+    for (tier_id id = 0; id < max_tiers; ++id)
+        if (tiers_[id].ages != nullptr) collect(id);
+    std::stable_sort(steps_.begin(), steps_.end(), [](const step& a, const step& b) {
+        return a.stall * -b.resident < b.stall * -a.resident;
+    });
+    std::array<int, max_tiers> wanted;
+    wanted.fill(never);
+    price_ = 0;
+    double stall = 0, share = 0;
+    const step* last = nullptr; // of which a share is taken
+    for (const step& next : steps_) {
+        const double affordable = (allowed.stall_seconds - stall) / next.stall;
+        const double needed = (resident_ - allowed.resident_pages) / -next.resident;
+        const double taken = next.stall == 0 ? 1 : std::max(affordable, needed);
+        if (taken <= 0) break;
+        price_ = next.stall / (-next.resident * page_bytes);
+        if (taken < 1) {
+            last = &next;
+            share = taken;
+            break;
+        }
+        stall += next.stall;
+        resident_ += next.resident;
+        wanted[next.id] = next.limit;
+    }
+    faults_ = stall_ = resident_ = 0;
+    for (tier_id id = 0; id < max_tiers; ++id) {
+        tier& t = tiers_[id];
+        const bool split = last != nullptr && last->id == id;
+        if (t.ages == nullptr)
+            t.limit = t.lower_limit = never;
+        else
+            settle(t, wanted[id], split ? last->limit : wanted[id], split ? share : 0);
+    }
+} catch (const std::bad_alloc&) {
+}
+
+} // namespace obase::policy
