@@ -12,6 +12,7 @@
 #include "policy/placement.hpp"
 
 #include <array>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -78,6 +79,21 @@ class window_log {
         incomplete_ = false;
     }
 
+    // True if the policy asked the page, or half of the pages of the 64 KiB run, to leave after the window
+    // before.
+    bool page_out(policy::tier_id id, std::size_t page) const noexcept {
+        const std::size_t run = page / page_ages::pages_per_run;
+        return run < out_[id].size() && (out_[id][run] >> page % page_ages::pages_per_run & 1) != 0;
+    }
+    bool run_out(policy::tier_id id, std::size_t run) const noexcept {
+        return run < out_[id].size() &&
+               std::popcount(out_[id][run]) >= static_cast<int>(page_ages::pages_per_run / 2);
+    }
+    // Nothing was asked to leave.
+    void forget_out() noexcept {
+        for (auto& tier : out_) tier.clear();
+    }
+
     // Of a tier with the role `reclaimable`.
     const page_ages& ages(policy::tier_id id) const noexcept { return ages_[id]; }
 
@@ -116,12 +132,27 @@ class window_log {
         };
         ages_[id].for_each_stretch(view.file_base, ask);
         view.leaving = asked.common(view.extents);
+        note_out(id, view);
         return view;
+    }
+
+    void note_out(policy::tier_id id, const tier_view& view) {
+        std::vector<std::uint16_t>& out = out_[id];
+        out.clear();
+        for (const interval& item : view.leaving.items())
+            for (std::uintptr_t at = item.begin; at < item.end; at += page_ages::page_bytes) {
+                const std::size_t page = (at - view.file_base) / page_ages::page_bytes;
+                const std::size_t run = page / page_ages::pages_per_run;
+                if (out.size() <= run) out.resize(run + 1);
+                out[run] =
+                    static_cast<std::uint16_t>(out[run] | 1u << page % page_ages::pages_per_run);
+            }
     }
 
     const policy::tier_table& tiers_;
     std::array<intervals, policy::max_tiers> filled_;
-    std::array<page_ages, policy::max_tiers> ages_; // of reclaimable tiers
+    std::array<page_ages, policy::max_tiers> ages_;                 // of reclaimable tiers
+    std::array<std::vector<std::uint16_t>, policy::max_tiers> out_; // by run; a bit for each page
     std::vector<large_note> large_;
     bool incomplete_ = false;
 };

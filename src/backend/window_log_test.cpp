@@ -138,6 +138,26 @@ TEST_F(window_log_test, a_filled_page_leaves_when_it_is_old_enough_again) {
     EXPECT_EQ(offsets(end_window().tiers[2].leaving, 2), (stretches{{0, run}}));
 }
 
+TEST_F(window_log_test, says_what_is_out) {
+    space.extents[2] = {{0, 3 * run}};
+    end_window();
+    EXPECT_FALSE(log.page_out(2, 0));
+    space.touched[2] = {{0, page}, {run, run + 9 * page}};
+    end_window();
+    EXPECT_FALSE(log.page_out(2, 0)) << "touched";
+    EXPECT_TRUE(log.page_out(2, 1));
+    EXPECT_TRUE(log.run_out(2, 0));
+    EXPECT_FALSE(log.run_out(2, 1)) << "7 of 16 pages";
+    EXPECT_TRUE(log.page_out(2, 16 + 9));
+    EXPECT_TRUE(log.run_out(2, 2));
+    EXPECT_FALSE(log.run_out(2, 3));
+    EXPECT_FALSE(log.page_out(2, 48));
+    EXPECT_FALSE(log.page_out(1, 1));
+    log.forget_out();
+    EXPECT_FALSE(log.page_out(2, 1));
+    EXPECT_FALSE(log.run_out(2, 2));
+}
+
 TEST_F(window_log_test, large_objects_are_asked_for_in_their_role) {
     const auto* at = small_space::at(std::uintptr_t{1} << 43);
     log.note_large(at, 20'000, 2, 5);

@@ -115,8 +115,9 @@ class space_heap {
                           heap::pacer& ask) noexcept {
         return space_->open_runs(cls, runs, count, ask);
     }
-    std::size_t select_evacuation(unsigned cls, double fraction, std::size_t bytes) noexcept {
-        return space_->select_evacuation(cls, fraction, bytes);
+    std::size_t select_evacuation(unsigned cls, double fraction, std::size_t bytes,
+                                  heap::run_filter spared) noexcept {
+        return space_->select_evacuation(cls, fraction, bytes, spared);
     }
     bool evacuating_frozen_files(unsigned cls) const noexcept {
         return space_->evacuating_frozen_files(cls);
@@ -130,6 +131,10 @@ class space_heap {
     template <class F>
     void for_each_touched_run(unsigned cls, F&& fn) const {
         space_->for_each_touched_run(cls, fn);
+    }
+    template <class F>
+    void for_each_touched_page(unsigned cls, F&& fn) const {
+        space_->for_each_touched_page(cls, fn);
     }
     template <class F>
     void for_each_extent(unsigned cls, F&& fn) const {
@@ -170,9 +175,10 @@ inline constexpr policy::tier_id tier_new = 0, tier_hot = 1, tier_cold = 2, tier
 // it was judged, up to 15.
 class script final : public policy::placement {
   public:
-    static constexpr policy::tier rows[] = {{.name = "new"},
-                                            {.name = "hot", .promoted_to = true},
-                                            {.name = "cold", .reclaimable = true, .lazy = true}};
+    static constexpr policy::tier rows[] = {
+        {.name = "new"},
+        {.name = "hot", .promoted_to = true, .reclaimable = true},
+        {.name = "cold", .reclaimable = true, .lazy = true}};
     static constexpr policy::tier_table table{rows};
     static_assert(table.valid());
 
@@ -205,11 +211,12 @@ class script final : public policy::placement {
         return std::max(asked, least_live);
     }
     bool leaves(policy::tier_id id, const policy::place& piece) const noexcept override {
-        return id == tier_cold && piece.idle_windows >= 1;
+        return (id == tier_cold || (id == tier_hot && hot_leaves)) && piece.idle_windows >= 1;
     }
 
     unsigned cold_after = 1;
     double least_live = 0;
+    bool hot_leaves = false; // memory, when it is idle
     std::uint64_t words = 0, judged_again = 0, began = 0;
     unsigned oldest_state = 0;
     policy::window_beginning beginning;

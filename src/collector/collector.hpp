@@ -226,6 +226,19 @@ class collector final : private policy::objects {
         return phase_ == phase::empty ? live_when_chosen_
                                       : space_.live_fraction_in_new(object_at(bit));
     }
+    bool out(unsigned bit) const noexcept override {
+        const policy::tier_id id = word_.tier[bit];
+        const std::uintptr_t offset = seen_[bit].address - address_of(space_.range_begin(id));
+        return log_.page_out(id, offset / backend::page_ages::page_bytes);
+    }
+    // Of the tier: compaction would read them back.
+    heap::run_filter runs_out(policy::tier_id id) noexcept {
+        filtered_tier_ = id;
+        return {this, [](void* self, std::size_t run) {
+                    const auto& here = *static_cast<const collector*>(self);
+                    return here.log_.run_out(here.filtered_tier_, run);
+                }};
+    }
 
     bool batch_is_full() noexcept {
         return mover_.candidates().size() >= batch_candidates || hot_queued_ >= hot_batch_;
@@ -256,7 +269,8 @@ class collector final : private policy::objects {
     bool abandoned_ = false; // a wait was given up in this window: no more moves
     bool scanning_lazy_ = false;
     bool pending_found_ = false; // the slots just visited have an object that may become lazy yet
-    policy::tier_mask evacuating_ = 0; // tiers with runs that are being emptied
+    policy::tier_mask evacuating_ = 0;  // tiers with runs that are being emptied
+    policy::tier_id filtered_tier_ = 0; // of runs_out()
     // The word being visited or judged.
     std::uintptr_t word_base_ = 0;
     unsigned visited_ = 0, foreign_here_ = 0; // slots of it
@@ -320,7 +334,7 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
     evacuating_ = 0;
     for (policy::tier_id id = policy::first_tier + 1; id < tiers_.count(); ++id) {
         if (plan.move && plan.evacuate) {
-            space_.select_evacuation(id, plan_.live_fraction, evacuation_bytes);
+            space_.select_evacuation(id, plan_.live_fraction, evacuation_bytes, runs_out(id));
             evacuating = evacuating || space_.evacuating_frozen_files(id);
         }
         evacuating_ |= policy::tier_mask{space_.counters(id).evacuating_runs != 0} << id;
@@ -570,9 +584,11 @@ void collector<Mover>::limit_leaving() {
         const bool leaves = (verdict_.move & mask) != 0;
         if ((lazy_ >> at & 1) != 0 || (leaves && verdict_.to[bit] == at)) continue;
         const std::size_t bytes = leaves ? size(bit) : 0;
-        const bool at_once = leaves && (bytes <= leaves_at_once_ || (verdict_.sample & mask) != 0);
-        evacuation_[at].note(run_number(at, object_at(bit)), at_once ? 0 : bytes,
-                             (word_.newborn & mask) != 0);
+        const std::size_t run = run_number(at, object_at(bit));
+        // A run whose memory is elsewhere is not emptied: what stays would be read back.
+        const bool at_once = leaves && (bytes <= leaves_at_once_ || (verdict_.sample & mask) != 0 ||
+                                        log_.run_out(at, run));
+        evacuation_[at].note(run, at_once ? 0 : bytes, (word_.newborn & mask) != 0);
         if (at_once)
             leaves_at_once_ -= std::min(bytes, leaves_at_once_);
         else

@@ -542,6 +542,45 @@ TYPED_TEST(collector_of, the_policy_says_what_is_sparse) {
     EXPECT_LT(w.heap.counters(tier_hot).runs, runs);
 }
 
+// To compact what is out of memory would read it back; until more of it is free than not.
+TYPED_TEST(collector_of, runs_that_are_out_are_not_compacted) {
+    typename TestFixture::world w(6 * 64);
+    w.policy.least_live = 0.9;
+    const auto free_every = [&](std::size_t nth, std::size_t first) {
+        for (std::size_t i = first; i < w.count(); i += nth)
+            if (w.peek(i) != nullptr) w.heap.free(w.exchange(w.main, w.guides[i], nullptr));
+    };
+    while (w.in_tier(tier_cold) != w.count()) ASSERT_TRUE(w.window());
+    for (int i = 0; i < 2; ++i) EXPECT_TRUE(w.window());
+    const auto compacted = w.recorder.live.compacted.get();
+    free_every(3, 0);
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(w.window());
+    EXPECT_EQ(w.recorder.live.compacted.get(), compacted) << "two thirds live";
+    free_every(3, 1);
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(w.window());
+    w.check();
+    EXPECT_GT(w.recorder.live.compacted.get(), compacted) << "one third lives";
+}
+
+// What leaves a run that is out leaves it alone: to empty the run would read the rest.
+TYPED_TEST(collector_of, runs_that_are_out_are_not_emptied) {
+    for (const bool out : {false, true}) {
+        typename TestFixture::world w(6 * 64);
+        this->runs_when_all_are_hot(w);
+        w.policy.hot_leaves = out;
+        w.policy.cold_after = 3;
+        while (w.in_tier(tier_cold) == 0) {
+            for (std::size_t i = 0; i < w.count();
+                 ++i) // a quarter of each run, in pages of its own
+                if (i % 64 < 16) w.use(w.main, i);
+            ASSERT_TRUE(w.window());
+        }
+        w.check();
+        EXPECT_EQ(w.in_tier(tier_cold), w.count() / 64 * 48);
+        EXPECT_EQ(w.recorder.live.compacted.get() == 0, out);
+    }
+}
+
 // An object that was allocated as never cold goes to HOT instead.
 TYPED_TEST(collector_of, never_cold_is_kept) {
     typename TestFixture::world w(0);

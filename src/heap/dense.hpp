@@ -83,6 +83,13 @@ struct dense_counters {
     std::uint64_t evacuating_runs = 0;
 };
 
+// Names runs of a class; none unless asked.
+struct run_filter {
+    void* context = nullptr;
+    bool (*named)(void* context, std::size_t run) = nullptr;
+    bool names(std::size_t run) const { return named != nullptr && named(context, run); }
+};
+
 template <class P>
 class dense_heap {
     using dense_run = heap::dense_run<P>;
@@ -112,8 +119,10 @@ class dense_heap {
     bool evacuating(const void* object) const noexcept {
         return runs_[run_number(object)].evacuating;
     }
-    // Frozen files that have to be emptied first, then sparse runs, emptiest first.
-    std::size_t select_evacuation(double max_live_fraction, std::size_t max_bytes) noexcept;
+    // Frozen files that have to be emptied first, then sparse runs, emptiest first. Of the runs that
+    // `spared` names, only those with less live bytes than half of the run.
+    std::size_t select_evacuation(double max_live_fraction, std::size_t max_bytes,
+                                  run_filter spared = {}) noexcept;
     // True if the last selection has frozen runs: their objects should be found wherever their
     // slots lie.
     bool evacuating_frozen_files() const noexcept { return evacuation_; }

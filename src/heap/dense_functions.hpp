@@ -283,8 +283,8 @@ free_result dense_heap<P>::free_checked(void* object) noexcept {
 // Emptying.
 
 template <class P>
-std::size_t dense_heap<P>::select_evacuation(double max_live_fraction,
-                                             std::size_t max_bytes) noexcept {
+std::size_t dense_heap<P>::select_evacuation(double max_live_fraction, std::size_t max_bytes,
+                                             run_filter spared) noexcept {
     struct candidate {
         std::uint32_t live;
         std::uint32_t run;
@@ -300,9 +300,9 @@ std::size_t dense_heap<P>::select_evacuation(double max_live_fraction,
             if (run.status.load_relaxed() != dense_run::state::sealed || run.evacuating) continue;
             const auto live =
                 static_cast<std::uint32_t>(run.live.load_relaxed() & dense_detail::bytes_mask);
-            if (live != 0 && live < max_live_fraction * double{run_bytes}) {
-                sparse.push_back({live, static_cast<std::uint32_t>(i)});
-            }
+            if (live == 0 || live >= max_live_fraction * double{run_bytes}) continue;
+            if (live >= run_bytes / 2 && spared.names(i)) continue;
+            sparse.push_back({live, static_cast<std::uint32_t>(i)});
         }
     } catch (const std::bad_alloc&) {
         // Fewer candidates than there are: the rest waits for a better time.

@@ -256,10 +256,10 @@ void space::undo_allocate_dense(void* object) noexcept {
         free(object);
 }
 
-std::size_t space::select_evacuation(unsigned cls, double max_live_fraction,
-                                     std::size_t max_bytes) noexcept {
+std::size_t space::select_evacuation(unsigned cls, double max_live_fraction, std::size_t max_bytes,
+                                     run_filter spared) noexcept {
     if (cls == new_class || cls >= classes_) return 0;
-    return dense_[cls - 1].select_evacuation(max_live_fraction, max_bytes);
+    return dense_[cls - 1].select_evacuation(max_live_fraction, max_bytes, spared);
 }
 
 std::size_t space::decommit_free_memory(pacer& ask) noexcept {

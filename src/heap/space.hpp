@@ -207,9 +207,10 @@ class space {
     // Chooses anew the runs of a class to empty: those whose live bytes are below the fraction of
     // the run, emptiest first, up to max_bytes of live bytes in all. Returns the live bytes in
     // them. The caller moves the objects like any others; a run that is empty goes back at the next
-    // decommit_free_memory.
-    std::size_t select_evacuation(unsigned cls, double max_live_fraction,
-                                  std::size_t max_bytes) noexcept;
+    // decommit_free_memory. Runs that `spared` names are chosen only when less than half of them is live:
+    // for those whose memory is elsewhere, where holes cost little and reading them costs much.
+    std::size_t select_evacuation(unsigned cls, double max_live_fraction, std::size_t max_bytes,
+                                  run_filter spared = {}) noexcept;
     // True if the last selection for the class has runs that lie over frozen files (dense.hpp): their
     // objects should be found wherever their slots lie.
     bool evacuating_frozen_files(unsigned cls) const noexcept {

@@ -366,6 +366,30 @@ TEST(space, pages_touched_are_counted_once) {
 
 OBASE_SEES_HIDDEN unsigned char byte_of_freed(const unsigned char* p) { return *p; }
 
+TEST(space, runs_that_are_spared_are_evacuated_when_hardly_anything_lives) {
+    const owned_space s = make_space({.range_bytes = 16 * mib});
+    std::vector<void*> objects;
+    for (std::size_t i = 0; i < 3 * run_bytes / 1024; ++i)
+        objects.push_back(s->allocate_dense(hot_class, 1024, {}));
+    const auto keep = [&](std::size_t run, std::size_t live) {
+        for (std::size_t i = run * 64 + live; i < run * 64 + 64; ++i) s->free(objects[i]);
+    };
+    keep(0, 40);
+    keep(1, 30);
+    const run_filter all{nullptr, [](void*, std::size_t) { return true; }};
+    s->select_evacuation(hot_class, .9, mib, all);
+    EXPECT_FALSE(s->evacuating(objects[0]));
+    EXPECT_TRUE(s->evacuating(objects[64])) << "less than half";
+    std::size_t first = 0;
+    const run_filter one{
+        &first, [](void* p, std::size_t run) { return run == *static_cast<std::size_t*>(p); }};
+    s->select_evacuation(hot_class, .9, mib, one);
+    EXPECT_FALSE(s->evacuating(objects[0]));
+    first = 7;
+    s->select_evacuation(hot_class, .9, mib, one);
+    EXPECT_TRUE(s->evacuating(objects[0]));
+}
+
 TEST(space, freed_objects_are_poisoned_on_request) {
     const owned_space s = make_space({.range_bytes = 16 * mib, .poison_freed = true});
     for (const bool dense : {false, true}) {

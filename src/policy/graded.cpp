@@ -32,6 +32,7 @@ tier_id graded::tier_of_rate(int sixteenths) noexcept {
 
 void graded::begin_window(const window_beginning&) noexcept {
     set_budget();
+    rates_.end_window();
     seen_ = 0;
     wanted_.fill(0);
     turn_ += 0x85ebca6bu;
@@ -78,6 +79,12 @@ std::uint16_t graded::judged(std::uint16_t state, tier_id at) const noexcept {
         (state & 0xfff) | static_cast<unsigned>(outside + outside_zero) << outside_shift);
 }
 
+// One more window in the first tier.
+std::uint16_t graded::older(std::uint16_t state) noexcept {
+    if (state >> outside_shift >= windows_to_prove) return state;
+    return static_cast<std::uint16_t>(state + (1u << outside_shift));
+}
+
 void graded::decide(word_facts& word, word_verdict& verdict) noexcept {
     if (!word.again) seen_ += static_cast<std::uint64_t>(std::popcount(word.seen));
     for (std::uint64_t left = word.seen; left != 0; left &= left - 1) {
@@ -88,17 +95,19 @@ void graded::decide(word_facts& word, word_verdict& verdict) noexcept {
         std::uint16_t& state = word.state[slot];
         if (!word.again && (word.newborn >> slot & 1) == 0) {
             state = rates_.after(state, touched, word.idle[slot]);
-            if (!large && at != first_tier) state = judged(state, at);
+            if (!large) state = at == first_tier ? older(state) : judged(state, at);
         }
-        const unsigned windows = touch_rate::windows(state);
-        tier_id target = windows == 0 ? hottest : tier_of_rate(rates_.sixteenths(state));
+        tier_id target =
+            touch_rate::windows(state) == 0 ? hottest : tier_of_rate(rates_.sixteenths(state));
         if (large) {
             if (target != hottest && word.about->never_cold(slot)) target = hottest;
             verdict.to[slot] = static_cast<std::uint8_t>(target);
             continue;
         }
-        if (windows < windows_to_prove || target == at) continue;
-        if (at != first_tier) {
+        if (target == at) continue;
+        if (at == first_tier) {
+            if (state >> outside_shift < windows_to_prove) continue;
+        } else {
             const int outside = (state >> outside_shift & 7) - outside_zero;
             if (outside > -outside_enough && outside < outside_enough) continue;
         }
@@ -106,6 +115,8 @@ void graded::decide(word_facts& word, word_verdict& verdict) noexcept {
             target = hottest;
             if (target == at) continue;
         }
+        // To read it back would cost more than a colder place gains.
+        if (target > at && word.about->out(slot)) continue;
         // Every object leaves the first tier once; the budget is for changes of mind.
         if (at != first_tier) {
             const unsigned distance = target > at ? target - at : at - target;
@@ -135,14 +146,21 @@ void graded::correct(double measured, double predicted) noexcept {
 
 directives graded::end_of_window(const window_facts& facts) noexcept {
     correct(static_cast<double>(facts.major_faults), correction_ * price_.faults());
+    // What was never measured is taken for what others are.
+    double usual = 0;
+    unsigned measured = 0;
+    for (const window_facts::tier_facts& tier : facts.tiers) {
+        usual += tier.fault_seconds;
+        measured += tier.fault_seconds > 0;
+    }
+    usual = measured == 0 ? usual_fault_seconds : usual / measured;
     price_.begin();
     for (tier_id id = hottest; id <= coldest; ++id) {
         const window_facts::tier_facts& tier = facts.tiers[id];
         if (tier.ages == nullptr || !tier.can_leave) continue;
-        price_.learn(
-            id, *tier.ages,
-            {.assumed = assumed_hazard(id, tier),
-             .fault_seconds = tier.fault_seconds > 0 ? tier.fault_seconds : usual_fault_seconds});
+        const double seconds = tier.fault_seconds > 0 ? tier.fault_seconds : usual;
+        price_.learn(id, *tier.ages,
+                     {.assumed = assumed_hazard(id, tier), .fault_seconds = seconds});
     }
     const double running = std::max(facts.running_seconds, least_running * facts.length_seconds);
     price_.choose({.stall_seconds = stall_target_ * running / correction_});

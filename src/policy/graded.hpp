@@ -16,8 +16,10 @@
 // stall that is predicted stays within the option stall_target, a share of the time that the program's
 // threads run. What its faults really were corrects the prediction.
 //
-// State per slot: 15 bits, touch_rate's and in the high three how far the rate has been outside of the
-// class, -3 to 3, plus 4.
+// An object whose page is out of memory moves to a hotter class only.
+//
+// State per slot: 15 bits, touch_rate's and three more: in the first tier for how many windows the object
+// has been seen there, else how far the rate has been outside of the class, -3 to 3, plus 4.
 //
 // Threads: the collector.
 #pragma once
@@ -80,11 +82,13 @@ class graded final : public placement {
 
   private:
     static constexpr unsigned outside_shift = 12;
+    static_assert(windows_to_prove < 8);
     static constexpr int outside_zero = 4;
     static constexpr int outside_enough = 2;
     static constexpr int outside_most = 3;
 
     std::uint16_t judged(std::uint16_t state, tier_id at) const noexcept;
+    static std::uint16_t older(std::uint16_t state) noexcept;
     bool within_budget(unsigned distance, std::uint16_t state, unsigned slot) const noexcept;
     void set_budget() noexcept;
     void correct(double measured, double predicted) noexcept;

@@ -39,6 +39,9 @@ class objects {
     virtual std::size_t size(unsigned slot) const noexcept = 0;
     // Of the 64 KiB run in which an object of the first tier lies: the share that live objects take.
     virtual double live_fraction_of_run(unsigned slot) const noexcept = 0;
+    // The page in which the object begins was asked to leave memory after the window before. It may have been
+    // touched since.
+    virtual bool out(unsigned slot) const noexcept = 0;
 
   protected:
     ~objects() = default;

@@ -10,15 +10,24 @@ namespace {
 constexpr double surprise = 1.0 / 64;
 constexpr unsigned windows_to_be_surprised = 8;
 constexpr unsigned least_after_surprise = 3;
-// A moving average with weight 1/16 remembers as much as the mean of 31 windows.
-constexpr double windows_of_average = 32;
+constexpr double units_of_octave = 24; // of e
+// A moving average with weight 1/64 remembers as much as the mean of 127 windows; that many are not waited
+// for.
+constexpr double windows_of_average = 96;
+constexpr unsigned windows_to_compare = 8;
+// Squares that are off by more than both together are no chance. The mean of n windows is off by 1/n of its
+// variance, n is less than the memory for some, and all are rounded; and no load's windows are quite alike.
+constexpr double misfit_of_memory = 2; // over the memory in windows
+constexpr double misfit_of_windows = 0.04;
+constexpr double shift_misfit = 1.25; // of a load that has changed altogether
+constexpr double memory_growth = 1.15;
 constexpr double drawn_touches = 0.15, drawn_windows = 0.45;
 
 } // namespace
 
 touch_rate::touch_rate() noexcept {
     std::array<double, 256> share{}; // by e
-    for (unsigned e = 1; e < 256; ++e) share[e] = std::exp2((e - 255.0) / 16);
+    for (unsigned e = 1; e < 256; ++e) share[e] = std::exp2((e - 255.0) / units_of_octave);
     for (unsigned n = 1; n <= most_windows; ++n)
         for (unsigned touched = 0; touched < 2; ++touched)
             for (unsigned e = 0; e < 256; ++e) {
@@ -30,12 +39,13 @@ touch_rate::touch_rate() noexcept {
                 next_[n][touched][e] = static_cast<std::uint16_t>(
                     below << 8 | std::min(255u, static_cast<unsigned>(part * 256)));
             }
-    for (unsigned n = 0; n <= stored_windows; ++n)
+    for (unsigned n = 0; n < codes; ++n)
         for (unsigned e = 0; e < 256; ++e) {
-            const double known = n == stored_windows ? windows_of_average : n;
+            const double known = n == codes - 1 ? windows_of_average : windows_of_[n];
             const double p = (share[e] * known + drawn_touches) / (known + drawn_windows);
             octaves_[n][e] =
                 static_cast<std::int16_t>(std::lround(16 * std::log2(-std::log1p(-p) / base_rate)));
+            expected_[n][e] = static_cast<float>(p);
         }
     for (unsigned e = 0; e < 256; ++e) {
         const double windows = e == 255 ? 1 : std::ceil(std::log(surprise) / std::log1p(-share[e]));
@@ -44,17 +54,48 @@ touch_rate::touch_rate() noexcept {
     }
 }
 
+unsigned touch_rate::code_within(double windows) noexcept {
+    unsigned found = codes - 1;
+    while (windows_of_[found] > windows) --found;
+    return found;
+}
+
+void touch_rate::end_window() noexcept {
+    misfit_ = chance_ > 0 ? off_ / chance_ : 0;
+    off_ = chance_ = 0;
+    if (misfit_ == 0) return;
+    if (misfit_ > shift_misfit)
+        memory_ = least_memory;
+    else if (misfit_ > 1 + misfit_of_windows + misfit_of_memory / memory_)
+        memory_ = std::max(least_memory, memory_ / 2);
+    else
+        memory_ = std::min(double{most_windows}, memory_ * memory_growth);
+    last_code_ = code_within(memory_);
+}
+
+void touch_rate::compare(std::uint16_t state, bool touched) noexcept {
+    const double p = expected_[code(state)][state & 255];
+    const double difference = touched ? 1 - p : p;
+    off_ += difference * difference;
+    chance_ += p * (1 - p);
+}
+
 std::uint16_t touch_rate::after(std::uint16_t state, bool touched, unsigned idle) noexcept {
+    if (windows(state) >= windows_to_compare) compare(state, touched);
     const unsigned e = state & 255;
-    unsigned n = std::min(windows(state) + 1, most_windows);
+    unsigned known = std::min(code(state), last_code_);
+    const unsigned n = std::min(unsigned{windows_of_[known]} + 1, static_cast<unsigned>(memory_));
+    const std::uint32_t drawn = random();
     const std::uint16_t step = next_[n][touched ? 1 : 0][e];
-    const unsigned up = (random() & 255) < (step & 255u) ? 1 : 0;
-    const unsigned next = (step >> 8) + up;
+    const unsigned next = (step >> 8) + ((drawn & 255) < (step & 255u) ? 1u : 0u);
+    if (known < last_code_) {
+        const unsigned gap = unsigned{windows_of_[known + 1]} - unsigned{windows_of_[known]};
+        if ((drawn >> 8) % gap == 0) ++known;
+    }
     if (n > windows_to_be_surprised &&
         (touched ? e < surprising_touch_ : idle >= surprising_idle_[e]))
-        n = std::max(n / 4, least_after_surprise);
-    return static_cast<std::uint16_t>((state & 0x7000) |
-                                      std::min<unsigned>(n, stored_windows) << 8 | next);
+        known = code_within(std::max(n / 4, least_after_surprise));
+    return static_cast<std::uint16_t>((state & 0x7000) | known << 8 | next);
 }
 
 } // namespace obase::policy

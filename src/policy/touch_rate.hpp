@@ -3,21 +3,29 @@
 // policy::touch_rate: how often a slot's object is touched, estimated from one bit per window and kept
 // in 12 bits.
 //
+//     rates.end_window(); // once, before the first slot of a window
 //     state = rates.after(state, touched, idle_windows);
 //     rates.sixteenths(state); // 16 * log2(touches per window / base_rate)
 //
-// The bits: 0..7 e, the share of windows with a touch: 0, or 2^-((255 - e) / 16); 8..11 n, the windows it
-// is made of, at most 15; 12..14 free, the owner's. n 0: nothing is known yet.
+// The bits: 0..7 e, the share of windows with a touch: 0, or 2^-((255 - e) / 24); 8..11 a code for n, the
+// windows it is made of, at most 64; 12..14 free, the owner's. n 0: nothing is known yet.
 //
-// e is the mean of the last n bits, and beyond 15 windows a moving average: e += (touched - e) / n, with
-// n capped at 16. Rounding is stochastic, so that steps smaller than an octave's sixteenth are not lost.
-// What a state says is as unlikely as 1 in 64 (a touch of what is hardly touched, or many windows
-// without one) makes the estimate forget: n falls to a quarter, at least 3, and it learns again.
+// e is the mean of the last n bits: e += (touched - e) / (n + 1). Beyond six windows not every n has a code,
+// and n goes to the next by chance, so that it counts right on average. Rounding of e is stochastic, too: steps
+// smaller than a unit are not lost. What a state says is as unlikely as 1 in 64 (a touch of what is hardly
+// touched, or many windows without one) makes the estimate forget: n falls to a quarter, at least 3, and it
+// learns again.
+//
+// How long estimates remember is found out: n is at most memory() windows. What the estimates expect of all
+// slots in a window is compared with what happened, sum((touched - e)^2) with sum(e (1 - e)). Where the
+// excess is more than estimates of that length have by chance, the load is changing, and the memory is
+// halved, or set to 8 windows at once when the excess is a quarter; otherwise it grows by 15 % a window. So a
+// load that does not change is ranked well and hardly moves, and a shift is followed within some 16 windows.
 //
 // Touches are taken for a Poisson process: a share p of windows means -ln(1 - p) touches per window.
 // What n windows can tell is limited, so p is drawn towards a third by .45 of a window.
 //
-// Source: simulation (docs/temperature.md). Cost: two looks into tables of 17 and 8 KiB, and a random
+// Source: simulation (docs/temperature.md). Cost: two looks into tables of 66 and 8 KiB, and a random
 // number. Threads: the collector.
 #pragma once
 
@@ -29,23 +37,35 @@ namespace obase::policy {
 
 class touch_rate {
   public:
-    static constexpr unsigned most_windows = 16; // n counts no further; stored as 15
+    static constexpr unsigned most_windows = 64; // n counts no further
+    static constexpr double least_memory = 8;    // windows
     static constexpr double base_rate = 0.03;    // touches per window at 0 octaves
 
     touch_rate() noexcept;
 
-    static unsigned windows(std::uint16_t state) noexcept { return state >> 8 & 15; }
+    // n
+    static unsigned windows(std::uint16_t state) noexcept { return windows_of_[code(state)]; }
+
+    void end_window() noexcept;
+    double memory() const noexcept { return memory_; } // windows
+    // Of the window that end_window() ended; 1: as expected. 0: no slot was known well enough.
+    double misfit() const noexcept { return misfit_; }
 
     // One more window. `idle`: consecutive windows without a touch, this one included.
     std::uint16_t after(std::uint16_t state, bool touched, unsigned idle) noexcept;
 
     // In sixteenths; of a state with n > 0.
     int sixteenths(std::uint16_t state) const noexcept {
-        return octaves_[windows(state)][state & 255];
+        return octaves_[code(state)][state & 255];
     }
 
   private:
-    static constexpr std::uint16_t stored_windows = 15;
+    static constexpr unsigned codes = 16;
+    static constexpr std::array<std::uint8_t, codes> windows_of_{0,  1,  2,  3,  4,  5,  6,  8,
+                                                                 10, 12, 16, 20, 26, 34, 48, 64};
+    static unsigned code(std::uint16_t state) noexcept { return state >> 8 & 15; }
+    static unsigned code_within(double windows) noexcept; // the largest that is not more
+    void compare(std::uint16_t state, bool touched) noexcept;
 
     std::uint32_t random() noexcept { // xorshift: Marsaglia 2003
         random_ ^= random_ << 13;
@@ -56,10 +76,15 @@ class touch_rate {
     // By n after the window, touched or not, and e before: the next e, and in the low byte the chance
     // in 256 of one more.
     std::array<std::array<std::array<std::uint16_t, 256>, 2>, most_windows + 1> next_;
-    std::array<std::array<std::int16_t, 256>, stored_windows + 1> octaves_;
+    std::array<std::array<std::int16_t, 256>, codes> octaves_; // in sixteenths
+    std::array<std::array<float, 256>, codes> expected_; // the share that is expected of a window
     // By e: untouched windows in a row that are as unlikely as 1 in 64; saturated.
     std::array<std::uint16_t, 256> surprising_idle_;
     std::uint8_t surprising_touch_ = 0; // e below this: a touch is as unlikely
+    double memory_ = most_windows;
+    unsigned last_code_ = codes - 1; // of memory_
+    double misfit_ = 0;
+    double off_ = 0, chance_ = 0; // sums of the window: squares, and those expected by chance
     std::uint32_t random_ = 0x9e3779b9;
 };
 

@@ -19,6 +19,7 @@ struct slot_facts {
     bool large = false;
     bool movable = true;
     double run_is_live = 1; // live_fraction_of_run
+    bool out = false;
 };
 
 class word_builder final : public objects {
@@ -53,6 +54,7 @@ class word_builder final : public objects {
     double live_fraction_of_run(unsigned slot) const noexcept override {
         return described_[slot].run_is_live;
     }
+    bool out(unsigned slot) const noexcept override { return described_[slot].out; }
 
     word_facts facts;
 

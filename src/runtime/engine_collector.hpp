@@ -228,14 +228,16 @@ void engine<Binding>::notify_backend(heap::space& heaps) noexcept {
     const bool told = window_settings_.mode == run_mode::hint && !degraded() &&
                       window_log_->view(heaps, *policy_, window_view_);
     window_log_->clear();
-    if (told)
+    if (told) {
         backend_->after_window(window_view_, window_settings_, [this] {
             checkpoint();
             throttle();
             return !stop_requested();
         });
-    else
+    } else {
+        window_log_->forget_out();
         backend_->skip_window();
+    }
 }
 
 // A scope seen open at the start of two windows with the same epoch has been open in between.
