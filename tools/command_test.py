@@ -108,6 +108,18 @@ class Command(unittest.TestCase):
             (["bench", "index", "--keys", "-5"], "-5"),
             (["bench", "index", "--keys", "1000000000"], "1000000000"),
             (["bench", "index", "--duration", "nan"], "--duration nan"),
+            (["bench", "memory", "--load", "magic"], "magic"),
+            (["bench", "memory", "--policy", "magic"], "magic"),
+            (["bench", "memory", "--limit", "half"], "--limit half"),
+            (["bench", "memory", "--swap", "disk"], "--swap disk"),
+            (["bench", "memory", "--theta", "1"], "--theta 1"),
+            (["bench", "memory", "--records", "0"], "--records 0"),
+            (["bench", "memory", "--cold", "disk"], "--cold disk"),
+            (["bench", "memory", "--set", "policy"], "--set policy"),
+            (["bench", "memory", "--set", "cold_threshold=many"], "many"),
+            (["bench", "memory", "--pageout-every", "2", "--policy", "papers"], "--pageout-every 2"),
+            (["bench", "memory", "--row", "none"], "hot-20-99"),
+            (["bench", "memory", "--row", "hot-20-99", "--rate", "5"], "--rate"),
         ]:
             with self.subTest(arguments=arguments):
                 done = run(*arguments)
@@ -118,7 +130,8 @@ class Command(unittest.TestCase):
     def test_help_everywhere(self):
         for words in ([], ["options"], ["self-check"], ["bench"], ["bench", "guide"],
                       ["bench", "alloc"], ["bench", "move"], ["bench", "all"], ["bench", "ycsb"],
-                      ["bench", "packages"], ["bench", "compare"], ["bench", "index"], ["bench", "kv"]):
+                      ["bench", "packages"], ["bench", "compare"], ["bench", "index"], ["bench", "kv"],
+                      ["bench", "memory"]):
             with self.subTest(words=words):
                 done = run(*words, "--help")
                 self.assertEqual(done.returncode, 0)
@@ -357,6 +370,85 @@ class Command(unittest.TestCase):
             done = run("bench", *self.RECLAIM, "--duration", "2")
         self.assertEqual(done.returncode, 77, done.stderr)
         self.assertIn("is locked by another process", done.stdout)
+
+    MEMORY = ["memory", "--records", "20000", "--window", "12", "--settle-windows", "3",
+              "--max-windows", "8"]
+
+    def memory_cells(self, *arguments, environment=None):
+        """The cells of a run, or a skipped test where the machine has other swap."""
+        path = self.folder / "result.json"
+        done = run("bench", *arguments, "--json", str(path), environment=environment)
+        if done.returncode == 77:
+            self.skipTest(done.stdout)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(path.read_text())["cells"], done.stdout
+
+    def test_memory_measures_every_cell_of_a_row(self):
+        cells, shown = self.memory_cells("memory", "--row", "hot-20-999", "--quick")
+        self.assertEqual([c["policy"] for c in cells], ["papers", "graded", "plain"])
+        for cell in cells:
+            self.assertEqual((cell["killed"], cell["wrong"], cell["swap"]), (False, 0, "none"))
+            self.assertGreater(cell["start_bytes"], cell["base_bytes"] + 20000 * 1054)
+            self.assertGreaterEqual(cell["peak_bytes"], cell["start_bytes"])
+            self.assertGreater(cell["used_over_ideal"], 1)
+            # Paced: as many operations as were asked for.
+            self.assertAlmostEqual(cell["throughput_ratio"], 1, delta=.1)
+            for window in cell["windows"]:
+                self.assertAlmostEqual(window["used"] / window["witness"], 1, delta=.1)
+        self.assertIn("<= 1.100", shown)
+
+    def test_memory_takes_obases_options_from_the_environment(self):
+        [cell], _ = self.memory_cells(*self.MEMORY, "--swap", "any",
+                                      environment={"OBASE_POLICY": "graded"})
+        self.assertEqual(cell["policy"], "graded")
+        self.assertIn("--policy graded", cell["command"])
+        self.assertIn("rate7", [tier["name"] for tier in cell["windows"][0]["tiers"]])
+        done = run("bench", *self.MEMORY, "--swap", "any",
+                   environment={"OBASE_POLICY": "no-such-policy"})
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("no-such-policy", done.stderr)
+
+    def own_groups(self):
+        """Control groups that cells left behind, below this process's own."""
+        own = [line.split(":", 2)[2].strip()
+               for line in pathlib.Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines()
+               if ":memory:" in line]
+        return [path for group in own
+                for path in pathlib.Path(f"/sys/fs/cgroup/memory{group}").glob("obase-cell-*")]
+
+    def test_a_cell_that_the_kernel_kills_is_a_result(self):
+        if os.geteuid() != 0 or not os.path.exists("/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+            self.skipTest("no control groups of version 1 here")
+        # What updates make and have not freed yet is more than that above what was charged before.
+        [cell], _ = self.memory_cells(*self.MEMORY, "--policy", "plain", "--limit", "105%",
+                                      "--update-share", "1", "--rate", "0")
+        self.assertTrue(cell["killed"])
+        self.assertGreater(cell["start_bytes"], 0)
+        self.assertGreater(cell["limit_bytes"], cell["start_bytes"])
+        self.assertEqual((cell["settled"], cell["partial"]), (False, False))
+        self.assertEqual(self.own_groups(), [])
+
+    def test_a_swap_file_and_its_group_are_undone_however_the_command_ends(self):
+        if swaps() or os.geteuid() != 0:
+            self.skipTest("the machine has swap of its own, or none can be made")
+        for number in (signal.SIGKILL, signal.SIGTERM):
+            with self.subTest(signal=number):
+                child = self.started_until("window 2", *self.MEMORY[:5], "--settle-windows", "9999",
+                                           "--max-windows", "9999", "--limit", "60%", "--swap",
+                                           f"file:{self.folder}")
+                made = swaps()
+                self.assertEqual(made, [str(p) for p in self.folder.glob("obase-swap-*")])
+                if os.path.exists("/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+                    self.assertEqual(len(self.own_groups()), 1)
+                os.kill(child.pid, number)
+                child.communicate(timeout=300)
+                deadline = time.monotonic() + 60
+                while (swaps() or self.own_groups()) and time.monotonic() < deadline:
+                    time.sleep(0.05)
+                self.assertEqual((swaps(), self.own_groups()), ([], []))
+                self.assertEqual(list(self.folder.glob("obase-swap-*")), [])
+                with open("/run/lock/obase-swap.lock", "w", encoding="utf-8") as lock:
+                    fcntl.flock(lock, fcntl.LOCK_EX)
 
     def test_compare_with_hints_says_so_in_every_cell(self):
         path = self.folder / "result.json"

@@ -7,6 +7,7 @@
 #include "tools/memory/limit.hpp"
 #include "tools/memory/settled.hpp"
 #include "tools/memory/tier_memory.hpp"
+#include "tools/workload/cachelib_config.hpp"
 #include "tools/ycsb/load.hpp"
 #include "tools/ycsb/process_memory.hpp"
 #include "tools/ycsb/swap_space.hpp"
@@ -106,9 +107,11 @@ class cell {
         memory_clients clients(*store_, *load_.records, asked_, settings_);
         decommit_free_memory();
         report_loaded();
-        if (!settings_.limit.empty())
+        if (!settings_.limit.empty()) {
             limiter_.ask_for(bytes_of_limit(settings_.limit, limiter_.charge_or(start_)),
                              settings_.swap != "none");
+            report_limit();
+        }
         if (runtime_ != nullptr) configure(mode_);
         clients.start();
         watch(clients);
@@ -120,7 +123,6 @@ class cell {
                {"settled", used_.settled()},
                {"partial", interrupted()},
                {"wrong", clients.counts().wrong},
-               {"limit", limiter_.in_force() ? json(*limiter_.in_force()) : json(nullptr)},
                {"index_bytes", store_->index_bytes()}});
     }
 
@@ -179,8 +181,15 @@ class cell {
                {"used_method", meter_->method()}});
     }
 
+    void report_limit() {
+        if (limit_told_ || !limiter_.in_force()) return;
+        limit_told_ = true;
+        tell_({{"event", "limit"}, {"bytes", *limiter_.in_force()}, {"window", windows_}});
+    }
+
     void sample() {
         limiter_.tighten();
+        report_limit();
         if (settings_.swap.starts_with("file:") && !limiter_.in_force()) drop_swap_cache();
         peak_ = std::max(peak_, meter_->sample().used);
     }
@@ -250,8 +259,7 @@ class cell {
                      {"fault_share", faults.share()},
                      {"major_faults", faults.major_faults_of_all()},
                      {"stall_ns", faults.stall_ns()},
-                     {"late_ns", static_cast<double>(now.late.total_ns - before.late.total_ns)},
-                     {"limit", limiter_.in_force() ? json(*limiter_.in_force()) : json(nullptr)}};
+                     {"late_ns", static_cast<double>(now.late.total_ns - before.late.total_ns)}};
         if (runtime_ != nullptr) add_statistics(line);
         tell_(line);
     }
@@ -289,6 +297,8 @@ class cell {
     // One thread reads every record, as a backup would, while the load goes on; then some windows.
     void pass(memory_clients& clients) {
         constexpr unsigned windows_after = 5;
+        limiter_.insist();
+        report_limit();
         const std::uint64_t before = meter_->sample().used;
         peak_ = before;
         std::atomic<bool> done{false};
@@ -324,12 +334,26 @@ class cell {
     std::uint64_t start_ = 0;
     std::uint64_t peak_ = 0;
     std::uint64_t windows_ = 0;
+    bool limit_told_ = false;
     statistics last_;
 };
 
 } // namespace
 
 popularity popularity_of(const memory_settings& s) {
+    if (s.load == "hotspot" && s.shift_every != 0) {
+        std::string ignored;
+        const double operations = s.operations_per_second() * s.shift_every *
+                                  options_of(s, ignored).scaled_window_seconds();
+        return popularity::shifting_hotspot(
+            s.records, s.hot_data, s.hot_accesses,
+            std::max<std::uint64_t>(1, static_cast<std::uint64_t>(operations)), s.seed);
+    }
+    if (s.load == "buckets") {
+        const workload::cachelib_config measured = workload::read_cachelib_config(s.popularity);
+        return popularity::buckets(s.records, measured.bucket_keys, measured.bucket_weights,
+                                   s.seed);
+    }
     if (s.load == "hotspot")
         return popularity::hotspot(s.records, s.hot_data, s.hot_accesses, s.seed);
     if (s.load == "uniform") return popularity::uniform(s.records, s.seed);
@@ -352,6 +376,13 @@ options options_of(const memory_settings& s, std::string& error) {
     if (!s.hints.empty()) {
         made.hint_cold = s.hints != "off";
         made.hint_pageout = s.hints == "pageout";
+    }
+    for (const std::string& one : s.set) {
+        const std::size_t equals = one.find('=');
+        const std::string why = equals == std::string::npos
+                                    ? "--set " + one + ": NAME=VALUE is expected"
+                                    : made.set(one.substr(0, equals), one.substr(equals + 1));
+        if (!why.empty() && error.empty()) error = why;
     }
     // Plain pointers have no heaps, so nothing of theirs lies in a file.
     if (s.plain()) made.cold_backing = "anon";

@@ -4,6 +4,7 @@
 // that what was told stays known when the kernel kills it.
 //
 //     {"event": "loaded", ...}   the store is full, nothing has moved
+//     {"event": "limit", ...}    it is in force
 //     {"event": "window", ...}   one for each window of the collector; without one, for each of its length
 //     {"event": "passed", ...}   every record was read once
 //     {"event": "end", ...}      or {"event": "error", "what": "..."}

@@ -5,6 +5,7 @@
 #include "tools/bench/command_line.hpp"
 #include "tools/memory/cell.hpp"
 #include "tools/memory/memory.hpp"
+#include "tools/memory/rows.hpp"
 
 #include "crestdb/store.hpp"
 #include "policy/policies.hpp"
@@ -15,6 +16,7 @@
 #include <cstdio>
 #include <exception>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -29,13 +31,17 @@ std::vector<std::string> policies_and_plain() {
 
 void add_load(CLI::App& command, memory_settings& s) {
     command.add_option("--load", s.load, "which records are asked for")
-        ->check(CLI::IsMember({"zipf", "hotspot", "uniform", "loop"}))
+        ->check(CLI::IsMember({"zipf", "hotspot", "uniform", "loop", "buckets"}))
         ->capture_default_str();
     command.add_option("--theta", s.theta, "zipf: its exponent")->capture_default_str();
     command.add_option("--hot-data", s.hot_data, "hotspot: share of the records")
         ->capture_default_str();
     command.add_option("--hot-accesses", s.hot_accesses, "hotspot: share of the accesses")
         ->capture_default_str();
+    command.add_option("--shift-every", s.shift_every,
+                       "hotspot: another hot set after so many windows; 0: never");
+    command.add_option("--popularity", s.popularity,
+                       "buckets: a folder with a config.json of CacheLib's cachebench");
     command.add_option("--live-share", s.live_share, "loop: share of the records")
         ->capture_default_str();
     command.add_option("--update-share", s.update_share, "of the operations; the others read")
@@ -81,13 +87,15 @@ void add_surroundings(CLI::App& command, memory_settings& s) {
         ->check(CLI::IsMember({"off", "cold", "pageout"}));
     command.add_option("--cold", s.cold,
                        "where COLD lies: anon, or file:DIRECTORY; OBASE_COLD_BACKING unless given");
+    command.add_option("--set", s.set, "another option of obase, as NAME=VALUE; repeatable");
     command.add_option("--limit", s.limit,
                        "of the control group, once the store is full: bytes, or a percentage of "
                        "what it is charged for then");
     command
-        .add_option("--swap", s.swap,
-                    "of the machine, made for as long as it is measured: none, zram or "
-                    "file:DIRECTORY; status 77 where there is other swap")
+        .add_option(
+            "--swap", s.swap,
+            "of the machine: none; any: what there is; zram or file:DIRECTORY, made for as long as "
+            "it is measured; status 77 where there is other swap")
         ->capture_default_str();
     command.add_option("--pageout-every", s.pageout_every,
                        "plain: the kernel is asked to page everything out once in so many windows");
@@ -102,6 +110,33 @@ void add_surroundings(CLI::App& command, memory_settings& s) {
     command.add_flag("--trace", s.trace, "print a line for each window");
 }
 
+// Of a row, a policy's cells may be chosen.
+std::vector<row_cell> cells_of_row(const CLI::App& command, const std::string& name,
+                                   const memory_settings& given) {
+    for (const CLI::Option* option : command.get_options())
+        if (const std::string other = option->get_name();
+            option->count() != 0 && other != "--row" && other != "--policy" && other != "--trace" &&
+            other != "--json" && other != "--quick" && other != "--pairs")
+            throw std::invalid_argument("--row " + name + ": its cells have their own " + other);
+    const memory_row& row = row_named(name);
+    std::vector<row_cell> cells;
+    std::vector<std::size_t> became(row.cells.size());
+    for (std::size_t i = 0; i < row.cells.size(); ++i) {
+        const row_cell& one = row.cells[i];
+        const auto is_reference = [&](const row_cell& other) {
+            return other.reference == i && other.settings.policy == given.policy;
+        };
+        if (!given.policy.empty() && one.settings.policy != given.policy &&
+            std::none_of(row.cells.begin(), row.cells.end(), is_reference))
+            continue;
+        became[i] = cells.size();
+        cells.push_back(one);
+        cells.back().settings.trace = given.trace;
+        if (one.reference) cells.back().reference = became[*one.reference];
+    }
+    return cells;
+}
+
 } // namespace
 
 store_bench add_memory(CLI::App& bench) {
@@ -109,15 +144,23 @@ store_bench add_memory(CLI::App& bench) {
         "memory", "how much memory a load takes under a policy, and the faults that this costs, "
                   "beside the least with which the same share of faults is possible");
     auto s = std::make_shared<memory_settings>();
+    auto row = std::make_shared<std::string>();
+    auto list = std::make_shared<bool>(false);
     add_load(*command, *s);
     add_surroundings(*command, *s);
-    return {command, [s](bool quick, std::size_t) {
-                if (quick) {
-                    s->records = std::min<std::uint64_t>(s->records, 20'000);
-                    s->max_windows = std::min(s->max_windows, 10U);
-                    if (s->window_s <= 0) s->window_s = 12; // of .2 s
+    command->add_option("--row", *row, "the cells of a row of the target table, with its targets");
+    command->add_flag("--list", *list, "print the names of the rows");
+    return {command, [command, s, row, list](bool quick, std::size_t) {
+                if (*list) {
+                    for (const memory_row& one : memory_rows())
+                        std::printf("%-16s %s\n", one.name.c_str(), one.about.c_str());
+                    return bench_result{};
                 }
-                return bench_memory(*s);
+                std::vector<row_cell> cells{{*s}};
+                if (!row->empty()) cells = cells_of_row(*command, *row, *s);
+                if (quick)
+                    for (row_cell& one : cells) one.settings = smoke_size(one.settings);
+                return bench_memory(cells);
             }};
 }
 

@@ -2,13 +2,12 @@
 #include "tools/memory/ideal.hpp"
 
 #include <algorithm>
-#include <utility>
 
 namespace obase::tools {
 
-double ideal_object_bytes(std::vector<cached_unit> objects, double fault_share) {
+double ideal_object_bytes(const miss_ratio_curve& objects, double fault_share) {
     const double served = 1 - std::clamp(fault_share, 0.0, 1.0);
-    return curve_of_hottest(std::move(objects)).bytes_for(served).value_or(0);
+    return objects.bytes_for(served).value_or(0);
 }
 
 std::optional<double> used_over_ideal(const memory_use& use) {

@@ -11,19 +11,18 @@
 // accesses per byte as many as it takes, the last one in part. A process that faults more is allowed
 // less.
 //
-//     const auto least = ideal_of({{1024, .7}, {1024, .2}, {1024, .1}}, .1); // 2048 bytes
+//     ideal_object_bytes(curve_of_hottest({{1024, .7}, {1024, .2}, {1024, .1}}), .1); // 2048
 #pragma once
 
 #include "tools/mrc/miss_ratio_curve.hpp"
 
 #include <optional>
-#include <vector>
 
 namespace obase::tools {
 
-// `objects`: bytes, and accesses on any scale; `fault_share`: of all accesses, in [0, 1]. Objects
-// that are never accessed are not needed.
-double ideal_object_bytes(std::vector<cached_unit> objects, double fault_share);
+// `objects`: the curve of all of them; `fault_share`: of all accesses, in [0, 1]. Objects that are never
+// accessed are not needed.
+double ideal_object_bytes(const miss_ratio_curve& objects, double fault_share);
 
 struct memory_use {
     double used = 0;          // bytes, of everything

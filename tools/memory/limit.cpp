@@ -44,4 +44,11 @@ void limiter::tighten() {
     if (group_.set_limit(*wanted_).empty()) in_force_ = wanted_;
 }
 
+void limiter::insist() {
+    tighten();
+    if (!wanted_ || in_force_ || !group_.made()) return;
+    const std::uint64_t charged = group_.charge();
+    if (group_.set_limit(charged).empty()) in_force_ = charged;
+}
+
 } // namespace obase::tools

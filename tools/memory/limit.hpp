@@ -38,6 +38,8 @@ class limiter {
     }
     // Puts the limit into force if it is wanted, and can be.
     void tighten();
+    // From now on there is one, if one is wanted: what is charged now where that is above.
+    void insist();
     // In bytes; nothing until then.
     const std::optional<std::uint64_t>& in_force() const noexcept { return in_force_; }
 

@@ -32,6 +32,8 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* file_prefix = "file:";
+// Before a policy can know anything; not part of the worst window.
+constexpr std::size_t windows_to_learn = 20;
 
 // Room for all that the process may have, twice: records, index, and what loading leaves behind.
 std::uint64_t swap_bytes(const memory_settings& s) {
@@ -57,6 +59,7 @@ class cell_group {
 
 swap_request swap_of(const memory_settings& s) {
     if (s.swap == "none") return {swap_kind::none};
+    if (s.swap == "any") return {swap_kind::as_it_is};
     if (s.swap == "zram") return {swap_kind::zram, swap_bytes(s)};
     return {swap_kind::file, swap_bytes(s), s.swap.substr(std::strlen(file_prefix))};
 }
@@ -98,32 +101,47 @@ void print_window(const json& line) {
     std::fflush(stdout);
 }
 
-void add(bench_result& result, const json& cell, const char* name, const char* unit,
-         const json& value) {
-    if (!value.is_number()) return;
+void add(bench_result& result, const json& cell, const std::string& name, const char* unit,
+         const json& value, const cell_target& target = {"", bound::none, 0}) {
+    if (value.is_null()) return;
     figure f;
     f.name = fmt::format("{} {}: {}", cell["load"].get<std::string>(),
                          cell["policy"].get<std::string>(), name);
     f.unit = unit;
-    f.value.median = f.value.low = f.value.high = value.get<double>();
+    f.value.median = f.value.low = f.value.high =
+        value.is_boolean() ? static_cast<double>(value.get<bool>()) : value.get<double>();
     f.value.samples = 1;
     f.value.trusted = true; // counted, not timed
+    f.kind = target.kind;
+    f.target = target.value;
     f.command = cell["command"].get<std::string>();
     result.figures.push_back(f);
 }
 
-void summarize(bench_result& result, const json& cell) {
+std::string words_of(std::string member) {
+    std::replace(member.begin(), member.end(), '_', ' ');
+    return member;
+}
+
+void summarize(bench_result& result, const json& cell, const std::vector<cell_target>& targets) {
+    for (const cell_target& target : targets)
+        add(result, cell, words_of(target.member), "", cell[target.member], target);
+    const auto has_target = [&](const char* member) {
+        return std::any_of(targets.begin(), targets.end(),
+                           [&](const cell_target& t) { return t.member == member; });
+    };
     for (const char* when : {"start", "peak", "end", "ideal"}) {
         const json& bytes = cell[fmt::format("{}_bytes", when)];
-        if (bytes.is_number())
-            add(result, cell, fmt::format("{} memory", when).c_str(), "MiB", mib(bytes));
+        if (bytes.is_number()) add(result, cell, fmt::format("{} memory", when), "MiB", mib(bytes));
     }
-    add(result, cell, "used / ideal", "", cell["used_over_ideal"]);
-    add(result, cell, "objects used / ideal", "", cell["objects_over_ideal"]);
+    for (const char* member : {"used_over_ideal", "objects_over_ideal", "throughput_ratio"})
+        if (!has_target(member)) add(result, cell, words_of(member), "", cell[member]);
     add(result, cell, "share of operations that fault", "", cell["fault_share"]);
     add(result, cell, "faults", "/s", cell["faults_per_s"]);
     add(result, cell, "stall, share of the clients' time", "", cell["stall_share"]);
     add(result, cell, "throughput", "op/s", cell["throughput_ops"]);
+    if (cell["killed"] == true && !has_target("killed"))
+        add(result, cell, "killed", "", cell["killed"]);
 }
 
 // What the windows at the end add up to.
@@ -184,6 +202,19 @@ json measure(const memory_settings& settings) {
     return memory_cell(settings, lines, killed);
 }
 
+json measure_with_swap(const memory_settings& settings) {
+    const swap_space swap(swap_of(settings));
+    json cell;
+    if (swap.why_not().empty()) {
+        cell = measure(settings);
+        cell["swap_device"] = swap.device();
+    } else {
+        cell = memory_cell(settings, {}, false);
+        cell["skipped"] = fmt::format("--swap {}: {}", settings.swap, swap.why_not());
+    }
+    return cell;
+}
+
 } // namespace
 
 std::string why_not(const memory_settings& s) {
@@ -201,9 +232,13 @@ std::string why_not(const memory_settings& s) {
     if (s.settle_windows == 0 || s.max_windows == 0)
         return "--settle-windows, --max-windows: at least 1";
     if (!s.limit.empty()) bytes_of_limit(s.limit, 1); // throws
-    if (s.swap != "none" && s.swap != "zram" &&
+    if (s.swap != "none" && s.swap != "any" && s.swap != "zram" &&
         (!s.swap.starts_with(file_prefix) || s.swap == file_prefix))
-        return fmt::format("--swap {}: none, zram or file:DIRECTORY", s.swap);
+        return fmt::format("--swap {}: none, any, zram or file:DIRECTORY", s.swap);
+    if (s.shift_every != 0 && (s.load != "hotspot" || s.operations_per_second() <= 0))
+        return fmt::format("--shift-every {}: only with --load hotspot at a --rate", s.shift_every);
+    if ((s.load == "buckets") == s.popularity.empty())
+        return "--load buckets and --popularity FOLDER belong together";
     if (s.pageout_every != 0 && !s.plain())
         return fmt::format("--pageout-every {}: only with --policy plain", s.pageout_every);
     if (s.pageout_every != 0 && s.swap == "none")
@@ -232,6 +267,8 @@ std::string command_of(const memory_settings& s) {
     if (s.load == "hotspot")
         text += fmt::format(" --hot-data {} --hot-accesses {}", s.hot_data, s.hot_accesses);
     if (s.load == "loop") option("--live-share", s.live_share, usual.live_share);
+    if (s.load == "hotspot") option("--shift-every", s.shift_every, usual.shift_every);
+    if (s.load == "buckets") option("--popularity", s.popularity, "");
     option("--update-share", s.update_share, usual.update_share);
     option("--records", s.records, 0U);
     option("--key-size", s.key_size, usual.key_size);
@@ -245,6 +282,7 @@ std::string command_of(const memory_settings& s) {
     option("--time-scale", s.time_scale, usual.time_scale);
     option("--hints", s.hints, usual.hints);
     option("--cold", s.cold, usual.cold);
+    for (const std::string& one : s.set) option("--set", one, "");
     option("--limit", s.limit, usual.limit);
     option("--swap", s.swap, "");
     option("--pageout-every", s.pageout_every, usual.pageout_every);
@@ -276,17 +314,33 @@ nlohmann::json memory_cell(const memory_settings& s, const std::vector<json>& li
                  {"time_scale", effective.time_scale},
                  {"killed", killed},
                  {"command", command_of(s)}};
-    for (const char* name : {"start_bytes",        "peak_bytes",
-                             "end_bytes",          "base_bytes",
-                             "index_bytes",        "ideal_bytes",
-                             "ideal_object_bytes", "live_bytes",
-                             "used_over_ideal",    "objects_over_ideal",
-                             "used_over_live",     "peak_over_start",
-                             "fault_share",        "major_faults_per_op",
-                             "faults_per_s",       "fault_us",
-                             "stall_share",        "stall_share_over_scale",
-                             "throughput_ops",     "throughput_ratio",
-                             "limit_bytes",        "pass"})
+    for (const char* name : {"start_bytes",
+                             "peak_bytes",
+                             "end_bytes",
+                             "base_bytes",
+                             "index_bytes",
+                             "ideal_bytes",
+                             "ideal_object_bytes",
+                             "live_bytes",
+                             "used_over_ideal",
+                             "objects_over_ideal",
+                             "used_over_live",
+                             "used_over_ideal_worst",
+                             "peak_over_start",
+                             "peak_over_allowed",
+                             "faults_over_cold_accesses",
+                             "after_pass_over_before",
+                             "wrong",
+                             "fault_share",
+                             "major_faults_per_op",
+                             "faults_per_s",
+                             "fault_us",
+                             "stall_share",
+                             "stall_share_over_scale",
+                             "throughput_ops",
+                             "throughput_ratio",
+                             "limit_bytes",
+                             "pass"})
         cell[name] = nullptr;
     cell["windows"] = json::array();
     cell["settled"] = false;
@@ -300,11 +354,11 @@ nlohmann::json memory_cell(const memory_settings& s, const std::vector<json>& li
         if (line["event"] == "window") {
             cell["windows"].push_back(line);
             peak = std::max(peak, line["peak"].get<double>());
-            cell["limit_bytes"] = line["limit"];
         }
     cell["start_bytes"] = start;
     cell["peak_bytes"] = peak;
     cell["peak_over_start"] = peak / start;
+    cell["peak_over_allowed"] = peak / (1.05 * start + 8 * 1048576);
     cell["base_bytes"] = base;
     cell["used_method"] = (*loaded)["used_method"];
     double index = (*loaded)["index_bytes"].get<double>();
@@ -315,9 +369,12 @@ nlohmann::json memory_cell(const memory_settings& s, const std::vector<json>& li
         cell["wrong"] = (*end)["wrong"];
     }
     cell["index_bytes"] = index;
+    if (const json* const limit = find(lines, "limit")) cell["limit_bytes"] = (*limit)["bytes"];
     if (const json* const passed = find(lines, "passed")) {
         cell["pass"] = *passed;
         cell["pass"].erase("event");
+        cell["after_pass_over_before"] =
+            (*passed)["after"].get<double>() / (*passed)["before"].get<double>();
     }
     // Without rest, of the second half.
     const tail last = tail_of(
@@ -338,15 +395,28 @@ nlohmann::json memory_cell(const memory_settings& s, const std::vector<json>& li
         objects.push_back({bytes, asked.probability(record)});
         if (asked.probability(record) > 0) live += bytes;
     }
-    const memory_use use{end - base, index, ideal_object_bytes(std::move(objects), fault_share)};
+    const miss_ratio_curve least = curve_of_hottest(std::move(objects));
+    const memory_use use{end - base, index, ideal_object_bytes(least, fault_share)};
     cell["end_bytes"] = end;
     cell["ideal_object_bytes"] = use.ideal_objects;
     cell["ideal_bytes"] = use.ideal_objects + index;
     cell["live_bytes"] = live;
     cell["used_over_ideal"] = or_null(used_over_ideal(use));
     cell["objects_over_ideal"] = or_null(objects_over_ideal(use));
+    double worst = 0;
+    std::size_t nth = 0;
+    for (const json& line : cell["windows"])
+        if (++nth > windows_to_learn)
+            worst = std::max(
+                worst,
+                used_over_ideal({line["used"].get<double>() - base, index,
+                                 ideal_object_bytes(least, line["fault_share"].get<double>())})
+                    .value_or(0));
+    if (worst > 0) cell["used_over_ideal_worst"] = worst;
     cell["used_over_live"] = use.used / (live + index);
     cell["fault_share"] = fault_share;
+    if (s.load == "hotspot" && s.hot_accesses < 1)
+        cell["faults_over_cold_accesses"] = fault_share / (1 - s.hot_accesses);
     cell["major_faults_per_op"] = last.major_faults / last.operations;
     cell["faults_per_s"] = last.major_faults / last.seconds;
     if (last.major_faults > 0) cell["fault_us"] = last.stall_ns / last.major_faults / 1000;
@@ -357,24 +427,43 @@ nlohmann::json memory_cell(const memory_settings& s, const std::vector<json>& li
     return cell;
 }
 
-bench_result bench_memory(const memory_settings& settings) {
-    if (const std::string why = why_not(settings); !why.empty()) throw std::invalid_argument(why);
+void compare_with(json& cell, const json& reference) {
+    if (cell["throughput_ops"].is_number() && reference["throughput_ops"].is_number())
+        cell["throughput_ratio"] =
+            cell["throughput_ops"].get<double>() / reference["throughput_ops"].get<double>();
+}
+
+bench_result bench_memory(const std::vector<row_cell>& cells) {
+    for (const row_cell& one : cells)
+        if (const std::string why = why_not(one.settings); !why.empty())
+            throw std::invalid_argument(why);
     bench_result result;
     result.json["cells"] = json::array();
-    const swap_space swap(swap_of(settings));
-    if (!swap.why_not().empty()) {
-        result.skipped = fmt::format("--swap {}: {}", settings.swap, swap.why_not());
-        result.json["skipped"] = result.skipped;
-        return result;
+    std::vector<json>& done = result.json["cells"].get_ref<json::array_t&>();
+    for (const row_cell& one : cells) {
+        if (interrupted()) {
+            result.partial = true;
+            break;
+        }
+        memory_settings settings = one.settings;
+        const json* const reference = one.reference ? &done[*one.reference] : nullptr;
+        // Of what the other one was charged for: both have the same memory.
+        if (reference != nullptr && (*reference)["limit"] == settings.limit &&
+            (*reference)["limit_bytes"].is_number())
+            settings.limit = std::to_string((*reference)["limit_bytes"].get<std::uint64_t>());
+        tell(command_of(settings));
+        json cell = measure_with_swap(settings);
+        if (reference != nullptr) compare_with(cell, *reference);
+        if (cell.contains("skipped"))
+            result.skipped = cell["skipped"].get<std::string>();
+        else if (const json& wrong = cell["wrong"]; wrong.is_number() && wrong != 0)
+            result.failure = fmt::format("{}: {} reads found a wrong value, or none",
+                                         command_of(settings), wrong.get<std::uint64_t>());
+        result.partial = result.partial || cell["partial"].get<bool>();
+        summarize(result, cell, one.targets);
+        done.push_back(std::move(cell));
     }
-    json cell = measure(settings);
-    cell["swap_device"] = swap.device();
-    if (cell.contains("wrong") && cell["wrong"] != 0)
-        result.failure = fmt::format("{} reads found a wrong value, or none",
-                                     cell["wrong"].get<std::uint64_t>());
-    result.partial = cell["partial"].get<bool>() || interrupted();
-    summarize(result, cell);
-    result.json["cells"].push_back(std::move(cell));
+    result.partial = result.partial || interrupted();
     return result;
 }
 

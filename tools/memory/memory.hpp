@@ -8,6 +8,7 @@
 #pragma once
 
 #include "tools/bench/bench.hpp"
+#include "tools/memory/rows.hpp"
 #include "tools/memory/settings.hpp"
 
 #include <nlohmann/json.hpp>
@@ -16,9 +17,9 @@
 
 namespace obase::tools {
 
-// Throws std::invalid_argument for settings that make no sense, std::runtime_error when it cannot
-// measure.
-bench_result bench_memory(const memory_settings& settings);
+// Measures one cell after the other. Throws std::invalid_argument for settings that make no sense,
+// std::runtime_error when it cannot measure.
+bench_result bench_memory(const std::vector<row_cell>& cells);
 
 // What settings cannot be measured, in a sentence; "" if all is well.
 std::string why_not(const memory_settings& settings);
@@ -26,6 +27,8 @@ std::string why_not(const memory_settings& settings);
 // The cell's entry of the result, from the lines that its process told. Public for tests.
 nlohmann::json memory_cell(const memory_settings& settings,
                            const std::vector<nlohmann::json>& lines, bool killed);
+// Sets throughput_ratio of a cell that has a reference.
+void compare_with(nlohmann::json& cell, const nlohmann::json& reference);
 
 // The command line that measures the cell again.
 std::string command_of(const memory_settings& settings);

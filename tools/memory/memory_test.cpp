@@ -26,27 +26,29 @@ using namespace obase::tools;
 using nlohmann::json;
 
 TEST(ideal, is_the_smallest_set_beyond_which_only_the_faults_lie) {
-    const std::vector<cached_unit> alike{{1000, 70}, {1000, 20}, {1000, 10}, {1000, 0}};
+    const auto alike = curve_of_hottest({{1000, 70}, {1000, 20}, {1000, 10}, {1000, 0}});
     EXPECT_DOUBLE_EQ(ideal_object_bytes(alike, .1), 2000);
     EXPECT_DOUBLE_EQ(ideal_object_bytes(alike, .3), 1000);
     EXPECT_DOUBLE_EQ(ideal_object_bytes(alike, .2), 1500) << "half of the second";
     EXPECT_DOUBLE_EQ(ideal_object_bytes(alike, 0), 3000) << "what is never accessed is not needed";
     EXPECT_DOUBLE_EQ(ideal_object_bytes(alike, 1), 0);
     EXPECT_DOUBLE_EQ(ideal_object_bytes(alike, 1.5), 0);
-    EXPECT_DOUBLE_EQ(ideal_object_bytes({}, .1), 0);
+    EXPECT_DOUBLE_EQ(ideal_object_bytes(curve_of_hottest({}), .1), 0);
 }
 
 TEST(ideal, prefers_what_has_most_accesses_per_byte) {
     // Per byte: .9, .1, .01. The large one has the most accesses.
-    EXPECT_DOUBLE_EQ(ideal_object_bytes({{9000, 90}, {100, 10}, {10, 9}}, 90.0 / 109), 110);
+    const auto curve = curve_of_hottest({{9000, 90}, {100, 10}, {10, 9}});
+    EXPECT_DOUBLE_EQ(ideal_object_bytes(curve, 90.0 / 109), 110);
 }
 
 TEST(ideal, of_a_hot_set_is_the_hot_set) {
     // 20 % of 1000 records have .99 of the accesses.
     std::vector<cached_unit> records;
     for (int i = 0; i < 1000; ++i) records.push_back({64, i < 200 ? .99 / 200 : .01 / 800});
-    EXPECT_NEAR(ideal_object_bytes(records, .01), 200 * 64, 1e-6);
-    EXPECT_NEAR(ideal_object_bytes(records, .005), 600 * 64, 1e-6);
+    const auto curve = curve_of_hottest(records);
+    EXPECT_NEAR(ideal_object_bytes(curve, .01), 200 * 64, 1e-6);
+    EXPECT_NEAR(ideal_object_bytes(curve, .005), 600 * 64, 1e-6);
 }
 
 TEST(ideal, counts_the_index_on_both_sides_or_on_none) {
@@ -198,6 +200,18 @@ TEST_P(Groups, ALimitWaitsUntilTheChargeHasComeDown) {
     EXPECT_EQ(group.limit(), 1000U);
 }
 
+TEST_P(Groups, ALimitThatIsInsistedOnIsNotBelowTheCharge) {
+    const fake_group files(GetParam());
+    const control_group group(files.path());
+    limiter limit(group);
+    limit.insist();
+    EXPECT_EQ(limit.in_force(), std::nullopt) << "none was asked for";
+    limit.ask_for(1000, false);
+    limit.insist();
+    EXPECT_EQ(limit.in_force(), 1300U);
+    EXPECT_EQ(group.limit(), 1300U);
+}
+
 TEST_P(Groups, ALimitIsAtOnceInForceWhereThereIsSwap) {
     const fake_group files(GetParam());
     const control_group group(files.path());
@@ -236,8 +250,7 @@ json window(std::uint64_t n, std::uint64_t used, std::uint64_t peak, double shar
             {"operations", 1000},
             {"fault_share", share},
             {"major_faults", 2000 * share},
-            {"stall_ns", 2000 * share * 5000},
-            {"limit", nullptr}};
+            {"stall_ns", 2000 * share * 5000}};
 }
 
 memory_settings small_hotspot() {
@@ -290,14 +303,46 @@ TEST(memory_cell, is_made_of_the_last_windows) {
     EXPECT_EQ(cell["windows"].size(), 3U);
 }
 
+TEST(memory_cell, peak_is_that_of_all_windows) {
+    const json cell = memory_cell(
+        small_hotspot(), {loaded(), window(1, 9000, 30'000, 0), window(2, 7000, 8000, 0)}, false);
+    EXPECT_EQ(cell["peak_bytes"], 30'000);
+}
+
+TEST(memory_cell, has_the_ratio_to_its_reference) {
+    json cell = {{"throughput_ops", 300.0}, {"throughput_ratio", 1}};
+    compare_with(cell, {{"throughput_ops", 200.0}});
+    EXPECT_DOUBLE_EQ(cell["throughput_ratio"].get<double>(), 1.5);
+    json killed = {{"throughput_ops", nullptr}, {"throughput_ratio", nullptr}};
+    compare_with(killed, {{"throughput_ops", 200.0}});
+    EXPECT_TRUE(killed["throughput_ratio"].is_null());
+}
+
+TEST(memory_rows, have_targets_that_cells_have) {
+    const json cell = memory_cell(small_hotspot(), {}, false);
+    for (const memory_row& row : memory_rows()) {
+        EXPECT_EQ(&row_named(row.name), &row);
+        for (std::size_t i = 0; i < row.cells.size(); ++i) {
+            EXPECT_EQ(why_not(row.cells[i].settings), "") << row.name;
+            EXPECT_LE(row.cells[i].reference.value_or(0), i) << row.name;
+            for (const cell_target& target : row.cells[i].targets)
+                EXPECT_TRUE(cell.contains(target.member)) << target.member;
+        }
+    }
+    EXPECT_THROW(row_named("none"), std::invalid_argument);
+}
+
 TEST(memory_cell, of_a_killed_process_has_what_it_told) {
     const json early = memory_cell(small_hotspot(), {}, true);
     EXPECT_EQ(early["killed"], true);
     EXPECT_TRUE(early["start_bytes"].is_null());
     EXPECT_TRUE(early["used_over_ideal"].is_null());
-    const json later = memory_cell(small_hotspot(), {loaded(), window(1, 9000, 12'000, .1)}, true);
+    const json later = memory_cell(
+        small_hotspot(),
+        {loaded(), {{"event", "limit"}, {"bytes", 12'500}}, window(1, 9000, 12'000, .1)}, true);
     EXPECT_EQ(later["killed"], true);
     EXPECT_EQ(later["settled"], false);
+    EXPECT_EQ(later["limit_bytes"], 12'500);
     EXPECT_EQ(later["peak_bytes"], 12'000);
     EXPECT_NEAR(later["ideal_bytes"].get<double>(), 4000, 1e-6);
 }

@@ -11,15 +11,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace obase::tools {
 
 struct memory_settings {
-    std::string load = "zipf"; // zipf, hotspot, uniform or loop
+    std::string load = "zipf"; // zipf, hotspot, uniform, loop or buckets
     double theta = 0.99;       // zipf
     double hot_data = 0.2;     // hotspot: share of the records
     double hot_accesses = 0.8; // and of the accesses
     double live_share = 0.31;  // loop: share of the records
+    unsigned shift_every = 0;  // hotspot: another hot set after so many windows; 0: never
+    std::string popularity;    // buckets: a folder with CacheLib's config.json
     double update_share = 0;   // of the operations; the others read
     std::uint64_t records = 100'000;
     std::size_t key_size = 30;
@@ -30,13 +33,14 @@ struct memory_settings {
         -1; // operations per second of all clients; 0: as fast as they can; < 0: records / 2
     std::uint64_t seed = 1;
 
-    std::string policy;        // plain, or of obase; "": OBASE_POLICY
-    double window_s = 0;       // before time_scale; 0: OBASE_WINDOW_SECONDS, or 60
-    double time_scale = 0;     // 0: OBASE_TIME_SCALE, or 60
-    std::string hints;         // off, cold or pageout; "": OBASE_HINT_*, or pageout
-    std::string cold;          // anon or file:DIR; "": OBASE_COLD_BACKING
+    std::string policy;           // plain, or of obase; "": OBASE_POLICY
+    double window_s = 0;          // before time_scale; 0: OBASE_WINDOW_SECONDS, or 60
+    double time_scale = 0;        // 0: OBASE_TIME_SCALE, or 60
+    std::string hints;            // off, cold or pageout; "": OBASE_HINT_*, or pageout
+    std::string cold;             // anon or file:DIR; "": OBASE_COLD_BACKING
+    std::vector<std::string> set; // more options of obase, name=value
     std::string limit;         // bytes, or a percentage of what was charged after loading; "": none
-    std::string swap = "none"; // none, zram or file:DIR
+    std::string swap = "none"; // none, any, zram or file:DIR
     unsigned pageout_every = 0; // plain: all is paged out once in so many windows; 0: never
     bool pass = false;          // once settled, every record is read once
 
@@ -53,9 +57,9 @@ struct memory_settings {
 };
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(memory_settings, load, theta, hot_data, hot_accesses, live_share,
-                                   update_share, records, key_size, value_size, index, threads,
-                                   rate, seed, policy, window_s, time_scale, hints, cold, limit,
-                                   swap, pageout_every, pass, settle_windows, settle_share,
-                                   max_windows, trace)
+                                   shift_every, popularity, update_share, records, key_size,
+                                   value_size, index, threads, rate, seed, policy, window_s,
+                                   time_scale, hints, cold, set, limit, swap, pageout_every, pass,
+                                   settle_windows, settle_share, max_windows, trace)
 
 } // namespace obase::tools

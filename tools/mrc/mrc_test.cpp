@@ -132,7 +132,8 @@ TEST(popularity, draws_as_often_as_it_says) {
     for (const popularity& asked :
          {popularity::zipfian(records, .99, 5), popularity::hotspot(records, .2, .8, 5),
           popularity::hotspot(records, 1, .5, 5), popularity::uniform(records, 5),
-          popularity::loop(records, .3, 5)}) {
+          popularity::loop(records, .3, 5), popularity::buckets(records, {1, 3, 6}, {5, 4, 1}, 5),
+          popularity::shifting_hotspot(records, .2, .8, draws, 5)}) {
         std::vector<double> drawn(records);
         for (unsigned s = 0; s < 2; ++s) {
             auto stream = asked.stream_of(s, 2);
@@ -163,6 +164,22 @@ TEST(popularity, of_a_loop_is_the_sequence_again_and_again) {
             ASSERT_EQ(second.next(),
                       sequence.ids()[(sequence.start(1, 2) + i) % sequence.period()]);
         }
+}
+
+// All of the accesses go to the hot set, so which it is can be seen.
+TEST(popularity, of_a_shifting_set_changes_for_all_streams_at_once) {
+    constexpr std::uint64_t records = 1000, period = 400;
+    const workload::hot_set hot({.records = records,
+                                 .data_share = .1,
+                                 .access_share = 1,
+                                 .shift_period = period,
+                                 .seed = 3});
+    const auto asked = popularity::shifting_hotspot(records, .1, 1, period, 3);
+    auto first = asked.stream_of(0, 2), second = asked.stream_of(1, 2);
+    for (std::uint64_t operation = 0; operation < 4 * period; operation += 2) {
+        ASSERT_TRUE(hot.is_hot(first.next(), operation)) << operation;
+        ASSERT_TRUE(hot.is_hot(second.next(), operation + 1)) << operation;
+    }
 }
 
 TEST(popularity, scatters_what_is_popular_and_depends_on_the_seed_alone) {

@@ -16,7 +16,7 @@ constexpr std::uint64_t between_streams = 0x9e3779b97f4a7c15U; // odd: no two se
 
 popularity::popularity(std::string name, ranks drawn, std::vector<double> by_rank,
                        std::uint64_t seed)
-    : name_(std::move(name)), ranks_(drawn), record_of_rank_(by_rank.size()),
+    : name_(std::move(name)), ranks_(std::move(drawn)), record_of_rank_(by_rank.size()),
       probability_(by_rank.size()), seed_(seed) {
     std::iota(record_of_rank_.begin(), record_of_rank_.end(), 0u);
     workload::random_stream random(seed);
@@ -51,6 +51,37 @@ popularity popularity::uniform(std::uint64_t records, std::uint64_t seed) {
             std::vector<double>(records, 1 / static_cast<double>(records)), seed};
 }
 
+popularity popularity::shifting_hotspot(std::uint64_t records, double data_share,
+                                        double access_share, std::uint64_t shift_period,
+                                        std::uint64_t seed) {
+    auto hot = std::make_shared<const workload::hot_set>(
+        workload::hot_set_options{.records = records,
+                                  .data_share = data_share,
+                                  .access_share = access_share,
+                                  .shift_period = shift_period,
+                                  .seed = seed});
+    popularity made(fmt::format("shifting hotspot {}/{}", data_share, access_share),
+                    workload::uniform_ids(records), std::vector<double>(records), seed);
+    const auto many = static_cast<double>(hot->size_at(0));
+    const auto others = static_cast<double>(records) - many;
+    for (std::uint64_t record = 0; record < records; ++record)
+        made.probability_[record] = others == 0              ? 1 / many
+                                    : hot->is_hot(record, 0) ? access_share / many
+                                                             : (1 - access_share) / others;
+    made.record_of_rank_ = {};
+    made.moving_ = std::move(hot);
+    return made;
+}
+
+popularity popularity::buckets(std::uint64_t records, const std::vector<std::uint64_t>& keys,
+                               const std::vector<double>& weights, std::uint64_t seed) {
+    workload::popularity_buckets drawn(keys, weights, records);
+    std::vector<double> by_rank(records);
+    for (std::uint64_t rank = 0; rank < records; ++rank)
+        by_rank[rank] = drawn.share_below(rank + 1) - drawn.share_below(rank);
+    return {"buckets", std::move(drawn), std::move(by_rank), seed};
+}
+
 popularity popularity::loop(std::uint64_t records, double live_share, std::uint64_t seed) {
     auto sequence = std::make_shared<const workload::loop_sequence>(records, live_share, seed);
     popularity made(fmt::format("loop {}", live_share), workload::uniform_ids(records),
@@ -75,7 +106,8 @@ popularity::stream popularity::stream_of(unsigned number, unsigned streams) cons
     std::uint64_t begin = 0;
     if (run_ != nullptr) begin = run_->entries().size() * number / std::max(streams, 1u);
     if (loop_ != nullptr) begin = loop_->start(number, std::max(streams, 1u));
-    return {*this, seed_ + between_streams * (number + 1), begin};
+    if (moving_ != nullptr) begin = number;
+    return {*this, seed_ + between_streams * (number + 1), begin, std::max(streams, 1u)};
 }
 
 std::uint32_t popularity::stream::next() {
@@ -88,6 +120,11 @@ std::uint32_t popularity::stream::next() {
         const std::uint32_t record = of_->loop_->ids()[at_];
         at_ = of_->loop_->after(at_);
         return record;
+    }
+    if (of_->moving_ != nullptr) {
+        const std::uint64_t operation = at_;
+        at_ += step_;
+        return static_cast<std::uint32_t>(of_->moving_->next(operation, random_));
     }
     const std::uint64_t rank =
         std::visit([this](const auto& drawn) { return drawn.next(random_); }, of_->ranks_);

@@ -13,7 +13,9 @@
 #pragma once
 
 #include "tools/workload/distribution.hpp"
+#include "tools/workload/hot_set.hpp"
 #include "tools/workload/loop_sequence.hpp"
+#include "tools/workload/popularity_buckets.hpp"
 #include "tools/workload/random.hpp"
 #include "tools/workload/trace.hpp"
 
@@ -32,6 +34,14 @@ class popularity {
     // A share of the accesses to a share of the records, uniform in both parts.
     static popularity hotspot(std::uint64_t records, double data_share, double access_share,
                               std::uint64_t seed);
+    // The same with a hot set that is exchanged for another one after every `shift_period` operations of
+    // all streams (workload/hot_set.hpp). probability() is that of the beginning.
+    static popularity shifting_hotspot(std::uint64_t records, double data_share,
+                                       double access_share, std::uint64_t shift_period,
+                                       std::uint64_t seed);
+    // A measured popularity (workload/popularity_buckets.hpp).
+    static popularity buckets(std::uint64_t records, const std::vector<std::uint64_t>& keys,
+                              const std::vector<double>& weights, std::uint64_t seed);
     static popularity uniform(std::uint64_t records, std::uint64_t seed);
     // workload::loop_sequence: a fixed sequence again and again, in which `live_share` of the records
     // occur.
@@ -54,18 +64,20 @@ class popularity {
 
       private:
         friend class popularity;
-        stream(const popularity& of, std::uint64_t seed, std::uint64_t at)
-            : of_(&of), random_(seed), at_(at) {}
+        stream(const popularity& of, std::uint64_t seed, std::uint64_t at, std::uint64_t step)
+            : of_(&of), random_(seed), at_(at), step_(step) {}
         const popularity* of_;
         workload::random_stream random_;
-        std::uint64_t at_; // in a recorded run, or a loop
+        std::uint64_t at_;   // in a recorded run, or a loop; the operation, where a hot set moves
+        std::uint64_t step_; // to the stream's next operation
     };
     // Streams of different numbers are independent. Of a recorded run, number n of `streams` begins
     // at the n-th part of it, and so of a loop.
     stream stream_of(unsigned number, unsigned streams) const;
 
   private:
-    using ranks = std::variant<workload::uniform_ids, workload::zipfian_ids, workload::hotspot_ids>;
+    using ranks = std::variant<workload::uniform_ids, workload::zipfian_ids, workload::hotspot_ids,
+                               workload::popularity_buckets>;
 
     popularity(std::string name, ranks drawn, std::vector<double> by_rank, std::uint64_t seed);
 
@@ -75,6 +87,7 @@ class popularity {
     std::vector<double> probability_; // by record
     std::shared_ptr<const workload::trace> run_;
     std::shared_ptr<const workload::loop_sequence> loop_;
+    std::shared_ptr<const workload::hot_set> moving_;
     std::uint64_t seed_ = 0;
 };
 

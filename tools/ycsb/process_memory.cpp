@@ -102,7 +102,9 @@ std::uint64_t compressed_bytes() {
 } // namespace
 
 own_control_group::own_control_group()
-    : group_(control_group::below_own(fmt::format("obase-bench-{}", ::getpid()))) {
+    : group_(control_group::below_own(
+          fmt::format("obase-bench-{}", ::getpid()),
+          [this](const std::string& path) { undo_.promise(keeper::what::group, path); })) {
     if (group_.made() && !group_.join()) group_.remove();
 }
 

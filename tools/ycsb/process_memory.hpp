@@ -20,6 +20,7 @@
 #pragma once
 
 #include "tools/ycsb/control_group.hpp"
+#include "tools/ycsb/keeper.hpp"
 
 #include <cstdint>
 #include <string>
@@ -27,7 +28,8 @@
 namespace obase::tools {
 
 // A control group of its own for the calling process and its children, without any limit. Removed
-// by the destructor, which moves the process back.
+// by the destructor, which moves the process back, or when the process has ended (keeper.hpp: no thread
+// may have been started).
 class own_control_group {
   public:
     own_control_group();
@@ -39,6 +41,7 @@ class own_control_group {
     const control_group& group() const noexcept { return group_; }
 
   private:
+    keeper undo_;
     control_group group_;
 };
 

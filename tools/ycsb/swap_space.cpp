@@ -77,6 +77,9 @@ std::string format_and_use(const std::string& device, std::uint64_t bytes) {
 swap_space::swap_space(const swap_request& request) {
     const std::string there = swap_in_use();
     switch (request.kind) {
+    case swap_kind::as_it_is:
+        device_ = there;
+        return;
     case swap_kind::none:
         if (!there.empty())
             why_not_ = "there is swap: " + there;
@@ -94,10 +97,10 @@ swap_space::swap_space(const swap_request& request) {
         break;
     }
     if (!why_not_.empty()) return;
+    if (there.empty() || request.kind != swap_kind::any) why_not_ = lock(LOCK_EX);
+    if (!why_not_.empty()) return;
     device_ = there;
-    if (!there.empty()) return;
-    why_not_ = lock(LOCK_EX);
-    if (why_not_.empty()) why_not_ = make(request);
+    if (there.empty()) why_not_ = make(request);
 }
 
 // The keeper holds the lock until all is undone.

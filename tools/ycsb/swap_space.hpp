@@ -25,6 +25,7 @@ enum class swap_kind : std::uint8_t {
     zram, // a zram device, the machine's or one made
     file, // a file made in `directory`, and no other
     none,
+    as_it_is, // whatever there is, or nothing; nothing is made and nothing locked
 };
 
 struct swap_request {
