@@ -226,7 +226,7 @@ class sorted_heap {
 };
 
 struct outcome {
-    double used_over_ideal, fault_share;
+    double used_over_ideal, fault_share, least; // least: share of all objects
 };
 
 outcome settle(unsigned objects_per_page, double fault_share, double touches = 1) {
@@ -241,15 +241,18 @@ outcome settle(unsigned objects_per_page, double fault_share, double touches = 1
         faults += now / counted;
         resident += (heap.resident(price) + now / 2 * objects_per_page) / counted;
     }
-    return {resident / heap.ideal(faults), faults / accesses};
+    const double ideal = heap.ideal(faults);
+    return {resident / ideal, faults / accesses, ideal / sorted_heap::objects};
 }
 
 TEST(fault_price, keeps_little_more_than_the_hottest_objects) {
     for (const unsigned per_page : {4u, 32u})
         for (const double share : {.01, .05, .1}) {
             const outcome found = settle(per_page, share, .25);
-            std::printf("%2u objects a page, %4.1f %% may fault: %4.1f %% do, used / ideal %.3f\n",
-                        per_page, share * 100, found.fault_share * 100, found.used_over_ideal);
+            std::printf("%2u objects a page, %4.1f %% may fault: %4.1f %% do, used / ideal %.3f, "
+                        "ideal %.2f of all\n",
+                        per_page, share * 100, found.fault_share * 100, found.used_over_ideal,
+                        found.least);
             EXPECT_LT(found.used_over_ideal, 1.15) << per_page << " " << share;
             EXPECT_NEAR(found.fault_share, share, share * .05) << per_page;
         }

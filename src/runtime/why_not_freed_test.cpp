@@ -181,6 +181,9 @@ TEST(why_not_freed, the_policy) {
     s.settings.promotion_target = 0.01;
     s.says("the promotion rate is above its target");
     s.says("25 % of the working set per minute comes from COLD, and 1 % may");
+    s.settings.policy = "graded";
+    s.settings.stall_target = 0.005;
+    s.says("more stall of any page that leaves than OBASE_STALL_TARGET allows, 0.5 % of the time");
     s = {};
     s.says("300 MiB are cold, but not for long enough");
 }
