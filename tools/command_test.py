@@ -609,7 +609,7 @@ class Command(unittest.TestCase):
                                    "--no-baseline")
         children = pathlib.Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split()
         self.assertTrue(children)
-        processes = [os.pidfd_open(int(number)) for number in children] # the worker, and keepers that undo
+        processes = [os.pidfd_open(int(number)) for number in children]  # the worker, and keepers that undo
         for process in processes:
             self.addCleanup(os.close, process)
         child.kill()

@@ -85,9 +85,9 @@ void fault_price::collect(tier_id id) {
     }
     resident_ += hull_.front().resident;
     for (std::size_t i = 1; i < hull_.size(); ++i) {
-        const double faults = hull_[i].faults - hull_[i - 1].faults;
-        steps_.push_back({id, hull_[i].limit, hull_[i].resident - hull_[i - 1].resident, faults,
-                          faults * t.facts.fault_seconds});
+        const double resident = hull_[i].resident - hull_[i - 1].resident;
+        const double stall = (hull_[i].faults - hull_[i - 1].faults) * t.facts.fault_seconds;
+        steps_.push_back({id, hull_[i].limit, resident, stall, stall / -resident});
     }
 }
 
@@ -113,8 +113,9 @@ void fault_price::choose(const allowance& allowed) noexcept try {
     steps_.clear();
     for (tier_id id = 0; id < max_tiers; ++id)
         if (tiers_[id].ages != nullptr) collect(id);
-    std::stable_sort(steps_.begin(), steps_.end(), [](const step& a, const step& b) {
-        return a.stall * -b.resident < b.stall * -a.resident;
+    std::sort(steps_.begin(), steps_.end(), [](const step& a, const step& b) {
+        if (a.price != b.price) return a.price < b.price;
+        return a.id != b.id ? a.id < b.id : a.limit > b.limit;
     });
     std::array<int, max_tiers> wanted;
     wanted.fill(never);
@@ -126,7 +127,7 @@ void fault_price::choose(const allowance& allowed) noexcept try {
         const double needed = (resident_ - allowed.resident_pages) / -next.resident;
         const double taken = next.stall == 0 ? 1 : std::max(affordable, needed);
         if (taken <= 0) break;
-        price_ = next.stall / (-next.resident * page_bytes);
+        price_ = next.price / page_bytes;
         if (taken < 1) {
             last = &next;
             share = taken;
@@ -134,7 +135,7 @@ void fault_price::choose(const allowance& allowed) noexcept try {
         }
         stall += next.stall;
         resident_ += next.resident;
-        wanted[next.id] = next.limit;
+        wanted[next.id] = std::min(wanted[next.id], next.limit);
     }
     faults_ = stall_ = resident_ = 0;
     for (tier_id id = 0; id < max_tiers; ++id) {

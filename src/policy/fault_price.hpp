@@ -100,8 +100,9 @@ class fault_price {
     };
     struct step { // along the hull of a tier
         tier_id id;
-        int limit;                      // after it
-        double resident, faults, stall; // changes
+        int limit;              // after it
+        double resident, stall; // changes
+        double price;           // stall for a page
     };
 
     static unsigned cell_of(unsigned age) noexcept;
