@@ -54,7 +54,7 @@ class fault_price {
         double resident_pages = 1e300; // of all tiers that may leave
     };
 
-    // Tiers that are not told of until choose() keep all of their pages.
+    // Tiers that are not told of until choose() keep all of their pages. `ages` must live until then.
     void begin() noexcept;
     void learn(tier_id id, const reuse_ages& ages, const tier_facts& facts) noexcept;
     // Without memory for the steps the limits stay as they are.

@@ -138,8 +138,9 @@ TEST_F(priced, the_first_windows_go_by_the_assumption) {
 TEST_F(priced, a_tier_that_is_not_told_of_keeps_its_pages) {
     run(20, steady({{5, {100, 0}}}), steady({{5, {100, 0}}}), {.stall_seconds = 1});
     EXPECT_LT(price.limit(2), 5);
+    const reuse_ages one = steady({{5, {100, 0}}});
     price.begin();
-    price.learn(1, steady({{5, {100, 0}}}), {.assumed = .5, .fault_seconds = 1e-4});
+    price.learn(1, one, {.assumed = .5, .fault_seconds = 1e-4});
     price.choose({.stall_seconds = 1});
     EXPECT_LT(price.limit(1), 5);
     EXPECT_EQ(price.limit(2), fault_price::never);
