@@ -350,8 +350,10 @@ TEST(space, pages_touched_are_counted_once) {
     const auto note = [&](char* begin, char* end) { pages.emplace_back(begin - hot, end - hot); };
     s->mark_touched(hot + 4 * run_bytes, 5000); // next to nothing before it
     s->mark_touched(hot + 4 * run_bytes - 8, 8);
+    s->mark_touched(hot + 3 * 4096, 8); // one page after the first two
     s->for_each_touched_page(hot_class, note);
     EXPECT_EQ(pages, (decltype(pages){{0, 8192},
+                                      {12288, 16384},
                                       {3 * run_bytes, 3 * run_bytes + 4096},
                                       {4 * run_bytes - 4096, 4 * run_bytes + 8192}}));
     s->clear_touched();

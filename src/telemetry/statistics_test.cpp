@@ -164,7 +164,10 @@ TEST(statistics_prometheus, is_well_formed_and_complete) {
         for (unsigned cls = 0; cls < from.heap_count; ++cls) {                                     \
             EXPECT_EQ(entry.samples[cls].labels,                                                   \
                       "{heap=\"" + std::string(from.heap_name(cls)) + "\"}");                      \
-            EXPECT_EQ(entry.samples[cls].value, std::to_string(from.heaps[cls].name));             \
+            std::istringstream number(entry.samples[cls].value);                                   \
+            statistic_type::type_ value{};                                                         \
+            EXPECT_TRUE(number >> value);                                                          \
+            EXPECT_EQ(value, from.heaps[cls].name);                                                \
         }                                                                                          \
         ++rows;                                                                                    \
     }

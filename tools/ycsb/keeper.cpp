@@ -23,24 +23,35 @@ void write_to(const std::string& file, const std::string& text) {
     ::close(fd);
 }
 
+constexpr int tries = 3000;
+void nap() {
+    const timespec moment{0, 10'000'000};
+    ::nanosleep(&moment, nullptr);
+}
+
+// What a process that is about to end has in it must be read back for a moment, which its control group may
+// not have the memory for (ENOMEM) until it has ended. EINVAL: it was never on.
+void swap_off(const std::string& path) {
+    for (int i = 0; i < tries && ::swapoff(path.c_str()) != 0; ++i) {
+        if (errno != ENOMEM && errno != EINTR && errno != EAGAIN && errno != EBUSY) return;
+        nap();
+    }
+}
+
 void undo_zram(const std::string& number) {
-    ::swapoff(("/dev/zram" + number).c_str()); // fails if it was never on
+    swap_off("/dev/zram" + number);
     write_to("/sys/block/zram" + number + "/reset", "1");
     write_to("/sys/class/zram-control/hot_remove", number);
 }
 
 void undo_swap_file(const std::string& path) {
-    ::swapoff(path.c_str()); // fails if it was never on
+    swap_off(path);
     ::unlink(path.c_str());
 }
 
 // Its processes end with the one that made it, but not before.
 void undo_group(const std::string& path) {
-    constexpr int tries = 3000;
-    for (int i = 0; i < tries && ::rmdir(path.c_str()) != 0 && errno == EBUSY; ++i) {
-        const timespec moment{0, 10'000'000};
-        ::nanosleep(&moment, nullptr);
-    }
+    for (int i = 0; i < tries && ::rmdir(path.c_str()) != 0 && errno == EBUSY; ++i) nap();
 }
 
 void undo(const std::string& promise) {
