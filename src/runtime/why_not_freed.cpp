@@ -110,9 +110,8 @@ std::string because_of_objects(const options& settings, const system_facts& fact
         return "the policy '" + settings.policy + "' has no tier whose memory may leave";
     if (live.cold == 0) return because_nothing_is_cold(seen);
     if (seen.pageout_allowed == 0 && settings.policy == "graded")
-        return "the policy expects more stall of any page that leaves than OBASE_STALL_TARGET "
-               "allows, " +
-               percent(settings.stall_target) + " of the time for which threads run";
+        return "the policy expects more stall of any page that leaves than OBASE_STALL_TARGET=" +
+               settings.get("stall_target") + " allows";
     if (seen.pageout_allowed == 0)
         return "the promotion rate is above its target, or has not been below it for long "
                "enough: " +

@@ -183,7 +183,7 @@ TEST(why_not_freed, the_policy) {
     s.says("25 % of the working set per minute comes from COLD, and 1 % may");
     s.settings.policy = "graded";
     s.settings.stall_target = 0.005;
-    s.says("more stall of any page that leaves than OBASE_STALL_TARGET allows, 0.5 % of the time");
+    s.says("more stall of any page that leaves than OBASE_STALL_TARGET=0.005 allows");
     s = {};
     s.says("300 MiB are cold, but not for long enough");
 }
