@@ -141,7 +141,7 @@ class collector final : private policy::objects {
     static constexpr std::size_t retry_limit = std::size_t{1} << 15; // beyond: the next window
     static constexpr std::size_t evacuation_bytes = std::size_t{256} << 20; // per class and window
     static constexpr std::size_t moves_per_checkpoint = 64;
-    static constexpr unsigned evacuation_rounds = 2;
+    static constexpr unsigned evacuation_rounds = 6;
     static constexpr std::size_t prefetch_distance = 6;
 
     struct range {
@@ -231,22 +231,14 @@ class collector final : private policy::objects {
         const std::uintptr_t offset = seen_[bit].address - address_of(space_.range_begin(id));
         return log_.page_out(id, offset / backend::page_ages::page_bytes);
     }
-    // Of the tier: compaction would read them back.
-    heap::run_filter runs_out(policy::tier_id id) noexcept {
-        filtered_tier_ = id;
-        return {this, [](void* self, std::size_t run) {
-                    const auto& here = *static_cast<const collector*>(self);
-                    return here.log_.run_out(here.filtered_tier_, run);
-                }};
-    }
 
     bool batch_is_full() noexcept {
         return mover_.candidates().size() >= batch_candidates || hot_queued_ >= hot_batch_;
     }
-    bool flush(control& control, bool keep_vetoed);
+    bool flush(control& control);
     void adapt_hot_batch(double waited, double moving) noexcept;
     bool wait_for_grace_period(control& control);
-    void move_batch(control& control, bool keep_vetoed);
+    void move_batch(control& control);
     void retry(control& control);
     void count(const candidate& c, mobility::move_result result,
                const mobility::moved_object& moved);
@@ -269,8 +261,7 @@ class collector final : private policy::objects {
     bool abandoned_ = false; // a wait was given up in this window: no more moves
     bool scanning_lazy_ = false;
     bool pending_found_ = false; // the slots just visited have an object that may become lazy yet
-    policy::tier_mask evacuating_ = 0;  // tiers with runs that are being emptied
-    policy::tier_id filtered_tier_ = 0; // of runs_out()
+    policy::tier_mask evacuating_ = 0; // tiers with runs that are being emptied
     // The word being visited or judged.
     std::uintptr_t word_base_ = 0;
     unsigned visited_ = 0, foreign_here_ = 0; // slots of it
@@ -334,7 +325,10 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
     evacuating_ = 0;
     for (policy::tier_id id = policy::first_tier + 1; id < tiers_.count(); ++id) {
         if (plan.move && plan.evacuate) {
-            space_.select_evacuation(id, plan_.live_fraction, evacuation_bytes, runs_out(id));
+            // To compact what is out would read it back.
+            const auto is_out = [this, id](std::size_t run) { return log_.run_out(id, run); };
+            space_.select_evacuation(id, plan_.live_fraction, evacuation_bytes,
+                                     heap::run_filter(is_out));
             evacuating = evacuating || space_.evacuating_frozen_files(id);
         }
         evacuating_ |= policy::tier_mask{space_.counters(id).evacuating_runs != 0} << id;
@@ -345,7 +339,7 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
     bool leaves_marked = false;
     bool complete = scan_outside_lazy(control) && scan_lazy(control);
     if (plan.move && complete) {
-        flush(control, true);
+        flush(control);
         for (tier_ = 0; complete && tier_ < space_.classes(); ++tier_)
             if ((lazy_ >> tier_ & 1) == 0) complete = empty_tier(control);
         phase_ = phase::retry;
@@ -419,7 +413,7 @@ bool collector<Mover>::scan_leaf(typename slots::leaf& leaf, std::uintptr_t begi
             states_.trim(at, stop);
         }
         if (!found && stop != end) continue; // nothing was done that a pause could be for
-        if (batch_is_full()) flush(control, true);
+        if (batch_is_full()) flush(control);
         control.checkpoint();
         control.throttle();
         if (control.stop_requested()) return false;
@@ -746,13 +740,15 @@ void collector<Mover>::list_slot(slot_atomic& slot) noexcept {
     if (in_tier(address)) evacuation_[tier_].list(run_number(tier_, pointer_to(address)), &slot);
 }
 
-// Twice: in the first round an object may move with slots of others that are queued, and their new
-// places are known in the second.
+// In rounds: an object may move with slots of others that are queued, and their new places are known in the
+// next one only. And of what stays in the tier some is touched while it moves. Each round has less to move, so
+// less is touched; one object that is left would keep the memory of its run.
 template <class Mover>
 bool collector<Mover>::empty_runs(std::size_t first, std::size_t last, control& control) {
     auto& tier = evacuation_[tier_];
+    const std::size_t kept = vetoed_.size();
     for (unsigned round = 1; round <= evacuation_rounds; ++round) {
-        const bool keep_vetoed = round == evacuation_rounds;
+        vetoed_.resize(kept); // those of the round before are tried again now
         const std::uint64_t before = moved_;
         for (std::size_t i = first; i < last; ++i) {
             if (!tier.is_chosen(tier.run(i))) continue;
@@ -770,12 +766,12 @@ bool collector<Mover>::empty_runs(std::size_t first, std::size_t last, control& 
                 judge_again();
             }
             if (born_since_) tier.note_birth(i);
-            if (batch_is_full() && !flush(control, keep_vetoed)) return false;
+            if (batch_is_full() && !flush(control)) return false;
             control.checkpoint();
             control.throttle();
             if (control.stop_requested()) return false;
         }
-        if (!flush(control, keep_vetoed) || control.stop_requested()) return false;
+        if (!flush(control) || control.stop_requested()) return false;
         if (moved_ == before) break;
     }
     return true;
@@ -871,7 +867,7 @@ bool collector<Mover>::wait_for_grace_period(control& control) {
 }
 
 template <class Mover>
-bool collector<Mover>::flush(control& control, bool keep_vetoed) {
+bool collector<Mover>::flush(control& control) {
     const std::size_t for_hot = std::exchange(hot_queued_, 0);
     if (mover_.candidates().empty()) return true;
     const double begin = seconds_now();
@@ -880,7 +876,7 @@ bool collector<Mover>::flush(control& control, bool keep_vetoed) {
         return false;
     }
     const double settled = seconds_now();
-    move_batch(control, keep_vetoed);
+    move_batch(control);
     mover_.forget();
     if (for_hot >= hot_batch_) adapt_hot_batch(settled - begin, seconds_now() - settled);
     return true;
@@ -899,7 +895,7 @@ void collector<Mover>::adapt_hot_batch(double waited, double moving) noexcept {
 }
 
 template <class Mover>
-void collector<Mover>::move_batch(control& control, bool keep_vetoed) {
+void collector<Mover>::move_batch(control& control) {
     auto& list = mover_.candidates();
     // Dense, in address order: keeping the source's order keeps the allocation's locality.
     std::sort(list.begin(), list.end(), [this](const candidate& a, const candidate& b) {
@@ -924,7 +920,7 @@ void collector<Mover>::move_batch(control& control, bool keep_vetoed) {
         mobility::moved_object moved;
         const auto result = mover_.move(list[i], window_, moved);
         count(list[i], result, moved);
-        if (result == mobility::move_result::vetoed && keep_vetoed && vetoed_.size() < retry_limit)
+        if (result == mobility::move_result::vetoed && vetoed_.size() < retry_limit)
             vetoed_.push_back(list[i].slot);
     }
 }
@@ -982,7 +978,7 @@ void collector<Mover>::retry(control& control) {
                 judge_again();
             }
             const std::uint64_t before = moved_;
-            if (!flush(control, true) || control.stop_requested()) return;
+            if (!flush(control) || control.stop_requested()) return;
             if ((moved_ - before) * retry_worth >= end - at)
                 poor = 0;
             else if (batch > least_retry_batch)
