@@ -115,7 +115,7 @@ namespace obase {
     ROW(gauge, whole, touched_pages, "pages", "unique 4 KiB pages touched in the window")          \
     ROW(gauge, whole, touched_bytes, "bytes", "bytes of the objects touched in the window")        \
     ROW(gauge, whole, leaves_after, "windows",                                                     \
-        "idle windows after which a page leaves memory; 255: never")                               \
+        "idle windows after which the first pages leave memory; 255: none does")                   \
     ROW(gauge, real, fault_seconds, "seconds",                                                     \
         "how long a page that left takes to come back, as measured; 0: not measured")
 

@@ -216,7 +216,7 @@ void hints::hint_reclaimable(const tier_view& view, tier_state& state, const wor
         state.paged_out = state.paged_out.united(done);
         state.advised = state.advised.united(done); // paged out is colder than cold
     }
-    if (now.switches.cold && view.role.cold) {
+    if (now.advises_cold()) {
         state.advised =
             state.advised.united(advise(kind_cold, extents.without(state.advised), now));
     }
@@ -243,9 +243,8 @@ void hints::hint_large(const window_view& window, const hint_switches& switches,
         if (state.bytes != seen.bytes) state = {}; // another object at the same address
         state.bytes = seen.bytes;
         state.seen_in = window_;
-        hint_switches own = switches;
-        own.cold = own.cold && window.tiers[seen.role].role.cold;
-        hint_large_object(seen, state, {seen.role, own, may_continue});
+        hint_large_object(seen, state,
+                          {seen.role, window.tiers[seen.role].role, switches, may_continue});
     }
     std::erase_if(large_, [&](const auto& entry) {
         return window_ - entry.second.seen_in >= large_memory_windows;
@@ -260,7 +259,7 @@ void hints::hint_large_object(const large_view& seen, large_state& state, const 
         state.paged_out = advise(kind_page_out, object, now).bytes() == object.bytes();
         state.advised = state.advised || state.paged_out;
     }
-    if (now.switches.cold && !state.advised)
+    if (now.advises_cold() && !state.advised)
         state.advised = advise(kind_cold, object, now).bytes() == object.bytes();
 }
 
@@ -293,11 +292,11 @@ void hints::after_window(const window_view& window, const options& settings,
     }
     for (policy::tier_id id = 0; id < window.tiers.size(); ++id)
         if (const tier_view& view = window.tiers[id]; view.role.reclaimable)
-            hint_reclaimable(view, tiers_[id], {id, switches, may_continue});
+            hint_reclaimable(view, tiers_[id], {id, view.role, switches, may_continue});
     hint_large(window, switches, may_continue);
     for (policy::tier_id id = 0; id < window.tiers.size(); ++id)
         if (const tier_view& view = window.tiers[id]; view.role.promoted_to)
-            hint_promoted(view, tiers_[id], {id, switches, may_continue});
+            hint_promoted(view, tiers_[id], {id, view.role, switches, may_continue});
 } catch (const std::bad_alloc&) {
     forget();
 }

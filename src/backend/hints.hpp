@@ -4,8 +4,9 @@
 // is hot.
 //
 // By the roles of the tiers (in brackets those of the policy `papers`):
+//   cold (COLD)
+//          MADV_COLD on what is new there, was filled or was touched since it was last advised
 //   reclaimable (COLD)
-//          MADV_COLD on what is new there, was filled or was touched since it was last advised;
 //          MADV_PAGEOUT on what the policy asks to leave and has not been paged out yet. What really
 //          left is counted by looking which pages are resident before and after.
 //   promoted to (HOT)
@@ -111,8 +112,10 @@ class hints final : public backend {
     // A tier, or a large object in its role, in the window being worked on.
     struct work {
         policy::tier_id id;
+        const policy::tier& role;
         const hint_switches& switches;
         const asker& may_continue;
+        bool advises_cold() const noexcept { return switches.cold && role.cold; }
     };
 
     void forget_all() noexcept;

@@ -10,6 +10,8 @@
 #pragma once
 
 #include "backend/intervals.hpp"
+#include "heap/size_class.hpp"
+#include "os/memory.hpp"
 #include "policy/reuse_ages.hpp"
 #include "policy/tiers.hpp"
 
@@ -22,8 +24,8 @@ namespace obase::backend {
 
 class page_ages {
   public:
-    static constexpr std::size_t page_bytes = 4096;
-    static constexpr std::size_t pages_per_run = 16; // of the heaps
+    static constexpr std::size_t page_bytes = os::page_size;
+    static constexpr std::size_t pages_per_run = heap::run_bytes / page_bytes;
 
     // Once per window. `filled`: addresses that the mover wrote to in it. Throws std::bad_alloc; then
     // clear() is to follow.

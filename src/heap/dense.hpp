@@ -83,11 +83,21 @@ struct dense_counters {
     std::uint64_t evacuating_runs = 0;
 };
 
-// Names runs of a class; none unless asked.
-struct run_filter {
-    void* context = nullptr;
-    bool (*named)(void* context, std::size_t run) = nullptr;
-    bool names(std::size_t run) const { return named != nullptr && named(context, run); }
+// Names runs of a class: none, or those for which a function of the run's number is true. Refers to the
+// function.
+class run_filter {
+  public:
+    run_filter() = default;
+    template <class Named>
+    explicit run_filter(const Named& named) noexcept
+        : named_(&named), ask_([](const void* f, std::size_t run) -> bool {
+              return (*static_cast<const Named*>(f))(run);
+          }) {}
+    bool names(std::size_t run) const { return named_ != nullptr && ask_(named_, run); }
+
+  private:
+    const void* named_ = nullptr;
+    bool (*ask_)(const void*, std::size_t) = nullptr;
 };
 
 template <class P>

@@ -234,31 +234,12 @@ class space {
     // fn(char* begin, char* end) for maximal stretches of touched runs, in address order.
     template <class F>
     void for_each_touched_run(unsigned cls, F&& fn) const {
-        struct context {
-            F& fn;
-            char* begin;
-        } c{fn, range_begin(cls)};
-        touched_[cls].walk(
-            [](void* p, std::size_t first, std::size_t last) {
-                auto& to = *static_cast<context*>(p);
-                to.fn(to.begin + (first << run_shift), to.begin + (last << run_shift));
-            },
-            &c);
+        walk_touched(cls, &touched_map::walk, run_bytes, fn);
     }
-
     // The same for touched pages.
     template <class F>
     void for_each_touched_page(unsigned cls, F&& fn) const {
-        struct context {
-            F& fn;
-            char* begin;
-        } c{fn, range_begin(cls)};
-        touched_[cls].walk_pages(
-            [](void* p, std::size_t first, std::size_t last) {
-                auto& to = *static_cast<context*>(p);
-                to.fn(to.begin + first * os::page_size, to.begin + last * os::page_size);
-            },
-            &c);
+        walk_touched(cls, &touched_map::walk_pages, os::page_size, fn);
     }
 
     // fn(char* begin, char* end): stretches of a class (not LARGE) that hold objects, in address
@@ -345,6 +326,22 @@ class space {
 
     std::size_t offset_of(const void* address) const noexcept {
         return reinterpret_cast<std::uintptr_t>(address) - reinterpret_cast<std::uintptr_t>(base_);
+    }
+    using touched_walk = void (touched_map::*)(void (*)(void*, std::size_t, std::size_t),
+                                               void*) const;
+    template <class F>
+    void walk_touched(unsigned cls, touched_walk walk, std::size_t unit_bytes, F& fn) const {
+        struct context {
+            F& fn;
+            char* begin;
+            std::size_t unit_bytes;
+        } c{fn, range_begin(cls), unit_bytes};
+        (touched_[cls].*walk)(
+            [](void* p, std::size_t first, std::size_t last) {
+                auto& to = *static_cast<context*>(p);
+                to.fn(to.begin + first * to.unit_bytes, to.begin + last * to.unit_bytes);
+            },
+            &c);
     }
     void* allocate_elsewhere(std::size_t size, attributes attr) noexcept;
     std::size_t usable_size_elsewhere(const void* object) const noexcept;

@@ -378,17 +378,16 @@ TEST(space, runs_that_are_spared_are_evacuated_when_hardly_anything_lives) {
     };
     keep(0, 40);
     keep(1, 30);
-    const run_filter all{nullptr, [](void*, std::size_t) { return true; }};
-    s->select_evacuation(hot_class, .9, mib, all);
+    const auto all = [](std::size_t) { return true; };
+    s->select_evacuation(hot_class, .9, mib, run_filter(all));
     EXPECT_FALSE(s->evacuating(objects[0]));
     EXPECT_TRUE(s->evacuating(objects[64])) << "less than half";
     std::size_t first = 0;
-    const run_filter one{
-        &first, [](void* p, std::size_t run) { return run == *static_cast<std::size_t*>(p); }};
-    s->select_evacuation(hot_class, .9, mib, one);
+    const auto one = [&](std::size_t run) { return run == first; };
+    s->select_evacuation(hot_class, .9, mib, run_filter(one));
     EXPECT_FALSE(s->evacuating(objects[0]));
     first = 7;
-    s->select_evacuation(hot_class, .9, mib, one);
+    s->select_evacuation(hot_class, .9, mib, run_filter(one));
     EXPECT_TRUE(s->evacuating(objects[0]));
 }
 

@@ -27,7 +27,7 @@
 // A limit falls at most to half of what it is, or of the oldest page's age if that is less, in a window, and
 // rises at most to twice as much and two.
 //
-// Source: docs/temperature.md. Cost: some 10,000 steps a window; 2.5 KiB. Threads: the collector.
+// Source: docs/temperature.md. Cost: some 10,000 steps a window; 8 KiB. Threads: the collector.
 #pragma once
 
 #include "policy/placement.hpp"

@@ -68,6 +68,7 @@ std::uint16_t graded::judged(std::uint16_t state, tier_id at) const noexcept {
     const int lower = upper - octave;
     int outside = (state >> outside_shift & 7) - outside_zero;
     if (state >> outside_shift == 0) outside = 0;
+    // What has just left the first tier brings the windows that it was there; inside of its class that ends here.
     int step = 0;
     if (rate > upper + margin && at != hottest)
         step = rate > upper + clearly ? 2 : 1;

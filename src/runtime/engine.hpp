@@ -268,6 +268,7 @@ class engine final : public obase::runtime, private collector::control {
     void finish_window(const object_collector& done) noexcept;
     void note_faults(policy::window_facts& facts) noexcept;
     std::uint64_t leaves_after(policy::tier_id id) const noexcept;
+    bool gives_hints() noexcept { return window_settings_.mode == run_mode::hint && !degraded(); }
     void notify_backend(heap::space& heaps) noexcept;
     void report_stuck_scopes() noexcept;
 

@@ -16,6 +16,8 @@ void engine<Binding>::run() noexcept {
     self_ = Binding::this_record();
     last_window_end_ = now_seconds();
     last_cpu_ = 0;
+    policy::window_facts before; // the first window begins now
+    note_faults(before);
 
     bool more = false; // to reclaim, soon
     std::unique_lock lock(state_);
@@ -120,9 +122,8 @@ void engine<Binding>::finish_window(const object_collector&) noexcept {
     facts.moved_bytes = collector_->moved_bytes();
     note_faults(facts);
     window_log_->end_window(heaps);
-    const bool hinting = window_settings_.mode == run_mode::hint && !degraded();
     os::machine here;
-    const bool swap = hinting && os::read_machine(&here) && os::can_page_out(here);
+    const bool swap = gives_hints() && os::read_machine(&here) && os::can_page_out(here);
     const policy::tier_table& tiers = policy_->tiers();
     std::uint64_t touched_bytes = 0, reclaimable_pages = 0;
     for (unsigned cls = 0; cls <= heaps.large_class(); ++cls) {
@@ -140,7 +141,7 @@ void engine<Binding>::finish_window(const object_collector&) noexcept {
             if (tiers[cls].reclaimable) {
                 reclaimable_pages += in_class.pages;
                 facts.tiers[cls].ages = &window_log_->ages(cls).window();
-                facts.tiers[cls].can_leave = hinting && (swap || heaps.file_backed(cls));
+                facts.tiers[cls].can_leave = gives_hints() && (swap || heaps.file_backed(cls));
             }
         }
         heap_statistics& row = recorder.of_heap(cls);
@@ -213,7 +214,7 @@ void engine<Binding>::note_faults(policy::window_facts& facts) noexcept {
     if (all_faults > own_faults) facts.major_faults = all_faults - own_faults;
 }
 
-// For the statistics: what a page that lies anywhere in the tier must have been idle for.
+// For the statistics: the least for which a page of the tier must have been idle.
 template <class Binding>
 std::uint64_t engine<Binding>::leaves_after(policy::tier_id id) const noexcept {
     unsigned idle = 0;
@@ -225,8 +226,7 @@ std::uint64_t engine<Binding>::leaves_after(policy::tier_id id) const noexcept {
 // What should leave memory is the policy's to say, by tier and place; how, is the backend's.
 template <class Binding>
 void engine<Binding>::notify_backend(heap::space& heaps) noexcept {
-    const bool told = window_settings_.mode == run_mode::hint && !degraded() &&
-                      window_log_->view(heaps, *policy_, window_view_);
+    const bool told = gives_hints() && window_log_->view(heaps, *policy_, window_view_);
     window_log_->clear();
     if (told) {
         backend_->after_window(window_view_, window_settings_, [this] {
