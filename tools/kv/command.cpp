@@ -3,6 +3,7 @@
 
 #include "tools/bench/command_line.hpp"
 #include "tools/kv/kv.hpp"
+#include "tools/ycsb/store_options.hpp"
 
 #include "crestdb/store.hpp"
 #include "policy/policies.hpp"
@@ -27,9 +28,8 @@ store_bench add_kv(CLI::App& bench) {
                      "NAME[:PARAMETER=VALUE,...]: A to F, uniform, zipf, hot, cachelib, mixgraph, "
                      "twitter or trace (docs/workloads.md)")
         ->capture_default_str();
-    command->add_option("--records", store.records, "records loaded before")
-        ->check(not_negative)
-        ->capture_default_str();
+    add_record_options(*command, store);
+    add_index_options(*command, store);
     command
         ->add_option("--rate", s->rate,
                      "operations per second of all clients; 0: as fast as they can")
@@ -43,23 +43,6 @@ store_bench add_kv(CLI::App& bench) {
         ->check(CLI::IsMember(policies));
     command->add_option("--protocol", store.protocol, "none: plain pointers")
         ->check(CLI::IsMember(crestdb::store::protocols()))
-        ->capture_default_str();
-    command->add_option("--index", store.index, "the index")
-        ->check(CLI::IsMember(crestdb::store::indexes()))
-        ->capture_default_str();
-    command->add_option("--threads", store.threads, "clients")
-        ->check(CLI::Range(1, 256))
-        ->capture_default_str();
-    command->add_option("--key-size", store.key_size, "bytes of a key, where the load has no own")
-        ->check(not_negative)
-        ->capture_default_str();
-    command
-        ->add_option("--value-size", store.value_size,
-                     "bytes of a value, where the load has no own")
-        ->check(not_negative)
-        ->capture_default_str();
-    command->add_option("--seed", store.seed, "of the requests")
-        ->check(not_negative)
         ->capture_default_str();
     command->add_option("--hints", store.hints, "what the kernel is told")
         ->check(CLI::IsMember({"off", "cold", "pageout"}))

@@ -10,6 +10,7 @@
 #include "tools/workload/cachelib_config.hpp"
 #include "tools/ycsb/load.hpp"
 #include "tools/ycsb/process_memory.hpp"
+#include "tools/ycsb/store_options.hpp"
 #include "tools/ycsb/swap_space.hpp"
 
 #include "crestdb/store.hpp"
@@ -51,19 +52,6 @@ void decommit_free_memory() {
     if (mallctl != nullptr) mallctl("arena.4096.purge", nullptr, nullptr, nullptr, 0); // all arenas
 }
 
-ycsb_settings store_settings(const memory_settings& s) {
-    ycsb_settings y;
-    y.index = s.index;
-    y.workload = "C";
-    y.distribution = "uniform";
-    y.records = s.records;
-    y.key_size = s.key_size;
-    y.value_size = s.value_size;
-    y.threads = s.threads;
-    y.seed = s.seed;
-    return y;
-}
-
 struct object_sizes {
     std::uint64_t key = 0;
     std::uint64_t value = 0;
@@ -95,7 +83,7 @@ class cell {
     cell(const memory_settings& settings, const std::string& group_path,
          const std::function<void(const json&)>& tell)
         : settings_(settings), tell_(tell), asked_(popularity_of(settings)),
-          load_(make_load(store_settings(settings))),
+          load_(make_load(store_settings_of(settings))),
           group_(group_path.empty() ? control_group() : control_group(group_path)),
           options_(checked_options(settings)), limiter_(group_),
           used_(settings.settle_windows, settings.settle_share) {}

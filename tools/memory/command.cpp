@@ -6,8 +6,8 @@
 #include "tools/memory/cell.hpp"
 #include "tools/memory/memory.hpp"
 #include "tools/memory/rows.hpp"
+#include "tools/ycsb/store_options.hpp"
 
-#include "crestdb/store.hpp"
 #include "policy/policies.hpp"
 
 #include <unistd.h>
@@ -46,29 +46,13 @@ void add_load(CLI::App& command, memory_settings& s) {
         ->capture_default_str();
     command.add_option("--update-share", s.update_share, "of the operations; the others read")
         ->capture_default_str();
-    command.add_option("--records", s.records, "records in the store")
-        ->check(not_negative)
-        ->capture_default_str();
-    command.add_option("--key-size", s.key_size, "bytes of a key")
-        ->check(not_negative)
-        ->capture_default_str();
-    command.add_option("--value-size", s.value_size, "bytes of a value")
-        ->check(not_negative)
-        ->capture_default_str();
-    command.add_option("--index", s.index, "the index")
-        ->check(CLI::IsMember(crestdb::store::indexes()))
-        ->capture_default_str();
-    command.add_option("--threads", s.threads, "clients")
-        ->check(CLI::Range(1, 256))
-        ->capture_default_str();
+    add_record_options(command, s);
+    add_index_options(command, s);
     command
         .add_option("--rate", s.rate,
                     "operations per second of all clients; 0: as fast as they can; half the number "
                     "of records unless given")
         ->check(not_negative);
-    command.add_option("--seed", s.seed, "of the requests")
-        ->check(not_negative)
-        ->capture_default_str();
 }
 
 void add_surroundings(CLI::App& command, memory_settings& s) {

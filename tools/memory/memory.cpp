@@ -218,13 +218,8 @@ json measure_with_swap(const memory_settings& settings) {
 } // namespace
 
 std::string why_not(const memory_settings& s) {
-    const auto is_share = [](double x) { return std::isfinite(x) && x >= 0 && x <= 1; };
-    if (s.load == "zipf" && !(s.theta > 0 && s.theta < 1))
-        return fmt::format("--theta {}: more than 0 and less than 1", s.theta);
-    if (!is_share(s.hot_data)) return fmt::format("--hot-data {}: from 0 to 1", s.hot_data);
-    if (!is_share(s.hot_accesses))
-        return fmt::format("--hot-accesses {}: from 0 to 1", s.hot_accesses);
-    if (!is_share(s.update_share))
+    if (const std::string why = why_no_popularity(s); !why.empty()) return why;
+    if (!(s.update_share >= 0 && s.update_share <= 1))
         return fmt::format("--update-share {}: from 0 to 1", s.update_share);
     if (!std::isfinite(s.rate) || s.rate > 1e9)
         return fmt::format("--rate {}: operations per second, at most 1000000000; 0: no limit",

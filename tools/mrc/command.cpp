@@ -3,6 +3,7 @@
 
 #include "tools/bench/command_line.hpp"
 #include "tools/mrc/mrc.hpp"
+#include "tools/ycsb/store_options.hpp"
 
 #include "crestdb/store.hpp"
 
@@ -26,18 +27,8 @@ store_bench add_mrc(CLI::App& app) {
         ->capture_default_str();
     command->add_option("--trace", s->trace,
                         "trace: a recorded run (docs/workloads.md has the formats)");
-    command->add_option("--records", s->records, "records in the store")
-        ->check(not_negative)
-        ->capture_default_str();
-    command->add_option("--key-size", s->key_size, "bytes of a key")
-        ->check(not_negative)
-        ->capture_default_str();
-    command->add_option("--value-size", s->value_size, "bytes of a value")
-        ->check(not_negative)
-        ->capture_default_str();
-    command->add_option("--index", s->index, "the index")
-        ->check(CLI::IsMember(crestdb::store::indexes()))
-        ->capture_default_str();
+    add_record_options(*command, *s);
+    add_index_options(*command, *s);
     command->add_option("--layout", s->layouts, "repeatable, or with commas; all unless given")
         ->check(CLI::IsMember(mrc_layouts()))
         ->delimiter(',');
@@ -51,13 +42,7 @@ store_bench add_mrc(CLI::App& app) {
     command->add_option("--page-bytes", s->page_bytes, "repeatable, or with commas")
         ->delimiter(',')
         ->capture_default_str();
-    command->add_option("--threads", s->threads, "that read")
-        ->check(CLI::Range(1, 256))
-        ->capture_default_str();
     command->add_option("--lru-requests", s->lru_requests, "for the curves of LRU; 0: none")
-        ->check(not_negative)
-        ->capture_default_str();
-    command->add_option("--seed", s->seed, "of the requests")
         ->check(not_negative)
         ->capture_default_str();
     return {command, [command, s](bool quick, std::size_t) {

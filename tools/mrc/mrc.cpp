@@ -7,6 +7,7 @@
 #include "tools/mrc/object_census.hpp"
 #include "tools/mrc/popularity.hpp"
 #include "tools/ycsb/load.hpp"
+#include "tools/ycsb/store_options.hpp"
 
 #include "crestdb/store.hpp"
 #include "policy/policies.hpp"
@@ -43,12 +44,7 @@ popularity popularity_of(const mrc_settings& s) {
 }
 
 std::string why_not_measured(const mrc_settings& s) {
-    const auto is_share = [](double x) { return std::isfinite(x) && x >= 0 && x <= 1; };
-    if (s.load == "zipf" && !(s.theta > 0 && s.theta < 1))
-        return fmt::format("--theta {}: more than 0 and less than 1", s.theta);
-    if (!is_share(s.hot_data)) return fmt::format("--hot-data {}: from 0 to 1", s.hot_data);
-    if (!is_share(s.hot_accesses))
-        return fmt::format("--hot-accesses {}: from 0 to 1", s.hot_accesses);
+    if (const std::string why = why_no_popularity(s); !why.empty()) return why;
     if (s.load == "trace" && s.trace.empty()) return "--load trace: --trace FILE is missing";
     if (s.load != "trace" && !s.trace.empty())
         return fmt::format("--trace {}: only with --load trace", s.trace);
@@ -64,17 +60,8 @@ std::string why_not_measured(const mrc_settings& s) {
     return "";
 }
 
-// Keys and values of the store; make_load checks the settings they share.
 ycsb_settings store_settings(const mrc_settings& s) {
-    ycsb_settings y;
-    y.index = s.index;
-    y.workload = "C";
-    y.distribution = "uniform";
-    y.records = s.records;
-    y.key_size = s.key_size;
-    y.value_size = s.value_size;
-    y.threads = s.threads;
-    y.seed = s.seed;
+    ycsb_settings y = store_settings_of(s);
     y.trace = s.trace;
     return y;
 }

@@ -19,6 +19,8 @@
 #include "tools/workload/random.hpp"
 #include "tools/workload/trace.hpp"
 
+#include <fmt/format.h>
+
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -90,5 +92,17 @@ class popularity {
     std::shared_ptr<const workload::hot_set> moving_;
     std::uint64_t seed_ = 0;
 };
+
+// Why settings that have load, theta, hot_data and hot_accesses do not say a popularity; "" if they do.
+template <class Settings>
+std::string why_no_popularity(const Settings& s) {
+    const auto is_share = [](double x) { return x >= 0 && x <= 1; };
+    if (s.load == "zipf" && !(s.theta > 0 && s.theta < 1))
+        return fmt::format("--theta {}: more than 0 and less than 1", s.theta);
+    if (!is_share(s.hot_data)) return fmt::format("--hot-data {}: from 0 to 1", s.hot_data);
+    if (!is_share(s.hot_accesses))
+        return fmt::format("--hot-accesses {}: from 0 to 1", s.hot_accesses);
+    return "";
+}
 
 } // namespace obase::tools

@@ -3,6 +3,7 @@
 
 #include "tools/bench/command_line.hpp"
 #include "tools/ycsb/huge_pages.hpp"
+#include "tools/ycsb/store_options.hpp"
 #include "tools/ycsb/ycsb.hpp"
 
 #include "crestdb/store.hpp"
@@ -14,18 +15,7 @@ namespace obase::tools {
 namespace {
 
 void add_records(CLI::App& command, ycsb_settings& s) {
-    command.add_option("--records", s.records, "records loaded before")
-        ->check(not_negative)
-        ->capture_default_str();
-    command.add_option("--key-size", s.key_size, "bytes of a key")
-        ->check(not_negative)
-        ->capture_default_str();
-    command.add_option("--value-size", s.value_size, "bytes of a value")
-        ->check(not_negative)
-        ->capture_default_str();
-    command.add_option("--seed", s.seed, "of the requests")
-        ->check(not_negative)
-        ->capture_default_str();
+    add_record_options(command, s);
     command.add_flag("--in-place", s.in_place,
                      "updates write into the value instead of making a "
                      "new one");
@@ -40,14 +30,9 @@ void add_records(CLI::App& command, ycsb_settings& s) {
 }
 
 void add_session(CLI::App& command, ycsb_settings& s) {
-    command.add_option("--index", s.index, "the index")
-        ->check(CLI::IsMember(crestdb::store::indexes()))
-        ->capture_default_str();
+    add_index_options(command, s);
     command.add_option("--protocol", s.protocol, "none: plain pointers")
         ->check(CLI::IsMember(crestdb::store::protocols()))
-        ->capture_default_str();
-    command.add_option("--threads", s.threads, "clients")
-        ->check(CLI::Range(1, 256))
         ->capture_default_str();
     command
         .add_option("--duration", s.duration_s,
