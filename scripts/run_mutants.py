@@ -20,7 +20,7 @@ and a run can be interrupted at any time. First the unbroken copy must pass ever
 mutant names: a test that fails anyway kills nothing. Then, for each mutant: edit, build, run its
 tests, undo. A test that ends with an error kills the mutant, and so does one that hangs
 (--hang-after): a lost wake-up or an endless wait is a way to be wrong. Code that does not compile
-is an error of the table, not a kill.
+is an error of the table, not a kill: it is named, the others are tried, and the exit code is 2.
 
 With --jobs N, N copies are at work at a time.
 
@@ -185,11 +185,17 @@ def run_all(root, mutants, workshops):
     for workshop in workshops:
         idle.put(workshop)
     killed = 0
+    broken = []
     with concurrent.futures.ThreadPoolExecutor(len(workshops)) as workers:
         results = [workers.submit(run_one, mutant, idle) for mutant in mutants]
         try:
             for mutant, result in zip(mutants, results):
-                failed = result.result()
+                try:
+                    failed = result.result()
+                except Problem as problem:
+                    broken.append(mutant.name)
+                    print(f"{mutant.name} ({mutant.rule}): NOT TRIED: {problem}", flush=True)
+                    continue
                 killed += bool(failed)
                 verdict = f"killed by {failed[0][0]} ({failed[0][1]})" if failed else "SURVIVED"
                 print(f"{mutant.name} ({mutant.rule}): {verdict}", flush=True)
@@ -197,6 +203,8 @@ def run_all(root, mutants, workshops):
             workers.shutdown(wait=False, cancel_futures=True)
             raise
     print(f"{len(mutants)} mutants, {killed} killed")
+    if broken:
+        raise Problem(f"not tried: {', '.join(broken)}")
     return 0 if killed == len(mutants) else 1
 
 

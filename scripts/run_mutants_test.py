@@ -77,9 +77,12 @@ class RunMutants(unittest.TestCase):
         self.assertEqual(lines[1], "spins (none): killed by max_test (Timeout)")
         self.assertEqual(code, 0)
 
-    def test_what_does_not_build_is_an_error(self):
-        code, _, errors = self.run_on(mutant("broken", "return a < b", "return ("))
-        self.assertIn("broken: does not build", errors)
+    def test_what_does_not_build_is_an_error_and_the_others_are_tried(self):
+        code, lines, errors = self.run_on(mutant("broken", "return a < b", "return (") + KILLED)
+        self.assertIn("broken (none): NOT TRIED: broken: does not build", lines[1])
+        self.assertEqual(lines[-2:], ["takes_the_smaller (none): killed by max_test (Failed)",
+                                      "2 mutants, 1 killed"])
+        self.assertIn("not tried: broken", errors)
         self.assertEqual(code, 2)
 
     def test_the_unbroken_tree_must_pass(self):

@@ -17,6 +17,7 @@
 #include <map>
 #include <set>
 #include <type_traits>
+#include <utility>
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define OBASE_TEST_KEEP_NEW
@@ -496,6 +497,47 @@ TYPED_TEST(collector_of, runs_of_new_are_emptied_in_their_window) {
     EXPECT_GT(w.recorder.live.compacted.get(), 0u) << "survivors moved on";
     EXPECT_LE(w.heap.counters(tier_new).extent_bytes, extent - 2 * run_bytes);
     EXPECT_GE(w.recorder.live.decommitted_bytes.get(), 2 * run_bytes);
+}
+
+// What is touched while its run is emptied is tried again in the same turn: if one object stayed, so would
+// the memory of its run, and all of NEW would be there twice until the window ends.
+TYPED_TEST(collector_of, what_is_touched_while_its_run_is_emptied_is_tried_in_its_turn) {
+    typename TestFixture::world w(24 * 64);
+    EXPECT_TRUE(w.window());
+    this->use_even(w);
+    w.policy.cold_after = 100; // the idle half stays, and is touched as it moves on
+    const auto extents = [&] {
+        std::uint64_t bytes = 0;
+        for (unsigned tier = 0; tier < w.heap.classes(); ++tier)
+            bytes += w.heap.counters(tier).extent_bytes;
+        return bytes;
+    };
+    const std::uint64_t before = extents();
+    std::uint64_t peak = 0, touched = 0, waits = 0;
+    std::size_t turn_of = 0; // the first of the closed runs
+    unsigned waits_in_turn = 0;
+    w.control.at_checkpoint = [&] {
+        peak = std::max(peak, extents());
+        std::size_t closed = 0;
+        while (closed < w.heap.runs_of(tier_new) && !w.heap.run_closed(tier_new, closed)) ++closed;
+        if (closed == w.heap.runs_of(tier_new) || w.control.waits == waits) return;
+        waits = w.control.waits;
+        if (std::exchange(turn_of, closed) != closed) waits_in_turn = 0;
+        if (++waits_in_turn > 4) return;
+        bool every_other = false;
+        for (std::size_t i = 1; i < w.count(); i += 2) {
+            const auto* const o = reinterpret_cast<const char*>(w.peek(i));
+            const auto run = static_cast<std::size_t>(o - w.heap.range_begin(tier_new)) / run_bytes;
+            if (w.tier_of(i) != tier_new || !w.heap.run_closed(tier_new, run)) continue;
+            every_other = !every_other;
+            touched += every_other;
+            if (every_other) w.use(w.main, i, true);
+        }
+    };
+    EXPECT_TRUE(w.window());
+    w.check();
+    EXPECT_GE(touched, w.count() / 4);
+    EXPECT_LE(peak, before + 6 * run_bytes);
 }
 
 // What threads free in a closed run is not allocated again until it is opened. So no more runs are closed

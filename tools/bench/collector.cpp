@@ -26,7 +26,7 @@ using nlohmann::json;
 constexpr double papers_window_s = 120;
 constexpr unsigned live_of_100 = 31;
 
-struct block {
+struct block_64 {
     std::uint64_t identity;
     std::uint64_t rest[7];
 };
@@ -39,9 +39,9 @@ json measure(const bench_settings& settings) {
     o.mode = run_mode::move;
     o.window_seconds = 1e6; // windows are asked for
     if (const std::string why = r.configure(o); !why.empty()) throw std::runtime_error(why);
-    const std::unique_ptr<guide<block, Protocol>[]> guides(new guide<block, Protocol>[count]);
+    const std::unique_ptr<guide<block_64, Protocol>[]> guides(new guide<block_64, Protocol>[count]);
     for (std::size_t i = 0; i < count; ++i) {
-        auto made = make_managed<block, Protocol>();
+        auto made = make_managed<block_64, Protocol>();
         made->identity = i;
         guides[i] = std::move(made);
     }

@@ -120,7 +120,7 @@ double p9999(std::vector<std::uint32_t>& ns) {
     return *at;
 }
 
-struct block {
+struct block_256 {
     std::uint64_t identity;
     std::uint64_t rest[31]; // 256 bytes
 };
@@ -143,18 +143,18 @@ class measured {
         if (const std::string why = runtime_.configure(o); !why.empty())
             throw std::runtime_error(why);
         for (auto* table : {&mine_, &others_}) {
-            *table = std::vector<guide<block, Protocol>>(count_ / 2);
+            *table = std::vector<guide<block_256, Protocol>>(count_ / 2);
             for (std::size_t i = 0; i < table->size(); ++i) fill((*table)[i], i);
         }
     }
 
     json run() {
-        std::thread worker([this] { work(); });
+        std::thread working_thread([this] { work(); });
         json pairs = json::array();
         for (std::size_t pair = 0; pair < settings_.pairs && !interrupted(); ++pair)
             pairs.push_back(one_pair());
         state_ = ending;
-        worker.join();
+        working_thread.join();
         return {
             {"run_queue_known", queue_.known()}, {"windows", windows_.load()}, {"pairs", pairs}};
     }
@@ -162,8 +162,8 @@ class measured {
   private:
     enum : int { resting, working, ending };
 
-    static void fill(guide<block, Protocol>& slot, std::size_t identity) {
-        auto made = make_managed<block, Protocol>();
+    static void fill(guide<block_256, Protocol>& slot, std::size_t identity) {
+        auto made = make_managed<block_256, Protocol>();
         made->identity = identity;
         slot = std::move(made);
     }
@@ -220,14 +220,14 @@ class measured {
         last_ns_ = now_ns();
         std::array<times, operations>& to = times_[state];
         // More at a time than a thread's caches hold.
-        std::array<owner<block, Protocol>, group> made;
+        std::array<owner<block_256, Protocol>, group> made;
         // Elsewhere in each slice, so that objects get idle and come back.
         std::size_t at = slices_done_++ % 4 * (mine_.size() / 4);
         for (std::size_t turn = 0; turn < turns_; ++turn) {
             skip();
             if (turn % group == 0) {
                 for (auto& one : made) {
-                    one = make_managed<block, Protocol>();
+                    one = make_managed<block_256, Protocol>();
                     lap(to[allocate]);
                 }
                 for (auto& one : made) {
@@ -283,7 +283,7 @@ class measured {
     const std::size_t count_, turns_;
     const unsigned slices_, forks_;
     runtime& runtime_;
-    std::vector<guide<block, Protocol>> mine_, others_;
+    std::vector<guide<block_256, Protocol>> mine_, others_;
     run_queue queue_;
     std::uint64_t last_ns_ = 0;
     std::size_t slices_done_ = 0;

@@ -30,7 +30,7 @@ namespace {
 using nlohmann::json;
 
 enum class huge { none, hot, all };
-constexpr const char* names[] = {"none", "hot", "all"};
+constexpr const char* advised[] = {"none", "hot", "all"};
 
 // Advises every mapping of the heaps, what is only reserved too: it keeps the advice when it is
 // committed.
@@ -117,7 +117,7 @@ class contestant {
                 serve(settings, which, slice_s, to[0], from[1]);
             } catch (const std::exception& error) {
                 fmt::print(stderr, "obase: huge pages, {}: {}\n",
-                           names[static_cast<std::size_t>(which)], error.what());
+                           advised[static_cast<std::size_t>(which)], error.what());
                 ::_exit(1);
             }
             ::_exit(0);
@@ -160,7 +160,7 @@ bench_result bench_huge_pages(const ycsb_settings& settings, std::size_t pairs, 
     std::unique_ptr<contestant> all[3];
     slice_result last[3];
     for (std::size_t i = 0; i < 3; ++i) { // one after the other: loading takes both cores
-        tell(fmt::format("loading, huge pages: {}", names[i]));
+        tell(fmt::format("loading, huge pages: {}", advised[i]));
         all[i] = std::make_unique<contestant>(settings, static_cast<huge>(i), slice_s);
         last[i] = all[i]->answer();
     }
@@ -181,7 +181,7 @@ bench_result bench_huge_pages(const ycsb_settings& settings, std::size_t pairs, 
         const auto add = [&](const std::string& what, const std::string& unit,
                              const spread& value) {
             figure f;
-            f.name = fmt::format("huge pages {}: {}", names[i], what);
+            f.name = fmt::format("huge pages {}: {}", advised[i], what);
             f.unit = unit;
             f.value = value;
             f.command = command;
@@ -191,10 +191,10 @@ bench_result bench_huge_pages(const ycsb_settings& settings, std::size_t pairs, 
         if (i != 0) add("throughput / none", "", ratio);
         add("resident set", "MiB", spread_of({static_cast<double>(last[i].rss) / 1048576}));
         add("of that huge", "MiB", spread_of({static_cast<double>(last[i].huge) / 1048576}));
-        result.json[names[i]] = {{"throughput_ratio", ratio.median},
-                                 {"ci95", {ratio.low, ratio.high}},
-                                 {"rss_bytes", last[i].rss},
-                                 {"huge_bytes", last[i].huge}};
+        result.json[advised[i]] = {{"throughput_ratio", ratio.median},
+                                   {"ci95", {ratio.low, ratio.high}},
+                                   {"rss_bytes", last[i].rss},
+                                   {"huge_bytes", last[i].huge}};
     }
     result.partial = interrupted();
     return result;
