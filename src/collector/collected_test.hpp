@@ -94,6 +94,9 @@ class space_heap {
     std::size_t range_bytes() const noexcept { return space_->range_bytes(); }
     auto counters(unsigned cls) const noexcept { return space_->counters(cls); }
     bool evacuating(const void* p) const noexcept { return space_->evacuating(p); }
+    bool run_evacuating(unsigned cls, std::size_t run) const noexcept {
+        return space_->run_evacuating(cls, run);
+    }
     double live_fraction_in_new(const void* p) const noexcept {
         return space_->live_fraction_in_new(p);
     }
@@ -211,12 +214,13 @@ class script final : public policy::placement {
         return std::max(asked, least_live);
     }
     bool leaves(policy::tier_id id, const policy::place& piece) const noexcept override {
-        return (id == tier_cold || (id == tier_hot && hot_leaves)) && piece.idle_windows >= 1;
+        return ((id == tier_cold && cold_leaves) || (id == tier_hot && hot_leaves)) &&
+               piece.idle_windows >= 1;
     }
 
     unsigned cold_after = 1;
     double least_live = 0;
-    bool hot_leaves = false; // memory, when it is idle
+    bool hot_leaves = false, cold_leaves = true; // memory, when it is idle
     std::uint64_t words = 0, judged_again = 0, began = 0;
     unsigned oldest_state = 0;
     policy::window_beginning beginning;

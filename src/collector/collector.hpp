@@ -128,7 +128,7 @@ class collector final : private policy::objects {
     const auto& moved_bytes() const noexcept { return moved_bytes_; }
 
   private:
-    static constexpr std::size_t batch_candidates = std::size_t{1} << 17;
+    static constexpr std::size_t batch_candidates = std::size_t{1} << 15;
     static constexpr std::size_t least_hot_batch = std::size_t{1} << 13;
     static constexpr std::uintptr_t step_bytes = std::uintptr_t{1} << 17; // of slots, per step
     static constexpr std::size_t retry_batch = 512;
@@ -177,6 +177,8 @@ class collector final : private policy::objects {
     void begin_evacuation();
     bool scan_outside_lazy(control& control);
     void limit_leaving();
+    bool empty_chosen_runs(control& control);
+    bool choose_runs() noexcept;
     bool empty_tier(control& control);
     std::size_t run_number(unsigned cls, const void* object) const noexcept {
         return (address_of(object) - address_of(space_.range_begin(cls))) >> heap::run_shift;
@@ -207,7 +209,6 @@ class collector final : private policy::objects {
     void decide_with_states();
     void mark_touched();
     void look_for_pending();
-    void evacuate_rest();
     void queue_moves();
     void note_large();
     slot_atomic& slot_at(unsigned bit) const noexcept {
@@ -290,6 +291,7 @@ class collector final : private policy::objects {
     // Runs of lazy tiers that may hold slots of objects that are in no lazy tier yet: they are visited
     // even though their parents are untouched, until a visit finds nothing left to bring after them.
     std::set<std::uintptr_t> runs_to_rescan_;
+    std::set<std::uintptr_t> visited_lazy_; // runs of lazy tiers that this window looked into
     std::uint32_t evacuation_for_ = 0; // windows in a row in which a frozen file had to be emptied
     std::vector<const slot_atomic*> left_; // slots in lazy tiers whose objects left them now
 
@@ -315,6 +317,7 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
     moved_bytes_ = {};
     mover_.forget(); // R6
     vetoed_.clear();
+    visited_lazy_.clear();
     hot_queued_ = 0;
     moved_ = 0;
     // A visit allocates nothing: room for what one step can add to a list that is not full.
@@ -340,8 +343,7 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
     bool complete = scan_outside_lazy(control) && scan_lazy(control);
     if (plan.move && complete) {
         flush(control);
-        for (tier_ = 0; complete && tier_ < space_.classes(); ++tier_)
-            if ((lazy_ >> tier_ & 1) == 0) complete = empty_tier(control);
+        complete = empty_chosen_runs(control);
         phase_ = phase::retry;
         if (complete) retry(control);
     }
@@ -440,7 +442,6 @@ bool collector<Mover>::scan_eager(typename slots::leaf& leaf, control& control) 
 // filled recently. Objects there may own others there, so this goes on until nothing new is found.
 template <class Mover>
 bool collector<Mover>::scan_lazy(control& control) {
-    std::set<std::uintptr_t> visited;
     scanning_lazy_ = true;
     const auto for_each_lazy_tier = [this](auto&& use) {
         for (policy::tier_id id = 0; id < tiers_.count(); ++id)
@@ -451,15 +452,15 @@ bool collector<Mover>::scan_lazy(control& control) {
         auto add_runs = [&](const char* begin, const char* end) {
             for (std::uintptr_t run = run_of(address_of(begin)); run < address_of(end);
                  run += heap::run_bytes)
-                if (visited.insert(run).second) next.push_back(run);
+                if (visited_lazy_.insert(run).second) next.push_back(run);
         };
         for_each_lazy_tier([&](policy::tier_id id) { space_.for_each_touched_run(id, add_runs); });
         for (const std::uintptr_t run : runs_to_rescan_)
-            if (visited.insert(run).second) next.push_back(run);
+            if (visited_lazy_.insert(run).second) next.push_back(run);
         // Memory over a frozen file keeps all of its storage. Slots in a lazy tier that no thread
         // touches may be what still holds it there, so they are all looked at; rarely, for it is
         // against R16.
-        if (visited.size() == next.size() && evacuation_for_ > 1 &&
+        if (visited_lazy_.size() == next.size() && evacuation_for_ > 1 &&
             std::has_single_bit(evacuation_for_))
             for_each_lazy_tier([&](policy::tier_id id) { space_.for_each_extent(id, add_runs); });
         if (next.empty()) break;
@@ -544,9 +545,8 @@ void collector<Mover>::judge_word() {
     if (scanning_lazy_ && !pending_found_) look_for_pending();
     held_ += static_cast<std::uint64_t>(std::popcount(verdict_.held & word_.movable));
     verdict_.move &= ~word_.unmoved;
-    if ((word_.tiers & evacuating_) != 0) evacuate_rest();
     verdict_.move &= word_.movable;
-    if (plan_.move && (word_.tiers & ~lazy_) != 0) limit_leaving();
+    if (plan_.move) limit_leaving();
     if (verdict_.move != 0) queue_moves();
 }
 
@@ -568,16 +568,17 @@ void collector<Mover>::decide_with_states() {
 }
 
 // In a scan little leaves a tier at once, unless the policy says that it must; the rest is counted for
-// the evacuation of runs. Compaction goes its own way, and so do lazy tiers.
+// the evacuation of runs. What leaves a lazy tier does so at once, and is counted where runs are compacted.
 template <class Mover>
 void collector<Mover>::limit_leaving() {
     for (std::uint64_t left = word_.seen & ~word_.unmoved; left != 0; left &= left - 1) {
         const auto bit = static_cast<unsigned>(std::countr_zero(left));
         const policy::tier_id at = word_.tier[bit];
+        const bool lazy = (lazy_ >> at & 1) != 0;
+        if (lazy && (evacuating_ >> at & 1) == 0) continue;
         const std::uint64_t mask = std::uint64_t{1} << bit;
         const bool leaves = (verdict_.move & mask) != 0;
-        if ((lazy_ >> at & 1) != 0 || (leaves && verdict_.to[bit] == at)) continue;
-        const std::size_t bytes = leaves ? size(bit) : 0;
+        const std::size_t bytes = leaves && !lazy ? size(bit) : 0;
         const std::size_t run = run_number(at, object_at(bit));
         // A run whose memory is elsewhere is not emptied: what stays would be read back.
         const bool at_once = leaves && (bytes <= leaves_at_once_ || (verdict_.sample & mask) != 0 ||
@@ -607,8 +608,9 @@ void collector<Mover>::judge_again() {
     if (phase_ == phase::empty) {
         if (verdict_.move == 0 && whole_ && word_.tier[bit] == tier_)
             verdict_.send(bit, tier_); // into another run
-    } else if ((word_.tiers & evacuating_) != 0) {
-        evacuate_rest();
+    } else if (((verdict_.move | verdict_.held) & word_.seen) == 0 &&
+               space_.evacuating(object_at(bit))) {
+        verdict_.send(bit, word_.tier[bit]);
     }
     if (verdict_.move != 0) queue_moves();
 }
@@ -641,16 +643,6 @@ void collector<Mover>::look_for_pending() {
     }
 }
 
-// An object that would stay, but lies in a run that is being evacuated, moves within its tier.
-template <class Mover>
-void collector<Mover>::evacuate_rest() {
-    const std::uint64_t staying = word_.movable & ~(verdict_.move | verdict_.held | word_.unmoved);
-    for (std::uint64_t left = staying; left != 0; left &= left - 1) {
-        const auto bit = static_cast<unsigned>(std::countr_zero(left));
-        if (space_.evacuating(object_at(bit))) verdict_.send(bit, word_.tier[bit]);
-    }
-}
-
 template <class Mover>
 void collector<Mover>::queue_moves() {
     for (std::uint64_t left = verdict_.move; left != 0; left &= left - 1) {
@@ -677,36 +669,57 @@ void collector<Mover>::begin_evacuation() {
     leaves_at_once_ = in_flight_ / 2;
     if (!plan_.move) return;
     for (unsigned cls = 0; cls < space_.classes(); ++cls)
-        if ((lazy_ >> cls & 1) == 0)
-            evacuation_[cls].begin(space_.runs_of(cls), heap::run_bytes, least_gain(cls));
+        evacuation_[cls].begin(space_.runs_of(cls), heap::run_bytes, least_gain(cls));
 }
 
-// False: stop. Runs are closed for their turn only; what is thrown in it leaves them to abandon().
+// Runs are emptied tier by tier; one scan finds the slots for all of them, unless there are too many for
+// their lists. False: stop. What is thrown here leaves closed runs to abandon().
+template <class Mover>
+bool collector<Mover>::empty_chosen_runs(control& control) {
+    bool complete = true;
+    while (complete && !abandoned_ && choose_runs()) {
+        complete = find_slots(control);
+        phase_ = phase::empty;
+        for (tier_ = 0; complete && !abandoned_ && tier_ < space_.classes(); ++tier_)
+            complete = empty_tier(control);
+        phase_ = phase::scan;
+    }
+    return complete || abandoned_;
+}
+
+template <class Mover>
+bool collector<Mover>::choose_runs() noexcept {
+    std::size_t list_bytes = std::max<std::size_t>(in_flight_ / 2, 1);
+    bool any = false;
+    for (unsigned cls = 0; cls < space_.classes(); ++cls) {
+        const auto state_of = [this, cls](std::size_t run) {
+            return typename evacuation<slot_atomic*>::run_state{space_.objects_in_run(cls, run),
+                                                                space_.bytes_in_run(cls, run),
+                                                                space_.run_evacuating(cls, run)};
+        };
+        any = evacuation_[cls].choose(list_bytes, state_of) || any;
+        list_bytes -= std::min(list_bytes, evacuation_[cls].list_bytes());
+    }
+    return any;
+}
+
+// False: stop. Runs are closed for their turn only.
 template <class Mover>
 bool collector<Mover>::empty_tier(control& control) {
     auto& tier = evacuation_[tier_];
-    const auto state_of = [this](std::size_t run) {
-        return typename evacuation<slot_atomic*>::run_state{space_.objects_in_run(tier_, run),
-                                                            space_.bytes_in_run(tier_, run)};
-    };
+    if (tier.chosen_runs() == 0) return true;
     between_pieces ask(control);
     bool complete = true;
-    while (complete && !abandoned_ && tier.choose(in_flight_ / 2, state_of)) {
-        to_open_.reserve(tier.chosen_runs());
-        complete = find_slots(control);
-        phase_ = phase::empty;
-        for (std::size_t first = 0; complete && first < tier.chosen_runs();) {
-            std::size_t bytes = 0;
-            std::size_t last = first;
-            while (last < tier.chosen_runs() &&
-                   (bytes == 0 || bytes + tier.bytes(last) <= in_flight_))
-                bytes += tier.bytes(last++);
-            close_runs(first, last);
-            complete = empty_runs(first, last, control) && !abandoned_;
-            open_runs(first, last, ask);
-            first = last;
-        }
-        phase_ = phase::scan;
+    to_open_.reserve(tier.chosen_runs());
+    for (std::size_t first = 0; complete && first < tier.chosen_runs();) {
+        std::size_t bytes = 0;
+        std::size_t last = first;
+        while (last < tier.chosen_runs() && (bytes == 0 || bytes + tier.bytes(last) <= in_flight_))
+            bytes += tier.bytes(last++);
+        close_runs(first, last);
+        complete = empty_runs(first, last, control) && !abandoned_;
+        open_runs(first, last, ask);
+        first = last;
     }
     return complete || abandoned_;
 }
@@ -720,15 +733,17 @@ void collector<Mover>::close_runs(std::size_t first, std::size_t last) noexcept 
         return tier.run_is_whole(run) && run >= tier.run(first) && run <= tier.run(last - 1);
     });
     for (std::size_t i = first; i < last; ++i)
-        if (!space_.run_closed(tier_, tier.run(i))) tier.leave_rest(i);
+        if (!space_.run_closed(tier_, tier.run(i)) && !space_.run_evacuating(tier_, tier.run(i)))
+            tier.leave_rest(i);
 }
 
 // The slots of the chosen runs, wherever the scan of this window looked.
 template <class Mover>
 bool collector<Mover>::find_slots(control& control) {
     phase_ = phase::list;
+    visited_lazy_.insert(runs_to_rescan_.begin(), runs_to_rescan_.end());
     bool complete = scan_outside_lazy(control);
-    for (auto run = runs_to_rescan_.begin(); complete && run != runs_to_rescan_.end(); ++run)
+    for (auto run = visited_lazy_.begin(); complete && run != visited_lazy_.end(); ++run)
         complete = scan_lazy_range(*run, *run + heap::run_bytes, control);
     phase_ = phase::scan;
     return complete;
@@ -736,8 +751,10 @@ bool collector<Mover>::find_slots(control& control) {
 
 template <class Mover>
 void collector<Mover>::list_slot(slot_atomic& slot) noexcept {
-    const std::uintptr_t address = Mover::layout::address(slot.load_relaxed());
-    if (in_tier(address)) evacuation_[tier_].list(run_number(tier_, pointer_to(address)), &slot);
+    const void* const object = pointer_to(Mover::layout::address(slot.load_relaxed()));
+    if (!space_.contains(object)) return;
+    const unsigned cls = space_.class_of(object);
+    if (cls < space_.classes()) evacuation_[cls].list(run_number(cls, object), &slot);
 }
 
 // In rounds: an object may move with slots of others that are queued, and their new places are known in the
@@ -790,7 +807,7 @@ void collector<Mover>::open_runs(std::size_t first, std::size_t last, heap::pace
     to_open_.clear();
     for (std::size_t i = first; i < last; ++i) {
         const std::size_t run = tier.run(i);
-        const bool whole = tier.run_is_whole(run);
+        const bool whole = tier.run_is_whole(run) && space_.run_closed(tier_, run);
         tier.drop(i);
         if (whole) to_open_.push_back(static_cast<std::uint32_t>(run)); // there is room
     }
@@ -820,11 +837,13 @@ void collector<Mover>::relocate_listed(const mobility::moved_object& moved) {
         for (; bits != 0; bits &= bits - 1) {
             const std::uintptr_t to = base + 8u * static_cast<unsigned>(std::countr_zero(bits));
             auto* const slot = reinterpret_cast<slot_atomic*>(to);
-            const std::uintptr_t child = Mover::layout::address(slot->load_relaxed());
-            if (!in_tier(child)) continue;
-            evacuation_[tier_].relocate(
-                run_number(tier_, pointer_to(child)),
-                reinterpret_cast<slot_atomic*>(moved.from + (to - moved.to)), slot);
+            const void* const child = pointer_to(Mover::layout::address(slot->load_relaxed()));
+            if (!space_.contains(child)) continue;
+            const unsigned cls = space_.class_of(child);
+            if (cls >= space_.classes()) continue;
+            evacuation_[cls].relocate(run_number(cls, child),
+                                      reinterpret_cast<slot_atomic*>(moved.from + (to - moved.to)),
+                                      slot);
         }
     };
     slots_.scan(*leaf, moved.to, moved.to + moved.bytes, visit);

@@ -569,6 +569,34 @@ TYPED_TEST(collector_of, sparse_runs_are_evacuated) {
     for (std::size_t i = 0; i < w.count(); i += 8) EXPECT_EQ(w.tier_of(i), tier_hot);
 }
 
+// Sparse runs are emptied one after the other: no more is resident twice than may be in flight, in a tier
+// that is visited lazily, too.
+TYPED_TEST(collector_of, compaction_needs_little_memory) {
+    for (const policy::tier_id tier : {tier_hot, tier_cold}) {
+        typename TestFixture::world w(32 * 64);
+        w.policy.least_live = 0.9;
+        w.policy.cold_leaves = false; // what is out is not compacted
+        if (tier == tier_hot)
+            this->runs_when_all_are_hot(w);
+        else
+            while (w.in_tier(tier_cold) != w.count()) ASSERT_TRUE(w.window());
+        EXPECT_TRUE(w.window());
+        for (std::size_t i = 0; i < w.count(); i += 8)
+            w.heap.free(w.exchange(w.main, w.guides[i], nullptr));
+        const std::uint64_t before = w.heap.counters(tier).extent_bytes;
+        std::uint64_t peak = 0;
+        w.control.at_checkpoint = [&] {
+            peak = std::max(peak, w.heap.counters(tier).extent_bytes);
+        };
+        EXPECT_TRUE(w.window());
+        EXPECT_GE(w.recorder.live.compacted.get(), 24u * 56);
+        EXPECT_LE(w.heap.counters(tier).extent_bytes, before - 3 * run_bytes);
+        EXPECT_LE(peak, before + w.plan.least_in_flight + 2 * run_bytes) << "tier " << +tier;
+        w.control.at_checkpoint = nullptr;
+        w.check();
+    }
+}
+
 // A policy may want its tiers denser than the option asks.
 TYPED_TEST(collector_of, the_policy_says_what_is_sparse) {
     typename TestFixture::world w(6 * 64);

@@ -15,10 +15,11 @@
 //   list()     in a second scan: the slots of the chosen runs;
 //   slots()    of one chosen run.
 //
-// A run is chosen if something would leave it and no newborn object lies in it: after the scan the word
-// of a newborn object cannot be told from that of a touched one. It is evacuated as a whole, with
-// the objects that stay, if most of its objects were seen (what no slot points to cannot be moved)
-// and that frees enough of it; else it is left with holes.
+// A run is chosen if something would leave it, or it is so sparse that the heap wants it empty, and no
+// newborn object lies in it: after the scan the word of a newborn object cannot be told from that of a
+// touched one. It is evacuated as a whole, with the objects that stay, if the heap wants it, or if most of
+// its objects were seen (what no slot points to cannot be moved) and that frees enough of it; else it is
+// left with holes.
 //
 // Memory: 12 bytes per run, and a word per object of the chosen runs. Without it nothing is chosen, and
 // less moves in the window.
@@ -43,6 +44,7 @@ class evacuation {
     struct run_state {
         std::size_t objects = 0; // handed out
         std::size_t bytes = 0;   // that they take
+        bool compacted = false;  // is to be emptied, though nothing may leave
     };
 
     // Before a scan. False: no memory, and nothing will be chosen.
@@ -77,21 +79,24 @@ class evacuation {
         t.newborn = t.newborn || newborn;
     }
 
-    // The next runs, in the order of addresses, whose lists take at most `list_bytes`, or one run.
-    // state_of(run) is the heap's run_state. False: none is left, or there is no memory.
+    // The next runs, in the order of addresses, whose lists take at most `list_bytes`, or one run; of 0 none.
+    // state_of(run) is the heap's run_state. False: none is chosen, or there is no memory.
     template <class StateOf>
     bool choose(std::size_t list_bytes, StateOf&& state_of) noexcept {
         for (const chosen& done : chosen_) tallies_[done.run].place = 0;
         chosen_.clear();
+        lists_.clear();
+        if (list_bytes == 0) return false;
         std::size_t total = 0;
         try {
             for (; next_ < tallies_.size(); ++next_) {
                 tally& t = tallies_[next_];
-                if (t.leaving == 0 || t.newborn) continue;
+                if (t.objects == 0 || t.newborn) continue;
                 const run_state now = state_of(next_);
+                if (t.leaving == 0 && !now.compacted) continue;
                 if (!chosen_.empty() && (total + t.objects) * sizeof(Slot) > list_bytes) break;
                 chosen_.push_back({static_cast<std::uint32_t>(next_), t.objects, 0,
-                                   worth_it(t, now), total, now.bytes});
+                                   now.compacted || worth_it(t, now), total, now.bytes});
                 t.place = static_cast<std::uint32_t>(chosen_.size());
                 total += t.objects;
             }
@@ -104,6 +109,7 @@ class evacuation {
         return !chosen_.empty();
     }
 
+    std::size_t list_bytes() const noexcept { return lists_.size() * sizeof(Slot); }
     std::size_t chosen_runs() const noexcept { return chosen_.size(); }
     std::size_t run(std::size_t i) const noexcept { return chosen_[i].run; }
     std::size_t bytes(std::size_t i) const noexcept { return chosen_[i].bytes; }

@@ -89,8 +89,30 @@ TEST(emptying, goes_on_where_the_memory_for_lists_ended) {
     // One run at least, however little memory there may be.
     heap small(2);
     for (std::size_t run = 0; run < 2; ++run) small.fill(run, per_run);
-    EXPECT_TRUE(small.choose(0));
+    EXPECT_TRUE(small.choose(1));
     EXPECT_EQ(small.chosen(), (list{0}));
+    EXPECT_EQ(small.runs.list_bytes(), per_run * sizeof(std::uint64_t));
+    // Where other tiers have taken all of it: none, and nothing is forgotten.
+    EXPECT_FALSE(small.choose(0));
+    EXPECT_EQ(small.runs.chosen_runs(), 0u);
+    EXPECT_EQ(small.runs.list_bytes(), 0u);
+    EXPECT_FALSE(small.runs.is_chosen(0));
+    EXPECT_TRUE(small.choose(1));
+    EXPECT_EQ(small.chosen(), (list{1}));
+}
+
+// What the heap wants to compact is chosen though nothing leaves it, and emptied however little of it was
+// seen.
+TEST(emptying, what_is_compacted_is_emptied_as_a_whole) {
+    heap h(4);
+    h.fill(0, 0);
+    h.fill(1, 0, per_run / 8);
+    h.fill(2, 0, per_run, true); // a newborn object in it
+    h.fill(3, 0, 0);             // nothing was seen
+    for (std::size_t run = 0; run < 4; ++run) h.states[run].compacted = true;
+    EXPECT_TRUE(h.choose());
+    EXPECT_EQ(h.chosen(), (list{0, 1}));
+    for (std::size_t i = 0; i < 2; ++i) EXPECT_TRUE(h.runs.whole(i)) << i;
 }
 
 TEST(emptying, lists_the_slots_of_each_chosen_run) {

@@ -126,8 +126,9 @@ class dense_heap {
     std::size_t size_of_racy(const void* object) const noexcept;
     unsigned set_of(const void* object) const noexcept { return runs_[run_number(object)].set; }
 
+    bool run_evacuating(std::size_t run) const noexcept { return runs_[run].evacuating; }
     bool evacuating(const void* object) const noexcept {
-        return runs_[run_number(object)].evacuating;
+        return run_evacuating(run_number(object));
     }
     // Frozen files that have to be emptied first, then sparse runs, emptiest first. Of the runs that
     // `spared` names, only those with less live bytes than half of the run.

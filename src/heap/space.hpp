@@ -211,6 +211,10 @@ class space {
     // for those whose memory is elsewhere, where holes cost little and reading them costs much.
     std::size_t select_evacuation(unsigned cls, double max_live_fraction, std::size_t max_bytes,
                                   run_filter spared = {}) noexcept;
+    // True if the last selection chose the run.
+    bool run_evacuating(unsigned cls, std::size_t run) const noexcept {
+        return cls != new_class && dense_[cls - 1].run_evacuating(run);
+    }
     // True if the last selection for the class has runs that lie over frozen files (dense.hpp): their
     // objects should be found wherever their slots lie.
     bool evacuating_frozen_files(unsigned cls) const noexcept {

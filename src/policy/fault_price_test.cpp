@@ -135,6 +135,15 @@ TEST_F(priced, the_first_windows_go_by_the_assumption) {
     EXPECT_LT(price.limit(1), 1);
 }
 
+// Pages that were touched for long and are not any more.
+TEST_F(priced, what_was_learned_fades) {
+    run(200, steady({{9, {1000, 500}}}), reuse_ages(), {.stall_seconds = 50 * 1e-4});
+    EXPECT_LT(price.resident_pages(), 1000);
+    EXPECT_GT(price.resident_pages(), 800) << "a tenth of them costs all that is allowed";
+    run(40, steady({{9, {1000, 0}}}), reuse_ages(), {.stall_seconds = 50 * 1e-4});
+    EXPECT_LT(price.resident_pages(), 100);
+}
+
 TEST_F(priced, a_tier_that_is_not_told_of_keeps_its_pages) {
     run(20, steady({{5, {100, 0}}}), steady({{5, {100, 0}}}), {.stall_seconds = 1});
     EXPECT_LT(price.limit(2), 5);

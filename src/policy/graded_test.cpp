@@ -423,6 +423,7 @@ TEST(graded, a_program_that_hardly_runs_may_have_a_few_faults) {
     heap.facts.length_seconds = 50; // 2 % of it are a second
     heap.run(policy, 40);
     EXPECT_TRUE(policy.leaves(graded::coldest, idle_page));
+    EXPECT_NEAR(heap.next.faults, 5, .5) << "as if it ran for that second";
 }
 
 TEST(graded, what_cannot_leave_is_not_asked_to) {
