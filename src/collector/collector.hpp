@@ -759,17 +759,20 @@ void collector<Mover>::list_slot(slot_atomic& slot) noexcept {
 
 // In rounds: an object may move with slots of others that are queued, and their new places are known in the
 // next one only. And of what stays in the tier some is touched while it moves. Each round has less to move, so
-// less is touched; one object that is left would keep the memory of its run.
+// less is touched; one object that is left would keep the memory of its run. Before them what leaves the tier
+// does, and shows which runs can be emptied: an object cannot move again when its slot has moved in this window
+// (ATC), and then the rest need not move on.
 template <class Mover>
 bool collector<Mover>::empty_runs(std::size_t first, std::size_t last, control& control) {
     auto& tier = evacuation_[tier_];
     const std::size_t kept = vetoed_.size();
-    for (unsigned round = 1; round <= evacuation_rounds; ++round) {
+    for (unsigned round = 0; round <= evacuation_rounds; ++round) {
         vetoed_.resize(kept); // those of the round before are tried again now
         const std::uint64_t before = moved_;
         for (std::size_t i = first; i < last; ++i) {
             if (!tier.is_chosen(tier.run(i))) continue;
-            whole_ = tier.whole(i);
+            whole_ = round != 0 && tier.rest_moves(i);
+            std::size_t unmovable = 0;
             born_since_ = tier.born_since(i);
             live_when_chosen_ = static_cast<double>(tier.bytes(i)) / double{heap::run_bytes};
             for (slot_atomic* slot : tier.slots(i)) {
@@ -779,17 +782,19 @@ bool collector<Mover>::empty_runs(std::size_t first, std::size_t last, control& 
                 if (in_tier(address) && run_number(tier_, pointer_to(address)) == tier.run(i))
                     visit_again(*slot);
                 slots_.end_visit();
+                unmovable += (word_.seen & ~word_.movable) != 0;
                 born_since_ = born_since_ || (word_.seen & word_.newborn) != 0;
                 judge_again();
             }
             if (born_since_) tier.note_birth(i);
+            if (round == 0) tier.note_unmovable(i, unmovable);
             if (batch_is_full() && !flush(control)) return false;
             control.checkpoint();
             control.throttle();
             if (control.stop_requested()) return false;
         }
         if (!flush(control) || control.stop_requested()) return false;
-        if (moved_ == before) break;
+        if (round != 0 && moved_ == before) break;
     }
     return true;
 }

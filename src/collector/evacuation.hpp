@@ -118,6 +118,11 @@ class evacuation {
     }
     // Objects that stay in the tier are to be moved, too.
     bool whole(std::size_t i) const noexcept { return chosen_[i].whole; }
+    // And they are worth it: nearly all objects of the run can move now.
+    bool rest_moves(std::size_t i) const noexcept { return chosen_[i].whole && !chosen_[i].stuck; }
+    void note_unmovable(std::size_t i, std::size_t objects) noexcept {
+        chosen_[i].stuck = objects * few > chosen_[i].room;
+    }
     bool run_is_whole(std::size_t run) const noexcept {
         return is_chosen(run) && chosen_[tallies_[run].place - 1].whole;
     }
@@ -148,6 +153,8 @@ class evacuation {
     }
 
   private:
+    static constexpr std::size_t few = 16; // one in so many
+
     struct tally {
         std::uint32_t leaving = 0; // bytes
         std::uint32_t place = 0;   // in chosen_, + 1; 0: not chosen
@@ -162,6 +169,7 @@ class evacuation {
         std::size_t first; // of its list, in lists_
         std::size_t bytes; // of its objects
         bool born_since = false;
+        bool stuck = false; // some objects cannot move in this window
     };
 
     bool worth_it(const tally& t, const run_state& now) const noexcept {

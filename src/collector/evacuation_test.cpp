@@ -115,6 +115,21 @@ TEST(emptying, what_is_compacted_is_emptied_as_a_whole) {
     for (std::size_t i = 0; i < 2; ++i) EXPECT_TRUE(h.runs.whole(i)) << i;
 }
 
+// To move what stays is worth it where that empties the run.
+TEST(emptying, the_rest_stays_where_some_cannot_move) {
+    heap h(3);
+    for (std::size_t run = 0; run < 3; ++run) h.fill(run, per_run / 2);
+    ASSERT_TRUE(h.choose());
+    h.runs.note_unmovable(0, per_run / 16);
+    h.runs.note_unmovable(1, per_run / 16 + 1);
+    h.runs.leave_rest(2);
+    h.runs.note_unmovable(2, 0);
+    EXPECT_TRUE(h.runs.rest_moves(0));
+    EXPECT_FALSE(h.runs.rest_moves(1));
+    EXPECT_TRUE(h.runs.whole(1)) << "and is opened as others";
+    EXPECT_FALSE(h.runs.rest_moves(2));
+}
+
 TEST(emptying, lists_the_slots_of_each_chosen_run) {
     heap h(4);
     for (const std::size_t run : {1u, 3u}) h.fill(run, per_run);
