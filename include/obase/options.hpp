@@ -73,6 +73,9 @@ struct bytes { // integer with an optional suffix K, M, G or T (powers of 1024)
 struct backing { // anon | file:DIR
     using type = std::string;
 };
+struct memory { // none | BYTES | PERCENT% | cgroup
+    using type = std::string;
+};
 struct name { // 1 to 32 of a-z, 0-9, - and _
     using type = std::string;
 };
@@ -104,6 +107,10 @@ struct name { // 1 to 32 of a-z, 0-9, - and _
     ROW(real, stall_target, 0.005, "fraction", 0, 10,                                              \
         "policy graded: how long threads may wait for pages that left memory, as a share of the "  \
         "time for which they run")                                                                 \
+    ROW(memory, memory, "cgroup", "", 0, 0,                                                        \
+        "in mode hint: how much memory the process may take; what leaves follows, whatever it "    \
+        "costs: none, bytes, a percentage of the limit or of the machine, or cgroup, .9 of the "   \
+        "limit of the control group where there is one")                                           \
     ROW(flag, hint_cold, true, "", 0, 0,                                                           \
         "in mode hint: MADV_COLD on what was newly put into COLD")                                 \
     ROW(flag, hint_pageout, true, "", 0, 0,                                                        \

@@ -49,6 +49,8 @@ namespace obase {
     ROW(counter, whole, no_room_skips, "objects",                                                  \
         "moves not tried because the target heap had no "                                          \
         "room or no memory")                                                                       \
+    ROW(counter, whole, no_budget_skips, "objects",                                                \
+        "moves out of a file not tried because of the limit on memory")                            \
     ROW(gauge, whole, foreign_objects, "objects",                                                  \
         "guides of the last scan whose object lies "                                               \
         "outside the heaps and never moves")                                                       \
@@ -74,6 +76,9 @@ namespace obase {
         "time that threads wait for these, as a share of the time for which they run")             \
     ROW(gauge, real, measured_faults, "faults per second",                                         \
         "page faults of the last window that had to read, without the collector's")                \
+    ROW(gauge, whole, budget_bytes, "bytes",                                                       \
+        "memory that may be used, by the option memory; 0: as much as there is")                   \
+    ROW(gauge, whole, budget_used_bytes, "bytes", "what counts against it")                        \
     ROW(gauge, whole, cold_threshold, "windows", "C_t in force for the next window")               \
     ROW(gauge, whole, working_set_pages, "pages",                                                  \
         "unique managed 4 KiB pages touched in the "                                               \

@@ -94,6 +94,10 @@ class space_heap {
     std::size_t range_bytes() const noexcept { return space_->range_bytes(); }
     auto counters(unsigned cls) const noexcept { return space_->counters(cls); }
     bool evacuating(const void* p) const noexcept { return space_->evacuating(p); }
+    bool file_backed(unsigned cls) const noexcept {
+        return (in_files >> cls & 1) != 0 || space_->file_backed(cls);
+    }
+    unsigned in_files = 0; // tiers, for what asks
     bool run_evacuating(unsigned cls, std::size_t run) const noexcept {
         return space_->run_evacuating(cls, run);
     }

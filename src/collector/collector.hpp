@@ -83,6 +83,9 @@ struct window_plan {
     double live_fraction = 0; // below this a run is sparse
     double in_flight = 0.02;  // share of what is resident that moving may keep twice
     std::size_t least_in_flight = std::size_t{1} << 20; // bytes; however little is resident
+    // Bytes that moving may take from a tier in a file, whose pages the kernel can drop, into memory that it
+    // cannot drop.
+    std::uint64_t may_grow = UINT64_MAX;
 };
 
 template <class Mover>
@@ -142,6 +145,7 @@ class collector final : private policy::objects {
     static constexpr std::size_t evacuation_bytes = std::size_t{256} << 20; // per class and window
     static constexpr std::size_t moves_per_checkpoint = 64;
     static constexpr unsigned evacuation_rounds = 6;
+    static constexpr std::size_t most_list_scans = 8;
     static constexpr std::size_t prefetch_distance = 6;
 
     struct range {
@@ -210,6 +214,7 @@ class collector final : private policy::objects {
     void mark_touched();
     void look_for_pending();
     void queue_moves();
+    bool may_grow(unsigned bit, policy::tier_id target) noexcept;
     void note_large();
     slot_atomic& slot_at(unsigned bit) const noexcept {
         return *reinterpret_cast<slot_atomic*>(word_base_ + 8u * bit);
@@ -263,6 +268,7 @@ class collector final : private policy::objects {
     bool scanning_lazy_ = false;
     bool pending_found_ = false; // the slots just visited have an object that may become lazy yet
     policy::tier_mask evacuating_ = 0; // tiers with runs that are being emptied
+    policy::tier_mask in_files_ = 0;   // tiers that lie in a file
     // The word being visited or judged.
     std::uintptr_t word_base_ = 0;
     unsigned visited_ = 0, foreign_here_ = 0; // slots of it
@@ -325,8 +331,9 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
     slots_.refresh();
     space_.clear_touched();
     bool evacuating = false;
-    evacuating_ = 0;
+    evacuating_ = in_files_ = 0;
     for (policy::tier_id id = policy::first_tier + 1; id < tiers_.count(); ++id) {
+        in_files_ |= policy::tier_mask{space_.file_backed(id)} << id;
         if (plan.move && plan.evacuate) {
             // To compact what is out would read it back.
             const auto is_out = [this, id](std::size_t run) { return log_.run_out(id, run); };
@@ -648,6 +655,7 @@ void collector<Mover>::queue_moves() {
     for (std::uint64_t left = verdict_.move; left != 0; left &= left - 1) {
         const auto bit = static_cast<unsigned>(std::countr_zero(left));
         const policy::tier_id target = verdict_.to[bit];
+        if (plan_.move && !may_grow(bit, target)) continue;
         if (!plan_.move) {
             ++would_move_;
             would_move_bytes_ += size(bit);
@@ -655,6 +663,18 @@ void collector<Mover>::queue_moves() {
             hot_queued_ += promoted_to_ >> target & 1;
         }
     }
+}
+
+template <class Mover>
+bool collector<Mover>::may_grow(unsigned bit, policy::tier_id target) noexcept {
+    if ((in_files_ >> word_.tier[bit] & 1) == 0 || (in_files_ >> target & 1) != 0) return true;
+    const std::size_t bytes = size(bit);
+    if (bytes > plan_.may_grow) {
+        recorder_.live.no_budget_skips.add(1);
+        return false;
+    }
+    if (plan_.may_grow != UINT64_MAX) plan_.may_grow -= bytes;
+    return true;
 }
 
 template <class Mover>
@@ -666,6 +686,8 @@ void collector<Mover>::begin_evacuation() {
         resident += space_.counters(cls).extent_bytes;
     in_flight_ = std::max(static_cast<std::size_t>(static_cast<double>(resident) * plan_.in_flight),
                           plan_.least_in_flight);
+    // Near the limit two runs at a time: what leaves for a file is what makes room.
+    in_flight_ = std::min(in_flight_, std::max<std::size_t>(plan_.may_grow, 2 * heap::run_bytes));
     leaves_at_once_ = in_flight_ / 2;
     if (!plan_.move) return;
     for (unsigned cls = 0; cls < space_.classes(); ++cls)
@@ -687,9 +709,14 @@ bool collector<Mover>::empty_chosen_runs(control& control) {
     return complete || abandoned_;
 }
 
+// Each turn scans all slots once more. So lists may take a byte per object: then there are about
+// `most_list_scans` turns, however small the objects are.
 template <class Mover>
 bool collector<Mover>::choose_runs() noexcept {
-    std::size_t list_bytes = std::max<std::size_t>(in_flight_ / 2, 1);
+    std::size_t noted = 0;
+    for (unsigned cls = 0; cls < space_.classes(); ++cls) noted += evacuation_[cls].noted();
+    std::size_t list_bytes =
+        std::max<std::size_t>({in_flight_ / 2, noted * sizeof(slot_atomic*) / most_list_scans, 1});
     bool any = false;
     for (unsigned cls = 0; cls < space_.classes(); ++cls) {
         const auto state_of = [this, cls](std::size_t run) {

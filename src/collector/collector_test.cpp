@@ -482,6 +482,29 @@ TYPED_TEST(collector_of, checkpoints_are_between_whole_steps) {
     EXPECT_GE(w.control.checkpoints, w.count() / 64) << "one for so many moves, too";
 }
 
+// What leaves a file for memory is limited; what is compacted in the file, or goes there, is not.
+TYPED_TEST(collector_of, no_more_leaves_a_file_than_may) {
+    typename TestFixture::world w(6 * 64);
+    w.policy.least_live = 0.9;
+    w.policy.cold_leaves = false;
+    while (w.in_tier(tier_cold) != w.count()) ASSERT_TRUE(w.window());
+    EXPECT_TRUE(w.window());
+    w.heap.in_files = 1u << tier_cold;
+    w.plan.may_grow = 10 * kib + kib / 2;
+    for (std::size_t i = 0; i < w.count(); ++i) w.use(w.main, i);
+    EXPECT_TRUE(w.window());
+    EXPECT_EQ(w.in_tier(tier_hot), 10u);
+    EXPECT_EQ(w.recorder.live.no_budget_skips.get(), w.count() - 10);
+    w.plan.may_grow = 0;
+    for (std::size_t i = 0; i < w.count(); i += 3)
+        w.heap.free(w.exchange(w.main, w.guides[i], nullptr));
+    const auto compacted = w.recorder.live.compacted.get();
+    for (int i = 0; i < 4; ++i) EXPECT_TRUE(w.window());
+    EXPECT_GT(w.recorder.live.compacted.get(), compacted) << "within the file";
+    EXPECT_EQ(w.in_tier(tier_hot), 0u) << "into the file";
+    w.check();
+}
+
 // Runs of NEW go back to the system as they are emptied, with what stays in them moved on; the rest
 // waits for no later window.
 TYPED_TEST(collector_of, runs_of_new_are_emptied_in_their_window) {

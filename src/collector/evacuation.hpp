@@ -51,6 +51,7 @@ class evacuation {
     // `least_gain`: the bytes of a run that have to be free, or leave, for what stays to be moved.
     bool begin(std::size_t runs, std::size_t run_bytes, std::size_t least_gain) noexcept {
         most_staying_ = run_bytes - least_gain;
+        noted_ = 0;
         next_ = 0;
         chosen_.clear();
         try {
@@ -74,6 +75,7 @@ class evacuation {
     void note(std::size_t run, std::size_t leaving, bool newborn) noexcept {
         if (run >= tallies_.size()) return; // begun since the scan
         tally& t = tallies_[run];
+        ++noted_;
         ++t.objects;
         t.leaving += static_cast<std::uint32_t>(leaving);
         t.newborn = t.newborn || newborn;
@@ -109,6 +111,7 @@ class evacuation {
         return !chosen_.empty();
     }
 
+    std::size_t noted() const noexcept { return noted_; } // objects, by note()
     std::size_t list_bytes() const noexcept { return lists_.size() * sizeof(Slot); }
     std::size_t chosen_runs() const noexcept { return chosen_.size(); }
     std::size_t run(std::size_t i) const noexcept { return chosen_[i].run; }
@@ -178,6 +181,7 @@ class evacuation {
     }
 
     std::size_t most_staying_ = 0; // bytes
+    std::size_t noted_ = 0;        // objects
     std::size_t next_ = 0;         // runs before it have had their turn
     std::vector<tally> tallies_;
     std::vector<chosen> chosen_;

@@ -5,6 +5,8 @@
 #include <obase/options.hpp>
 #include <obase/version.hpp>
 
+#include "options/memory_limit.hpp"
+
 #include <sys/auxv.h>
 #include <unistd.h>
 
@@ -169,6 +171,19 @@ struct codec<option_kind::bytes> {
         return "a whole number of bytes, if wanted with K, M, G or T, from " +
                bytes_text(static_cast<std::uint64_t>(low)) + " to " +
                bytes_text(static_cast<std::uint64_t>(high));
+    }
+};
+
+template <>
+struct codec<option_kind::memory> {
+    static bool parse(std::string_view text, std::string& value, double, double) {
+        if (!parse_memory_limit(text)) return false;
+        value = text;
+        return true;
+    }
+    static std::string print(const std::string& value) { return value; }
+    static std::string expected(double, double) {
+        return "none, bytes (with K, M, G or T if wanted), a percentage such as 40%, or cgroup";
     }
 };
 
@@ -410,5 +425,24 @@ std::string options::text() const {
 const char* to_string(run_mode mode) noexcept { return word(mode); }
 const char* to_string(controller_kind controller) noexcept { return word(controller); }
 const char* to_string(option_origin origin) noexcept { return word(origin); }
+
+std::optional<memory_limit> parse_memory_limit(std::string_view text) noexcept {
+    memory_limit limit;
+    if (text == "none") return limit;
+    if (text == "cgroup") {
+        limit.kind = memory_limit::of::group;
+        return limit;
+    }
+    if (text.ends_with('%')) {
+        limit.kind = memory_limit::of::percent;
+        text.remove_suffix(1);
+        if (!parse_number(text, limit.percent) || !(limit.percent > 0) || limit.percent > 100)
+            return std::nullopt;
+        return limit;
+    }
+    limit.kind = memory_limit::of::bytes;
+    if (!codec<option_kind::bytes>::parse(text, limit.bytes, 1, 0x1p63)) return std::nullopt;
+    return limit;
+}
 
 } // namespace obase

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
-// What the process's control group allows: memory and swap.
+// What the process's control group allows: memory and swap; and what it is charged for.
 //
-// One reading of cgroup v2 (memory.max, memory.swap.max, up to the root) or, where the memory
+// One reading of cgroup v2 (memory.max, memory.high, memory.swap.max, up to the root) or, where the memory
 // controller is still on v1, of memory.limit_in_bytes. A group that cannot be read limits nothing.
-// Opens files; for start-up, not for every window.
+// Opens a few files for each level of the hierarchy: at most once per window.
 #pragma once
 
 #include <cstdint>
@@ -17,5 +17,16 @@ struct container_limits {
 };
 
 container_limits read_container_limits() noexcept;
+
+// Of the groups that have a limit, on the way to the root, the one with the least room.
+struct container_memory {
+    std::uint64_t limit_bytes = UINT64_MAX; // UINT64_MAX: none has one
+    // What the kernel cannot drop for nothing: all but clean pages of files.
+    std::uint64_t charged_bytes = 0;
+};
+
+container_memory read_container_memory() noexcept;
+// For tests: the list of groups, and where their hierarchies are mounted, are elsewhere.
+container_memory read_container_memory(const char* groups_file, const char* mount) noexcept;
 
 } // namespace obase::os

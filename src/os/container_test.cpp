@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <fcntl.h>
+#include <filesystem>
 #include <fstream>
 #include <linux/magic.h>
 #include <string>
@@ -118,6 +119,72 @@ TEST(container, limits_of_a_group_are_seen_from_inside) {
     if (!group.usable() || !group.read_inside(inside))
         GTEST_SKIP() << "no group may be made inside " << own << " (needs root)";
     EXPECT_EQ(inside.memory_bytes, std::min(768 * mib, read_container_limits().memory_bytes));
+}
+
+// A hierarchy of files that are none of the kernel's.
+class fake_groups {
+  public:
+    fake_groups() {
+        char name[] = "/tmp/obase-groups-XXXXXX";
+        EXPECT_NE(mkdtemp(name), nullptr);
+        root_ = name;
+    }
+    fake_groups(const fake_groups&) = delete;
+    fake_groups& operator=(const fake_groups&) = delete;
+    ~fake_groups() { std::filesystem::remove_all(root_); }
+
+    void put(const std::string& name, const std::string& text) const {
+        const std::filesystem::path path = root_ + "/" + name;
+        std::filesystem::create_directories(path.parent_path());
+        std::ofstream(path) << text;
+    }
+    container_memory read() const {
+        return read_container_memory((root_ + "/groups").c_str(), root_.c_str());
+    }
+
+  private:
+    std::string root_;
+};
+
+TEST(container, what_a_group_is_charged_for_is_without_clean_pages_of_files) {
+    const fake_groups v2;
+    v2.put("groups", "0::/service\n");
+    v2.put("service/memory.max", "1000\n");
+    v2.put("service/memory.high", "max\n");
+    v2.put("service/memory.current", "900\n");
+    v2.put("service/memory.stat",
+           "anon 300\nfile 500\nshmem 50\nfile_dirty 30\nfile_writeback 20\n");
+    EXPECT_EQ(v2.read().limit_bytes, 1000u);
+    EXPECT_EQ(v2.read().charged_bytes, 500u) << "400 can be dropped";
+    v2.put("service/memory.high", "800\n");
+    EXPECT_EQ(v2.read().limit_bytes, 800u) << "what slows down is a limit, too";
+
+    const fake_groups v1;
+    v1.put("groups", "3:cpu:/\n5:memory:/service\n");
+    v1.put("memory/service/memory.limit_in_bytes", "1000\n");
+    v1.put("memory/service/memory.usage_in_bytes", "900\n");
+    v1.put("memory/service/memory.stat", "cache 7\ntotal_cache 500\ntotal_shmem 50\n"
+                                         "total_dirty 30\ntotal_writeback 20\n");
+    EXPECT_EQ(v1.read().limit_bytes, 1000u);
+    EXPECT_EQ(v1.read().charged_bytes, 500u);
+    v1.put("memory/service/memory.limit_in_bytes", "9223372036854771712\n");
+    EXPECT_EQ(v1.read().limit_bytes, UINT64_MAX);
+}
+
+TEST(container, of_the_groups_on_the_way_to_the_root_the_one_with_the_least_room_counts) {
+    const fake_groups groups;
+    groups.put("groups", "0::/slice/service\n");
+    EXPECT_EQ(groups.read().limit_bytes, UINT64_MAX) << "no file at all";
+    groups.put("slice/service/memory.max", "1000\n");
+    groups.put("slice/service/memory.current", "300\n");
+    groups.put("slice/memory.max", "5000\n");
+    groups.put("slice/memory.current", "4900\n"); // with others
+    EXPECT_EQ(groups.read().limit_bytes, 5000u);
+    EXPECT_EQ(groups.read().charged_bytes, 4900u);
+    groups.put("slice/memory.current", "max\n"); // nonsense
+    EXPECT_EQ(groups.read().limit_bytes, 1000u);
+    groups.put("slice/memory.current", "2000\n");
+    EXPECT_EQ(groups.read().limit_bytes, 1000u);
 }
 
 } // namespace

@@ -34,14 +34,37 @@ void fault_price::learn(tier_id id, const reuse_ages& ages, const tier_facts& fa
     tier& t = tiers_[id];
     t.ages = &ages;
     t.facts = facts;
-    for (cell& one : t.learned) {
-        one.exposed *= kept;
-        one.touched *= kept;
+    std::array<bool, cells> added{};
+    for (unsigned age = 0; age <= reuse_ages::oldest; ++age)
+        if (ages.exposed[age] != 0) added[cell_of(age)] = true;
+    for (unsigned i = 0; i < cells; ++i) {
+        if (!added[i]) continue;
+        t.learned[i].exposed *= kept;
+        t.learned[i].touched *= kept;
     }
     for (unsigned age = 0; age <= reuse_ages::oldest; ++age) {
         cell& one = t.learned[cell_of(age)];
         one.exposed += ages.exposed[age];
         one.touched += ages.touched[age];
+    }
+    find_rates(t);
+}
+
+// Of an age at which nothing was seen nothing is known: there the hazard of the next older one holds, and
+// beyond the oldest the last goes on.
+void fault_price::find_rates(tier& t) noexcept {
+    const auto seen = [&t](unsigned age) { return t.learned[cell_of(age)].exposed >= 1; };
+    unsigned oldest = reuse_ages::oldest;
+    while (oldest > 0 && !seen(oldest)) --oldest;
+    double touch = hazard(t, oldest);
+    double windows = 1 / std::max(touch, 1e-9); // to the next touch
+    for (unsigned age = reuse_ages::oldest;; --age) {
+        if (age < oldest) {
+            if (seen(age)) touch = hazard(t, age);
+            windows = 1 + (1 - touch) * windows;
+        }
+        t.rate[age] = 1 / windows;
+        if (age == 0) break;
     }
 }
 
@@ -49,15 +72,24 @@ void fault_price::learn(tier_id id, const reuse_ages& ages, const tier_facts& fa
 // for half of it.
 fault_price::point fault_price::under(const tier& t, int limit) const noexcept {
     point found{limit, 0, 0};
-    for (unsigned age = 0; age <= reuse_ages::oldest; ++age) {
-        const double pages = t.ages->pages[age];
-        if (static_cast<int>(age) <= limit)
-            found.resident += pages;
-        else
-            found.faults += pages * hazard(t, age);
-    }
+    double out = 0;
+    for (unsigned age = 0; age <= reuse_ages::oldest; ++age)
+        (static_cast<int>(age) <= limit ? found.resident : out) += t.ages->pages[age];
+    double next = 0; // faults of the next window
+    for (int age = never; age > limit; --age)
+        next += t.ages->pages[static_cast<unsigned>(age)] * hazard(t, static_cast<unsigned>(age));
+    if (limit < never)
+        found.faults = std::max(next, out * t.rate[static_cast<unsigned>(limit + 1)]);
     found.resident += found.faults / 2;
     return found;
+}
+
+fault_price::point fault_price::under_limits(const tier& t) const noexcept {
+    point now = under(t, t.limit);
+    const point lower = under(t, t.lower_limit);
+    now.resident += (lower.resident - now.resident) * t.share_lower;
+    now.faults += (lower.faults - now.faults) * t.share_lower;
+    return now;
 }
 
 // Steps from no page out to all, each with more faults for a byte than the one before.
@@ -65,12 +97,16 @@ void fault_price::collect(tier_id id) {
     const tier& t = tiers_[id];
     hull_.clear();
     point now = under(t, never);
+    double staying = now.resident, out = 0, next = 0;
     hull_.push_back(now);
     for (int limit = never - 1; limit >= -1; --limit) {
         const auto age = static_cast<unsigned>(limit + 1); // that leaves under this limit
         if (t.ages->pages[age] == 0) continue;
-        const double faults = t.ages->pages[age] * hazard(t, age);
-        now = {limit, now.resident - t.ages->pages[age] + faults / 2, now.faults + faults};
+        staying -= t.ages->pages[age];
+        out += t.ages->pages[age];
+        next += t.ages->pages[age] * hazard(t, age);
+        const double faults = std::max(next, out * t.rate[age]);
+        now = {limit, staying + faults / 2, faults};
         if (now.resident >= hull_.back().resident) continue;
         while (hull_.size() > 1) {
             const point& last = hull_.back();
@@ -101,18 +137,21 @@ void fault_price::settle(tier& t, int limit, int lower, double share) noexcept {
     t.limit = towards(t.limit, limit);
     t.lower_limit = std::min(towards(t.lower_limit, lower), t.limit);
     t.share_lower = share;
-    const point upper = under(t, t.limit), under_lower = under(t, t.lower_limit);
-    const double faults = upper.faults + (under_lower.faults - upper.faults) * share;
-    faults_ += faults;
-    stall_ += faults * t.facts.fault_seconds;
-    resident_ += upper.resident + (under_lower.resident - upper.resident) * share;
+    const point now = under_limits(t);
+    faults_ += now.faults;
+    stall_ += now.faults * t.facts.fault_seconds;
+    resident_ += now.resident;
 }
 
 void fault_price::choose(const allowance& allowed) noexcept try {
     resident_ = 0;
     steps_.clear();
-    for (tier_id id = 0; id < max_tiers; ++id)
-        if (tiers_[id].ages != nullptr) collect(id);
+    double may_stay = -allowed.excess_pages;
+    for (tier_id id = 0; id < max_tiers; ++id) {
+        if (tiers_[id].ages == nullptr) continue;
+        may_stay += under_limits(tiers_[id]).resident;
+        collect(id);
+    }
     std::sort(steps_.begin(), steps_.end(), [](const step& a, const step& b) {
         if (a.price != b.price) return a.price < b.price;
         return a.id != b.id ? a.id < b.id : a.limit > b.limit;
@@ -124,7 +163,7 @@ void fault_price::choose(const allowance& allowed) noexcept try {
     const step* last = nullptr; // of which a share is taken
     for (const step& next : steps_) {
         const double affordable = (allowed.stall_seconds - stall) / next.stall;
-        const double needed = (resident_ - allowed.resident_pages) / -next.resident;
+        const double needed = (resident_ - may_stay) / -next.resident;
         const double taken = next.stall == 0 ? 1 : std::max(affordable, needed);
         if (taken <= 0) break;
         price_ = next.price / page_bytes;

@@ -9,25 +9,31 @@
 //     fault_price price;
 //     each window: price.begin();
 //                  for each tier that may leave: price.learn(tier, ages, {...});
-//                  price.choose({.stall_seconds = ..., .resident_pages = ...});
+//                  price.choose({.stall_seconds = ..., .excess_pages = ...});
 //     price.leaves(tier, place)
 //
 // What is learned of a tier: of a page that has been idle for a windows, how likely it is that the next
-// touches it (the hazard), from touches and exposures that fade by 1/8 in a window. Ages beyond 8 share
-// four cells an octave. `assumed` is what is believed before anything was seen, and weighs as much as
+// touches it (the hazard), from touches and exposures that fade by 1/8 in each window that adds to them. Ages
+// beyond 8 share four cells an octave. `assumed` is what is believed before anything was seen, and weighs as much as
 // `assumed_pages` pages that were watched for a window.
 //
-// From the hazards and the ages of the pages now follows for every limit T what is resident and how many
+// What leaves stays out until it is touched. So pages that are out under a limit T count with the faults of the
+// next window, or with one fault each in the windows that a page needs, on the mean, from the age T + 1 to its
+// next touch, whichever is more. The first alone would call the quiet time of pages that come back together a
+// bargain; the second takes all pages of a tier for alike.
+//
+// From these rates and the ages of the pages now follows for every limit T what is resident and how many
 // faults a window has; half of what comes back in a window counts as resident. Of each tier's points
 // (resident, stall) the lower convex hull is kept, and of all tiers' steps along their hulls those are taken
 // that save a byte at the least stall, as long as the stall that all of them cost is allowed, and beyond that
-// while more is resident than may be. Of the last step as many pages leave as are allowed, by their addresses;
+// while more is resident than may be. What may be is said as a difference from what is resident under the limits
+// so far, so that what pages outside of these tiers take counts, too. Of the last step as many pages leave as are allowed, by their addresses;
 // its stall per byte is the price.
 //
 // A limit falls at most to half of what it is, or of the oldest page's age if that is less, in a window, and
 // rises at most to twice as much and two.
 //
-// Source: docs/temperature.md. Cost: some 10,000 steps a window; 8 KiB. Threads: the collector.
+// Source: docs/temperature.md. Cost: some 10,000 steps a window; 40 KiB. Threads: the collector.
 #pragma once
 
 #include "policy/placement.hpp"
@@ -35,6 +41,7 @@
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace obase::policy {
@@ -50,8 +57,9 @@ class fault_price {
         double fault_seconds = 0; // how long a thread waits for a page of this tier that is out
     };
     struct allowance {
-        double stall_seconds = 0;      // by all faults of a window
-        double resident_pages = 1e300; // of all tiers that may leave
+        double stall_seconds = 0; // by all faults of a window
+        // By which fewer should be resident in all tiers that may leave; < 0: so many more may.
+        double excess_pages = -std::numeric_limits<double>::infinity();
     };
 
     // Tiers that are not told of until choose() keep all of their pages. `ages` must live until then.
@@ -87,6 +95,8 @@ class fault_price {
     };
     struct tier {
         std::array<cell, cells> learned{};
+        // Faults per window of a page that left at the age.
+        std::array<double, reuse_ages::oldest + 1> rate{};
         const reuse_ages* ages = nullptr; // of this window; null: not told of
         tier_facts facts;
         int limit = never;
@@ -108,6 +118,7 @@ class fault_price {
     static unsigned cell_of(unsigned age) noexcept;
     static int oldest_page(const reuse_ages& ages) noexcept; // -1: there is none
     static double hazard(const tier& t, unsigned age) noexcept;
+    static void find_rates(tier& t) noexcept;
     // In [0, 1), by the 64 KiB run of the address.
     static double drawn(std::uintptr_t address) noexcept {
         const auto run = static_cast<std::uint32_t>(address >> 16);
@@ -116,6 +127,7 @@ class fault_price {
     void settle(tier& t, int limit, int lower, double share) noexcept;
     void collect(tier_id id);
     point under(const tier& t, int limit) const noexcept;
+    point under_limits(const tier& t) const noexcept; // of the tier, as they are
 
     std::array<tier, max_tiers> tiers_;
     std::vector<point> hull_;

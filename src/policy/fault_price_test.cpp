@@ -95,12 +95,20 @@ TEST_F(priced, an_age_at_which_pages_come_back_is_no_limit) {
 TEST_F(priced, memory_is_bought_at_any_price) {
     const reuse_ages one = steady({{0, {1000, 900}}, {10, {1000, 100}}});
     const reuse_ages two = steady({{0, {1000, 500}}, {10, {1000, 20}}});
-    run(40, one, two, {.stall_seconds = 0, .resident_pages = 3100});
-    EXPECT_LE(price.resident_pages(), 3100);
+    // A process that has 500 pages besides, and a budget.
+    double resident = 4000;
+    const auto window_within = [&](double budget) {
+        run(1, one, two, {.stall_seconds = 0, .excess_pages = resident + 500 - budget});
+        resident = price.resident_pages();
+    };
+    for (int window = 0; window < 40; ++window) window_within(3600);
+    EXPECT_NEAR(resident, 3100, 1);
     EXPECT_EQ(price.limit(1), fault_price::never) << "the other is cheaper";
-    run(40, one, two, {.stall_seconds = 0, .resident_pages = 0});
+    for (int window = 0; window < 40; ++window) window_within(0);
     EXPECT_EQ(price.limit(1), -1);
     EXPECT_EQ(price.limit(2), -1);
+    for (int window = 0; window < 40; ++window) window_within(5000);
+    EXPECT_EQ(resident, 4000) << "there is room again";
 }
 
 TEST_F(priced, limits_change_by_half_at_most) {
@@ -142,6 +150,42 @@ TEST_F(priced, what_was_learned_fades) {
     EXPECT_GT(price.resident_pages(), 800) << "a tenth of them costs all that is allowed";
     run(40, steady({{9, {1000, 0}}}), reuse_ages(), {.stall_seconds = 50 * 1e-4});
     EXPECT_LT(price.resident_pages(), 100);
+}
+
+// All pages are touched together, every so many windows. The quiet time between is no bargain: what leaves
+// early comes back with all the others.
+TEST_F(priced, pages_that_come_back_together_cost_what_they_cost) {
+    constexpr double pages = 100'000, fault = 1e-4;
+    for (const int period : {3, 10, 45}) {
+        fault_price one;
+        double out = 0, stall = 0, predicted = 0;
+        unsigned age = 0;
+        const int windows = 40 * period;
+        const double allowed = .02 * pages * fault; // of a window
+        for (int window = 0; window < windows; ++window) {
+            const bool counts = window >= windows / 2;
+            reuse_ages seen;
+            seen.exposed[age] = static_cast<std::uint32_t>(pages);
+            if (window % period == period - 1) {
+                seen.touched[age] = static_cast<std::uint32_t>(pages);
+                if (counts) stall += out * fault;
+                out = age = 0;
+            } else {
+                ++age;
+            }
+            seen.pages[age] = static_cast<std::uint32_t>(pages);
+            one.begin();
+            one.learn(1, seen, {.assumed = .02, .fault_seconds = fault});
+            one.choose({.stall_seconds = allowed});
+            if (counts) predicted += one.stall_seconds();
+            double leave = 0;
+            for (std::uintptr_t run = 0; run < 100; ++run)
+                leave += one.leaves(1, {run << 16, 0, age}) ? pages / 100 : 0;
+            out = std::max(out, leave);
+        }
+        EXPECT_LE(stall, 1.5 * allowed * windows / 2) << "period " << period;
+        EXPECT_LE(predicted, 1.1 * allowed * windows / 2) << "period " << period;
+    }
 }
 
 TEST_F(priced, a_tier_that_is_not_told_of_keeps_its_pages) {

@@ -164,7 +164,8 @@ directives graded::end_of_window(const window_facts& facts) noexcept {
                      {.assumed = assumed_hazard(id, tier), .fault_seconds = seconds});
     }
     const double running = std::max(facts.running_seconds, least_running * facts.length_seconds);
-    price_.choose({.stall_seconds = stall_target_ * running / correction_});
+    price_.choose({.stall_seconds = stall_target_ * running / correction_,
+                   .excess_pages = facts.excess_bytes / fault_price::page_bytes});
     current_.faults = correction_ * price_.faults();
     current_.stall_seconds = correction_ * price_.stall_seconds();
     const double minutes = facts.length_seconds / minute_seconds_;

@@ -14,7 +14,8 @@
 // What leaves memory: of each class the pages that have been idle for longer than the class's own age
 // limit, all limits at one price of stall per byte (fault_price.hpp). The price is the highest at which the
 // stall that is predicted stays within the option stall_target, a share of the time that the program's
-// threads run. What its faults really were corrects the prediction.
+// threads run; where the process has a budget of memory and is over it, the one at which it is not. What its
+// faults really were corrects the prediction.
 //
 // An object whose page is out of memory moves to a hotter class only.
 //

@@ -28,6 +28,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 namespace obase::policy {
 
@@ -100,6 +101,8 @@ struct window_facts {
         double fault_seconds = 0;
         const reuse_ages* ages = nullptr; // null: not reclaimable
     };
+    // Bytes by which the process takes more than its budget; < 0: it may grow; -infinity: it has none.
+    double excess_bytes = -std::numeric_limits<double>::infinity();
     double running_seconds = 0;     // processor time of the program's threads, not the collector's
     std::uint64_t major_faults = 0; // of these threads
     std::array<tier_facts, max_tiers> tiers{};

@@ -7,7 +7,8 @@
 //   everything else                        -> stays
 // A newborn object (first visit) stays: its window was not a whole one, and construction is not an
 // access. What leaves memory is decided by one number for the whole process, the promotion rate:
-// all of COLD that was not touched in the window, while cold_threshold.hpp allows it.
+// all of COLD that was not touched in the window, while cold_threshold.hpp allows it, or while the process
+// is over its budget of memory: then something leaves anyway, and COLD is the best choice.
 //
 // CIW semantics: "exceeds C_t" is taken literally, idle > C_t, as in the text and the figures of both
 // papers. (OBASE 4.4 calls C_t = 3 "approximately six minutes"; an object is then demoted by the scan
@@ -78,14 +79,17 @@ class three_temperatures final : public placement {
             hot_live_ = facts.tiers[hot].live_bytes;
         }
         const auto& in_cold = facts.tiers[cold];
-        const directives next = controller_.end_of_window(
+        directives next = controller_.end_of_window(
             {facts.length_seconds, facts.touched_pages, in_cold.touched_pages, in_cold.live_bytes});
         refresh();
+        over_budget_ = facts.excess_bytes > 0;
+        next.pageout_allowed = next.pageout_allowed || over_budget_;
         return next;
     }
 
     bool leaves(tier_id id, const place& piece) const noexcept override {
-        return id == cold && piece.idle_windows != 0 && controller_.current().pageout_allowed;
+        return id == cold && piece.idle_windows != 0 &&
+               (over_budget_ || controller_.current().pageout_allowed);
     }
 
     directives current() const noexcept { return controller_.current(); }
@@ -129,6 +133,7 @@ class three_temperatures final : public placement {
     bool hold_churn_ = true;
     double dense_from_ = 0;
     bool moves_ = false;
+    bool over_budget_ = false;
     std::uint64_t promoted_ = 0; // bytes from NEW to HOT, in the last window with moves
     std::uint64_t hot_live_ = 0; // live bytes of HOT at its end
 };

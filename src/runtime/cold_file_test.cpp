@@ -211,4 +211,74 @@ TEST_F(cold_file, is_gone_when_the_program_is_killed) {
     EXPECT_TRUE(std::filesystem::is_empty(path));
 }
 
+obase::options settings_now() { return obase::runtime::get().settings(); }
+
+// Some of COLD comes back in every window, more than the target allows. Then nothing leaves, but for the sake
+// of a budget.
+TEST_F(cold_file, over_budget_cold_memory_leaves_though_some_of_it_comes_back) {
+    if (!on_disk) GTEST_SKIP() << "/tmp is memory itself (tmpfs)";
+    const auto child = run_in_child([] {
+        configure(run_mode::hint);
+        obase::options settings = settings_now();
+        settings.promotion_target = 0;
+        settings.memory = "none";
+        require(obase::runtime::get().configure(settings).empty(), "configure");
+        checked_objects<> objects(80'000, 800);
+        objects.grow(80'000);
+        std::size_t turn = 2;
+        const auto windows = [&](int count) {
+            for (; count > 0; --count) {
+                objects.verify(turn == 2 ? 500 : 501);
+                turn = 5 - turn;
+                collect();
+            }
+        };
+        windows(8);
+        obase::statistics now = obase::runtime::get().statistics();
+        require(now.heaps[2].live_bytes > 30 * mib, "most is in COLD");
+        require(now.hint_pageout_bytes == 0 && now.pageout_allowed == 0, "and stays");
+        require(now.budget_bytes == 0, "no budget");
+        const std::uint64_t before = obase::os::resident_bytes();
+        require(settings.set("memory", std::to_string(before - 20 * mib)).empty(), "an option");
+        require(obase::runtime::get().configure(settings).empty(), "configure");
+        windows(4);
+        now = obase::runtime::get().statistics();
+        require(now.budget_bytes == before - 20 * mib && now.budget_used_bytes > 0, "a budget");
+        require(obase::os::resident_bytes() < before - 20 * mib, "memory falls below it");
+        objects.verify(1);
+        return 0;
+    });
+    EXPECT_EQ(child.status, 0) << child.err;
+}
+
+// What is used again may stay in the file, where the kernel can drop it.
+TEST_F(cold_file, at_the_limit_nothing_leaves_the_file) {
+    if (!on_disk) GTEST_SKIP() << "/tmp is memory itself (tmpfs)";
+    const auto child = run_in_child([] {
+        configure(run_mode::hint);
+        checked_objects<> objects(20'000, 800);
+        objects.grow(20'000);
+        collect(4);
+        obase::options settings = settings_now();
+        require(settings.set("memory", "1M").empty(), "an option");
+        require(obase::runtime::get().configure(settings).empty(), "configure");
+        const auto before = obase::runtime::get().statistics();
+        require(before.heaps[2].live_objects > 19'000, "all is in COLD");
+        objects.verify(1);
+        auto now = collect();
+        require(now.moved("cold", "hot") == before.moved("cold", "hot"), "and stays there");
+        require(now.no_budget_skips > 19'000, "as the statistics say");
+        settings.memory = "none";
+        require(obase::runtime::get().configure(settings).empty(), "configure");
+        objects.verify(1);
+        now = collect();
+        require(now.moved("cold", "hot") > before.moved("cold", "hot") + 19'000, "there is room");
+        objects.verify(1);
+        return 0;
+    });
+    EXPECT_EQ(child.status, 0) << child.err;
+    EXPECT_NE(child.err.find("memory is at its limit (OBASE_MEMORY)"), std::string::npos)
+        << child.err;
+}
+
 } // namespace

@@ -32,6 +32,7 @@
 #include "os/thread_memory.hpp"
 #include "policy/policies.hpp"
 #include "runtime/handoff_lock.hpp"
+#include "runtime/memory_budget.hpp"
 #include "runtime/self_check.hpp"
 #include "runtime/why_not_freed.hpp"
 #include "soda/directory.hpp"
@@ -299,8 +300,8 @@ class engine final : public obase::runtime, private collector::control {
     platform::atomic<std::uint32_t> tried_; // make_ready() is over, with or without heaps
     platform::atomic<std::uint32_t> degraded_;
     platform::atomic<std::uint32_t> rearm_;
-    platform::atomic<std::uint32_t> said_foreign_, said_no_room_, said_no_membarrier_,
-        said_not_retired_, said_cut_short_, said_mixing_, said_invalid_free_;
+    platform::atomic<std::uint32_t> said_foreign_, said_no_room_, said_no_budget_,
+        said_no_membarrier_, said_not_retired_, said_cut_short_, said_mixing_, said_invalid_free_;
 #if defined(OBASE_DEBUG_CHECKS)
     static constexpr bool debug_checks = true;
 #else
@@ -346,6 +347,7 @@ class engine final : public obase::runtime, private collector::control {
     // The collector thread only.
     record* self_ = nullptr;
     options window_settings_;
+    memory_budget budget_; // when the window began
     backend::window_view window_view_;
     std::array<std::uint64_t, policy::max_tiers> left_before_{}; // totals::paged_out_bytes
     struct collector_and_all {

@@ -86,7 +86,10 @@ void engine<Binding>::run_window(bool forced) noexcept {
     plan.live_fraction = window_settings_.compaction_live_fraction;
     plan.evacuate = plan.live_fraction > 0;
     plan.in_flight = window_settings_.move_in_flight;
+    budget_ = plan.move ? budget_of(window_settings_.memory, gather_memory_use()) : memory_budget();
+    plan.may_grow = budget_.may_grow();
     const std::uint64_t no_room = recorder_.load_relaxed()->live.no_room_skips.get();
+    const std::uint64_t no_budget = recorder_.load_relaxed()->live.no_budget_skips.get();
     bool complete = false;
     try {
         complete = collector_->scan_and_move(plan, self_, *this);
@@ -107,6 +110,10 @@ void engine<Binding>::run_window(bool forced) noexcept {
             "no room for objects in the heap they should move to (OBASE_HEAP_RESERVE, a limit "
             "on memory, or a full disk under COLD): they stay where they are; statistics count "
             "them");
+    if (recorder_.load_relaxed()->live.no_budget_skips.get() != no_budget)
+        say_once(said_no_budget_,
+                 "memory is at its limit (OBASE_MEMORY): objects that are in use again stay in the "
+                 "file under COLD until there is room; statistics count them");
     finish_window(*collector_);
 }
 
@@ -120,6 +127,7 @@ void engine<Binding>::finish_window(const object_collector&) noexcept {
     policy::window_facts facts;
     facts.length_seconds = now - last_window_end_;
     facts.moved_bytes = collector_->moved_bytes();
+    facts.excess_bytes = budget_.excess();
     note_faults(facts);
     window_log_->end_window(heaps);
     os::machine here;
@@ -170,6 +178,8 @@ void engine<Binding>::finish_window(const object_collector&) noexcept {
                                                        : 0);
     live.measured_faults.set(static_cast<double>(facts.major_faults) / facts.length_seconds);
     live.pageout_allowed.set(next.pageout_allowed);
+    live.budget_bytes.set(budget_.allowed);
+    live.budget_used_bytes.set(budget_.used);
     live.working_set_pages.set(facts.touched_pages);
     live.cold_pages_touched.set(reclaimable_pages);
     live.would_save_pages.set(facts.touched_pages > dense_pages ? facts.touched_pages - dense_pages

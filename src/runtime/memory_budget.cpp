@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/memory_budget.hpp"
+
+#include "options/memory_limit.hpp"
+#include "os/container.hpp"
+#include "os/process.hpp"
+
+#include <algorithm>
+
+namespace obase::runtime_internal {
+
+memory_use gather_memory_use() noexcept {
+    memory_use use;
+    use.process = os::resident_bytes();
+    os::machine here;
+    if (os::read_machine(&here)) use.machine = here.ram_bytes;
+    const os::container_memory group = os::read_container_memory();
+    use.group_charged = group.charged_bytes;
+    use.group_limit = group.limit_bytes;
+    return use;
+}
+
+memory_budget budget_of(std::string_view memory_option, const memory_use& use) noexcept {
+    const memory_limit asked = parse_memory_limit(memory_option).value_or(memory_limit());
+    memory_budget budget;
+    const auto share_of = [](double share, std::uint64_t whole) {
+        // At least a byte: 0 says that there is no budget.
+        return std::max(static_cast<std::uint64_t>(share * static_cast<double>(whole)),
+                        std::uint64_t{1});
+    };
+    switch (asked.kind) {
+    case memory_limit::of::nothing:
+        break;
+    case memory_limit::of::bytes:
+        budget.allowed = asked.bytes;
+        budget.used = use.process;
+        break;
+    case memory_limit::of::percent:
+        budget.allowed = share_of(asked.percent / 100, std::min(use.group_limit, use.machine));
+        budget.used = use.process;
+        break;
+    case memory_limit::of::group:
+        if (use.group_limit == UINT64_MAX) break;
+        budget.allowed = share_of(group_target, use.group_limit);
+        budget.used = use.group_charged;
+        if (use.group_charged > use.process)
+            budget.share =
+                static_cast<double>(use.process) / static_cast<double>(use.group_charged);
+        break;
+    }
+    return budget;
+}
+
+} // namespace obase::runtime_internal

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+//
+// memory_budget: how much memory the process may take, by the option memory, here and now.
+//
+//     const memory_budget budget = budget_of("4G", gather_memory_use()); // opens files: once per window
+//     budget.excess() > 0                                                // so many bytes must leave
+//
+// "none" has no budget. BYTES and PERCENT% are about the resident memory of this process, PERCENT% of its
+// control group's limit or else of the machine's memory. "cgroup" is about the control group, with all of its
+// processes: .9 of its limit; each process takes the share of the excess that it has of the use. A group
+// without a limit has no budget. What is used of a group is all that the kernel charges but clean pages of
+// files.
+//
+// Threads: any. Source: docs/temperature.md, "A budget".
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string_view>
+
+namespace obase::runtime_internal {
+
+struct memory_use { // bytes
+    std::uint64_t process = 0;
+    std::uint64_t machine = 0;
+    std::uint64_t group_charged = 0;
+    std::uint64_t group_limit = UINT64_MAX; // UINT64_MAX: none
+};
+
+memory_use gather_memory_use() noexcept;
+
+struct memory_budget {         // bytes
+    std::uint64_t allowed = 0; // 0: there is no budget
+    std::uint64_t used = 0;
+    double share = 1; // of the excess, that this process takes
+
+    // By which this process should shrink; < 0: by which it may grow; -infinity: as much as it likes.
+    double excess() const noexcept {
+        if (allowed == 0) return -std::numeric_limits<double>::infinity();
+        return (static_cast<double>(used) - static_cast<double>(allowed)) * share;
+    }
+    // What moving may turn into memory that the kernel cannot drop: up to half of what is between the
+    // budget of a control group and its limit.
+    std::uint64_t may_grow() const noexcept {
+        if (allowed == 0) return UINT64_MAX;
+        const std::uint64_t most = allowed + allowed / 18;
+        return used >= most ? 0
+                            : static_cast<std::uint64_t>(static_cast<double>(most - used) * share);
+    }
+};
+
+inline constexpr double group_target = 0.9; // of the limit
+
+memory_budget budget_of(std::string_view memory_option, const memory_use& use) noexcept;
+
+} // namespace obase::runtime_internal
