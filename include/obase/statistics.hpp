@@ -65,8 +65,8 @@ namespace obase {
         "observe mode: objects that would have moved")                                             \
     ROW(gauge, whole, would_move_bytes, "bytes", "observe mode: bytes of those objects")           \
     ROW(gauge, whole, would_save_pages, "pages",                                                   \
-        "observe mode: estimate of the 4 KiB pages that "                                          \
-        "moving would make reclaimable")                                                           \
+        "4 KiB pages by which the working set of the window would shrink if its objects lay "      \
+        "densely")                                                                                 \
     ROW(gauge, real, promotion_rate, "fraction per minute",                                        \
         "share of the working set's pages "                                                        \
         "that were touched in COLD")                                                               \
@@ -120,7 +120,7 @@ namespace obase {
     ROW(gauge, whole, touched_pages, "pages", "unique 4 KiB pages touched in the window")          \
     ROW(gauge, whole, touched_bytes, "bytes", "bytes of the objects touched in the window")        \
     ROW(gauge, whole, leaves_after, "windows",                                                     \
-        "idle windows after which the first pages leave memory; 255: none does")                   \
+        "idle windows after which the first pages leave memory now; 255: none does")               \
     ROW(gauge, real, fault_seconds, "seconds",                                                     \
         "how long a page that left takes to come back, as measured; 0: not measured")
 

@@ -106,7 +106,8 @@ bool space::set_up(const space_options& options, std::string* why_not) noexcept 
     // both, so that a limit is met here and not half way through the tables.
     for (; base_ == nullptr; range /= 2) {
         if (range < floor) {
-            say(why_not, "no address space for the heap (RLIMIT_AS, or vm.max_map_count)");
+            say(why_not, "no address space for the heap (OBASE_HEAP_RESERVE, RLIMIT_AS, or "
+                         "vm.max_map_count)");
             return false;
         }
         const std::size_t ranges = range * (classes_ + 1);

@@ -272,9 +272,11 @@ void engine<Binding>::print_at_exit() noexcept {
     if (!forked && recorder_.load_acquire() != nullptr && effective().show_stats) {
         const obase::statistics seen = statistics(); // one snapshot
         const options now = settings();
-        const std::string why = why_not_freed(now, gather_facts(now), seen);
-        std::fprintf(stderr, "%s%s%s", seen.to_text().c_str(), why.c_str(),
-                     why.empty() ? "" : "\n");
+        std::string end = why_not_freed(now, gather_facts(now), seen);
+        if (end.empty()) end = what_was_freed(seen, os::resident_bytes());
+        // Before the first window all numbers are 0.
+        std::fprintf(stderr, "%s%s\n", seen.windows == 0 ? "" : seen.to_text().c_str(),
+                     end.c_str());
     }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/why_not_freed.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
@@ -40,15 +41,22 @@ bool has_swap(const system_facts& facts) {
     return facts.machine.swap_total != 0 && facts.container.swap_bytes != 0;
 }
 
+bool lies_in_file(const options& settings, const system_facts& facts) {
+    return !settings.cold_directory().empty() && facts.cold_directory.exists &&
+           facts.cold_directory.open_error == 0 && !facts.cold_directory.in_memory;
+}
+
 std::string because_of_mode(const options& settings, const system_facts& facts) {
-    const std::string remedy = "OBASE_MODE=hint OBASE_COLD_BACKING=file:DIR frees it";
+    const std::string remedy = lies_in_file(settings, facts)
+                                   ? "OBASE_MODE=hint frees it"
+                                   : "OBASE_MODE=hint OBASE_COLD_BACKING=file:DIR frees it";
     switch (settings.mode) {
     case run_mode::off:
         return "the mode is off: nothing is tracked and nothing moves";
     case run_mode::observe:
         return "mode observe moves nothing; " + remedy;
     case run_mode::move:
-        if (!has_swap(facts))
+        if (!has_swap(facts) && !lies_in_file(settings, facts))
             return "mode move leaves reclaiming to the system, which has no swap to put memory "
                    "in; " +
                    remedy;
@@ -65,11 +73,13 @@ std::string because_of_mode(const options& settings, const system_facts& facts) 
 std::string because_of_means(const options& settings, const system_facts& facts,
                              const statistics& seen) {
     if (!facts.page_hints) return "the kernel refuses MADV_PAGEOUT";
-    const bool in_file = !settings.cold_directory().empty() && facts.cold_directory.exists &&
-                         facts.cold_directory.open_error == 0 && !facts.cold_directory.in_memory;
-    if (!in_file && !has_swap(facts))
-        return "there is no swap, and COLD does not lie in a file on a disk "
-               "(OBASE_COLD_BACKING=file:DIR)";
+    if (!lies_in_file(settings, facts) && !has_swap(facts)) {
+        if (settings.cold_directory().empty())
+            return "there is no swap, and COLD does not lie in a file on a disk "
+                   "(OBASE_COLD_BACKING=file:DIR)";
+        return "there is no swap, and COLD does not lie in a file on a disk: OBASE_COLD_BACKING=" +
+               settings.cold_backing + " names no directory on a disk that can be written to";
+    }
     if (seen.hints_stopped != 0) return "an I/O error has ended all hints";
     return "";
 }
@@ -118,6 +128,10 @@ std::string because_of_objects(const options& settings, const system_facts& fact
                percent(seen.promotion_rate) +
                " of the working set per minute comes from COLD, and " +
                percent(settings.promotion_target) + " may";
+    if (seen.hint_pageout_bytes != 0)
+        return "the kernel kept most of what it was asked to page out: it is in use again, locked "
+               "or "
+               "shared (hint_pageout_bytes, paged_out_bytes)";
     return mebibytes(live.cold) + " are cold, but not for long enough to be paged out";
 }
 
@@ -125,11 +139,20 @@ std::string because_of_objects(const options& settings, const system_facts& fact
 
 std::string why_not_freed(const options& settings, const system_facts& facts,
                           const statistics& seen) {
-    if (seen.hint_pageout_bytes != 0) return "";
+    // Counted by looking: what the kernel was asked for says nothing.
+    const std::uint64_t asked = seen.hint_pageout_bytes, left = seen.paged_out_bytes;
+    if (left != 0 && left >= asked / 8) return "";
     std::string reason = because_of_mode(settings, facts);
     if (reason.empty()) reason = because_of_means(settings, facts, seen);
     if (reason.empty()) reason = because_of_objects(settings, facts, seen);
-    return "no cold memory was freed: " + reason;
+    if (left == 0) return "no cold memory was freed: " + reason;
+    return "little cold memory was freed, " + mebibytes(left) + ": " + reason;
+}
+
+std::string what_was_freed(const statistics& seen, std::uint64_t resident) {
+    return mebibytes(resident) + " are resident, " +
+           mebibytes(std::max(seen.peak_resident_bytes, resident)) + " were at the peak; " +
+           mebibytes(seen.paged_out_bytes) + " of cold pages have left memory";
 }
 
 } // namespace obase::runtime_internal

@@ -77,9 +77,37 @@ TEST(why_not_freed, is_said_by_self_check_and_at_exit) {
 
 TEST(why_not_freed, is_silent_where_memory_was_freed) {
     state s;
-    s.seen.hint_pageout_bytes = 4096;
+    s.seen.hint_pageout_bytes = s.seen.paged_out_bytes = 4096;
     EXPECT_EQ(s.why(), "");
     s.settings.mode = run_mode::off; // by now
+    EXPECT_EQ(s.why(), "");
+}
+
+TEST(why_not_freed, tells_what_was_freed) {
+    statistics seen;
+    seen.peak_resident_bytes = 231 << 20;
+    seen.paged_out_bytes = 184 << 20;
+    EXPECT_EQ(what_was_freed(seen, 41 << 20), "41 MiB are resident, 231 MiB were at the peak; 184 "
+                                              "MiB of cold pages have left memory");
+    EXPECT_EQ(what_was_freed({}, 41 << 20).find("41 MiB are resident, 41 MiB were at the peak"),
+              0u);
+}
+
+// To ask the kernel frees nothing.
+TEST(why_not_freed, what_the_kernel_was_asked_for_is_not_freed) {
+    state s;
+    s.seen.hint_pageout_bytes = 80 << 20;
+    s.says("the kernel kept most of what it was asked to page out");
+    s.settings.cold_backing = options().cold_backing;
+    s.says("there is no swap, and COLD does not lie in a file");
+    s = {};
+    s.seen.hint_pageout_bytes = 80 << 20;
+    s.seen.paged_out_bytes = 2 << 20;
+    s.seen.heaps[3].live_bytes = 600 << 20;
+    EXPECT_EQ(s.why().find("little cold memory was freed, 2 MiB: 600 MiB of 1100 MiB are large"),
+              0u)
+        << s.why();
+    s.seen.paged_out_bytes = 10 << 20;
     EXPECT_EQ(s.why(), "");
 }
 
@@ -90,6 +118,8 @@ TEST(why_not_freed, the_mode) {
     s.settings.mode = run_mode::observe;
     s.says("mode observe moves nothing");
     s.settings.mode = run_mode::move;
+    s.says("takes cold memory when it needs some; OBASE_MODE=hint frees it");
+    s.settings.cold_backing = options().cold_backing;
     s.says("mode move leaves reclaiming to the system, which has no swap");
     s.says("OBASE_MODE=hint OBASE_COLD_BACKING=file:DIR");
     s.facts.machine.swap_total = s.facts.machine.swap_free = 1 << 30;
@@ -115,7 +145,8 @@ TEST(why_not_freed, the_means) {
         if (fault == 0) s.facts.cold_directory.exists = false;
         if (fault == 1) s.facts.cold_directory.open_error = 13;
         if (fault == 2) s.facts.cold_directory.in_memory = true;
-        s.says("COLD does not lie in a file on a disk");
+        s.says("COLD does not lie in a file on a disk: OBASE_COLD_BACKING=file:/mnt/nvme names no "
+               "directory");
     }
     s = {};
     s.seen.hints_stopped = 1;
