@@ -99,6 +99,11 @@ class Command(unittest.TestCase):
             (["bench", "kv", "--policy", "magic"], "magic"),
             (["bench", "kv", "--policy", "graded", "--protocol", "none"], "--policy graded"),
             (["bench", "kv", "--replay", "x", "--workload", "hot"], "--workload"),
+            *[(["bench", "kv", "--replay", "x", option, "9"], option)
+              for option in ("--records", "--key-size", "--value-size", "--seed", "--threads", "--seconds")],
+            (["bench", "kv", "--replay", "x", "--record", "./x"], "--record ./x"),
+            (["bench", "kv", "--json", "x", "--record", "./x"], "--json x"),
+            (["bench", "kv", "--json", "x", "--replay", "./x"], "--json x"),
             (["bench", "index", "--index", "magic"], "magic"),
             (["bench", "index", "--protocol", "magic"], "magic"),
             (["bench", "index", "--key-kind", "float"], "float"),
@@ -118,8 +123,15 @@ class Command(unittest.TestCase):
             (["bench", "memory", "--set", "policy"], "--set policy"),
             (["bench", "memory", "--set", "cold_threshold=many"], "many"),
             (["bench", "memory", "--pageout-every", "2", "--policy", "papers"], "--pageout-every 2"),
+            *[(["bench", "memory", option, number], f"{option}: '{number}' is not a number above 0")
+              for option in ("--window", "--time-scale") for number in ("nan", "inf", "0", "-1", "1x")],
+            *[(["bench", "memory", "--settle-share", number], f"--settle-share {number}: 0 or more")
+              for number in ("nan", "inf", "-1")],
+            (["bench", "memory", "--list", "--row", "hot-20-99"], "--list"),
             (["bench", "memory", "--row", "none"], "hot-20-99"),
             (["bench", "memory", "--row", "hot-20-99", "--rate", "5"], "--rate"),
+            (["mrc", "--load", "uniform", "--theta", ".99"], "--theta: only with --load zipf"),
+            (["mrc", "--hot-data", ".2"], "--hot-data: only with --load hotspot"),
         ]:
             with self.subTest(arguments=arguments):
                 done = run(*arguments)
@@ -136,6 +148,13 @@ class Command(unittest.TestCase):
                 done = run(*words, "--help")
                 self.assertEqual(done.returncode, 0)
                 self.assertIn("--help", done.stdout)
+
+    def test_flags_are_shown_as_they_are_given(self):
+        for words, flags in ((["ycsb"], ["--no-baseline"]), (["packages"], ["--no-baseline"]),
+                             (["compare"], ["--no-moving", "--no-instructions"])):
+            shown = run("bench", *words, "--help").stdout
+            for flag in flags:
+                self.assertRegex(shown, rf"(?m)^ *{flag} +\w")
 
     def test_kv_sends_records_and_plays(self):
         recording = self.folder / "run.ops"
@@ -184,6 +203,18 @@ class Command(unittest.TestCase):
         bad = run("options", environment={"OBASE_WINDOW_SECONDS": "soon"})
         self.assertEqual(bad.returncode, 2)
         self.assertIn("soon", bad.stderr)
+
+    def test_a_setting_of_the_environment_that_is_not_understood_is_a_usage_error(self):
+        kv = ["bench", "kv", "--records", "1000", "--seconds", "1"]
+        mrc = ["mrc", "--records", "1000", "--layout", "graded"]
+        for arguments in (kv, mrc, ["bench", "guide", *QUICK], ["self-check"], ["options"]):
+            for name, value in (("OBASE_MODE", "hnit"), ("OBASE_POLICY", "nope"), ("OBASE_BACKEND", "nope")):
+                with self.subTest(arguments=arguments, name=name):
+                    done = run(*arguments, environment={name: value})
+                    self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
+                    self.assertIn(f"{name}: ", done.stderr)
+                    self.assertIn(f"'{value}'", done.stderr)
+                    self.assertNotIn("keeping", done.stderr)
 
     def test_self_check_finds_what_cannot_work(self):
         bad = run("self-check", environment={"OBASE_COLD_BACKING": "file:/nonexistent/directory"})
@@ -558,12 +589,12 @@ class Command(unittest.TestCase):
         self.assertEqual(child.returncode, 130, errors)
         self.assertTrue(json.loads(path.read_text())["partial"])
 
-    def started_until(self, progress, *arguments):
+    def started_until(self, progress, *arguments, of=("bench",)):
         """A benchmark in a session of its own that has just told of this progress, which it does on
         terminals only."""
         ours, terminal = os.openpty()
         self.addCleanup(os.close, ours)
-        child = subprocess.Popen([OBASE, "bench", *arguments], stdout=subprocess.PIPE, stderr=terminal,
+        child = subprocess.Popen([OBASE, *of, *arguments], stdout=subprocess.PIPE, stderr=terminal,
                                  text=True, start_new_session=True)
         os.close(terminal)
         self.addCleanup(self.end_group, child.pid)
@@ -575,10 +606,11 @@ class Command(unittest.TestCase):
                 self.fail(said)
         return child
 
-    def interrupted_alone(self, signal_number, *arguments, ready):
+    def interrupted_alone(self, signal_number, *arguments, ready, of=("bench",), rest=0):
         """A signal to the command's process only, not to its group; the finished process's text."""
         path = self.folder / "result.json"
-        child = self.started_until(ready, *arguments, "--json", str(path))
+        child = self.started_until(ready, *arguments, "--json", str(path), of=of)
+        time.sleep(rest)
         os.kill(child.pid, signal_number)
         try:
             output, _ = child.communicate(timeout=300)
@@ -602,6 +634,19 @@ class Command(unittest.TestCase):
         for number in (signal.SIGTERM, signal.SIGINT):
             with self.subTest(signal=number):
                 self.interrupted_alone(number, *ycsb, "--no-baseline", ready="traffic for")
+                (self.folder / "result.json").unlink()
+
+    def test_an_interrupt_while_a_store_is_loaded_ends_as_any_other(self):
+        many = ["--records", "3000000"]
+        for of, arguments, ready, rest in (
+                (["bench"], ["kv", *many], "loading", 0),
+                (["bench"], ["ycsb", *many, "--no-baseline"], "loading", 0),
+                # These tell before they begin the process that loads.
+                (["bench"], ["memory", *many, "--settle-windows", "9999", "--max-windows", "9999"],
+                 "bench memory", .5),
+                (["mrc"], [*many], "obase mrc", .5)):
+            with self.subTest(arguments=arguments):
+                self.interrupted_alone(signal.SIGINT, *arguments, ready=ready, of=of, rest=rest)
                 (self.folder / "result.json").unlink()
 
     def test_the_measuring_process_dies_with_the_command(self):

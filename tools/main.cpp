@@ -18,6 +18,8 @@
 #include <obase/options.hpp>
 #include <obase/version.hpp>
 
+#include "backend/backends.hpp"
+#include "policy/policies.hpp"
 #include "runtime/self_check.hpp"
 
 #include <CLI/CLI.hpp>
@@ -58,10 +60,17 @@ void print(const std::string& text) {
 
 options effective_options() {
     options settings;
-    const std::vector<std::string> errors = settings.apply_environment(environ);
+    std::vector<std::string> errors = settings.apply_environment(environ);
+    // What the runtime would refuse, and only where it is used.
+    if (policy::policies().find(settings.policy) == nullptr)
+        errors.push_back("OBASE_POLICY: " + policy::policies().unknown(settings.policy));
+    if (backend::backends().find(settings.backend) == nullptr)
+        errors.push_back("OBASE_BACKEND: " + backend::backends().unknown(settings.backend));
     if (errors.empty()) return settings;
     std::string all;
-    for (const std::string& error : errors) all += (all.empty() ? "" : "\n") + error;
+    for (const std::string& error : errors)
+        // Nothing is kept here: the command ends.
+        all += (all.empty() ? "" : "\n") + error.substr(0, error.rfind("; keeping "));
     throw usage_error(all);
 }
 
@@ -119,7 +128,12 @@ int run_benches(const std::vector<named_bench>& benches, const bench_arguments& 
             partial = true;
             break;
         }
-        bench_result result = bench.run(arguments.settings);
+        bench_result result;
+        try {
+            result = bench.run(arguments.settings);
+        } catch (const interruption&) {
+            result.partial = true; // and all that there is
+        }
         partial = partial || result.partial;
         if (failure.empty()) failure = result.failure;
         if (skipped.empty()) skipped = result.skipped;
@@ -256,6 +270,7 @@ int dispatch(int argc, char** argv) {
                    "compare, index, kv or memory");
     if (show_options.parsed()) return run_options();
     if (check.parsed()) return run_self_check();
+    (void)effective_options(); // before anything is measured
     if (alloc.parsed() || all.parsed()) restart_with_room_for_allocators(argv);
     const auto run_one = [&](const store_bench& one) {
         return run_benches(

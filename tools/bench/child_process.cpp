@@ -33,6 +33,8 @@ bool write_all(int fd, const std::string& text) noexcept {
     nlohmann::json answer;
     try {
         answer["result"] = work();
+    } catch (const interruption& early) {
+        answer = {{"interruption", early.what()}};
     } catch (const std::exception& error) {
         answer = {{"error", error.what()}};
     }
@@ -125,6 +127,8 @@ nlohmann::json in_child_process(const std::string& what,
     const nlohmann::json answer = nlohmann::json::parse(text, nullptr, false);
     if (answer.is_discarded() || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
         throw std::runtime_error(what + ": ended without a result");
+    if (answer.contains("interruption"))
+        throw interruption(answer.at("interruption").get<std::string>());
     if (answer.contains("error"))
         throw std::runtime_error(what + ": " + answer.at("error").get<std::string>());
     return answer.at("result");

@@ -16,7 +16,7 @@
 namespace obase::tools {
 
 // What `work` returns, carried over. Throws std::runtime_error, naming `what`, when work throws or
-// its process ends by a signal.
+// its process ends by a signal; interruption when work throws that.
 nlohmann::json in_child_process(const std::string& what,
                                 const std::function<nlohmann::json()>& work);
 

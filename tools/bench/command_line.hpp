@@ -5,13 +5,26 @@
 
 #include <CLI/CLI.hpp>
 
+#include <charconv>
+#include <cmath>
 #include <string>
+#include <system_error>
 
 namespace obase::tools {
 
 // CLI11 reads -5 as an unsigned number, a large one.
 inline std::string not_negative(const std::string& text) {
     return text.starts_with('-') ? "'" + text + "' is negative" : std::string();
+}
+
+// CLI11 takes nan for a positive number.
+inline std::string above_zero(const std::string& text) {
+    double value = 0;
+    const char* const end = text.data() + text.size();
+    const auto [stopped, error] = std::from_chars(text.data(), end, value);
+    return error == std::errc{} && stopped == end && std::isfinite(value) && value > 0
+               ? std::string()
+               : "'" + text + "' is not a number above 0";
 }
 
 // True if anything but the options of all benchmarks was given.

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <csignal>
+#include <stdexcept>
 
 #include <sys/types.h>
 
@@ -16,6 +17,12 @@ namespace obase::tools {
 // Also lets in those that were blocked when the program began (child_process.hpp).
 void watch_for_interrupt() noexcept;
 bool interrupted() noexcept;
+
+// Thrown by what was interrupted before it had any result, such as while a store was loaded. The
+// command then ends as after any interrupt, with the results that there are.
+struct interruption : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
 
 // While it lives, the signals wait. Around fork, so that none is handled by a parent that does not
 // know its worker yet, or by a child that still has the parent's handlers.

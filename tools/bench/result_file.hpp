@@ -11,6 +11,9 @@
 
 namespace obase::tools {
 
+// True if both names are of one file, there or not yet. "" is no file.
+bool same_file(const std::string& a, const std::string& b);
+
 class result_file {
   public:
     // Throws std::runtime_error with the name and the reason when it cannot be written.

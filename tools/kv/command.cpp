@@ -2,6 +2,7 @@
 #include "tools/kv/command.hpp"
 
 #include "tools/bench/command_line.hpp"
+#include "tools/bench/result_file.hpp"
 #include "tools/kv/kv.hpp"
 #include "tools/ycsb/store_options.hpp"
 
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -60,8 +62,16 @@ store_bench add_kv(CLI::App& bench) {
         ->add_option("--replay", s->replay,
                      "play the operations of FILE; records and clients are those of the recording")
         ->type_name("FILE")
-        ->excludes("--workload");
-    return {command, [s](bool quick, std::size_t) {
+        ->excludes("--workload", "--records", "--key-size", "--value-size", "--seed", "--threads",
+                   "--seconds");
+    return {command, [command, s](bool quick, std::size_t) {
+                const auto json_path = command->get_option("--json")->as<std::string>();
+                if (same_file(json_path, s->record))
+                    throw std::invalid_argument("--json " + json_path +
+                                                ": expected another file than --record's");
+                if (same_file(json_path, s->replay))
+                    throw std::invalid_argument("--json " + json_path +
+                                                ": expected another file than --replay's");
                 if (quick) {
                     s->store.records = std::min<std::uint64_t>(s->store.records, 20'000);
                     s->seconds = std::min(s->seconds, 1.5);

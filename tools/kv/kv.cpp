@@ -2,6 +2,7 @@
 #include "tools/kv/kv.hpp"
 
 #include "tools/bench/child_process.hpp"
+#include "tools/bench/result_file.hpp"
 #include "tools/kv/load.hpp"
 #include "tools/kv/recording.hpp"
 #include "tools/kv/run.hpp"
@@ -77,6 +78,8 @@ std::string why_not(const kv_settings& s) {
         return fmt::format("--seconds {}: more than 0 and at most 10000000", s.seconds);
     if (!s.policy.empty() && s.store.protocol == "none")
         return fmt::format("--policy {}: not with --protocol none, which moves nothing", s.policy);
+    if (!s.record.empty() && same_file(s.record, s.replay))
+        return fmt::format("--record {}: expected another file than --replay's", s.record);
     return why_not(s.store);
 }
 

@@ -11,8 +11,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace obase::tools {
 namespace {
@@ -121,10 +123,45 @@ TEST_F(KvRecording, WhatIsWrongIsNamedWithItsPlace) {
     EXPECT_NE(complaint().find("expected 1 clients; found 2"), std::string::npos) << complaint();
     write(R"({"workload":"magic","records":10,"clients":1)" + rest, 1);
     EXPECT_NE(complaint().find("line 1: --workload magic"), std::string::npos) << complaint();
+    // Numbers are taken as the command line's would be, and no others.
+    const auto header = [](const char* workload, const char* records, const char* key_size,
+                           const char* value_size, const char* seed, const char* rate) {
+        return std::string(R"({"workload":)") + workload + R"(,"records":)" + records +
+               R"(,"clients":1,"key_size":)" + key_size + R"(,"value_size":)" + value_size +
+               R"(,"seed":)" + seed + R"(,"rate":)" + rate + "}";
+    };
+    const char* const hot = R"("hot")";
+    for (const auto& [text, expected] : std::initializer_list<std::pair<std::string, const char*>>{
+             {header(hot, "10", "0", "100", "1", "0"), "--key-size 0: 8 to 65536"},
+             {header(hot, "10", "7", "100", "1", "0"), "--key-size 7: 8 to 65536"},
+             {header(hot, "10", "65537", "100", "1", "0"), "--key-size 65537: 8 to 65536"},
+             {header(hot, "10", "30", "-5", "1", "0"), "expected a whole number from 0 to"},
+             {header(hot, "10", "30", "100", "1.5", "0"), "as seed; found 1.5"},
+             {header(hot, "1e300", "30", "100", "1", "0"), "as records; found 1e+300"},
+             {header(hot, "0", "30", "100", "1", "0"), "--records 0"},
+             {header(hot, "4294967295", "30", "1000000", "1", "0"), "of memory"},
+             {header(hot, "10", "30", "100", "1", "-1"), "--rate -1"},
+             {header(R"("hot\u0000")", "10", "30", "100", "1", "0"), R"(found "hot\u0000")"}}) {
+        write(text, 1);
+        EXPECT_NE(complaint().find(path("first") + ", line 1: "), std::string::npos) << text;
+        EXPECT_NE(complaint().find(expected), std::string::npos) << complaint();
+    }
     write(R"({"workload":"hot","records":10,"clients":1)" + rest, 10);
     EXPECT_NE(complaint().find("operation 1 of client 0: expected a record below 10"),
               std::string::npos)
         << complaint();
+    std::filesystem::remove(path("first"));
+    std::filesystem::create_directory(path("first"));
+    EXPECT_NE(complaint().find("found a directory"), std::string::npos) << complaint();
+}
+
+TEST_F(KvRecording, IsNotWrittenOverWhileItIsPlayed) {
+    kv_settings s;
+    s.replay = path("first");
+    s.record = ::testing::TempDir() + "/./first." + std::to_string(::getpid());
+    EXPECT_NE(why_not(s).find("another file than --replay's"), std::string::npos);
+    s.record = path("second");
+    EXPECT_EQ(why_not(s), "");
 }
 
 TEST(KvSettings, WhatMakesNoSense) {

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT
 #include "tools/kv/recording.hpp"
 
+#include "tools/kv/kv.hpp"
+
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -49,6 +54,39 @@ class replay_source final : public request_source {
     std::size_t at_ = 0;
 };
 
+// Of line 1.
+template <class Integer>
+Integer whole_number(const json& header, const char* name) {
+    const json& found = header.at(name);
+    constexpr Integer most = std::numeric_limits<Integer>::max();
+    if (!found.is_number_unsigned() || found.get<std::uint64_t>() > most)
+        throw std::invalid_argument(fmt::format(
+            "expected a whole number from 0 to {} as {}; found {}", most, name, found.dump()));
+    return found.get<Integer>();
+}
+
+std::string printable_text(const json& header, const char* name) {
+    auto text = header.at(name).get<std::string>();
+    if (std::any_of(text.begin(), text.end(),
+                    [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }))
+        throw std::invalid_argument(fmt::format(
+            "expected a {} without control characters; found {}", name, header.at(name).dump()));
+    return text;
+}
+
+// The settings with what line 1 says. Throws json::exception for what is not such a line.
+kv_settings settings_of_header(const std::string& text, kv_settings s) {
+    const json header = json::parse(text);
+    s.workload = printable_text(header, "workload");
+    s.store.records = whole_number<std::uint64_t>(header, "records");
+    s.store.threads = whole_number<unsigned>(header, "clients");
+    s.store.key_size = whole_number<std::size_t>(header, "key_size");
+    s.store.value_size = whole_number<std::size_t>(header, "value_size");
+    s.store.seed = whole_number<std::uint64_t>(header, "seed");
+    s.rate = header.at("rate").get<double>();
+    return s;
+}
+
 } // namespace
 
 void record(session_load& load, std::shared_ptr<workload::operation_recorder> file) {
@@ -71,34 +109,29 @@ std::string recording_header(const kv_settings& s) {
 replayed load_of_recording(const kv_settings& settings) {
     auto run = std::make_shared<workload::recorded_operations>(
         workload::read_recorded_operations(settings.replay));
-    replayed made{settings, {}};
-    kv_settings& s = made.settings;
-    double recorded_rate = 0; // the load's times in seconds are of this one
+    const auto refuse = [&](const std::string& why) {
+        throw std::runtime_error(fmt::format("{}, line 1: {}", settings.replay, why));
+    };
+    kv_settings as_recorded; // with its rate, which the load's times in seconds are of
     try {
-        const json header = json::parse(run->header);
-        s.workload = header.at("workload").get<std::string>();
-        s.store.records = header.at("records").get<std::uint64_t>();
-        s.store.threads = header.at("clients").get<unsigned>();
-        s.store.key_size = header.at("key_size").get<std::size_t>();
-        s.store.value_size = header.at("value_size").get<std::size_t>();
-        s.store.seed = header.at("seed").get<std::uint64_t>();
-        recorded_rate = header.at("rate").get<double>();
+        as_recorded = settings_of_header(run->header, settings);
+    } catch (const std::invalid_argument& error) {
+        refuse(error.what());
     } catch (const json::exception& error) {
-        throw std::runtime_error(fmt::format("{}, line 1: expected JSON with workload, records, "
-                                             "clients, key_size, value_size, seed and rate; found "
-                                             "{}",
-                                             settings.replay, run->header.substr(0, 60)));
+        refuse(fmt::format("expected JSON with workload, records, clients, key_size, value_size, "
+                           "seed and rate; found {}",
+                           run->header.substr(0, 60)));
     }
-    if (s.store.threads != run->clients.size())
-        throw std::runtime_error(fmt::format("{}, line 1: expected {} clients; found {}",
-                                             settings.replay, run->clients.size(),
-                                             s.store.threads));
-    kv_settings as_recorded = s;
-    as_recorded.rate = recorded_rate;
+    if (as_recorded.store.threads != run->clients.size())
+        refuse(fmt::format("expected {} clients; found {}", run->clients.size(),
+                           as_recorded.store.threads));
+    if (const std::string why = why_not(as_recorded); !why.empty()) refuse(why);
+    replayed made{as_recorded, {}};
+    made.settings.rate = settings.rate;
     try {
         made.load = make_kv_load(as_recorded);
     } catch (const std::invalid_argument& error) {
-        throw std::runtime_error(fmt::format("{}, line 1: {}", settings.replay, error.what()));
+        refuse(error.what());
     }
     session_load& load = made.load.session;
     const std::uint64_t room = load.records->count() + load.room_for_inserts;

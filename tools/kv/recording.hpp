@@ -24,7 +24,8 @@ void record(session_load& load, std::shared_ptr<workload::operation_recorder> fi
 std::string recording_header(const kv_settings& settings);
 
 // The settings with those of the recording, and the load whose sources play it. Clients are as many
-// as were recorded. Throws std::runtime_error for a file that is malformed, with the place in it.
+// as were recorded. Throws std::runtime_error, with the place in it, for a file that is malformed or
+// says what why_not() would refuse.
 struct replayed {
     kv_settings settings;
     kv_load load;

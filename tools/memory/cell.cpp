@@ -153,7 +153,7 @@ class cell {
     void fill() {
         fill_store(*store_, *load_.records, settings_.threads);
         load_.records->forget_source();
-        if (interrupted()) throw std::runtime_error("interrupted while loading");
+        if (interrupted()) throw interruption("interrupted while loading");
     }
 
     void report_loaded() {

@@ -3,6 +3,7 @@
 
 #include "tools/bench/child_process.hpp"
 #include "tools/bench/command_line.hpp"
+#include "tools/bench/interrupt.hpp"
 #include "tools/memory/cell.hpp"
 #include "tools/memory/memory.hpp"
 #include "tools/memory/rows.hpp"
@@ -61,11 +62,11 @@ void add_surroundings(CLI::App& command, memory_settings& s) {
     command
         .add_option("--window", s.window_s,
                     "seconds between two scans, before --time-scale; OBASE_WINDOW_SECONDS, or 60")
-        ->check(CLI::PositiveNumber);
+        ->check(above_zero);
     command
         .add_option("--time-scale", s.time_scale,
                     "divides every time constant; OBASE_TIME_SCALE, or 60")
-        ->check(CLI::PositiveNumber);
+        ->check(above_zero);
     command
         .add_option("--hints", s.hints, "what the kernel is told; pageout unless OBASE_* says so")
         ->check(CLI::IsMember({"off", "cold", "pageout"}));
@@ -133,7 +134,7 @@ store_bench add_memory(CLI::App& bench) {
     add_load(*command, *s);
     add_surroundings(*command, *s);
     command->add_option("--row", *row, "the cells of a row of the target table, with its targets");
-    command->add_flag("--list", *list, "print the names of the rows");
+    command->add_flag("--list", *list, "print the names of the rows")->excludes("--row");
     return {command, [command, s, row, list](bool quick, std::size_t) {
                 if (*list) {
                     for (const memory_row& one : memory_rows())
@@ -159,6 +160,8 @@ store_bench add_memory_cell(CLI::App& bench) {
                 const auto tell = [](const nlohmann::json& line) { write_line(line.dump()); };
                 try {
                     run_cell(nlohmann::json::parse(*settings).get<memory_settings>(), *group, tell);
+                } catch (const interruption&) {
+                    tell({{"event", "interrupted"}});
                 } catch (const std::exception& error) {
                     tell({{"event", "error"}, {"what", error.what()}});
                 }

@@ -194,6 +194,8 @@ json measure(const memory_settings& settings) {
         });
     if (const json* error = find(lines, "error"))
         throw std::runtime_error(command_of(settings) + ": " + (*error)["what"].get<std::string>());
+    if (find(lines, "interrupted") != nullptr)
+        throw interruption(command_of(settings) + ": interrupted while loading");
     const bool ended = find(lines, "end") != nullptr;
     const bool killed = WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL &&
                         group.group().made() && group.group().kills() > 0;
@@ -224,6 +226,13 @@ std::string why_not(const memory_settings& s) {
     if (!std::isfinite(s.rate) || s.rate > 1e9)
         return fmt::format("--rate {}: operations per second, at most 1000000000; 0: no limit",
                            s.rate);
+    if (!(std::isfinite(s.settle_share) && s.settle_share >= 0))
+        return fmt::format("--settle-share {}: 0 or more", s.settle_share);
+    // 0 stands for the environment's here.
+    if (!(std::isfinite(s.window_s) && s.window_s >= 0))
+        return fmt::format("--window {}: more than 0 seconds", s.window_s);
+    if (!(std::isfinite(s.time_scale) && s.time_scale >= 0))
+        return fmt::format("--time-scale {}: more than 0", s.time_scale);
     if (s.settle_windows == 0 || s.max_windows == 0)
         return "--settle-windows, --max-windows: at least 1";
     if (!s.limit.empty()) bytes_of_limit(s.limit, 1); // throws
@@ -422,6 +431,15 @@ nlohmann::json memory_cell(const memory_settings& s, const std::vector<json>& li
     return cell;
 }
 
+std::string why_no_limit(const json& cell) {
+    // What did not come to its end may have ended before the limit could come into force.
+    if (cell["limit"].is_null() || !cell["limit_bytes"].is_null() || cell["killed"] == true ||
+        cell["partial"] == true)
+        return "";
+    return fmt::format("--limit {} never came into force: the charge did not come down to it",
+                       cell["limit"].get<std::string>());
+}
+
 void compare_with(json& cell, const json& reference) {
     if (cell["throughput_ops"].is_number() && reference["throughput_ops"].is_number())
         cell["throughput_ratio"] =
@@ -447,13 +465,21 @@ bench_result bench_memory(const std::vector<row_cell>& cells) {
             (*reference)["limit_bytes"].is_number())
             settings.limit = std::to_string((*reference)["limit_bytes"].get<std::uint64_t>());
         tell(command_of(settings));
-        json cell = measure_with_swap(settings);
+        json cell;
+        try {
+            cell = measure_with_swap(settings);
+        } catch (const interruption&) {
+            result.partial = true;
+            break;
+        }
         if (reference != nullptr) compare_with(cell, *reference);
         if (cell.contains("skipped"))
             result.skipped = cell["skipped"].get<std::string>();
         else if (const json& wrong = cell["wrong"]; wrong.is_number() && wrong != 0)
             result.failure = fmt::format("{}: {} reads found a wrong value, or none",
                                          command_of(settings), wrong.get<std::uint64_t>());
+        else if (const std::string why = why_no_limit(cell); !why.empty())
+            result.failure = command_of(settings) + ": " + why;
         result.partial = result.partial || cell["partial"].get<bool>();
         summarize(result, cell, one.targets);
         done.push_back(std::move(cell));

@@ -27,6 +27,9 @@ std::string why_not(const memory_settings& settings);
 // The cell's entry of the result, from the lines that its process told. Public for tests.
 nlohmann::json memory_cell(const memory_settings& settings,
                            const std::vector<nlohmann::json>& lines, bool killed);
+// Why a cell was measured without the limit that it was to have, in a sentence; "" if it had it, or
+// had none to have. Public for tests.
+std::string why_no_limit(const nlohmann::json& cell);
 // Sets throughput_ratio of a cell that has a reference.
 void compare_with(nlohmann::json& cell, const nlohmann::json& reference);
 

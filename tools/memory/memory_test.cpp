@@ -13,6 +13,7 @@
 
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -345,6 +346,41 @@ TEST(memory_cell, of_a_killed_process_has_what_it_told) {
     EXPECT_EQ(later["limit_bytes"], 12'500);
     EXPECT_EQ(later["peak_bytes"], 12'000);
     EXPECT_NEAR(later["ideal_bytes"].get<double>(), 4000, 1e-6);
+}
+
+TEST(memory_cell, without_the_limit_that_was_asked_for_says_so) {
+    const json end = {{"event", "end"},
+                      {"settled", true},
+                      {"partial", false},
+                      {"wrong", 0},
+                      {"index_bytes", 2000}};
+    const json limit = {{"event", "limit"}, {"bytes", 12'500}};
+    memory_settings s = small_hotspot();
+    EXPECT_EQ(why_no_limit(memory_cell(s, {loaded(), window(1, 9000, 9000, 0), end}, false)), "");
+    s.limit = "10%";
+    EXPECT_NE(why_no_limit(memory_cell(s, {loaded(), window(1, 9000, 9000, 0), end}, false))
+                  .find("--limit 10% never came into force"),
+              std::string::npos);
+    EXPECT_EQ(why_no_limit(memory_cell(s, {loaded(), limit, end}, false)), "");
+    EXPECT_EQ(why_no_limit(memory_cell(s, {}, true)), "") << "killed while it was loading";
+    json cut_short = end;
+    cut_short["partial"] = true;
+    EXPECT_EQ(why_no_limit(memory_cell(s, {loaded(), cut_short}, false)), "");
+}
+
+TEST(memory_settings, that_are_no_numbers_are_refused) {
+    const double nan = std::nan(""), infinite = HUGE_VAL;
+    const auto refused = [](double memory_settings::* member, double value) {
+        memory_settings s = small_hotspot();
+        s.*member = value;
+        return why_not(s);
+    };
+    for (const double bad : {nan, infinite, -1.0}) {
+        EXPECT_TRUE(refused(&memory_settings::settle_share, bad).starts_with("--settle-share "));
+        EXPECT_TRUE(refused(&memory_settings::window_s, bad).starts_with("--window "));
+        EXPECT_TRUE(refused(&memory_settings::time_scale, bad).starts_with("--time-scale "));
+    }
+    EXPECT_EQ(refused(&memory_settings::settle_share, 0), "");
 }
 
 TEST(memory_settings, come_back_from_json) {

@@ -7,10 +7,26 @@
 
 #include "crestdb/store.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <utility>
 
 namespace obase::tools {
+namespace {
+
+void refuse_options_of_other_loads(const CLI::App& command, const std::string& load) {
+    for (const auto& [option, of] :
+         {std::pair{"--theta", "zipf"}, {"--hot-data", "hotspot"}, {"--hot-accesses", "hotspot"}})
+        if (command.count(option) != 0 && load != of)
+            throw std::invalid_argument(
+                fmt::format("{}: only with --load {}; found --load {}", option, of, load));
+}
+
+} // namespace
 
 store_bench add_mrc(CLI::App& app) {
     CLI::App* command = app.add_subcommand(
@@ -47,6 +63,7 @@ store_bench add_mrc(CLI::App& app) {
         ->capture_default_str();
     return {command, [command, s](bool quick, std::size_t) {
                 if (!any_given(*command)) return measure_mrc_targets(quick);
+                refuse_options_of_other_loads(*command, s->load);
                 if (quick) s->records = std::min<std::uint64_t>(s->records, 20'000);
                 return measure_mrc(*s);
             }};

@@ -140,7 +140,7 @@ json measure_layout(const mrc_settings& s, const std::string& layout, double acc
         collect();
         left -= now;
     }
-    if (interrupted()) throw std::runtime_error("interrupted: there is no result");
+    if (interrupted()) throw interruption("interrupted before the layout was made");
     if (!plain) managed.set_mode(run_mode::off);
 
     const object_census census(*store, *load.records, asked, s.threads);
@@ -189,8 +189,10 @@ void summarize(bench_result& result, const json& cells, const std::string& comma
         const json& value = cell["inflation"]["0.9"];
         if (!value.is_number()) continue;
         figure f;
-        f.name = fmt::format("{}, {} B, {}, {} accesses, {} in pages of {}: inflation at .9",
-                             cell["workload"].get<std::string>(), cell["value_bytes"].get<int>(),
+        const json& size = cell["value_bytes"];
+        f.name = fmt::format("{}{}, {}, {} accesses, {} in pages of {}: inflation at .9",
+                             cell["workload"].get<std::string>(),
+                             size.is_null() ? "" : fmt::format(", {} B", size.get<std::size_t>()),
                              cell["layout"].get<std::string>(),
                              cell["accesses_per_object"].get<double>(),
                              cell["objects"].get<std::string>(), cell["page_bytes"].get<int>());
@@ -221,7 +223,7 @@ nlohmann::json mrc_cells(const object_census& census, const popularity& asked,
              {"layout", layout},
              {"objects", name_of(kind)},
              {"object_bytes", census.bytes_of(kind)},
-             {"value_bytes", s.value_size},
+             {"value_bytes", s.load == "trace" ? json(nullptr) : json(s.value_size)},
              {"page_bytes", page_bytes},
              {"accesses_per_object", accesses_per_object},
              {"order", order},
@@ -261,8 +263,14 @@ bench_result measure_mrc(const mrc_settings& settings) {
             }
             const std::string command = command_of(settings, layout, accesses);
             tell(command);
-            const json cells = in_child_process(
-                command, [&] { return measure_layout(settings, layout, accesses); });
+            json cells;
+            try {
+                cells = in_child_process(
+                    command, [&] { return measure_layout(settings, layout, accesses); });
+            } catch (const interruption&) {
+                result.partial = true;
+                return result;
+            }
             summarize(result, cells, command);
             for (json cell : cells) {
                 cell["command"] = command;

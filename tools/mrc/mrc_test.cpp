@@ -11,13 +11,18 @@
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <fstream>
 #include <list>
 #include <map>
 #include <memory>
 #include <numeric>
 #include <random>
+#include <string>
 
 namespace {
 
@@ -331,6 +336,28 @@ TEST(mrc, graded_ranks_a_heavy_tail) {
     EXPECT_GT(inflation["malloc"], 2);
     EXPECT_LT(inflation["graded"], inflation["papers"] - .2);
     EXPECT_LT(inflation["graded"], 1.35);
+}
+
+// --value-size is of the records whose size the trace does not say.
+TEST(mrc, of_a_trace_has_no_size_of_values) {
+    const std::string path = ::testing::TempDir() + "mrc_trace." + std::to_string(::getpid());
+    std::ofstream file(path);
+    for (int i = 0; i < 2000; ++i) file << "get," << i % 500 << ",20," << 50 + i % 7 << "\n";
+    file.close();
+    mrc_settings s;
+    s.load = "trace";
+    s.trace = path;
+    s.layouts = {"malloc"};
+    s.accesses_per_object = {4};
+    s.page_bytes = {4096};
+    s.lru_requests = 0;
+    const bench_result result = measure_mrc(s);
+    std::filesystem::remove(path);
+    ASSERT_FALSE(result.json["cells"].empty());
+    for (const auto& cell : result.json["cells"]) EXPECT_TRUE(cell["value_bytes"].is_null());
+    ASSERT_FALSE(result.figures.empty());
+    for (const figure& one : result.figures)
+        EXPECT_TRUE(one.name.starts_with("recorded, malloc, ")) << one.name;
 }
 
 TEST(mrc, refuses_what_makes_no_sense) {

@@ -50,8 +50,9 @@ def grouped(cells):
     for cell in cells:
         if cell["objects"] != "all" or cell["order"] != "static":
             continue
-        title = (f"{cell['workload']}, values of {cell['value_bytes']} B, pages of "
-                 f"{cell['page_bytes'] // 1024} KiB")
+        size = cell["value_bytes"]  # null where a trace has them
+        values = "" if size is None else f", values of {size} B"
+        title = f"{cell['workload']}{values}, pages of {cell['page_bytes'] // 1024} KiB"
         plots.setdefault(title, []).append(cell)
     return plots
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <filesystem>
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
@@ -91,6 +92,9 @@ void operation_recorder::finish() {
 }
 
 recorded_operations read_recorded_operations(const std::string& path) {
+    // It can be opened, and has no first line.
+    if (std::error_code error; std::filesystem::is_directory(path, error))
+        throw std::runtime_error(path + ": expected a recording; found a directory");
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
                                                                std::fclose);
     if (file == nullptr)

@@ -58,8 +58,9 @@ void add_session(CLI::App& command, ycsb_settings& s) {
         ->check(CLI::IsMember({"off", "pageout"}))
         ->capture_default_str();
     command.add_flag("--huge-pages", s.huge_pages, "HOT asks for huge pages");
-    command.add_flag("!--no-baseline", s.baseline,
-                     "do not measure the page utilization of plain pointers beside it");
+    command.add_flag_callback(
+        "--no-baseline", [&s] { s.baseline = false; },
+        "do not measure the page utilization of plain pointers beside it");
 }
 
 } // namespace
@@ -142,14 +143,16 @@ store_bench add_compare(CLI::App& bench) {
     command->add_option("--cold", s->load.cold, "where COLD lies: anon, or file:DIRECTORY")
         ->capture_default_str();
     command->add_option("--slice", s->slice_s, "seconds of a turn")
-        ->check(CLI::PositiveNumber)
+        ->check(above_zero)
         ->capture_default_str();
     command->add_option("--window", s->window_s, "seconds of a store's own traffic per window")
-        ->check(CLI::PositiveNumber)
+        ->check(above_zero)
         ->capture_default_str();
-    command->add_flag("!--no-instructions", s->instructions, "do not count instructions");
-    command->add_flag("!--no-moving", s->moving,
-                      "do not measure while the first load moves (a minute or more per cell)");
+    command->add_flag_callback(
+        "--no-instructions", [&on = s->instructions] { on = false; }, "do not count instructions");
+    command->add_flag_callback(
+        "--no-moving", [&on = s->moving] { on = false; },
+        "do not measure while the first load moves (a minute or more per cell)");
     return {command, [s](bool quick, std::size_t pairs) {
                 s->pairs = pairs;
                 s->quick = quick;

@@ -49,7 +49,7 @@ void fill(crestdb::store& store, record_set& records, value_ledger& ledger, unsi
     records.forget_source();
     for (std::uint64_t record = 0; record < records.count(); ++record)
         ledger.end_write(record, first_version | value_ledger::present);
-    if (interrupted()) throw std::runtime_error("interrupted while loading: there is no result");
+    if (interrupted()) throw interruption("interrupted while loading");
 }
 
 } // namespace obase::tools

@@ -28,7 +28,7 @@ std::unique_ptr<crestdb::store> open_configured(const ycsb_settings& settings,
                                                 const options& configured,
                                                 std::size_t expected_keys);
 
-// Puts every record into the store, and into the ledger. Throws std::runtime_error if interrupted.
+// Puts every record into the store, and into the ledger. Throws interruption if interrupted.
 void fill(crestdb::store& store, record_set& records, value_ledger& ledger, unsigned threads);
 
 } // namespace obase::tools

@@ -112,6 +112,7 @@ std::string why_not(const ycsb_settings& s) {
     if (s.records == 0) return "--records 0: there is nothing to ask for";
     if (s.records >= std::uint64_t{1} << 32)
         return fmt::format("--records {}: at most {}", s.records, (std::uint64_t{1} << 32) - 1);
+    if (s.threads < 1 || s.threads > 256) return fmt::format("--threads {}: 1 to 256", s.threads);
     if (s.key_size < workload::min_key_size || s.key_size > 65'536)
         return fmt::format("--key-size {}: {} to 65536 bytes", s.key_size, workload::min_key_size);
     if (s.records > workload::key_id_limit(s.key_size))

@@ -186,8 +186,12 @@ bench_result bench_ycsb_targets(const std::string& directory, bool quick) {
             s.time_scale = 240;
         }
         if (const std::string why = why_not(s); !why.empty()) throw std::invalid_argument(why);
-        const json baseline = baseline_of(s);
-        const json run = run_one(s, baseline);
+        json run;
+        try {
+            run = run_one(s, baseline_of(s));
+        } catch (const interruption&) {
+            break;
+        }
         const std::string command = command_of(s);
         add(result, fmt::format("page utilization, loop, {}", c.workload), "",
             run["page_utilization"]["end"], command, {bound::at_least, c.utilization});
