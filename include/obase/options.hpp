@@ -127,8 +127,7 @@ struct name { // 1 to 32 of a-z, 0-9, - and _
     ROW(real, compaction_live_fraction, 0.75, "fraction", 0, 1,                                    \
         "runs of HOT and COLD with less live data than this are evacuated; 0 = never")             \
     ROW(real, move_in_flight, 0.02, "fraction", 0, 1,                                              \
-        "share of the heaps' resident memory that moving out of NEW may keep twice, at least "     \
-        "1 MiB")                                                                                   \
+        "share of the heaps' resident memory that emptying runs may keep twice, at least 1 MiB")   \
     ROW(flag, defer_promotion, true, "", 0, 0,                                                     \
         "while what is promoted to HOT dies young, leave touched objects in NEW where NEW is "     \
         "dense")                                                                                   \

@@ -240,6 +240,8 @@ bool dense_heap<P>::map_current(std::size_t offset, std::size_t bytes) noexcept 
     // Two processes with one shared mapping would corrupt each other. A child that was made past
     // the fork handlers (_Fork, clone) finds nothing here instead.
     os::advise(begin, bytes, os::advice::dontfork);
+    // A core dump would read all of it back, when memory is short already.
+    os::advise(begin, bytes, os::advice::dontdump);
     return true;
 }
 

@@ -81,6 +81,8 @@ int to_madvise(advice what) noexcept {
         return MADV_WILLNEED;
     case advice::random:
         return MADV_RANDOM;
+    case advice::dontdump:
+        return MADV_DONTDUMP;
     case advice::dontfork:
         return MADV_DONTFORK;
     case advice::populate:

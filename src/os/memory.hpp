@@ -59,6 +59,7 @@ enum class advice : std::uint8_t {
     willneed,
     random,   // no read-ahead
     dontfork, // a child of a fork does not get the mapping
+    dontdump, // a core dump does not have it
     populate  // brings the pages in, as reading them would; Linux 5.14
 };
 // madvise. `dontneed` on private anonymous memory frees the pages; they read as zero afterwards.

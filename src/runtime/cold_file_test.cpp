@@ -15,11 +15,14 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
+#include <fstream>
 #include <linux/magic.h>
 #include <string>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -209,6 +212,95 @@ TEST_F(cold_file, is_gone_when_the_program_is_killed) {
     });
     EXPECT_EQ(child.status, 1000 + SIGABRT) << child.err;
     EXPECT_TRUE(std::filesystem::is_empty(path));
+}
+
+// A core dump would bring all of it back.
+TEST_F(cold_file, is_in_no_core_dump) {
+    const auto child = run_in_child([] {
+        configure(run_mode::move);
+        checked_objects<> objects(2'000, 800);
+        objects.grow(2'000);
+        collect(4);
+        std::ifstream smaps("/proc/self/smaps");
+        bool of_file = false, found = false;
+        for (std::string line; std::getline(smaps, line);) {
+            const std::string first = line.substr(0, line.find(' '));
+            if (!first.ends_with(':')) of_file = line.find(path) != std::string::npos;
+            if (!of_file || !line.starts_with("VmFlags:")) continue;
+            found = true;
+            require(line.find(" dd") != std::string::npos, "not to be dumped");
+        }
+        require(found, "COLD lies in the file");
+        return 0;
+    });
+    EXPECT_EQ(child.status, 0) << child.err;
+}
+
+// The file is cut short, as if its disk had an error: one line and an exit code, and no wrong answer.
+TEST_F(cold_file, that_cannot_be_read_ends_the_process_with_a_message) {
+    if (obase::heap::sanitized) GTEST_SKIP() << "the sanitizer handles SIGBUS";
+    const auto child = run_in_child([] {
+        configure(run_mode::move);
+        checked_objects<> objects(2'000, 800);
+        objects.grow(2'000);
+        collect(4);
+        require(obase::runtime::get().statistics().heaps[2].live_objects > 1'900, "in COLD");
+        bool cut = false;
+        for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+            std::error_code gone;
+            const std::string target = std::filesystem::read_symlink(entry.path(), gone).string();
+            if (!target.starts_with(path)) continue;
+            cut = ftruncate(std::stoi(entry.path().filename()), 0) == 0;
+        }
+        require(cut, "a shorter file");
+        objects.verify(1);
+        return 5; // not reached
+    });
+    EXPECT_EQ(child.status, 1) << child.err;
+    EXPECT_NE(child.err.find("obase: the file under COLD in " + path + " cannot be read"),
+              std::string::npos)
+        << child.err;
+}
+
+// An error of another file is the program's affair.
+TEST_F(cold_file, leaves_errors_of_other_files_as_they_were) {
+    if (obase::heap::sanitized) GTEST_SKIP() << "the sanitizer handles SIGBUS";
+    const auto child = run_in_child([] {
+        configure(run_mode::move);
+        checked_objects<> objects(100, 800);
+        objects.grow(100);
+        const int fd = open(path.c_str(), O_TMPFILE | O_RDWR, 0600);
+        require(fd >= 0 && ftruncate(fd, 4096) == 0, "a file");
+        void* const page = mmap(nullptr, 4096, PROT_READ, MAP_SHARED, fd, 0);
+        require(page != MAP_FAILED && ftruncate(fd, 0) == 0, "mapped, and cut short");
+        return static_cast<int>(*static_cast<volatile char*>(page));
+    });
+    EXPECT_EQ(child.status, 1000 + SIGBUS) << child.err;
+    EXPECT_EQ(child.err.find("cannot be read"), std::string::npos) << child.err;
+}
+
+// A program that has locked its memory keeps it: nothing leaves, nothing fails, and the reason is said.
+TEST_F(cold_file, of_a_program_that_locks_its_memory_stays) {
+    if (!on_disk) GTEST_SKIP() << "/tmp is memory itself (tmpfs)";
+    if (geteuid() != 0) GTEST_SKIP() << "needs root, or a limit on locked memory above 1 GiB";
+    if (obase::heap::sanitized || obase::heap::thread_sanitized)
+        GTEST_SKIP() << "the sanitizer's shadow cannot be locked";
+    const auto child = run_in_child([] {
+        configure(run_mode::hint);
+        checked_objects<> objects(10'000, 800);
+        objects.grow(10'000);
+        require(mlockall(MCL_CURRENT | MCL_FUTURE) == 0, "mlockall");
+        const auto now = collect(8);
+        require(now.heaps[2].live_objects > 9'000, "objects move to COLD");
+        require(now.paged_out_bytes == 0, "and stay in memory");
+        objects.verify(1);
+        bool said = false;
+        for (const std::string& line : obase::runtime::get().self_check())
+            said = said || line.find("no cold memory was freed: ") == 0;
+        require(said, "a reason");
+        return 0;
+    });
+    EXPECT_EQ(child.status, 0) << child.err;
 }
 
 obase::options settings_now() { return obase::runtime::get().settings(); }

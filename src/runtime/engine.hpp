@@ -24,6 +24,7 @@
 #include "heap/space.hpp"
 #include "mobility/reclaimer.hpp"
 #include "mobility/scope_registry.hpp"
+#include "os/bus_error.hpp"
 #include "os/copies.hpp"
 #include "os/memory.hpp"
 #include "os/platform.hpp"

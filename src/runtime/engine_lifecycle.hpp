@@ -105,6 +105,13 @@ void engine<Binding>::make_ready_locked() noexcept {
             }
         }
         if (made == nullptr) say(("no migration: " + why).c_str());
+        if (made != nullptr && !heaps.cold_directory.empty())
+            for (unsigned cls = 0; cls < made->classes(); ++cls) {
+                if (!made->file_backed(cls)) continue;
+                const auto begin = reinterpret_cast<std::uintptr_t>(made->range_begin(cls));
+                os::end_on_bus_error(begin, begin + made->range_bytes(),
+                                     ("the file under COLD in " + heaps.cold_directory).c_str());
+            }
         if (made != nullptr) {
             auto* recorder = new telemetry::recorder(now.history_windows, Binding::name);
             recorder->live.time_scale.set(now.time_scale);
