@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "os/bus_error.hpp"
 
+#include "os/platform.hpp"
+
 #include <signal.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
@@ -20,13 +21,13 @@ struct range {
     char what[256] = "";
 };
 range ranges[bus_error_ranges];
-std::atomic<unsigned> known{0};
+native_platform::atomic<unsigned> known;
 std::mutex filling;
 
 // Only what may be called in a signal handler.
 void on_bus_error(int, siginfo_t* info, void*) noexcept {
     const auto at = reinterpret_cast<std::uintptr_t>(info->si_addr);
-    const unsigned count = known.load(std::memory_order_acquire);
+    const unsigned count = known.load_acquire();
     for (unsigned i = 0; i < count; ++i) {
         if (at < ranges[i].begin || at >= ranges[i].end) continue;
         const char* const text = ranges[i].what;
@@ -41,7 +42,7 @@ void on_bus_error(int, siginfo_t* info, void*) noexcept {
 
 void end_on_bus_error(std::uintptr_t begin, std::uintptr_t end, const char* what) noexcept {
     const std::lock_guard guard(filling);
-    const unsigned count = known.load(std::memory_order_relaxed);
+    const unsigned count = known.load_relaxed();
     if (count == bus_error_ranges) return;
     struct sigaction now{};
     if (sigaction(SIGBUS, nullptr, &now) != 0) return;
@@ -52,7 +53,7 @@ void end_on_bus_error(std::uintptr_t begin, std::uintptr_t end, const char* what
     ranges[count].end = end;
     std::snprintf(ranges[count].what, sizeof ranges[count].what,
                   "obase: %.200s cannot be read; the process ends\n", what);
-    known.store(count + 1, std::memory_order_release);
+    known.store_release(count + 1);
     if (ours) return;
     struct sigaction handler{};
     handler.sa_sigaction = &on_bus_error;
