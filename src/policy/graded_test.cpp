@@ -426,6 +426,23 @@ TEST(graded, a_program_that_hardly_runs_may_have_a_few_faults) {
     EXPECT_NEAR(heap.next.faults, 5, .5) << "as if it ran for that second";
 }
 
+TEST(graded, what_is_over_the_budget_leaves_whatever_it_costs) {
+    options settings;
+    settings.stall_target = 0;
+    graded policy(settings);
+    classes_of_pages heap;
+    heap.run(policy, 10);
+    EXPECT_FALSE(policy.leaves(graded::coldest, idle_page)) << "it has no budget";
+    heap.facts.excess_bytes = 600. * 4096;
+    heap.run(policy, 12);
+    EXPECT_TRUE(policy.leaves(graded::coldest, idle_page));
+    EXPECT_GT(heap.next.faults, 0) << "and that is said";
+    EXPECT_TRUE(heap.next.pageout_allowed);
+    heap.facts.excess_bytes = -1e9;
+    heap.run(policy, 40);
+    EXPECT_FALSE(policy.leaves(graded::coldest, idle_page)) << "there is room again";
+}
+
 TEST(graded, what_cannot_leave_is_not_asked_to) {
     options settings;
     settings.stall_target = 10;
