@@ -108,9 +108,10 @@ struct name { // 1 to 32 of a-z, 0-9, - and _
         "policy graded: how long threads may wait for pages that left memory, as a share of the "  \
         "time for which they run")                                                                 \
     ROW(memory, memory, "cgroup", "", 0, 0,                                                        \
-        "in mode hint: how much memory the process may take; what leaves follows, whatever it "    \
-        "costs: none, bytes, a percentage of the limit or of the machine, or cgroup, .9 of the "   \
-        "limit of the control group where there is one")                                           \
+        "how much memory the process may take: none, bytes, a percentage of the limit or "         \
+        "of the machine, or cgroup, .9 of the limit of the control group where there is "          \
+        "one; in mode hint what is over it leaves, whatever it costs, and in modes move "          \
+        "and hint no more leaves a file for memory than there is room for")                        \
     ROW(flag, hint_cold, true, "", 0, 0,                                                           \
         "in mode hint: MADV_COLD on what was newly put into COLD")                                 \
     ROW(flag, hint_pageout, true, "", 0, 0,                                                        \

@@ -196,6 +196,8 @@ class collector final : private policy::objects {
     void open_runs(std::size_t first, std::size_t last, heap::pacer& ask);
     void open_closed_runs(heap::pacer& ask) noexcept;
     void list_slot(slot_atomic& slot) noexcept;
+    template <class Use>
+    void with_run_of(const slot_atomic& slot, Use&& use) noexcept;
     void relocate_listed(const mobility::moved_object& moved);
     void visit_again(slot_atomic& slot);
     bool scan_leaf(typename slots::leaf& leaf, std::uintptr_t begin, std::uintptr_t end,
@@ -214,7 +216,7 @@ class collector final : private policy::objects {
     void mark_touched();
     void look_for_pending();
     void queue_moves();
-    bool may_grow(unsigned bit, policy::tier_id target) noexcept;
+    bool charge_growth(unsigned bit, policy::tier_id target) noexcept;
     void note_large();
     slot_atomic& slot_at(unsigned bit) const noexcept {
         return *reinterpret_cast<slot_atomic*>(word_base_ + 8u * bit);
@@ -269,6 +271,7 @@ class collector final : private policy::objects {
     bool pending_found_ = false; // the slots just visited have an object that may become lazy yet
     policy::tier_mask evacuating_ = 0; // tiers with runs that are being emptied
     policy::tier_mask in_files_ = 0;   // tiers that lie in a file
+    std::uint64_t growth_ = 0;         // bytes queued to leave these, of plan_.may_grow
     // The word being visited or judged.
     std::uintptr_t word_base_ = 0;
     unsigned visited_ = 0, foreign_here_ = 0; // slots of it
@@ -332,6 +335,7 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
     space_.clear_touched();
     bool evacuating = false;
     evacuating_ = in_files_ = 0;
+    growth_ = 0;
     for (policy::tier_id id = policy::first_tier + 1; id < tiers_.count(); ++id) {
         in_files_ |= policy::tier_mask{space_.file_backed(id)} << id;
         if (plan.move && plan.evacuate) {
@@ -655,25 +659,28 @@ void collector<Mover>::queue_moves() {
     for (std::uint64_t left = verdict_.move; left != 0; left &= left - 1) {
         const auto bit = static_cast<unsigned>(std::countr_zero(left));
         const policy::tier_id target = verdict_.to[bit];
-        if (plan_.move && !may_grow(bit, target)) continue;
         if (!plan_.move) {
             ++would_move_;
             would_move_bytes_ += size(bit);
-        } else if (!abandoned_ && mover_.add_candidate(slot_at(bit), seen_[bit], target)) {
+        } else if (!abandoned_ && charge_growth(bit, target) &&
+                   mover_.add_candidate(slot_at(bit), seen_[bit], target)) {
             hot_queued_ += promoted_to_ >> target & 1;
         }
     }
 }
 
+// False: there is no room for the object outside of its file. A move that fails later was charged all the same.
 template <class Mover>
-bool collector<Mover>::may_grow(unsigned bit, policy::tier_id target) noexcept {
-    if ((in_files_ >> word_.tier[bit] & 1) == 0 || (in_files_ >> target & 1) != 0) return true;
+bool collector<Mover>::charge_growth(unsigned bit, policy::tier_id target) noexcept {
+    if (plan_.may_grow == UINT64_MAX || (in_files_ >> word_.tier[bit] & 1) == 0 ||
+        (in_files_ >> target & 1) != 0)
+        return true;
     const std::size_t bytes = size(bit);
-    if (bytes > plan_.may_grow) {
+    if (growth_ + bytes > plan_.may_grow) {
         recorder_.live.no_budget_skips.add(1);
         return false;
     }
-    if (plan_.may_grow != UINT64_MAX) plan_.may_grow -= bytes;
+    growth_ += bytes;
     return true;
 }
 
@@ -752,7 +759,7 @@ bool collector<Mover>::empty_tier(control& control) {
 }
 
 // For one group at a time: what threads free in closed runs is not allocated again until these are
-// opened.
+// opened. A run over a frozen file cannot be closed, and is emptied for the file's sake.
 template <class Mover>
 void collector<Mover>::close_runs(std::size_t first, std::size_t last) noexcept {
     auto& tier = evacuation_[tier_];
@@ -776,12 +783,19 @@ bool collector<Mover>::find_slots(control& control) {
     return complete;
 }
 
+// use(evacuation of the tier, run), if the slot's object lies in a run.
 template <class Mover>
-void collector<Mover>::list_slot(slot_atomic& slot) noexcept {
+template <class Use>
+void collector<Mover>::with_run_of(const slot_atomic& slot, Use&& use) noexcept {
     const void* const object = pointer_to(Mover::layout::address(slot.load_relaxed()));
     if (!space_.contains(object)) return;
     const unsigned cls = space_.class_of(object);
-    if (cls < space_.classes()) evacuation_[cls].list(run_number(cls, object), &slot);
+    if (cls < space_.classes()) use(evacuation_[cls], run_number(cls, object));
+}
+
+template <class Mover>
+void collector<Mover>::list_slot(slot_atomic& slot) noexcept {
+    with_run_of(slot, [&slot](auto& tier, std::size_t run) { tier.list(run, &slot); });
 }
 
 // In rounds: an object may move with slots of others that are queued, and their new places are known in the
@@ -869,13 +883,9 @@ void collector<Mover>::relocate_listed(const mobility::moved_object& moved) {
         for (; bits != 0; bits &= bits - 1) {
             const std::uintptr_t to = base + 8u * static_cast<unsigned>(std::countr_zero(bits));
             auto* const slot = reinterpret_cast<slot_atomic*>(to);
-            const void* const child = pointer_to(Mover::layout::address(slot->load_relaxed()));
-            if (!space_.contains(child)) continue;
-            const unsigned cls = space_.class_of(child);
-            if (cls >= space_.classes()) continue;
-            evacuation_[cls].relocate(run_number(cls, child),
-                                      reinterpret_cast<slot_atomic*>(moved.from + (to - moved.to)),
-                                      slot);
+            auto* const before = reinterpret_cast<slot_atomic*>(moved.from + (to - moved.to));
+            with_run_of(*slot,
+                        [&](auto& tier, std::size_t run) { tier.relocate(run, before, slot); });
         }
     };
     slots_.scan(*leaf, moved.to, moved.to + moved.bytes, visit);

@@ -119,13 +119,12 @@ class evacuation {
     bool is_chosen(std::size_t run) const noexcept {
         return run < tallies_.size() && tallies_[run].place != 0;
     }
-    // Objects that stay in the tier are to be moved, too.
-    bool whole(std::size_t i) const noexcept { return chosen_[i].whole; }
-    // And they are worth it: nearly all objects of the run can move now.
+    // Objects that stay in the tier are to be moved, too: nearly all objects of the run can move now.
     bool rest_moves(std::size_t i) const noexcept { return chosen_[i].whole && !chosen_[i].stuck; }
     void note_unmovable(std::size_t i, std::size_t objects) noexcept {
         chosen_[i].stuck = objects * few > chosen_[i].room;
     }
+    // The run is to be emptied, objects that stay in the tier included.
     bool run_is_whole(std::size_t run) const noexcept {
         return is_chosen(run) && chosen_[tallies_[run].place - 1].whole;
     }

@@ -56,7 +56,6 @@ TEST(emptying, chooses_what_something_leaves_and_nothing_was_born_in) {
     EXPECT_EQ(h.chosen(), (list{1, 3, 4, 5}));
     for (std::size_t i = 0; i < 4; ++i) {
         const bool whole = h.runs.run(i) == 1 || h.runs.run(i) == 5;
-        EXPECT_EQ(h.runs.whole(i), whole) << i;
         EXPECT_EQ(h.runs.run_is_whole(h.runs.run(i)), whole) << i;
     }
     h.runs.leave_rest(0);
@@ -72,7 +71,7 @@ TEST(emptying, holes_count_as_gain) {
     h.states[0] = {per_run / 2, run_bytes / 2};
     EXPECT_TRUE(h.choose());
     EXPECT_EQ(h.chosen(), (list{0}));
-    EXPECT_TRUE(h.runs.whole(0));
+    EXPECT_TRUE(h.runs.run_is_whole(h.runs.run(0)));
     EXPECT_EQ(h.runs.bytes(0), run_bytes / 2);
 }
 
@@ -112,7 +111,7 @@ TEST(emptying, what_is_compacted_is_emptied_as_a_whole) {
     for (std::size_t run = 0; run < 4; ++run) h.states[run].compacted = true;
     EXPECT_TRUE(h.choose());
     EXPECT_EQ(h.chosen(), (list{0, 1}));
-    for (std::size_t i = 0; i < 2; ++i) EXPECT_TRUE(h.runs.whole(i)) << i;
+    for (std::size_t i = 0; i < 2; ++i) EXPECT_TRUE(h.runs.run_is_whole(h.runs.run(i))) << i;
 }
 
 // To move what stays is worth it where that empties the run.
@@ -126,7 +125,7 @@ TEST(emptying, the_rest_stays_where_some_cannot_move) {
     h.runs.note_unmovable(2, 0);
     EXPECT_TRUE(h.runs.rest_moves(0));
     EXPECT_FALSE(h.runs.rest_moves(1));
-    EXPECT_TRUE(h.runs.whole(1)) << "and is opened as others";
+    EXPECT_TRUE(h.runs.run_is_whole(h.runs.run(1))) << "and is opened as others";
     EXPECT_FALSE(h.runs.rest_moves(2));
 }
 

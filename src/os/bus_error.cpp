@@ -31,7 +31,7 @@ void on_bus_error(int, siginfo_t* info, void*) noexcept {
     for (unsigned i = 0; i < count; ++i) {
         if (at < ranges[i].begin || at >= ranges[i].end) continue;
         const char* const text = ranges[i].what;
-        if (write(STDERR_FILENO, text, std::strlen(text)) < 0) _exit(1);
+        [[maybe_unused]] const auto written = write(STDERR_FILENO, text, std::strlen(text));
         _exit(1);
     }
     // The access is tried again, and ends the process as it would have without this handler.

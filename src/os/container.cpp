@@ -28,6 +28,10 @@ std::uint64_t read_number(const char* directory, const char* name) noexcept {
     return value >= v1_no_limit ? UINT64_MAX : value;
 }
 
+std::uint64_t hard_limit(const char* directory, bool unified) noexcept {
+    return read_number(directory, unified ? "memory.max" : "memory.limit_in_bytes");
+}
+
 // visit(directory) for the group and all above it.
 template <class Visit>
 void each_level(const char* mount, const char* below, const char* group, Visit&& visit) noexcept {
@@ -99,9 +103,7 @@ container_limits read_container_limits() noexcept {
     const int before = errno;
     container_limits limits;
     each_group("/proc/self/cgroup", "/sys/fs/cgroup", [&](const char* directory, bool unified) {
-        limits.memory_bytes =
-            std::min(limits.memory_bytes,
-                     read_number(directory, unified ? "memory.max" : "memory.limit_in_bytes"));
+        limits.memory_bytes = std::min(limits.memory_bytes, hard_limit(directory, unified));
         if (unified)
             limits.swap_bytes =
                 std::min(limits.swap_bytes, read_number(directory, "memory.swap.max"));
@@ -116,7 +118,7 @@ container_memory read_container_memory(const char* groups_file, const char* moun
     double least_room = 0;
     each_group(groups_file, mount, [&](const char* directory, bool unified) {
         container_memory here;
-        here.limit_bytes = read_number(directory, unified ? "memory.max" : "memory.limit_in_bytes");
+        here.limit_bytes = hard_limit(directory, unified);
         if (unified)
             here.limit_bytes = std::min(here.limit_bytes, read_number(directory, "memory.high"));
         if (here.limit_bytes == UINT64_MAX) return;

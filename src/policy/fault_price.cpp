@@ -72,12 +72,16 @@ void fault_price::find_rates(tier& t) noexcept {
 // for half of it.
 fault_price::point fault_price::under(const tier& t, int limit) const noexcept {
     point found{limit, 0, 0};
-    double out = 0;
-    for (unsigned age = 0; age <= reuse_ages::oldest; ++age)
-        (static_cast<int>(age) <= limit ? found.resident : out) += t.ages->pages[age];
-    double next = 0; // faults of the next window
-    for (int age = never; age > limit; --age)
-        next += t.ages->pages[static_cast<unsigned>(age)] * hazard(t, static_cast<unsigned>(age));
+    double out = 0, next = 0; // pages, and their faults in the next window
+    for (unsigned age = 0; age <= reuse_ages::oldest; ++age) {
+        const double pages = t.ages->pages[age];
+        if (static_cast<int>(age) <= limit) {
+            found.resident += pages;
+        } else {
+            out += pages;
+            next += pages * hazard(t, age);
+        }
+    }
     if (limit < never)
         found.faults = std::max(next, out * t.rate[static_cast<unsigned>(limit + 1)]);
     found.resident += found.faults / 2;

@@ -171,27 +171,22 @@ TYPED_TEST(eight_tiers_of, state_ends_with_its_slot) {
         EXPECT_EQ(eight_tiers::began - began, round * count);
     }
     // Ended before a scan, begun after it.
-    items.clear();
-    test::collect();
-    for (std::uint64_t i = 0; i < count; ++i)
-        items.emplace_back(make_managed<item, TypeParam>(item{i, {}}));
-    {
-        const typename TypeParam::scope s;
-        for (std::uint64_t i = 0; i < count; ++i) test::touch(items[i], i);
-    }
-    test::collect();
+    const auto begin_again = [&](std::uint64_t first) {
+        items.erase(items.begin() + static_cast<std::ptrdiff_t>(first), items.end());
+        test::collect();
+        for (std::uint64_t i = first; i < count; ++i)
+            items.emplace_back(make_managed<item, TypeParam>(item{i, {}}));
+        {
+            const typename TypeParam::scope s;
+            for (std::uint64_t i = 0; i < count; ++i) test::touch(items[i], i);
+        }
+        test::collect();
+    };
+    begin_again(0);
     EXPECT_EQ(eight_tiers::began - began, 4 * count) << "also what was touched at once";
-    // Behind a slot that stays, no other follows: a scan comes upon no word after it.
-    items.erase(items.begin() + 1, items.end());
-    test::collect();
-    for (std::uint64_t i = 1; i < count; ++i)
-        items.emplace_back(make_managed<item, TypeParam>(item{i, {}}));
-    {
-        const typename TypeParam::scope s;
-        for (std::uint64_t i = 0; i < count; ++i) test::touch(items[i], i);
-    }
-    test::collect();
-    EXPECT_EQ(eight_tiers::began - began, 5 * count - 1);
+    begin_again(1);
+    EXPECT_EQ(eight_tiers::began - began, 5 * count - 1)
+        << "also where a scan comes upon no word behind the slot that stays";
 }
 
 TYPED_TEST(eight_tiers_of, the_backend_is_asked_for_tier_and_place) {

@@ -86,7 +86,7 @@ void engine<Binding>::run_window(bool forced) noexcept {
     plan.live_fraction = window_settings_.compaction_live_fraction;
     plan.evacuate = plan.live_fraction > 0;
     plan.in_flight = window_settings_.move_in_flight;
-    budget_ = plan.move ? budget_of(window_settings_.memory, gather_memory_use()) : memory_budget();
+    budget_ = plan.move ? current_budget(window_settings_.memory) : memory_budget();
     plan.may_grow = budget_.may_grow();
     const std::uint64_t no_room = recorder_.load_relaxed()->live.no_room_skips.get();
     const std::uint64_t no_budget = recorder_.load_relaxed()->live.no_budget_skips.get();

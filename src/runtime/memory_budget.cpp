@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "runtime/memory_budget.hpp"
 
-#include "options/memory_limit.hpp"
 #include "os/container.hpp"
 #include "os/process.hpp"
 
@@ -20,8 +19,13 @@ memory_use gather_memory_use() noexcept {
     return use;
 }
 
-memory_budget budget_of(std::string_view memory_option, const memory_use& use) noexcept {
+memory_budget current_budget(std::string_view memory_option) noexcept {
     const memory_limit asked = parse_memory_limit(memory_option).value_or(memory_limit());
+    return asked.kind == memory_limit::of::nothing ? memory_budget()
+                                                   : budget_of(asked, gather_memory_use());
+}
+
+memory_budget budget_of(const memory_limit& asked, const memory_use& use) noexcept {
     memory_budget budget;
     const auto share_of = [](double share, std::uint64_t whole) {
         // At least a byte: 0 says that there is no budget.

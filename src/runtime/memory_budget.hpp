@@ -2,7 +2,7 @@
 //
 // memory_budget: how much memory the process may take, by the option memory, here and now.
 //
-//     const memory_budget budget = budget_of("4G", gather_memory_use()); // opens files: once per window
+//     const memory_budget budget = current_budget("4G"); // opens files, but for "none": once per window
 //     budget.excess() > 0                                                // so many bytes must leave
 //
 // "none" has no budget. BYTES and PERCENT% are about the resident memory of this process, PERCENT% of its
@@ -13,6 +13,8 @@
 //
 // Threads: any. Source: docs/temperature.md, "A budget".
 #pragma once
+
+#include "options/memory_limit.hpp"
 
 #include <cstdint>
 #include <limits>
@@ -51,6 +53,7 @@ struct memory_budget {         // bytes
 
 inline constexpr double group_target = 0.9; // of the limit
 
-memory_budget budget_of(std::string_view memory_option, const memory_use& use) noexcept;
+memory_budget budget_of(const memory_limit& asked, const memory_use& use) noexcept;
+memory_budget current_budget(std::string_view memory_option) noexcept;
 
 } // namespace obase::runtime_internal

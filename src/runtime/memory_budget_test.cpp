@@ -11,47 +11,56 @@ using namespace obase::runtime_internal;
 
 namespace {
 
+using obase::parse_memory_limit;
+
+memory_budget budget_by(const char* option, const memory_use& use) {
+    return budget_of(parse_memory_limit(option).value(), use);
+}
+
 constexpr std::uint64_t mib = 1 << 20;
 
 TEST(memory_budget, of_nothing_is_none) {
-    const memory_budget none = budget_of("none", {.process = 100 * mib, .machine = mib});
+    const memory_budget none = budget_by("none", {.process = 100 * mib, .machine = mib});
     EXPECT_EQ(none.allowed, 0u);
     EXPECT_TRUE(std::isinf(none.excess()));
     EXPECT_LT(none.excess(), 0);
     EXPECT_EQ(none.may_grow(), UINT64_MAX);
-    EXPECT_EQ(budget_of("nonsense", {.process = 100 * mib}).allowed, 0u);
+    EXPECT_EQ(current_budget("nonsense").allowed, 0u);
 }
 
 TEST(memory_budget, in_bytes_is_of_the_process) {
     const memory_use use{.process = 100 * mib, .machine = 8000 * mib, .group_charged = 9000 * mib};
-    EXPECT_EQ(budget_of("60M", use).excess(), 40. * mib);
-    EXPECT_EQ(budget_of("60M", use).may_grow(), 0u);
-    EXPECT_EQ(budget_of("160M", use).excess(), -60. * mib) << "it may grow";
-    EXPECT_EQ(budget_of("180M", use).may_grow(), 90 * mib) << "a little beyond the budget";
+    EXPECT_EQ(budget_by("60M", use).excess(), 40. * mib);
+    EXPECT_EQ(budget_by("60M", use).may_grow(), 0u);
+    EXPECT_EQ(budget_by("160M", use).excess(), -60. * mib) << "it may grow";
+    EXPECT_EQ(budget_by("180M", use).may_grow(), 90 * mib) << "a little beyond the budget";
 }
 
 TEST(memory_budget, in_percent_is_of_the_smaller_of_limit_and_machine) {
     memory_use use{.process = 100 * mib, .machine = 800 * mib};
-    EXPECT_EQ(budget_of("10%", use).excess(), 20. * mib);
+    EXPECT_EQ(budget_by("10%", use).excess(), 20. * mib);
     use.group_limit = 400 * mib;
-    EXPECT_EQ(budget_of("10%", use).excess(), 60. * mib);
+    EXPECT_EQ(budget_by("10%", use).excess(), 60. * mib);
 }
 
 TEST(memory_budget, of_the_group_is_shared_by_its_processes) {
     memory_use use{.process = 300 * mib, .machine = 8000 * mib, .group_charged = 1000 * mib};
-    EXPECT_EQ(budget_of("cgroup", use).allowed, 0u) << "no limit";
+    EXPECT_EQ(budget_by("cgroup", use).allowed, 0u) << "no limit";
     use.group_limit = 1000 * mib;
-    EXPECT_NEAR(budget_of("cgroup", use).excess(), 30. * mib, 1);
-    EXPECT_EQ(budget_of("cgroup", use).may_grow(), 0u);
+    EXPECT_NEAR(budget_by("cgroup", use).excess(), 30. * mib, 1);
+    EXPECT_EQ(budget_by("cgroup", use).may_grow(), 0u);
     use.group_limit = 2000 * mib;
-    EXPECT_NEAR(budget_of("cgroup", use).excess(), -240. * mib, 1);
-    EXPECT_NEAR(static_cast<double>(budget_of("cgroup", use).may_grow()), 270. * mib, 1)
+    EXPECT_NEAR(budget_by("cgroup", use).excess(), -240. * mib, 1);
+    EXPECT_NEAR(static_cast<double>(budget_by("cgroup", use).may_grow()), 270. * mib, 1)
         << "up to .95 of the limit";
     use.process = 1200 * mib; // with pages that others are charged for
-    EXPECT_NEAR(budget_of("cgroup", use).excess(), -800. * mib, 1);
+    EXPECT_NEAR(budget_by("cgroup", use).excess(), -800. * mib, 1);
 }
 
 TEST(memory_budget, reads_what_there_is) {
+    EXPECT_EQ(current_budget("none").allowed, 0u);
+    EXPECT_EQ(current_budget("1M").allowed, mib);
+    EXPECT_GT(current_budget("1M").excess(), 0);
     const memory_use use = gather_memory_use();
     EXPECT_GT(use.process, 0u);
     EXPECT_GT(use.machine, use.process);

@@ -129,9 +129,8 @@ std::string because_of_objects(const options& settings, const system_facts& fact
                " of the working set per minute comes from COLD, and " +
                percent(settings.promotion_target) + " may";
     if (seen.hint_pageout_bytes != 0)
-        return "the kernel kept most of what it was asked to page out: it is in use again, locked "
-               "or "
-               "shared (hint_pageout_bytes, paged_out_bytes)";
+        return "the kernel kept most of what it was asked to page out: it is in use again, "
+               "locked or shared (hint_pageout_bytes, paged_out_bytes)";
     return mebibytes(live.cold) + " are cold, but not for long enough to be paged out";
 }
 
