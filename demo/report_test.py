@@ -1,7 +1,8 @@
+#!/usr/bin/python3
 # SPDX-License-Identifier: MIT
 """demo/report.py from outside: what it says of good results, of gaps in them, and of bad input.
 
-usage: report_test.py REPORT
+usage: report_test.py REPORT, with the interpreter that report.py names
 """
 
 import copy
@@ -10,9 +11,11 @@ import json
 import os
 import pathlib
 import re
+import runpy
 import subprocess
 import sys
 import tempfile
+import traceback
 import unittest
 
 REPORT = ""
@@ -127,6 +130,14 @@ class Balanced(html.parser.HTMLParser):
             self.wrong.append(f"</{tag}>")
 
 
+def exit_status_of(script):
+    try:
+        runpy.run_path(script, run_name="__main__")
+    except SystemExit as end:
+        return end.code or 0
+    return 0
+
+
 class Report(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
@@ -142,8 +153,29 @@ class Report(unittest.TestCase):
         return [self.file(tree, f"{number}.json") for number, tree in enumerate(trees)]
 
     def run_report(self, *arguments):
-        return subprocess.run([REPORT, *map(str, arguments)], capture_output=True, text=True,
-                              timeout=300, check=False)
+        """REPORT's exit status and what it wrote, run in a fork: matplotlib is imported once."""
+        import matplotlib.backends.backend_svg  # pylint: disable=import-outside-toplevel,unused-import
+        with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+            sys.stdout.flush()
+            sys.stderr.flush()
+            child = os.fork()
+            if child == 0:
+                status = 70  # an exception, or an exit status that is none
+                try:
+                    os.dup2(out.fileno(), 1)
+                    os.dup2(err.fileno(), 2)
+                    sys.argv = [REPORT, *map(str, arguments)]
+                    status = exit_status_of(REPORT)
+                    sys.stdout.flush()
+                except BaseException:  # pylint: disable=broad-except
+                    traceback.print_exc()
+                finally:
+                    sys.stderr.flush()
+                    os._exit(status)
+            status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+            out.seek(0)
+            err.seek(0)
+            return subprocess.CompletedProcess(arguments, status, out.read(), err.read())
 
     def page(self, *trees):
         """The page of these results, which must be whole and need nothing else."""

@@ -80,6 +80,17 @@ std::uint16_t graded::judged(std::uint16_t state, tier_id at) const noexcept {
         (state & 0xfff) | static_cast<unsigned>(outside + outside_zero) << outside_shift);
 }
 
+void graded::count_window(std::uint16_t& state, bool touched, tier_id at, bool large,
+                          unsigned idle) noexcept {
+    // The window of its birth was not a whole one, and who makes an object touches it.
+    const bool born = state == 0 && (large || at == first_tier);
+    if (!born) state = rates_.after(state, touched, idle);
+    if (born || (at == first_tier && !large))
+        state = older(state);
+    else if (!large)
+        state = judged(state, at);
+}
+
 // One more window in the first tier.
 std::uint16_t graded::older(std::uint16_t state) noexcept {
     if (state >> outside_shift >= windows_to_prove) return state;
@@ -94,10 +105,7 @@ void graded::decide(word_facts& word, word_verdict& verdict) noexcept {
         const bool large = (word.unmoved >> slot & 1) != 0;
         const tier_id at = word.tier[slot];
         std::uint16_t& state = word.state[slot];
-        if (!word.again && (word.newborn >> slot & 1) == 0) {
-            state = rates_.after(state, touched, word.idle[slot]);
-            if (!large) state = at == first_tier ? older(state) : judged(state, at);
-        }
+        if (!word.again) count_window(state, touched, at, large, word.idle[slot]);
         tier_id target =
             touch_rate::windows(state) == 0 ? hottest : tier_of_rate(rates_.sixteenths(state));
         if (large) {

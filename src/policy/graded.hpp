@@ -3,7 +3,8 @@
 // policy::graded: the policy `graded`. Eight tiers by how often an object is touched, each twice as often
 // as the next: a touched bit per window cannot rank a heavy tail, an estimate of the rate can.
 //
-//   new                  where objects are born; they stay for `windows_to_prove` windows
+//   new                  where objects are born; they stay for `windows_to_prove` windows, of which the first,
+//                        in which they are made, says nothing about them
 //   rate7 .. rate0       class k: 2^(k-1) to 2^k times touch_rate::base_rate touches per window; rate7 all
 //                        above, rate0 all below
 //
@@ -52,7 +53,7 @@ class graded final : public placement {
     static constexpr tier_id hottest = 1;
     static constexpr tier_id coldest = classes;
 
-    static constexpr unsigned windows_to_prove = 6;
+    static constexpr unsigned windows_to_prove = 7;
     static constexpr double move_budget = 0.05; // of the objects, per window
     // Objects change their class for ever, so holes never stop coming; each counts as inflation.
     static constexpr double dense_enough = 0.94;
@@ -90,6 +91,8 @@ class graded final : public placement {
 
     std::uint16_t judged(std::uint16_t state, tier_id at) const noexcept;
     static std::uint16_t older(std::uint16_t state) noexcept;
+    void count_window(std::uint16_t& state, bool touched, tier_id at, bool large,
+                      unsigned idle) noexcept;
     bool within_budget(unsigned distance, std::uint16_t state, unsigned slot) const noexcept;
     void set_budget() noexcept;
     void correct(double measured, double predicted) noexcept;

@@ -252,6 +252,32 @@ TEST_F(runtime_of_arming, retired_objects_go_without_anybody_asking) {
     }
 }
 
+// A busy machine makes windows longer and never shorter, so what is counted is no limit of time.
+TEST_F(runtime_of_arming, the_collector_keeps_to_its_share_of_a_core) {
+    auto items = make_items(300'000);
+    touch(items, 1);
+    collect();
+    configure([](obase::options& o) {
+        o.window_seconds = 0.001;
+        o.collector_cpu_share = 0.05;
+    });
+    const auto statistics_after = [&](std::uint64_t windows) {
+        auto now = runtime().statistics();
+        for (const auto end = now.windows + windows; now.windows < end;
+             now = runtime().statistics())
+            std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        return now;
+    };
+    const auto first = statistics_after(1);
+    const auto begin = std::chrono::steady_clock::now();
+    const auto last = statistics_after(4);
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - begin;
+    configure([](obase::options& o) { o.collector_cpu_share = 0.25; });
+    const double used = last.collector_cpu_seconds - first.collector_cpu_seconds;
+    EXPECT_GT(used, 0);
+    EXPECT_LT(used / passed.count(), 2 * 0.05);
+}
+
 TEST_F(runtime_of_arming, tells_the_heap_of_an_address) {
     auto items = make_items(1);
     const auto heap_now = [&] { return runtime().heap_of(items[0].peek()); };

@@ -102,9 +102,9 @@ void serve(const ycsb_settings& settings, huge which, double slice_s, int in, in
     for (char byte; ::read(in, &byte, 1) == 1;) answer(slice(slice_s));
 }
 
-class contestant {
+class store_on_pages {
   public:
-    contestant(const ycsb_settings& settings, huge which, double slice_s) {
+    store_on_pages(const ycsb_settings& settings, huge which, double slice_s) {
         int to[2], from[2];
         if (::pipe(to) != 0 || ::pipe(from) != 0) throw std::runtime_error("no pipe");
         std::fflush(nullptr);
@@ -127,14 +127,14 @@ class contestant {
         to_ = to[1];
         from_ = from[0];
     }
-    ~contestant() {
+    ~store_on_pages() {
         ::close(to_);
         ::kill(child_, SIGKILL);
         ::waitpid(child_, nullptr, 0);
         ::close(from_);
     }
-    contestant(const contestant&) = delete;
-    contestant& operator=(const contestant&) = delete;
+    store_on_pages(const store_on_pages&) = delete;
+    store_on_pages& operator=(const store_on_pages&) = delete;
 
     void begin_slice() {
         const char byte = 1;
@@ -157,11 +157,11 @@ class contestant {
 bench_result bench_huge_pages(const ycsb_settings& settings, std::size_t pairs, double slice_s) {
     if (const std::string why = why_not(settings); !why.empty()) throw std::invalid_argument(why);
     std::signal(SIGPIPE, SIG_IGN);
-    std::unique_ptr<contestant> all[3];
+    std::unique_ptr<store_on_pages> all[3];
     slice_result last[3];
     for (std::size_t i = 0; i < 3; ++i) { // one after the other: loading takes both cores
         tell(fmt::format("loading, huge pages: {}", advised[i]));
-        all[i] = std::make_unique<contestant>(settings, static_cast<huge>(i), slice_s);
+        all[i] = std::make_unique<store_on_pages>(settings, static_cast<huge>(i), slice_s);
         last[i] = all[i]->answer();
     }
     std::vector<double> ratios[3];
