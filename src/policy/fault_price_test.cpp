@@ -152,6 +152,19 @@ TEST_F(priced, what_was_learned_fades) {
     EXPECT_LT(price.resident_pages(), 100);
 }
 
+// At ages that no page reaches for a while nothing is seen that could take its place.
+TEST_F(priced, what_was_learned_of_an_age_stays_until_pages_have_it_again) {
+    const fault_price::allowance allowed{.stall_seconds = 15e-4};
+    run(100, steady({{9, {1000, 10}}}), reuse_ages(), allowed);
+    EXPECT_LT(price.limit(1), 9) << "ten faults in a window";
+    run(200, steady({{0, {1000, 1000}}}), reuse_ages(), allowed);
+    EXPECT_EQ(price.limit(1), fault_price::never);
+    reuse_ages again;
+    again.pages[9] = 1000;
+    run(12, again, reuse_ages(), allowed);
+    EXPECT_LT(price.limit(1), 9);
+}
+
 // All pages are touched together, every so many windows. The quiet time between is no bargain: what leaves
 // early comes back with all the others.
 TEST_F(priced, pages_that_come_back_together_cost_what_they_cost) {

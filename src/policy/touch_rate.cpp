@@ -22,6 +22,9 @@ constexpr double misfit_of_windows = 0.04;
 constexpr double shift_misfit = 1.25; // of a load that has changed altogether
 constexpr double memory_growth = 1.15;
 constexpr double drawn_touches = 0.15, drawn_windows = 0.45;
+constexpr double experience_kept = 3. / 4;    // from one window to the next
+constexpr double believed_touches = 128;      // so many as expected, before any were seen
+constexpr double most_expected = 1 - 1. / 64; // a share of windows: 4 touches per window
 
 } // namespace
 
@@ -39,18 +42,66 @@ touch_rate::touch_rate() noexcept {
                 next_[n][touched][e] = static_cast<std::uint16_t>(
                     below << 8 | std::min(255u, static_cast<unsigned>(part * 256)));
             }
-    for (unsigned n = 0; n < codes; ++n)
+    for (unsigned n = 1; n < codes; ++n)
         for (unsigned e = 0; e < 256; ++e) {
             const double known = n == codes - 1 ? windows_of_average : windows_of_[n];
             const double p = (share[e] * known + drawn_touches) / (known + drawn_windows);
-            octaves_[n][e] =
-                static_cast<std::int16_t>(std::lround(16 * std::log2(-std::log1p(-p) / base_rate)));
             expected_[n][e] = static_cast<float>(p);
         }
+    find_octaves();
     for (unsigned e = 0; e < 256; ++e) {
         const double windows = e == 255 ? 1 : std::ceil(std::log(surprise) / std::log1p(-share[e]));
         surprising_idle_[e] = static_cast<std::uint16_t>(std::min(windows, 65535.0));
         if (share[e] < surprise) surprising_touch_ = static_cast<std::uint8_t>(e + 1);
+    }
+}
+
+// Between the middles of two groups some of both.
+touch_rate::experience touch_rate::experience_of(unsigned n, unsigned e) const noexcept {
+    constexpr unsigned width = 256 / groups;
+    const auto& of = experience_[n];
+    if (e < width) return of[0];
+    const double at = (e + 0.5) / width - 0.5;
+    const auto below = static_cast<unsigned>(at);
+    if (below + 1 == groups) return of[below];
+    const double share = at - below;
+    return {of[below].expected * (1 - share) + of[below + 1].expected * share,
+            of[below].happened * (1 - share) + of[below + 1].happened * share};
+}
+
+// Where little was seen of states that are alike, those hold from which an untouched window leads to them, with
+// fewer windows or with as many: objects that were made together are in each for a window only.
+void touch_rate::find_octaves() noexcept {
+    struct worth {
+        double off = 1; // what happened over what was expected
+        double known = 0;
+    };
+    // By which an untouched window lowers e.
+    const auto step_after = [](double windows) {
+        return static_cast<unsigned>(
+            std::lround(units_of_octave * std::log2((windows + 1) / windows)));
+    };
+    std::array<worth, 256> now{}, shorter{}; // by e
+    for (unsigned n = 1; n < codes; ++n) {
+        const unsigned from_shorter = n == 1 ? 0 : step_after(windows_of_[n - 1]);
+        const unsigned from_same = step_after(windows_of_[n]);
+        const bool stays = n == codes - 1 || windows_of_[n + 1] - windows_of_[n] > 1; // by chance
+        for (unsigned e = 256; e-- > 0;) {
+            const auto before = [e](const std::array<worth, 256>& of, unsigned step) {
+                return e + step > 255 ? worth{} : of[e == 0 ? 0 : e + step];
+            };
+            const worth a = before(shorter, from_shorter);
+            const worth b = stays && e != 0 ? before(now, from_same) : worth{};
+            const double off = (a.off * a.known + b.off * b.known + 1) / (a.known + b.known + 1);
+            const experience seen = experience_of(n, e);
+            now[e].known = seen.expected + std::min(believed_touches, (a.known + b.known) / 4);
+            now[e].off =
+                (seen.happened + believed_touches * off) / (seen.expected + believed_touches);
+            const double p = std::min(double{expected_[n][e]} * now[e].off, most_expected);
+            octaves_[n][e] =
+                static_cast<std::int16_t>(std::lround(16 * std::log2(-std::log1p(-p) / base_rate)));
+        }
+        shorter = now;
     }
 }
 
@@ -63,14 +114,21 @@ unsigned touch_rate::code_within(double windows) noexcept {
 void touch_rate::end_window() noexcept {
     misfit_ = chance_ > 0 ? off_ / chance_ : 0;
     off_ = chance_ = 0;
-    if (misfit_ == 0) return;
-    if (misfit_ > shift_misfit)
+    if (misfit_ > shift_misfit) {
         memory_ = least_memory;
-    else if (misfit_ > 1 + misfit_of_windows + misfit_of_memory / memory_)
+        for (auto& of_code : experience_) of_code.fill({}); // of what is no more
+    } else if (misfit_ > 1 + misfit_of_windows + misfit_of_memory / memory_) {
         memory_ = std::max(least_memory, memory_ / 2);
-    else
+    } else if (misfit_ > 0) {
         memory_ = std::min(double{most_windows}, memory_ * memory_growth);
+    }
     last_code_ = code_within(memory_);
+    find_octaves();
+    for (auto& of_code : experience_)
+        for (experience& seen : of_code) {
+            seen.expected *= experience_kept;
+            seen.happened *= experience_kept;
+        }
 }
 
 void touch_rate::compare(std::uint16_t state, bool touched) noexcept {
@@ -83,6 +141,11 @@ void touch_rate::compare(std::uint16_t state, bool touched) noexcept {
 std::uint16_t touch_rate::after(std::uint16_t state, bool touched, unsigned idle) noexcept {
     if (windows(state) >= windows_to_compare) compare(state, touched);
     const unsigned e = state & 255;
+    if (windows(state) != 0) {
+        experience& seen = experience_[code(state)][group_of(e)];
+        seen.expected += expected_[code(state)][e];
+        seen.happened += touched;
+    }
     unsigned known = std::min(code(state), last_code_);
     const unsigned n = std::min(unsigned{windows_of_[known]} + 1, static_cast<unsigned>(memory_));
     const std::uint32_t drawn = random();

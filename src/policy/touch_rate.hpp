@@ -23,10 +23,13 @@
 // load that does not change is ranked well and hardly moves, and a shift is followed within some 16 windows.
 //
 // Touches are taken for a Poisson process: a share p of windows means -ln(1 - p) touches per window.
-// What n windows can tell is limited, so p is drawn towards a third by .45 of a window.
+// What n windows can tell is limited, so p is drawn towards a third by .45 of a window. What a state is worth is
+// then measured: p is multiplied by the touches that slots with a state like it had over those they were
+// expected to have, in a mean over some four windows. So one touch in six windows means little where most objects
+// with one touch were touched by a pass over all of them, and are not touched again.
 //
-// Source: simulation (docs/temperature.md). Cost: two looks into tables of 66 and 8 KiB, and a random
-// number. Threads: the collector.
+// Source: simulation (docs/temperature.md). Cost: two looks into tables of 66 and 8 KiB, two sums in one of
+// 8 KiB, and a random number; 4096 logarithms a window. Threads: the collector.
 #pragma once
 
 #include <array>
@@ -66,6 +69,7 @@ class touch_rate {
     static unsigned code(std::uint16_t state) noexcept { return state >> 8 & 15; }
     static unsigned code_within(double windows) noexcept; // the largest that is not more
     void compare(std::uint16_t state, bool touched) noexcept;
+    void find_octaves() noexcept;
 
     std::uint32_t random() noexcept { // xorshift: Marsaglia 2003
         random_ ^= random_ << 13;
@@ -78,6 +82,14 @@ class touch_rate {
     std::array<std::array<std::array<std::uint16_t, 256>, 2>, most_windows + 1> next_;
     std::array<std::array<std::int16_t, 256>, codes> octaves_; // in sixteenths
     std::array<std::array<float, 256>, codes> expected_; // the share that is expected of a window
+    struct experience { // touches of slots with states that are alike
+        double expected = 0;
+        double happened = 0;
+    };
+    static constexpr unsigned groups = 32; // of e
+    static constexpr unsigned group_of(unsigned e) noexcept { return e * groups / 256; }
+    std::array<std::array<experience, groups>, codes> experience_{};
+    experience experience_of(unsigned n, unsigned e) const noexcept;
     // By e: untouched windows in a row that are as unlikely as 1 in 64; saturated.
     std::array<std::uint16_t, 256> surprising_idle_;
     std::uint8_t surprising_touch_ = 0; // e below this: a touch is as unlikely

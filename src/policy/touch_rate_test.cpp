@@ -118,6 +118,9 @@ TEST(touch_rate, remembers_little_when_the_load_changes) {
     for (int w = 0; w < 2; ++w) load.window();
     EXPECT_GT(load.rates.misfit(), 1.25);
     EXPECT_EQ(load.rates.memory(), touch_rate::least_memory);
+    const touch_rate fresh;
+    for (const slot& s : load.slots)
+        ASSERT_EQ(load.rates.sixteenths(s.state), fresh.sixteenths(s.state)) << "no experience";
     for (const slot& s : load.slots) ASSERT_LE(touch_rate::windows(s.state), 64u);
     load.window();
     for (const slot& s : load.slots) ASSERT_LE(touch_rate::windows(s.state), 8u);
@@ -176,6 +179,51 @@ TEST(touch_rate, forgets_when_it_is_surprised) {
     slot usual;
     for (int w = 0; w < 20; ++w) usual.window(rates, often(random));
     EXPECT_GE(touch_rate::windows(usual.state), 12u);
+}
+
+// A touch by a pass over everything is believed until it is seen that nothing comes of it.
+TEST(touch_rate, what_a_state_is_worth_is_measured) {
+    touch_rate rates;
+    std::vector<slot> slots(20'000);
+    const auto window = [&](auto is_touched) {
+        rates.end_window();
+        for (std::size_t i = 0; i < slots.size(); ++i) slots[i].window(rates, is_touched(i));
+    };
+    const auto tenth = [](std::size_t i) { return i % 10 == 0; };
+    window([](std::size_t) { return true; });
+    for (int w = 0; w < 2; ++w) window(tenth);
+    const int naive = touch_rate().sixteenths(slots[1].state);
+    EXPECT_GT(naive, 3 * 16) << "one touch in three windows";
+    for (int w = 0; w < 3; ++w) window(tenth);
+    rates.end_window();
+    EXPECT_LT(rates.sixteenths(slots[1].state), 0) << "nobody with one touch was touched again";
+    EXPECT_GT(rates.sixteenths(slots[0].state), 6 * 16);
+    for (int w = 0; w < 3; ++w) window([](std::size_t i) { return i % 4 == 0; });
+    slot late = slots[4];
+    rates.end_window();
+    EXPECT_GT(rates.sixteenths(late.state), 2 * 16) << "and those that were are believed";
+}
+
+TEST(touch_rate, what_was_measured_is_forgotten) {
+    touch_rate rates;
+    const auto after_one_in_four = [&](bool touched_again) {
+        std::vector<slot> slots(5000);
+        for (int w = 0; w < 5; ++w) {
+            rates.end_window();
+            for (slot& s : slots) s.window(rates, w == 0 || (w == 4 && touched_again));
+        }
+        slot one;
+        for (int w = 0; w < 4; ++w) one.window(rates, w == 0);
+        rates.end_window();
+        return rates.sixteenths(one.state);
+    };
+    const int never = after_one_in_four(false);
+    int always = 0;
+    for (int turn = 0; turn < 8; ++turn) always = after_one_in_four(true);
+    EXPECT_GT(always, never + 3 * 16);
+    int again = 0;
+    for (int turn = 0; turn < 8; ++turn) again = after_one_in_four(false);
+    EXPECT_LT(again, always - 3 * 16);
 }
 
 TEST(touch_rate, keeps_the_bits_that_are_not_its_own) {
