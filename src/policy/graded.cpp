@@ -15,6 +15,8 @@ constexpr int clearly = octave + margin;
 constexpr double enough_faults = 16;       // of which a prediction can be judged
 constexpr double weight_of_window = 0.125; // of a window's faults, in the correction
 constexpr double most_correction = 8;
+constexpr double cold_kept =
+    7. / 8; // of what was seen of the coldest class, from one window to the next
 
 } // namespace
 
@@ -145,6 +147,20 @@ double graded::assumed_hazard(tier_id id, const window_facts::tier_facts& facts)
     return -std::expm1(-std::max(objects, 1.) * middle);
 }
 
+// The coldest class has no lower end, so what its pages were seen to do counts for ages that none had yet. Else
+// pages would have to be watched at every age before they leave at it.
+double graded::cold_hazard(const reuse_ages& ages, double assumed) noexcept {
+    cold_.exposed *= cold_kept;
+    cold_.touched *= cold_kept;
+    for (unsigned age = 0; age <= reuse_ages::oldest; ++age) {
+        cold_.exposed += ages.exposed[age];
+        cold_.touched += ages.touched[age];
+    }
+    const double seen = (cold_.touched + assumed * fault_price::assumed_pages) /
+                        (cold_.exposed + fault_price::assumed_pages);
+    return std::min(assumed, seen);
+}
+
 // Faults that were none (a page still in a cache) and faults that no scan saw.
 void graded::correct(double measured, double predicted) noexcept {
     if (measured == 0 || std::max(measured, predicted) < enough_faults) return;
@@ -168,8 +184,9 @@ directives graded::end_of_window(const window_facts& facts) noexcept {
         const window_facts::tier_facts& tier = facts.tiers[id];
         if (tier.ages == nullptr || !tier.can_leave) continue;
         const double seconds = tier.fault_seconds > 0 ? tier.fault_seconds : usual;
-        price_.learn(id, *tier.ages,
-                     {.assumed = assumed_hazard(id, tier), .fault_seconds = seconds});
+        double assumed = assumed_hazard(id, tier);
+        if (id == coldest) assumed = cold_hazard(*tier.ages, assumed);
+        price_.learn(id, *tier.ages, {.assumed = assumed, .fault_seconds = seconds});
     }
     const double running = std::max(facts.running_seconds, least_running * facts.length_seconds);
     price_.choose({.stall_seconds = stall_target_ * running / correction_,

@@ -98,6 +98,8 @@ class graded final : public placement {
     void correct(double measured, double predicted) noexcept;
     static double assumed_hazard(tier_id id, const window_facts::tier_facts& facts) noexcept;
 
+    double cold_hazard(const reuse_ages& ages, double assumed) noexcept;
+
     touch_rate rates_;
     double stall_target_ = 0;
     double minute_seconds_ = 60;
@@ -110,6 +112,9 @@ class graded final : public placement {
     std::uint32_t turn_ = 0;                      // which of them, changes with the window
 
     fault_price price_;
+    struct {
+        double exposed = 0, touched = 0; // pages of the coldest class
+    } cold_;
     double correction_ = 1; // of predicted faults
     directives current_;
 };

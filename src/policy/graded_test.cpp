@@ -487,6 +487,32 @@ TEST(graded, the_coldest_leave_before_the_hotter_when_nothing_is_known) {
     EXPECT_FALSE(policy.leaves(graded::hottest + 3, fresh_page));
 }
 
+// Pages that nothing touches, one window older in each.
+TEST(graded, the_coldest_leave_before_they_were_seen_at_every_age) {
+    options settings;
+    settings.stall_target = .005;
+    const auto windows_until_they_leave = [&settings](tier_id id, double touched) {
+        graded policy(settings);
+        classes_of_pages heap;
+        for (tier_id other = graded::hottest; other <= graded::coldest; ++other)
+            heap.facts.tiers[other].can_leave = other == id;
+        for (unsigned age = 1; age < 30; ++age) {
+            heap.ages[id].clear();
+            heap.ages[id].pages[age] = heap.ages[id].exposed[age - 1] = 1000;
+            heap.ages[id].touched[age - 1] = static_cast<std::uint32_t>(1000 * touched);
+            heap.run(policy, 1);
+            unsigned leave = 0; // of runs; of a step that cannot be afforded a share leaves
+            for (std::uintptr_t run = 0; run < 100; ++run)
+                leave += policy.leaves(id, place{run << 16, (run << 16) + 4096, age});
+            if (leave > 90) return age;
+        }
+        return 30u;
+    };
+    EXPECT_LE(windows_until_they_leave(graded::coldest, 0), 5u);
+    EXPECT_GE(windows_until_they_leave(graded::coldest - 1, 0), 8u) << "a rate was seen there";
+    EXPECT_EQ(windows_until_they_leave(graded::coldest, .1), 30u) << "100 faults in a window";
+}
+
 TEST(graded, measured_faults_correct_the_prediction_slowly) {
     options settings;
     settings.stall_target = .05;
