@@ -123,8 +123,8 @@ class space_heap {
         return space_->open_runs(cls, runs, count, ask);
     }
     std::size_t select_evacuation(unsigned cls, double fraction, std::size_t bytes,
-                                  heap::run_filter spared) noexcept {
-        return space_->select_evacuation(cls, fraction, bytes, spared);
+                                  heap::run_filter spared, std::size_t holes_kept) noexcept {
+        return space_->select_evacuation(cls, fraction, bytes, spared, holes_kept);
     }
     bool evacuating_frozen_files(unsigned cls) const noexcept {
         return space_->evacuating_frozen_files(cls);

@@ -143,6 +143,11 @@ class collector final : private policy::objects {
     static constexpr std::uint64_t nap_ns = 20'000;
     static constexpr std::size_t retry_limit = std::size_t{1} << 15; // beyond: the next window
     static constexpr std::size_t evacuation_bytes = std::size_t{256} << 20; // per class and window
+    // Holes that runs above live_fraction may have together: a share of the tier's live bytes, and some more.
+    // They are memory like any other: without this bound a tier that objects leave one by one would grow
+    // to live bytes / live_fraction.
+    static constexpr double holes_kept_share = 0.04;
+    static constexpr std::size_t holes_kept_bytes = std::size_t{2} << 20;
     static constexpr std::size_t moves_per_checkpoint = 64;
     static constexpr unsigned evacuation_rounds = 6;
     static constexpr std::size_t most_list_scans = 8;
@@ -341,8 +346,10 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
         if (plan.move && plan.evacuate) {
             // To compact what is out would read it back.
             const auto is_out = [this, id](std::size_t run) { return log_.run_out(id, run); };
+            const auto holes_kept = static_cast<std::size_t>(
+                holes_kept_share * static_cast<double>(beginning.live_bytes[id]));
             space_.select_evacuation(id, plan_.live_fraction, evacuation_bytes,
-                                     heap::run_filter(is_out));
+                                     heap::run_filter(is_out), holes_kept + holes_kept_bytes);
             evacuating = evacuating || space_.evacuating_frozen_files(id);
         }
         evacuating_ |= policy::tier_mask{space_.counters(id).evacuating_runs != 0} << id;

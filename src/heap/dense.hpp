@@ -130,10 +130,14 @@ class dense_heap {
     bool evacuating(const void* object) const noexcept {
         return run_evacuating(run_number(object));
     }
-    // Frozen files that have to be emptied first, then sparse runs, emptiest first. Of the runs that
-    // `spared` names, only those with less live bytes than half of the run.
+    // Frozen files that have to be emptied first, then sparse runs, emptiest first, and then as many below
+    // `dense_enough` as it takes that all others have no more than `holes_kept` bytes of holes. Of the runs
+    // that `spared` names, only those with less live bytes than half of the run.
     std::size_t select_evacuation(double max_live_fraction, std::size_t max_bytes,
-                                  run_filter spared = {}) noexcept;
+                                  run_filter spared = {},
+                                  std::size_t holes_kept = ~std::size_t{0}) noexcept;
+    // Of what is denser much is copied for little.
+    static constexpr double dense_enough = 0.94;
     // True if the last selection has frozen runs: their objects should be found wherever their
     // slots lie.
     bool evacuating_frozen_files() const noexcept { return evacuation_; }

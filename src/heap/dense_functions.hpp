@@ -286,7 +286,7 @@ free_result dense_heap<P>::free_checked(void* object) noexcept {
 
 template <class P>
 std::size_t dense_heap<P>::select_evacuation(double max_live_fraction, std::size_t max_bytes,
-                                             run_filter spared) noexcept {
+                                             run_filter spared, std::size_t holes_kept) noexcept {
     struct candidate {
         std::uint32_t live;
         std::uint32_t run;
@@ -295,16 +295,20 @@ std::size_t dense_heap<P>::select_evacuation(double max_live_fraction, std::size
     for (std::size_t i = 0; i < end; ++i) runs_[i].evacuating = false;
     std::size_t total = select_frozen(max_bytes);
     evacuation_ = total != 0;
+    const double most_live = max_live_fraction * double{run_bytes};
     std::vector<candidate> sparse;
+    std::size_t holes = 0; // of runs that are not spared
     try {
         for (std::size_t i = 0; i < end; ++i) {
             const dense_run& run = runs_[i];
             if (run.status.load_relaxed() != dense_run::state::sealed || run.evacuating) continue;
             const auto live =
                 static_cast<std::uint32_t>(run.live.load_relaxed() & dense_detail::bytes_mask);
-            if (live == 0 || live >= max_live_fraction * double{run_bytes}) continue;
+            if (live == 0) continue;
             if (live >= run_bytes / 2 && spared.names(i)) continue;
-            sparse.push_back({live, static_cast<std::uint32_t>(i)});
+            holes += run_bytes - live;
+            if (live < most_live || live < dense_enough * double{run_bytes})
+                sparse.push_back({live, static_cast<std::uint32_t>(i)});
         }
     } catch (const std::bad_alloc&) {
         // Fewer candidates than there are: the rest waits for a better time.
@@ -313,8 +317,10 @@ std::size_t dense_heap<P>::select_evacuation(double max_live_fraction, std::size
         return a.live != b.live ? a.live < b.live : a.run > b.run; // high addresses go first
     });
     for (const candidate& c : sparse) {
+        if (c.live >= most_live && holes <= holes_kept) break;
         if (total + c.live > max_bytes) break;
         total += c.live;
+        holes -= run_bytes - c.live;
         runs_[c.run].evacuating = true;
     }
     return total;

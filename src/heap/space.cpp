@@ -258,9 +258,9 @@ void space::undo_allocate_dense(void* object) noexcept {
 }
 
 std::size_t space::select_evacuation(unsigned cls, double max_live_fraction, std::size_t max_bytes,
-                                     run_filter spared) noexcept {
+                                     run_filter spared, std::size_t holes_kept) noexcept {
     if (cls == new_class || cls >= classes_) return 0;
-    return dense_[cls - 1].select_evacuation(max_live_fraction, max_bytes, spared);
+    return dense_[cls - 1].select_evacuation(max_live_fraction, max_bytes, spared, holes_kept);
 }
 
 std::size_t space::decommit_free_memory(pacer& ask) noexcept {

@@ -391,6 +391,31 @@ TEST(space, runs_that_are_spared_are_evacuated_when_hardly_anything_lives) {
     EXPECT_TRUE(s->evacuating(objects[0]));
 }
 
+TEST(space, holes_of_dense_runs_are_bounded_together) {
+    const owned_space s = make_space({.range_bytes = 16 * mib});
+    std::vector<void*> objects;
+    for (std::size_t i = 0; i < 5 * run_bytes / 1024; ++i)
+        objects.push_back(s->allocate_dense(hot_class, 1024, {}));
+    const std::size_t live[] = {40, 56, 58, 62}; // of 64: .63, .88, .91, .97
+    for (std::size_t run = 0; run < 4; ++run)
+        for (std::size_t i = run * 64 + live[run]; i < run * 64 + 64; ++i) s->free(objects[i]);
+    // 40 KiB of holes.
+    const auto chosen = [&](std::size_t holes_kept, run_filter spared = {}) {
+        s->select_evacuation(hot_class, .75, mib, spared, holes_kept);
+        std::string runs;
+        for (std::size_t run = 0; run < 5; ++run)
+            if (s->evacuating(objects[run * 64])) runs += std::to_string(run);
+        return runs;
+    };
+    EXPECT_EQ(chosen(mib), "0");
+    EXPECT_EQ(chosen(16 << 10), "0");
+    EXPECT_EQ(chosen(15 << 10), "01");
+    EXPECT_EQ(chosen(8 << 10), "01");
+    EXPECT_EQ(chosen(0), "012") << "what is denser gives little for much";
+    const auto second = [](std::size_t run) { return run == 1; };
+    EXPECT_EQ(chosen(8 << 10, run_filter(second)), "0") << "what is elsewhere has no holes";
+}
+
 TEST(space, freed_objects_are_poisoned_on_request) {
     const owned_space s = make_space({.range_bytes = 16 * mib, .poison_freed = true});
     for (const bool dense : {false, true}) {
