@@ -89,8 +89,7 @@ struct name { // 1 to 32 of a-z, 0-9, - and _
     ROW(real, window_seconds, 120, "seconds", 1e-3, 1e6,                                           \
         "time between two scans, before time_scale")                                               \
     ROW(real, time_scale, 1, "", 1e-3, 1e6,                                                        \
-        "divides every time constant: the window and the minute of the promotion rate; as the "    \
-        "collector's work stays the same, collector_cpu_share is multiplied by it, up to 1")       \
+        "divides every time constant: the window and the minute of the promotion rate")            \
     ROW(name, policy, "papers", "", 0, 0,                                                          \
         "which policy decides where objects live: papers (NEW, HOT and COLD), graded (eight "      \
         "classes by touch rate)")                                                                  \
@@ -196,11 +195,6 @@ struct OBASE_EXPORT options {
     // Derived values, so that the scale is applied in one place.
     double scaled_window_seconds() const { return window_seconds / time_scale; }
     double scaled_minute_seconds() const { return 60.0 / time_scale; }
-    // A window that is time_scale times shorter holds the same work for the collector.
-    double scaled_cpu_share() const {
-        const double share = collector_cpu_share * time_scale;
-        return time_scale <= 1 ? collector_cpu_share : share < 1 ? share : 1;
-    }
     // The directory of a file-backed COLD, "" for anonymous memory.
     std::string_view cold_directory() const {
         std::string_view text = cold_backing;

@@ -84,17 +84,6 @@ TEST(options, accepted_values_reach_their_fields) {
     EXPECT_EQ(options().cold_directory(), "");
 }
 
-TEST(options, collector_has_as_much_processor_time_per_window_at_every_time_scale) {
-    options target;
-    target.collector_cpu_share = 0.25;
-    const std::pair<double, double> expected[] = {
-        {0.01, 0.25}, {1, 0.25}, {2, 0.5}, {4, 1}, {60, 1}};
-    for (const auto& [scale, share] : expected) {
-        target.time_scale = scale;
-        EXPECT_DOUBLE_EQ(target.scaled_cpu_share(), share) << scale;
-    }
-}
-
 TEST(options, bytes_are_taken_in_powers_of_1024) {
     const std::pair<const char*, unsigned> given[] = {{"5", 0},   {"5K", 10}, {"5M", 20},
                                                       {"5G", 30}, {"5T", 40}, {"0", 64}};

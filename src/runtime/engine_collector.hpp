@@ -289,7 +289,7 @@ void engine<Binding>::throttle() noexcept {
     if (forced_) return;
     const auto used = static_cast<double>(os::thread_cpu_ns() - throttle_cpu_);
     const auto passed = static_cast<double>(os::monotonic_ns() - throttle_wall_);
-    const double owed = used / window_settings_.scaled_cpu_share() - passed;
+    const double owed = used / window_settings_.collector_cpu_share - passed;
     if (owed < 1e6) return; // ns: not worth a sleep
     park_.unlock();
     {
