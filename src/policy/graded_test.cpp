@@ -491,7 +491,8 @@ TEST(graded, the_coldest_leave_before_the_hotter_when_nothing_is_known) {
 TEST(graded, the_coldest_leave_before_they_were_seen_at_every_age) {
     options settings;
     settings.stall_target = .005;
-    const auto windows_until_they_leave = [&settings](tier_id id, double touched) {
+    const auto windows_until_they_leave = [&settings](tier_id id, double touched,
+                                                      std::uint32_t others_touched = 0) {
         graded policy(settings);
         classes_of_pages heap;
         for (tier_id other = graded::hottest; other <= graded::coldest; ++other)
@@ -500,6 +501,11 @@ TEST(graded, the_coldest_leave_before_they_were_seen_at_every_age) {
             heap.ages[id].clear();
             heap.ages[id].pages[age] = heap.ages[id].exposed[age - 1] = 1000;
             heap.ages[id].touched[age - 1] = static_cast<std::uint32_t>(1000 * touched);
+            if (others_touched != 0) {
+                heap.ages[id].pages[0] = 1000;
+                heap.ages[id].exposed[0] += 1000;
+                heap.ages[id].touched[0] += others_touched;
+            }
             heap.run(policy, 1);
             unsigned leave = 0; // of runs; of a step that cannot be afforded a share leaves
             for (std::uintptr_t run = 0; run < 100; ++run)
@@ -510,6 +516,7 @@ TEST(graded, the_coldest_leave_before_they_were_seen_at_every_age) {
     };
     EXPECT_LE(windows_until_they_leave(graded::coldest, 0), 5u);
     EXPECT_GE(windows_until_they_leave(graded::coldest - 1, 0), 8u) << "a rate was seen there";
+    EXPECT_GE(windows_until_they_leave(graded::coldest, 0, 300), 8u) << "others were touched";
     EXPECT_EQ(windows_until_they_leave(graded::coldest, .1), 30u) << "100 faults in a window";
 }
 
