@@ -7,7 +7,7 @@
 #   make demo          what obase does, on a million records and on this machine's package index: a
 #                      table, and out/report.html
 #   make install       the library, headers, obase command and plugins into PREFIX (/usr/local)
-#   make test          builds with g++ and runs the suite at CI size: about 21 minutes on two cores
+#   make test          builds with g++ and runs the suite at CI size: about 20 minutes on two cores
 #   make check         the rest of what CI runs: sanitizers, models, clang's warnings, layers, format
 #   make test-long     the long tier (hours)
 #   make soak          the soak tier (until stopped or days have passed)
