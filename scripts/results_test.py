@@ -333,6 +333,19 @@ class Tables(unittest.TestCase):
         self.assertEqual(cells(PAGES["mrc"].steps[0].tables[0], {"cells": [*others, cell]}),
                          [["zipf 0.99", "graded", "32", "4 KiB", "1.250", "1.175", "", "1.000"]])
 
+    def test_cells_of_memory(self):
+        cell = {"load": "zipf 0.99", "update_share": 0.05, "policy": "graded", "limit": "35%", "start_bytes": 119 << 20,
+                "peak_bytes": 123 << 20, "end_bytes": 88.5 * 2**20, "ideal_bytes": 70 << 20, "used_over_ideal": 1.2645,
+                "used_over_live": None, "peak_over_allowed": 0.9871, "fault_share": 0.0161, "faults_per_s": 805.2,
+                "stall_share": 0.0031, "stall_share_over_scale": 0.00005, "throughput_ratio": 0.9998, "killed": False,
+                "settled": False, "windows": [{}, {}, {}]}
+        table = self.table("memory", "Cells")
+        row = ["zipf 0.99, 0.05 updates", "graded", "35%", "119 MiB", "123 MiB", "88.5 MiB", "70.0 MiB", "1.264", "", "0.987",
+               "1.61 %", "805 /s", "0.31 %", "0.01 %", "1.000"]
+        self.assertEqual(cells(table, {"cells": [cell, {**cell, "settled": True, "limit": None, "update_share": 0},
+                                                 {**cell, "settled": True, "killed": True}]}),
+                         [[*row, "3 windows"], ["zipf 0.99", "graded", "", *row[3:], "settled"], [*row, "killed"]])
+
     def test_phases_of_a_comparison_are_one_row(self):
         cell = {"index": "pugh-hash-table", "workload": "A", "protocol": "arming", "throughput_ratio": 0.989,
                 "ci95": [0.925, 1.057], "samples": 15, "p90_ratio": 1.08, "instructions_ratio": None,

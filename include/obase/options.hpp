@@ -127,7 +127,7 @@ struct name { // 1 to 32 of a-z, 0-9, - and _
         "most processor time the collector takes, as a share of one core")                         \
     ROW(real, compaction_live_fraction, 0.75, "fraction", 0, 1,                                    \
         "runs of HOT and COLD with less live data than this are evacuated, and of denser ones "    \
-        "as many as it takes that a tier's holes stay below .04 of its live bytes; 0 = never")     \
+        "as many as it takes that a tier's holes stay below .02 of its live bytes; 0 = never")     \
     ROW(real, move_in_flight, 0.02, "fraction", 0, 1,                                              \
         "share of the heaps' resident memory that emptying runs may keep twice, at least 1 MiB")   \
     ROW(flag, defer_promotion, true, "", 0, 0,                                                     \

@@ -51,6 +51,8 @@ namespace obase {
         "room or no memory")                                                                       \
     ROW(counter, whole, no_budget_skips, "objects",                                                \
         "moves out of a file not tried because of the limit on memory")                            \
+    ROW(counter, whole, postponed_moves, "objects",                                                \
+        "moves not tried in a window because the holes in dense heaps were at their bound")        \
     ROW(gauge, whole, foreign_objects, "objects",                                                  \
         "guides of the last scan whose object lies "                                               \
         "outside the heaps and never moves")                                                       \

@@ -34,6 +34,15 @@ def bench(*words, read=tables.figures()):
                 targets=("obase_command",))
 
 
+def memory(*rows):
+    return Step(commands=tuple(("{build}/bin/obase", "bench", "memory", "--row", row, "--json", "{json}") for row in rows),
+                tables=(tables.Table("Targets", tables.with_targets, tables.FIGURE),
+                        tables.Table("Cells", tables.memory_cells, tables.MEMORY,
+                                     "Memory is what the process is charged for; the ideal is the hottest objects with which "
+                                     "the same share of operations faults, and the index.")),
+                targets=("obase_command",))
+
+
 def layouts(title, *words):
     return Step(commands=(("{build}/bin/obase", "mrc", "--records", "300000", "--lru-requests", "0", *words, "--json",
                            "{json}"),),
@@ -86,6 +95,15 @@ PAGES = {
                 (layouts("Keys as large as values, nodes that do not move", "--index", "pugh-hash-table", "--key-size",
                          "128"),
                  layouts("Keys of 24 bytes, values of 128, nodes that move"))),
+    "memory": Page("Paced loads without a limit: memory over the least with the same share of faults "
+                   "([temperature.md](../temperature.md)).",
+                   (memory("hot-20-999", "hot-20-99", "loop-C", "loop-B", "loop-A", "large"),)),
+    "memory-swap": Page("Loads without an edge, over zram ([temperature.md](../temperature.md)).",
+                        (memory("zipf", "hotspot-80-20"),)),
+    "memory-peak": Page("The most memory that a load takes ([temperature.md](../temperature.md)).", (memory("peak"),)),
+    "memory-limits": Page("Under a limit on memory ([temperature.md](../temperature.md)).",
+                          (memory("pass-90", "pass-50", "limit-35", "limit-35-small", "limit-40-loop"),)),
+    "memory-day": Page("A hot set that shifts ([temperature.md](../temperature.md)).", (memory("day"),)),
     "huge-pages": Page("HOT in huge pages against none and against all heaps ([benchmarks.md](../benchmarks.md)).",
                        (bench("huge-pages"),)),
     "ycsb": Page("The key-value store under `loop`, of whose records 31 % are asked for: utilization and memory "

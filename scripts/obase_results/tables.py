@@ -138,6 +138,35 @@ YCSB = (
     ("witness", lambda run: "agrees" if run["witness"]["agrees"] else "differs"),
 )
 
+# `obase bench memory`: a row per cell.
+
+def memory_cells(results):
+    return [cell for result in results for cell in result["cells"]]
+
+
+def _share(value):
+    return "" if value is None else f"{100 * value:.2f} %"
+
+
+MEMORY = (
+    ("load", lambda cell: cell["load"] + (f", {cell['update_share']:g} updates" if cell["update_share"] else "")),
+    ("policy", _of("policy")),
+    ("limit", lambda cell: cell["limit"] or ""),
+    _column("start", mib, "start_bytes"),
+    _column("peak", mib, "peak_bytes"),
+    _column("end", mib, "end_bytes"),
+    _column("ideal", mib, "ideal_bytes"),
+    _column("used / ideal", ratio, "used_over_ideal"),
+    _column("used / live", ratio, "used_over_live"),
+    _column("peak / allowed", ratio, "peak_over_allowed"),
+    _column("faulting", _share, "fault_share"),
+    _column("faults", lambda rate: number(rate, "/s"), "faults_per_s"),
+    _column("stall", _share, "stall_share"),
+    _column("stall / scale", _share, "stall_share_over_scale"),
+    _column("throughput", ratio, "throughput_ratio"),
+    ("ended", lambda cell: "killed" if cell["killed"] else "settled" if cell["settled"] else f"{len(cell['windows'])} windows"),
+)
+
 # `obase bench compare`: a cell per index, workload and protocol; its phases side by side.
 
 

@@ -17,6 +17,12 @@ void intervals::add(std::uintptr_t begin, std::uintptr_t end) {
         last.end = std::max(last.end, end);
         return;
     }
+    if (!sorted_ && items_.size() >= normalized_at_) {
+        normalized();
+        normalized_at_ = std::max(least_normalized, 2 * items_.size());
+        add(begin, end);
+        return;
+    }
     if (begin <= last.end) sorted_ = false;
     items_.push_back({begin, end});
 }

@@ -6,7 +6,7 @@
 // gigabytes costs a few entries and no repeated calls.
 //
 // The cost of every operation is linear in the number of intervals, so the set must not be dense in
-// holes.
+// holes. Calls in any order cost memory for twice the intervals that come of them, and some.
 //
 // Invariant: begin < end in every interval, and each end < the next begin.
 #pragma once
@@ -27,11 +27,14 @@ struct interval {
 class intervals {
   public:
     // Adds [begin, end). Amortized O(1) when calls come in address order, which is how the heaps
-    // report; otherwise the set is normalized at its next use.
+    // report; otherwise the set is normalized at its next use, or when it has doubled.
     void add(std::uintptr_t begin, std::uintptr_t end);
+    // Keeps little memory for the next use.
     void clear() noexcept {
+        if (items_.capacity() > 2 * least_normalized) std::vector<interval>().swap(items_);
         items_.clear();
         sorted_ = true;
+        normalized_at_ = least_normalized;
     }
 
     bool empty() const noexcept { return items_.empty(); }
@@ -48,8 +51,12 @@ class intervals {
   private:
     const std::vector<interval>& normalized() const;
 
+    static constexpr std::size_t least_normalized = 1024;
+
     mutable std::vector<interval> items_;
     mutable bool sorted_ = true;
+    std::size_t normalized_at_ =
+        least_normalized; // items: when the set is next put in order by itself
 };
 
 } // namespace obase::backend

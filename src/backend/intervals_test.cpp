@@ -74,6 +74,25 @@ RC_GTEST_PROP(intervals, agree_with_bits, ()) {
     }
 }
 
+// Two areas filled in turns, as the mover does with two sizes, are two intervals, and take the memory of few.
+TEST(intervals, that_grow_in_turns_take_little_memory) {
+    intervals set;
+    constexpr std::uintptr_t step = 64, calls = 100'000, second = std::uintptr_t{1} << 32;
+    for (std::uintptr_t i = 0; i < calls; ++i) {
+        set.add(i * step, (i + 1) * step);
+        set.add(second + i * step, second + (i + 1) * step);
+    }
+    EXPECT_EQ(set.items(),
+              (std::vector<interval>{{0, calls * step}, {second, second + calls * step}}));
+    EXPECT_LE(set.items().capacity(), 4096u);
+    // What does not join is kept.
+    for (std::uintptr_t i = calls; i > 0; --i) set.add(2 * i * step, 2 * i * step + 1);
+    EXPECT_EQ(set.items().size(), 2 + calls / 2);
+    EXPECT_LE(set.items().capacity(), 4 * calls);
+    set.clear();
+    EXPECT_LE(set.items().capacity(), 4096u);
+}
+
 RC_GTEST_PROP(intervals, rounding_agrees_with_bits, ()) {
     const additions a = some();
     const std::size_t unit = std::size_t{1} << *rc::gen::inRange(0, 6);

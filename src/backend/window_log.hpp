@@ -89,6 +89,26 @@ class window_log {
         return run < out_[id].size() &&
                std::popcount(out_[id][run]) >= static_cast<int>(page_ages::pages_per_run / 2);
     }
+    // Of the pages that were asked to leave. Cost: linear in the runs with such pages.
+    std::size_t out_bytes(policy::tier_id id) const noexcept {
+        std::size_t pages = 0;
+        for (const std::uint16_t run : out_[id]) pages += static_cast<unsigned>(std::popcount(run));
+        return pages * page_ages::page_bytes;
+    }
+    // Of those in which no object was touched since. Cost: in the touched pages, too.
+    template <class Space>
+    std::size_t untouched_out_bytes(const Space& space, policy::tier_id id) const noexcept {
+        std::size_t pages = out_bytes(id) / page_ages::page_bytes;
+        if (pages == 0) return 0;
+        const std::uintptr_t base = address(space.range_begin(id));
+        space.for_each_touched_page(id, [&](const char* begin, const char* end) {
+            for (std::uintptr_t at = address(begin); at < address(end); at += page_ages::page_bytes)
+                pages -= page_out(id, (at - base) / page_ages::page_bytes);
+        });
+        return pages * page_ages::page_bytes;
+    }
+    // Nothing of the tier can have left.
+    void forget_out(policy::tier_id id) noexcept { out_[id].clear(); }
     // Nothing was asked to leave.
     void forget_out() noexcept {
         for (auto& tier : out_) tier.clear();

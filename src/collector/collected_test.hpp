@@ -122,8 +122,9 @@ class space_heap {
                           heap::pacer& ask) noexcept {
         return space_->open_runs(cls, runs, count, ask);
     }
-    std::size_t select_evacuation(unsigned cls, double fraction, std::size_t bytes,
-                                  heap::run_filter spared, std::size_t holes_kept) noexcept {
+    heap::evacuation_choice select_evacuation(unsigned cls, double fraction, std::size_t bytes,
+                                              heap::run_filter spared,
+                                              std::size_t holes_kept) noexcept {
         return space_->select_evacuation(cls, fraction, bytes, spared, holes_kept);
     }
     bool evacuating_frozen_files(unsigned cls) const noexcept {

@@ -83,6 +83,7 @@ struct window_plan {
     double live_fraction = 0; // below this a run is sparse
     double in_flight = 0.02;  // share of what is resident that moving may keep twice
     std::size_t least_in_flight = std::size_t{1} << 20; // bytes; however little is resident
+    std::size_t least_holes = std::size_t{1} << 20; // bytes that dense tiers may have in any case
     // Bytes that moving may take from a tier in a file, whose pages the kernel can drop, into memory that it
     // cannot drop.
     std::uint64_t may_grow = UINT64_MAX;
@@ -117,6 +118,7 @@ class collector final : private policy::objects {
         mover_.finish();
         slots_.cancel_retire();
         vetoed_.clear();
+        late_.clear();
         scanning_lazy_ = false;
         abandoned_ = true;
         phase_ = phase::scan;
@@ -143,12 +145,17 @@ class collector final : private policy::objects {
     static constexpr std::uint64_t nap_ns = 20'000;
     static constexpr std::size_t retry_limit = std::size_t{1} << 15; // beyond: the next window
     static constexpr std::size_t evacuation_bytes = std::size_t{256} << 20; // per class and window
-    // Holes that runs above live_fraction may have together: a share of the tier's live bytes, and some more.
+    // Holes that runs above live_fraction may have together: a share of the tier's live bytes that are in
+    // memory, and some more.
     // They are memory like any other: without this bound a tier that objects leave one by one would grow
     // to live bytes / live_fraction.
-    static constexpr double holes_kept_share = 0.04;
-    static constexpr std::size_t holes_kept_bytes = std::size_t{2} << 20;
+    static constexpr double holes_kept_share = 0.02;
+    // Objects leave runs that are not emptied until all dense tiers have holes of such a share of their live
+    // bytes, of those that are in memory. The rest waits until some are compacted, or until a run is worth emptying.
+    static constexpr double most_holes_share = 0.03;
+    static constexpr double least_room_share = 0.001;
     static constexpr std::size_t moves_per_checkpoint = 64;
+    static constexpr std::size_t late_per_checkpoint = 1024;
     static constexpr unsigned evacuation_rounds = 6;
     static constexpr std::size_t most_list_scans = 8;
     static constexpr std::size_t prefetch_distance = 6;
@@ -175,6 +182,10 @@ class collector final : private policy::objects {
         return address & ~std::uintptr_t{heap::run_bytes - 1};
     }
 
+    static std::size_t share_of(std::size_t bytes, double share) noexcept {
+        return static_cast<std::size_t>(share * static_cast<double>(bytes));
+    }
+
     static double seconds_now() noexcept { return static_cast<double>(os::monotonic_ns()) * 1e-9; }
 
     // Holes in NEW count against the peak of a load that is sorted; those in dense tiers are left to
@@ -183,6 +194,7 @@ class collector final : private policy::objects {
         if (cls == policy::first_tier) return heap::run_bytes / 32;
         return static_cast<std::size_t>((1 - plan_.live_fraction) * double{heap::run_bytes});
     }
+    void choose_sparse_runs(const policy::window_beginning& now) noexcept;
     void begin_evacuation();
     bool scan_outside_lazy(control& control);
     void limit_leaving();
@@ -221,7 +233,15 @@ class collector final : private policy::objects {
     void mark_touched();
     void look_for_pending();
     void queue_moves();
+    bool leaves_file(unsigned bit, policy::tier_id target) const noexcept;
+    bool may_grow(unsigned bit, policy::tier_id target) noexcept;
     bool charge_growth(unsigned bit, policy::tier_id target) noexcept;
+    bool leaves_hole(unsigned bit) const noexcept;
+    bool charge_hole(unsigned bit) noexcept;
+    void note_hole(unsigned from, const candidate& c, const mobility::moved_object& moved) noexcept;
+    void leave_if_room(unsigned bit) noexcept;
+    void postpone(unsigned bit, bool may_be_late);
+    bool move_late(control& control);
     void note_large();
     slot_atomic& slot_at(unsigned bit) const noexcept {
         return *reinterpret_cast<slot_atomic*>(word_base_ + 8u * bit);
@@ -274,9 +294,11 @@ class collector final : private policy::objects {
     bool abandoned_ = false; // a wait was given up in this window: no more moves
     bool scanning_lazy_ = false;
     bool pending_found_ = false; // the slots just visited have an object that may become lazy yet
-    policy::tier_mask evacuating_ = 0; // tiers with runs that are being emptied
-    policy::tier_mask in_files_ = 0;   // tiers that lie in a file
-    std::uint64_t growth_ = 0;         // bytes queued to leave these, of plan_.may_grow
+    policy::tier_mask in_files_ = 0; // tiers that lie in a file
+    std::uint64_t growth_ = 0;       // bytes queued to leave these, of plan_.may_grow
+    std::int64_t hole_room_ = 0;     // bytes of holes that may still be made
+    std::int64_t hole_queued_ = 0;   // of those, what the batch at hand may make
+    std::size_t holes_out_ = 0;      // bytes of holes where runs are out
     // The word being visited or judged.
     std::uintptr_t word_base_ = 0;
     unsigned visited_ = 0, foreign_here_ = 0; // slots of it
@@ -284,13 +306,14 @@ class collector final : private policy::objects {
     policy::word_verdict verdict_;
     std::array<mobility::observation, 64> seen_;
     std::vector<slot_atomic*> vetoed_;
+    std::vector<slot_atomic*> late_; // see postpone()
     // An object on its way to a tier with the role promoted_to (HOT) is in use, and a touch between its
     // arming and its publish keeps it where it is. So few of them are queued at a time, while idle
     // ones share a wait in great numbers. How few: see adapt_hot_batch().
     std::size_t hot_batch_ = least_hot_batch;
     std::size_t hot_queued_ = 0;
     std::uint64_t moved_ = 0; // in this window
-    enum class phase : std::uint8_t { scan, list, empty, retry };
+    enum class phase : std::uint8_t { scan, late, list, empty, retry };
     phase phase_ = phase::scan;
     evacuation<slot_atomic*> evacuation_[heap::max_classes];
     unsigned tier_ = policy::first_tier; // that is being emptied
@@ -299,6 +322,8 @@ class collector final : private policy::objects {
     std::uint64_t returned_early_ = 0;
     double live_when_chosen_ = 0; // share of the run that is being emptied
     bool whole_ = false;          // what stays in it moves, too
+    bool worth_emptying_ = false; // what leaves it may make holes: they are closed now, or soon
+    bool judged_in_turn_ = false; // this is a later round
     bool born_since_ = false;     // a newborn object was seen in it
     std::vector<std::uint32_t> to_open_;
     std::array<std::array<std::uint64_t, policy::max_tiers>, policy::max_tiers> moved_bytes_{};
@@ -331,6 +356,7 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
     moved_bytes_ = {};
     mover_.forget(); // R6
     vetoed_.clear();
+    late_.clear();
     visited_lazy_.clear();
     hot_queued_ = 0;
     moved_ = 0;
@@ -338,31 +364,19 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
     if (!mover_.reserve(batch_candidates + step_bytes / sizeof(slot_atomic))) plan_.move = false;
     slots_.refresh();
     space_.clear_touched();
-    bool evacuating = false;
-    evacuating_ = in_files_ = 0;
+    in_files_ = 0;
     growth_ = 0;
-    for (policy::tier_id id = policy::first_tier + 1; id < tiers_.count(); ++id) {
+    for (policy::tier_id id = policy::first_tier + 1; id < tiers_.count(); ++id)
         in_files_ |= policy::tier_mask{space_.file_backed(id)} << id;
-        if (plan.move && plan.evacuate) {
-            // To compact what is out would read it back.
-            const auto is_out = [this, id](std::size_t run) { return log_.run_out(id, run); };
-            const auto holes_kept = static_cast<std::size_t>(
-                holes_kept_share * static_cast<double>(beginning.live_bytes[id]));
-            space_.select_evacuation(id, plan_.live_fraction, evacuation_bytes,
-                                     heap::run_filter(is_out), holes_kept + holes_kept_bytes);
-            evacuating = evacuating || space_.evacuating_frozen_files(id);
-        }
-        evacuating_ |= policy::tier_mask{space_.counters(id).evacuating_runs != 0} << id;
-    }
-    evacuation_for_ = evacuating ? evacuation_for_ + 1 : 0;
-
+    choose_sparse_runs(beginning);
     begin_evacuation();
     bool leaves_marked = false;
     bool complete = scan_outside_lazy(control) && scan_lazy(control);
     if (plan.move && complete) {
         flush(control);
-        complete = empty_chosen_runs(control);
+        complete = move_late(control) && empty_chosen_runs(control);
         phase_ = phase::retry;
+        judged_in_turn_ = false;
         if (complete) retry(control);
     }
     phase_ = phase::scan;
@@ -408,6 +422,39 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
     live.soda_bytes.set(slots_.bytes());
     live.slot_state_bytes.set(states_.bits() != 0 ? states_.memory_bytes() : 0);
     return complete;
+}
+
+// Sparse runs are compacted in this window; what the holes of the others leave of their bound, objects that
+// leave runs one by one may add.
+template <class Mover>
+void collector<Mover>::choose_sparse_runs(const policy::window_beginning& now) noexcept {
+    bool frozen = false;
+    std::size_t holes = 0, in_memory = 0;
+    holes_out_ = 0;
+    const std::size_t least_kept =
+        plan_.least_holes / 2 / std::max<std::size_t>(tiers_.count() - std::size_t{1}, 1);
+    for (policy::tier_id id = policy::first_tier + 1; id < tiers_.count(); ++id) {
+        if (!plan_.move || !plan_.evacuate) break;
+        // To compact what is out would read it back.
+        const auto is_out = [this, id](std::size_t run) { return log_.run_out(id, run); };
+        const std::size_t live = now.live_bytes[id];
+        const std::size_t here = live - std::min(live, log_.out_bytes(id));
+        const heap::evacuation_choice choice = space_.select_evacuation(
+            id, plan_.live_fraction, evacuation_bytes, heap::run_filter(is_out),
+            share_of(here, holes_kept_share) + least_kept);
+        holes += choice.hole_bytes;
+        holes_out_ += choice.spared_hole_bytes;
+        in_memory += here;
+        frozen = frozen || space_.evacuating_frozen_files(id);
+    }
+    evacuation_for_ = frozen ? evacuation_for_ + 1 : 0;
+    // More than what compaction leaves. And something in any case: there may be holes that it cannot close.
+    const std::size_t most_holes = share_of(in_memory, most_holes_share) + plan_.least_holes;
+    const std::size_t least_room = share_of(in_memory, least_room_share) + plan_.least_holes / 8;
+    hole_room_ =
+        static_cast<std::int64_t>(std::max(most_holes - std::min(most_holes, holes), least_room));
+    if (!plan_.evacuate) hole_room_ = INT64_MAX; // nothing would close them
+    hole_queued_ = 0;
 }
 
 template <class Mover>
@@ -586,27 +633,71 @@ void collector<Mover>::decide_with_states() {
 }
 
 // In a scan little leaves a tier at once, unless the policy says that it must; the rest is counted for
-// the evacuation of runs. What leaves a lazy tier does so at once, and is counted where runs are compacted.
+// the evacuation of runs.
 template <class Mover>
 void collector<Mover>::limit_leaving() {
     for (std::uint64_t left = word_.seen & ~word_.unmoved; left != 0; left &= left - 1) {
         const auto bit = static_cast<unsigned>(std::countr_zero(left));
         const policy::tier_id at = word_.tier[bit];
-        const bool lazy = (lazy_ >> at & 1) != 0;
-        if (lazy && (evacuating_ >> at & 1) == 0) continue;
         const std::uint64_t mask = std::uint64_t{1} << bit;
+        if ((verdict_.move & mask) != 0 && !may_grow(bit, verdict_.to[bit])) verdict_.move &= ~mask;
         const bool leaves = (verdict_.move & mask) != 0;
-        const std::size_t bytes = leaves && !lazy ? size(bit) : 0;
         const std::size_t run = run_number(at, object_at(bit));
         // A run whose memory is elsewhere is not emptied: what stays would be read back.
-        const bool at_once = leaves && (bytes <= leaves_at_once_ || (verdict_.sample & mask) != 0 ||
-                                        log_.run_out(at, run));
+        const bool out = leaves && log_.run_out(at, run);
+        const std::size_t bytes = leaves && !out ? size(bit) : 0;
+        const bool at_once = leaves && ((verdict_.sample & mask) != 0 ||
+                                        (bytes <= leaves_at_once_ && charge_hole(bit)));
+        if (out && !at_once) postpone(bit, (lazy_ >> at & 1) != 0);
         evacuation_[at].note(run, at_once ? 0 : bytes, (word_.newborn & mask) != 0);
         if (at_once)
             leaves_at_once_ -= std::min(bytes, leaves_at_once_);
         else
             verdict_.move &= ~mask;
     }
+}
+
+// An object that is in use again where a run of a lazy tier is out waits for the end of the scan, if there is
+// room in the list. Then it is known how much is still out.
+template <class Mover>
+void collector<Mover>::postpone(unsigned bit, bool may_be_late) {
+    if (may_be_late && (word_.touched >> bit & 1) != 0 &&
+        (late_.size() + 1) * sizeof(slot_atomic*) <= in_flight_ / 16)
+        late_.push_back(&slot_at(bit));
+    else
+        recorder_.live.postponed_moves.add(1);
+}
+
+// What is out, and was not touched, makes room for what is in use again. False: stop.
+template <class Mover>
+bool collector<Mover>::move_late(control& control) {
+    if (late_.empty()) return true;
+    std::size_t out = 0;
+    for (policy::tier_id id = policy::first_tier + 1; id < tiers_.count(); ++id)
+        out += log_.untouched_out_bytes(space_, id);
+    hole_room_ += static_cast<std::int64_t>(out - std::min(out, holes_out_));
+    phase_ = phase::late;
+    judged_in_turn_ = false;
+    bool complete = true;
+    for (std::size_t i = 0; complete && i < late_.size(); ++i) {
+        if (slots_.begin_visit(late_[i])) {
+            word_.seen = 0;
+            if (lies_in(pointer_to(Mover::layout::address(late_[i]->load_relaxed())), lazy_))
+                visit_again(*late_[i]);
+            slots_.end_visit();
+            judge_again();
+        }
+        const bool last = i + 1 == late_.size();
+        if (batch_is_full() || last) flush(control);
+        if (i % late_per_checkpoint != 0 && !last) continue;
+        control.checkpoint();
+        control.throttle();
+        complete = !control.stop_requested();
+        if (abandoned_) break;
+    }
+    std::vector<slot_atomic*>().swap(late_);
+    phase_ = phase::scan;
+    return complete;
 }
 
 // In the same window, of one slot: its move was vetoed, or the run is emptied that its object lies in.
@@ -616,8 +707,12 @@ void collector<Mover>::judge_again() {
     if ((word_.seen & word_.movable & ~word_.unmoved) == 0) return;
     const auto bit = static_cast<unsigned>(std::countr_zero(word_.seen));
     // No newborn object was in the run when it was chosen, and none has been seen there since: an age of
-    // 0 says touched in the window that ended.
-    if (phase_ == phase::empty && !born_since_ && word_.idle[bit] == 0) word_.touched = word_.seen;
+    // 0 says touched in the window that ended. Nothing is born in a lazy tier.
+    if ((phase_ == phase::late || (phase_ == phase::empty && !born_since_)) &&
+        word_.idle[bit] == 0) {
+        word_.touched = word_.seen;
+        seen_[bit].touched = true; // the mover asks, too
+    }
     verdict_.move = verdict_.held = verdict_.sample = 0;
     word_.again = true;
     if (states_.bits() != 0) states_.load(word_base_, word_.seen, word_.state);
@@ -626,6 +721,10 @@ void collector<Mover>::judge_again() {
     if (phase_ == phase::empty) {
         if (verdict_.move == 0 && whole_ && word_.tier[bit] == tier_)
             verdict_.send(bit, tier_); // into another run
+        else if (verdict_.move != 0 && !worth_emptying_)
+            leave_if_room(bit);
+    } else if (verdict_.move != 0) {
+        leave_if_room(bit);
     } else if (((verdict_.move | verdict_.held) & word_.seen) == 0 &&
                space_.evacuating(object_at(bit))) {
         verdict_.send(bit, word_.tier[bit]);
@@ -676,19 +775,64 @@ void collector<Mover>::queue_moves() {
     }
 }
 
-// False: there is no room for the object outside of its file. A move that fails later was charged all the same.
+template <class Mover>
+bool collector<Mover>::leaves_file(unsigned bit, policy::tier_id target) const noexcept {
+    return plan_.may_grow != UINT64_MAX && (in_files_ >> word_.tier[bit] & 1) != 0 &&
+           (in_files_ >> target & 1) == 0;
+}
+
+// False: there is no room for the object outside of its file.
+template <class Mover>
+bool collector<Mover>::may_grow(unsigned bit, policy::tier_id target) noexcept {
+    if (!leaves_file(bit, target) || growth_ + size(bit) <= plan_.may_grow) return true;
+    recorder_.live.no_budget_skips.add(1);
+    return false;
+}
+
+// The same, and takes the room. A move that fails later was charged all the same.
 template <class Mover>
 bool collector<Mover>::charge_growth(unsigned bit, policy::tier_id target) noexcept {
-    if (plan_.may_grow == UINT64_MAX || (in_files_ >> word_.tier[bit] & 1) == 0 ||
-        (in_files_ >> target & 1) != 0)
-        return true;
-    const std::size_t bytes = size(bit);
-    if (growth_ + bytes > plan_.may_grow) {
-        recorder_.live.no_budget_skips.add(1);
-        return false;
-    }
-    growth_ += bytes;
+    if (!may_grow(bit, target)) return false;
+    if (leaves_file(bit, target)) growth_ += size(bit);
     return true;
+}
+
+// A dense tier's run keeps the place of what leaves it until it is compacted. Not so if it is compacted now.
+// NEW's are reused.
+template <class Mover>
+bool collector<Mover>::leaves_hole(unsigned bit) const noexcept {
+    const policy::tier_id at = word_.tier[bit];
+    return at != policy::first_tier && at != tiers_.count() && verdict_.to[bit] != at &&
+           !space_.evacuating(object_at(bit));
+}
+
+// False: there are holes enough, and the object stays for now.
+template <class Mover>
+bool collector<Mover>::charge_hole(unsigned bit) noexcept {
+    if (hole_room_ == INT64_MAX || !leaves_hole(bit)) return true;
+    const auto bytes = static_cast<std::int64_t>(size(bit));
+    if (hole_queued_ + bytes > hole_room_) return false;
+    hole_queued_ += bytes; // until its batch has moved
+    return true;
+}
+
+// What has moved takes the room; what could not does not.
+template <class Mover>
+void collector<Mover>::note_hole(unsigned from, const candidate& c,
+                                 const mobility::moved_object& moved) noexcept {
+    if (hole_room_ == INT64_MAX || from == c.target || from == policy::first_tier ||
+        from >= tiers_.count() || space_.evacuating(pointer_to(moved.from)))
+        return;
+    const std::size_t run = run_number(from, pointer_to(moved.from));
+    if (phase_ == phase::empty && evacuation_[from].run_is_worth_emptying(run)) return;
+    hole_room_ -= static_cast<std::int64_t>(moved.bytes);
+}
+
+template <class Mover>
+void collector<Mover>::leave_if_room(unsigned bit) noexcept {
+    if (charge_hole(bit)) return;
+    if (!judged_in_turn_) recorder_.live.postponed_moves.add(1);
+    verdict_.move = 0;
 }
 
 template <class Mover>
@@ -730,7 +874,7 @@ bool collector<Mover>::choose_runs() noexcept {
     std::size_t noted = 0;
     for (unsigned cls = 0; cls < space_.classes(); ++cls) noted += evacuation_[cls].noted();
     std::size_t list_bytes =
-        std::max<std::size_t>({in_flight_ / 2, noted * sizeof(slot_atomic*) / most_list_scans, 1});
+        std::max<std::size_t>({in_flight_ / 4, noted * sizeof(slot_atomic*) / most_list_scans, 1});
     bool any = false;
     for (unsigned cls = 0; cls < space_.classes(); ++cls) {
         const auto state_of = [this, cls](std::size_t run) {
@@ -738,7 +882,11 @@ bool collector<Mover>::choose_runs() noexcept {
                                                                 space_.bytes_in_run(cls, run),
                                                                 space_.run_evacuating(cls, run)};
         };
-        any = evacuation_[cls].choose(list_bytes, state_of) || any;
+        // Without room for holes a list for what may not leave is a scan for nothing.
+        const bool holes_may_be_made =
+            cls == policy::first_tier ||
+            hole_room_ > static_cast<std::int64_t>(plan_.least_holes / 16);
+        any = evacuation_[cls].choose(list_bytes, state_of, holes_may_be_made) || any;
         list_bytes -= std::min(list_bytes, evacuation_[cls].list_bytes());
     }
     return any;
@@ -820,6 +968,8 @@ bool collector<Mover>::empty_runs(std::size_t first, std::size_t last, control& 
         for (std::size_t i = first; i < last; ++i) {
             if (!tier.is_chosen(tier.run(i))) continue;
             whole_ = round != 0 && tier.rest_moves(i);
+            worth_emptying_ = tier.worth_emptying(i);
+            judged_in_turn_ = round != 0;
             std::size_t unmovable = 0;
             born_since_ = tier.born_since(i);
             live_when_chosen_ = static_cast<double>(tier.bytes(i)) / double{heap::run_bytes};
@@ -863,6 +1013,9 @@ void collector<Mover>::open_runs(std::size_t first, std::size_t last, heap::pace
         const bool whole = tier.run_is_whole(run) && space_.run_closed(tier_, run);
         tier.drop(i);
         if (whole) to_open_.push_back(static_cast<std::uint32_t>(run)); // there is room
+        if (hole_room_ != INT64_MAX && tier_ != policy::first_tier &&
+            space_.objects_in_run(tier_, run) == 0)
+            hole_room_ += static_cast<std::int64_t>(heap::run_bytes - tier.bytes(i));
     }
     returned_early_ += space_.open_runs(tier_, to_open_.data(), to_open_.size(), ask);
 }
@@ -937,6 +1090,7 @@ bool collector<Mover>::wait_for_grace_period(control& control) {
 template <class Mover>
 bool collector<Mover>::flush(control& control) {
     const std::size_t for_hot = std::exchange(hot_queued_, 0);
+    hole_queued_ = 0; // move_batch() notes what was made of it
     if (mover_.candidates().empty()) return true;
     const double begin = seconds_now();
     if (abandoned_ || !wait_for_grace_period(control)) {
@@ -1002,6 +1156,7 @@ void collector<Mover>::count(const candidate& c, mobility::move_result result,
         const unsigned from = space_.class_of(pointer_to(moved.from));
         live.count_move(from, c.target, moved.bytes);
         moved_bytes_[from][c.target] += moved.bytes;
+        note_hole(from, c, moved);
         ++moved_;
         if (moved.nested_slots != 0) states_.move(moved.from, moved.to, moved.bytes);
         if (phase_ == phase::empty && moved.nested_slots != 0) relocate_listed(moved);

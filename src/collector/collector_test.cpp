@@ -674,6 +674,171 @@ TYPED_TEST(collector_of, runs_that_are_out_are_not_emptied) {
     }
 }
 
+// What leaves runs that are not worth emptying makes holes: no more than the bound, whether it leaves in the
+// scan, as its run has its turn, or a tier that is visited lazily. The rest waits until holes are closed.
+TYPED_TEST(collector_of, holes_in_dense_tiers_are_bounded) {
+    constexpr std::size_t runs = 32, leaving_of_each = 6;
+    typename TestFixture::world w(runs * 64);
+    this->runs_when_all_are_hot(w);
+    w.plan.least_holes = 40 * kib;
+    const std::size_t bound = 40 + 64 * runs * 3 / 100;
+    const auto window = [&] {
+        for (std::size_t i = 0; i < w.count(); ++i)
+            if (i % 64 >= leaving_of_each) w.use(w.main, i);
+        EXPECT_TRUE(w.window());
+    };
+    for (int i = 0; i < 3; ++i) window();
+    w.policy.cold_after = 2;
+    const auto postponed = [&] { return w.recorder.live.postponed_moves.get(); };
+    window();
+    w.check();
+    EXPECT_GT(w.in_tier(tier_cold), bound * 9 / 10);
+    EXPECT_LE(w.in_tier(tier_cold), bound);
+    EXPECT_EQ(postponed(), runs * leaving_of_each - w.in_tier(tier_cold));
+    // Holes are closed, and there is room for the others.
+    for (int i = 0; i < 8; ++i) {
+        window();
+        const auto hot = w.heap.counters(tier_hot);
+        EXPECT_LE(hot.extent_bytes - hot.live_bytes, bound * kib + 2 * run_bytes) << i;
+    }
+    w.check();
+    EXPECT_EQ(w.in_tier(tier_cold), runs * leaving_of_each);
+    EXPECT_GT(w.recorder.live.compacted.get(), 0u);
+    // And back: a third of them.
+    const std::size_t cold = w.in_tier(tier_cold);
+    w.policy.cold_leaves = false;
+    w.policy.cold_after = 100;
+    w.plan.least_holes = 0;
+    window();
+    for (std::size_t i = 0; i < w.count(); ++i)
+        if (i % 64 < leaving_of_each / 3) w.use(w.main, i);
+    const std::uint64_t before = postponed();
+    window();
+    w.check();
+    const std::size_t returned = cold - w.in_tier(tier_cold);
+    EXPECT_GT(returned, 0u);
+    EXPECT_LE(returned, w.count() * 3 / 100);
+    EXPECT_EQ(postponed() - before, cold / 3 - returned) << "the rest waits";
+}
+
+// A wish that cannot be carried out takes no room: HOT's idle objects, for which COLD has none, do not keep
+// COLD's from coming back. And what was touched as it moved is tried again.
+TYPED_TEST(collector_of, moves_that_fail_leave_no_holes) {
+    typename TestFixture::world w(16 * 64);
+    w.policy.cold_leaves = false;
+    while (w.in_tier(tier_cold) != w.count()) ASSERT_TRUE(w.window());
+    w.plan.least_holes = 0;
+    const std::size_t room = w.count() * 3 / 100;
+    bool touched = false;
+    w.control.at_checkpoint = [&] {
+        if (w.control.waits == 0 || std::exchange(touched, true)) return;
+        for (std::size_t i = 0; i < room; ++i) w.use(w.main, i, true);
+    };
+    for (std::size_t i = 0; i < room; ++i) w.use(w.main, i);
+    w.control.waits = 0;
+    EXPECT_TRUE(w.window());
+    w.control.at_checkpoint = nullptr;
+    w.check();
+    EXPECT_TRUE(touched);
+    EXPECT_EQ(w.in_tier(tier_hot), room);
+}
+
+// A list of what waits for the end of the scan is worked off in small steps.
+TYPED_TEST(collector_of, late_moves_are_made_in_small_steps) {
+    constexpr std::size_t count = 20'000;
+    typename TestFixture::world w(count, 32);
+    w.plan.least_in_flight = std::size_t{16} << 20;
+    while (w.in_tier(tier_cold) != count) ASSERT_TRUE(w.window());
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(w.window());
+    w.plan.least_holes = 0;
+    for (std::size_t i = 0; i < count; ++i) w.use(w.main, i);
+    std::uint64_t judged = 0, longest = 0;
+    w.control.at_checkpoint = [&] {
+        longest = std::max(longest, w.policy.judged_again - judged);
+        judged = w.policy.judged_again;
+    };
+    EXPECT_TRUE(w.window());
+    w.control.at_checkpoint = nullptr;
+    w.check();
+    EXPECT_GT(w.policy.judged_again, count / 2);
+    EXPECT_LE(longest, 2048u);
+}
+
+// Holes that cannot be closed do not stop everything for ever.
+TYPED_TEST(collector_of, holes_that_nothing_closes_leave_some_room) {
+    typename TestFixture::world w(32 * 64);
+    this->runs_when_all_are_hot(w);
+    w.plan.least_holes = 32 * kib;
+    // Every other object of the first half is freed, and the rest of it has owners that are no slots.
+    std::vector<typename TestFixture::world::object*> held;
+    for (std::size_t i = 0; i < w.count() / 2; ++i) {
+        auto* const o = w.exchange(w.main, w.guides[i], nullptr);
+        if (i % 2 == 0)
+            w.heap.free(o);
+        else
+            held.push_back(o);
+    }
+    const auto window = [&] {
+        for (std::size_t i = w.count() / 2; i < w.count(); ++i)
+            if (i % 64 >= 2) w.use(w.main, i);
+        EXPECT_TRUE(w.window());
+    };
+    for (int i = 0; i < 3; ++i) window();
+    w.policy.cold_after = 2;
+    for (int i = 0; i < 16; ++i) window();
+    w.check();
+    EXPECT_EQ(w.in_tier(tier_cold), 16u * 2);
+    for (auto* o : held) w.heap.free(o);
+}
+
+// What is out of memory makes room for what is in use again, as far as it stays out.
+TYPED_TEST(collector_of, what_is_out_makes_room) {
+    constexpr std::size_t runs = 16;
+    enum class load : std::uint8_t { all_out_some_used, all_out_all_used, none_out_some_used };
+    for (const load kind :
+         {load::all_out_some_used, load::all_out_all_used, load::none_out_some_used}) {
+        const bool all = kind == load::all_out_all_used;
+        typename TestFixture::world w(runs * 64);
+        w.plan.least_holes = 8 * kib;
+        w.plan.least_in_flight = 4 * run_bytes; // a list for all of them
+        w.policy.cold_leaves = kind != load::none_out_some_used;
+        while (w.in_tier(tier_cold) != w.count()) ASSERT_TRUE(w.window());
+        for (int i = 0; i < 3; ++i) EXPECT_TRUE(w.window());
+        const std::size_t in_use = all ? w.count() : runs * 64 / 8;
+        for (std::size_t i = 0; i < w.count(); ++i)
+            if (all || i % 64 < 8) w.use(w.main, i); // two pages of a run's sixteen
+        EXPECT_TRUE(w.window());
+        w.check();
+        const auto postponed = w.recorder.live.postponed_moves.get();
+        if (kind == load::all_out_some_used) {
+            EXPECT_EQ(w.in_tier(tier_hot), in_use);
+            EXPECT_EQ(postponed, 0u);
+        } else {
+            const std::size_t room = 8 + (all ? 0 : w.count() * 3 / 100);
+            EXPECT_GT(w.in_tier(tier_hot), room * 3 / 4);
+            EXPECT_LE(w.in_tier(tier_hot), room);
+            EXPECT_EQ(postponed, in_use - w.in_tier(tier_hot));
+        }
+    }
+}
+
+// Where nothing would close them, holes are not counted.
+TYPED_TEST(collector_of, without_compaction_holes_are_not_bounded) {
+    typename TestFixture::world w(8 * 64);
+    this->runs_when_all_are_hot(w);
+    w.plan.least_holes = 0;
+    w.plan.evacuate = false;
+    w.policy.cold_after = 2;
+    for (int window = 0; window < 4; ++window) {
+        for (std::size_t i = 0; i < w.count(); ++i)
+            if (i % 64 >= 6) w.use(w.main, i);
+        EXPECT_TRUE(w.window());
+    }
+    w.check();
+    EXPECT_EQ(w.in_tier(tier_cold), 8u * 6);
+    EXPECT_EQ(w.recorder.live.postponed_moves.get(), 0u);
+}
+
 // An object that was allocated as never cold goes to HOT instead.
 TYPED_TEST(collector_of, never_cold_is_kept) {
     typename TestFixture::world w(0);

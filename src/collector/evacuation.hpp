@@ -34,6 +34,8 @@
 #include <span>
 #include <vector>
 
+#include "os/mapped_array.hpp"
+
 namespace obase::collector {
 
 // Slot: what the lists hold, a pointer type.
@@ -65,9 +67,9 @@ class evacuation {
 
     // Frees all memory.
     void end() noexcept {
-        tallies_ = {};
-        chosen_ = {};
-        lists_ = {};
+        std::vector<tally>().swap(tallies_);
+        std::vector<chosen>().swap(chosen_);
+        lists_.release();
         next_ = 0;
     }
 
@@ -82,12 +84,14 @@ class evacuation {
     }
 
     // The next runs, in the order of addresses, whose lists take at most `list_bytes`, or one run; of 0 none.
-    // state_of(run) is the heap's run_state. False: none is chosen, or there is no memory.
+    // state_of(run) is the heap's run_state. Runs of which a part is to leave and the rest to stay make holes,
+    // and may be left out. False: none is chosen, or there is no memory.
     template <class StateOf>
-    bool choose(std::size_t list_bytes, StateOf&& state_of) noexcept {
+    bool choose(std::size_t list_bytes, StateOf&& state_of,
+                bool holes_may_be_made = true) noexcept {
         for (const chosen& done : chosen_) tallies_[done.run].place = 0;
         chosen_.clear();
-        lists_.clear();
+        lists_.release();
         if (list_bytes == 0) return false;
         std::size_t total = 0;
         try {
@@ -96,13 +100,15 @@ class evacuation {
                 if (t.objects == 0 || t.newborn) continue;
                 const run_state now = state_of(next_);
                 if (t.leaving == 0 && !now.compacted) continue;
+                const bool whole = now.compacted || worth_it(t, now);
+                if (!whole && !holes_may_be_made) continue;
                 if (!chosen_.empty() && (total + t.objects) * sizeof(Slot) > list_bytes) break;
-                chosen_.push_back({static_cast<std::uint32_t>(next_), t.objects, 0,
-                                   now.compacted || worth_it(t, now), total, now.bytes});
+                chosen_.push_back({static_cast<std::uint32_t>(next_), t.objects, 0, whole, whole,
+                                   total, now.bytes});
                 t.place = static_cast<std::uint32_t>(chosen_.size());
                 total += t.objects;
             }
-            lists_.resize(total);
+            if (!lists_.allocate(total)) throw std::bad_alloc();
         } catch (const std::bad_alloc&) {
             for (const chosen& one : chosen_) tallies_[one.run].place = 0;
             chosen_.clear();
@@ -127,6 +133,11 @@ class evacuation {
     // The run is to be emptied, objects that stay in the tier included.
     bool run_is_whole(std::size_t run) const noexcept {
         return is_chosen(run) && chosen_[tallies_[run].place - 1].whole;
+    }
+    // So much leaves the run, or has left it, that it was to be emptied when it was chosen.
+    bool worth_emptying(std::size_t i) const noexcept { return chosen_[i].worth_emptying; }
+    bool run_is_worth_emptying(std::size_t run) const noexcept {
+        return is_chosen(run) && chosen_[tallies_[run].place - 1].worth_emptying;
     }
     // The run cannot be closed: what stays in it does so.
     void leave_rest(std::size_t i) noexcept { chosen_[i].whole = false; }
@@ -168,6 +179,7 @@ class evacuation {
         std::uint32_t room; // of its list
         std::uint32_t listed;
         bool whole;
+        bool worth_emptying;
         std::size_t first; // of its list, in lists_
         std::size_t bytes; // of its objects
         bool born_since = false;
@@ -184,7 +196,7 @@ class evacuation {
     std::size_t next_ = 0;         // runs before it have had their turn
     std::vector<tally> tallies_;
     std::vector<chosen> chosen_;
-    std::vector<Slot> lists_;
+    os::mapped_array<Slot> lists_;
 };
 
 } // namespace obase::collector

@@ -4,8 +4,13 @@
 // others. A slot is a number here.
 #include "collector/evacuation.hpp"
 
+#include "os/memory.hpp"
+
 #include <gtest/gtest.h>
 
+#include <sys/mman.h>
+
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -73,6 +78,24 @@ TEST(emptying, holes_count_as_gain) {
     EXPECT_EQ(h.chosen(), (list{0}));
     EXPECT_TRUE(h.runs.run_is_whole(h.runs.run(0)));
     EXPECT_EQ(h.runs.bytes(0), run_bytes / 2);
+}
+
+TEST(emptying, without_memory_for_lists_chooses_nothing) {
+    heap h(2);
+    h.fill(0, per_run);
+    h.fill(1, per_run);
+    os::memory_calls calls = os::real_memory_calls();
+    calls.mmap = [](void*, std::size_t, int, int, int, off_t) -> void* {
+        errno = ENOMEM;
+        return MAP_FAILED;
+    };
+    os::use_memory_calls(&calls);
+    EXPECT_FALSE(h.choose());
+    os::use_memory_calls(nullptr);
+    EXPECT_EQ(h.chosen(), list{});
+    EXPECT_EQ(h.runs.list_bytes(), 0u);
+    h.runs.list(0, 1); // is not chosen
+    EXPECT_FALSE(h.choose()) << "nor later in this window";
 }
 
 TEST(emptying, goes_on_where_the_memory_for_lists_ended) {

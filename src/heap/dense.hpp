@@ -100,6 +100,13 @@ class run_filter {
     bool (*ask_)(const void*, std::size_t) = nullptr;
 };
 
+// What a selection for evacuation found.
+struct evacuation_choice {
+    std::size_t live_bytes = 0; // in the chosen runs
+    std::size_t hole_bytes = 0; // in all full runs that are not spared, the chosen ones included
+    std::size_t spared_hole_bytes = 0; // in those that are
+};
+
 template <class P>
 class dense_heap {
     using dense_run = heap::dense_run<P>;
@@ -133,11 +140,11 @@ class dense_heap {
     // Frozen files that have to be emptied first, then sparse runs, emptiest first, and then as many below
     // `dense_enough` as it takes that all others have no more than `holes_kept` bytes of holes. Of the runs
     // that `spared` names, only those with less live bytes than half of the run.
-    std::size_t select_evacuation(double max_live_fraction, std::size_t max_bytes,
-                                  run_filter spared = {},
-                                  std::size_t holes_kept = ~std::size_t{0}) noexcept;
+    evacuation_choice select_evacuation(double max_live_fraction, std::size_t max_bytes,
+                                        run_filter spared = {},
+                                        std::size_t holes_kept = ~std::size_t{0}) noexcept;
     // Of what is denser much is copied for little.
-    static constexpr double dense_enough = 0.94;
+    static constexpr double dense_enough = 0.97;
     // True if the last selection has frozen runs: their objects should be found wherever their
     // slots lie.
     bool evacuating_frozen_files() const noexcept { return evacuation_; }

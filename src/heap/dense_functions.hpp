@@ -285,19 +285,20 @@ free_result dense_heap<P>::free_checked(void* object) noexcept {
 // Emptying.
 
 template <class P>
-std::size_t dense_heap<P>::select_evacuation(double max_live_fraction, std::size_t max_bytes,
-                                             run_filter spared, std::size_t holes_kept) noexcept {
+evacuation_choice dense_heap<P>::select_evacuation(double max_live_fraction, std::size_t max_bytes,
+                                                   run_filter spared,
+                                                   std::size_t holes_kept) noexcept {
     struct candidate {
         std::uint32_t live;
         std::uint32_t run;
     };
     const std::size_t end = frontier_.load_relaxed();
     for (std::size_t i = 0; i < end; ++i) runs_[i].evacuating = false;
-    std::size_t total = select_frozen(max_bytes);
-    evacuation_ = total != 0;
+    evacuation_choice chosen;
+    chosen.live_bytes = select_frozen(max_bytes);
+    evacuation_ = chosen.live_bytes != 0;
     const double most_live = max_live_fraction * double{run_bytes};
     std::vector<candidate> sparse;
-    std::size_t holes = 0; // of runs that are not spared
     try {
         for (std::size_t i = 0; i < end; ++i) {
             const dense_run& run = runs_[i];
@@ -305,8 +306,11 @@ std::size_t dense_heap<P>::select_evacuation(double max_live_fraction, std::size
             const auto live =
                 static_cast<std::uint32_t>(run.live.load_relaxed() & dense_detail::bytes_mask);
             if (live == 0) continue;
-            if (live >= run_bytes / 2 && spared.names(i)) continue;
-            holes += run_bytes - live;
+            if (live >= run_bytes / 2 && spared.names(i)) {
+                chosen.spared_hole_bytes += run_bytes - live;
+                continue;
+            }
+            chosen.hole_bytes += run_bytes - live;
             if (live < most_live || live < dense_enough * double{run_bytes})
                 sparse.push_back({live, static_cast<std::uint32_t>(i)});
         }
@@ -316,14 +320,15 @@ std::size_t dense_heap<P>::select_evacuation(double max_live_fraction, std::size
     std::sort(sparse.begin(), sparse.end(), [](const candidate& a, const candidate& b) {
         return a.live != b.live ? a.live < b.live : a.run > b.run; // high addresses go first
     });
+    std::size_t holes = chosen.hole_bytes;
     for (const candidate& c : sparse) {
         if (c.live >= most_live && holes <= holes_kept) break;
-        if (total + c.live > max_bytes) break;
-        total += c.live;
+        if (chosen.live_bytes + c.live > max_bytes) break;
+        chosen.live_bytes += c.live;
         holes -= run_bytes - c.live;
         runs_[c.run].evacuating = true;
     }
-    return total;
+    return chosen;
 }
 
 // Whole files, since the storage of a frozen file goes only with the last of its runs: the one that

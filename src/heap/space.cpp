@@ -257,9 +257,10 @@ void space::undo_allocate_dense(void* object) noexcept {
         free(object);
 }
 
-std::size_t space::select_evacuation(unsigned cls, double max_live_fraction, std::size_t max_bytes,
-                                     run_filter spared, std::size_t holes_kept) noexcept {
-    if (cls == new_class || cls >= classes_) return 0;
+evacuation_choice space::select_evacuation(unsigned cls, double max_live_fraction,
+                                           std::size_t max_bytes, run_filter spared,
+                                           std::size_t holes_kept) noexcept {
+    if (cls == new_class || cls >= classes_) return {};
     return dense_[cls - 1].select_evacuation(max_live_fraction, max_bytes, spared, holes_kept);
 }
 

@@ -206,13 +206,12 @@ class space {
 
     // Chooses anew the runs of a class to empty: those whose live bytes are below the fraction of
     // the run, emptiest first, and as many more as it takes that the others have no more than holes_kept
-    // bytes of holes, up to max_bytes of live bytes in all. Returns the live bytes in
-    // them. The caller moves the objects like any others; a run that is empty goes back at the next
+    // bytes of holes, up to max_bytes of live bytes in all. The caller moves the objects like any others; a run that is empty goes back at the next
     // decommit_free_memory. Runs that `spared` names are chosen only when less than half of them is live:
     // for those whose memory is elsewhere, where holes cost little and reading them costs much.
-    std::size_t select_evacuation(unsigned cls, double max_live_fraction, std::size_t max_bytes,
-                                  run_filter spared = {},
-                                  std::size_t holes_kept = ~std::size_t{0}) noexcept;
+    evacuation_choice select_evacuation(unsigned cls, double max_live_fraction,
+                                        std::size_t max_bytes, run_filter spared = {},
+                                        std::size_t holes_kept = ~std::size_t{0}) noexcept;
     // True if the last selection chose the run.
     bool run_evacuating(unsigned cls, std::size_t run) const noexcept {
         return cls != new_class && dense_[cls - 1].run_evacuating(run);

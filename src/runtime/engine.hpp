@@ -351,6 +351,7 @@ class engine final : public obase::runtime, private collector::control {
     memory_budget budget_; // when the window began
     backend::window_view window_view_;
     std::array<std::uint64_t, policy::max_tiers> left_before_{}; // totals::paged_out_bytes
+    policy::tier_mask can_leave_ = 0;                            // tiers, in the last window
     struct collector_and_all {
         std::uint64_t own = 0, all = 0; // of the collector thread, of the process
     };

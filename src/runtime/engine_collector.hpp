@@ -133,6 +133,7 @@ void engine<Binding>::finish_window(const object_collector&) noexcept {
     os::machine here;
     const bool swap = gives_hints() && os::read_machine(&here) && os::can_page_out(here);
     const policy::tier_table& tiers = policy_->tiers();
+    can_leave_ = 0;
     std::uint64_t touched_bytes = 0, reclaimable_pages = 0;
     for (unsigned cls = 0; cls <= heaps.large_class(); ++cls) {
         const heap::touched in_class = heaps.touched_in(cls);
@@ -150,6 +151,7 @@ void engine<Binding>::finish_window(const object_collector&) noexcept {
                 reclaimable_pages += in_class.pages;
                 facts.tiers[cls].ages = &window_log_->ages(cls).window();
                 facts.tiers[cls].can_leave = gives_hints() && (swap || heaps.file_backed(cls));
+                can_leave_ |= policy::tier_mask{facts.tiers[cls].can_leave} << cls;
             }
         }
         heap_statistics& row = recorder.of_heap(cls);
@@ -244,6 +246,8 @@ void engine<Binding>::notify_backend(heap::space& heaps) noexcept {
             throttle();
             return !stop_requested();
         });
+        for (policy::tier_id id = 0; id < policy_->tiers().count(); ++id)
+            if ((can_leave_ >> id & 1) == 0) window_log_->forget_out(id);
     } else {
         window_log_->forget_out();
         backend_->skip_window();

@@ -15,6 +15,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <initializer_list>
 #include <random>
 #include <thread>
 #include <utility>
@@ -58,12 +59,15 @@ std::uint64_t status_bytes(const char* key) {
 }
 
 template <class Protocol>
-obase::runtime& configured_runtime(double window_seconds = 1e6) {
+obase::runtime&
+configured_runtime(double window_seconds = 1e6,
+                   std::initializer_list<std::pair<const char*, const char*>> others = {}) {
     obase::options settings = obase::options::from_environment();
     settings.window_seconds = window_seconds;
     settings.mode = obase::run_mode::move;
     // It takes a bit for each granule, which the bound does not count.
     require(settings.set("check_frees", "off").empty(), "an option");
+    for (const auto& [name, value] : others) require(settings.set(name, value).empty(), name);
     auto& runtime = obase::runtime::of<Protocol>();
     require(runtime.configure(settings).empty(), "configure");
     return runtime;
@@ -154,6 +158,31 @@ int promote_a_load() {
     return 0;
 }
 
+// A load with a tail: in every window some of COLD is used, and some of HOT is not. Each leaves a hole.
+template <class Protocol>
+int move_a_tail() {
+    auto& runtime = configured_runtime<Protocol>(
+        1e6, {{"cold_threshold", "1"}, {"promotion_target", "1"}, {"time_scale", "1000"}});
+    constexpr std::size_t many = 3 * objects; // the bound's 8 MiB are few beside it
+    const store<Protocol> data(many);
+    const std::uint64_t loaded = status_bytes("VmRSS:");
+    std::minstd_rand random(3);
+    for (int window = 0; window < 12; ++window) {
+        for (std::size_t i = 0; i < many; ++i)
+            if (random() % 32 >= i % 8) data.use(i);
+        require(runtime.collect_now() == collect_result::done, "a window");
+    }
+    within_bound(loaded);
+    const obase::statistics now = runtime.statistics();
+    std::fprintf(stderr, "moved %llu, compacted %llu, postponed %llu\n",
+                 static_cast<unsigned long long>(now.moved_objects),
+                 static_cast<unsigned long long>(now.compacted),
+                 static_cast<unsigned long long>(now.postponed_moves));
+    require(now.moved_objects > 2 * many + many / 8, "much moves");
+    for (std::size_t i = 0; i < many; ++i) data.use(i);
+    return 0;
+}
+
 // A scope that does not end: nothing moves, and the memory of NEW goes on being used.
 template <class Protocol>
 int a_scope_outlasts_the_window() {
@@ -201,6 +230,8 @@ TEST(peak_memory, of_a_load_that_is_sorted_arming) { passes(sort_a_load<obase::a
 TEST(peak_memory, of_a_load_that_is_sorted_atc) { passes(sort_a_load<obase::atc>); }
 TEST(peak_memory, of_a_load_that_is_promoted_arming) { passes(promote_a_load<obase::arming>); }
 TEST(peak_memory, of_a_load_that_is_promoted_atc) { passes(promote_a_load<obase::atc>); }
+TEST(peak_memory, of_a_load_with_a_tail_arming) { passes(move_a_tail<obase::arming>); }
+TEST(peak_memory, of_a_load_with_a_tail_atc) { passes(move_a_tail<obase::atc>); }
 TEST(peak_memory, while_a_scope_outlasts_the_window_arming) {
     passes(a_scope_outlasts_the_window<obase::arming>);
 }
