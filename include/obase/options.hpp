@@ -120,6 +120,9 @@ struct name { // 1 to 32 of a-z, 0-9, - and _
         "in mode hint: huge pages for HOT, by MADV_HUGEPAGE and MADV_COLLAPSE")                    \
     ROW(backing, cold_backing, "anon", "", 0, 0,                                                   \
         "where COLD lies: anon, or file:DIR for an unnamed file in that directory")                \
+    ROW(bytes, cold_write_limit, 0, "bytes per second", 0, 1125899906842624.0,                     \
+        "most that moving objects writes into the file under COLD, for the sake of its device; "   \
+        "0 = no limit")                                                                            \
     ROW(bytes, heap_reserve, 0, "bytes", 0, 70368744177664.0,                                      \
         "address space reserved per heap, rounded up to a power of two; 0 = from the size of "     \
         "memory")                                                                                  \

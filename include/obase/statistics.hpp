@@ -51,6 +51,10 @@ namespace obase {
         "room or no memory")                                                                       \
     ROW(counter, whole, no_budget_skips, "objects",                                                \
         "moves out of a file not tried because of the limit on memory")                            \
+    ROW(counter, whole, write_limit_skips, "objects",                                              \
+        "moves into a file not tried because of the limit on what is written there")               \
+    ROW(counter, whole, file_moved_bytes, "bytes",                                                 \
+        "bytes of objects moved into a file, or within it")                                        \
     ROW(counter, whole, postponed_moves, "objects",                                                \
         "moves not tried in a window because the holes in dense heaps were at their bound")        \
     ROW(gauge, whole, foreign_objects, "objects",                                                  \

@@ -87,6 +87,8 @@ struct window_plan {
     // Bytes that moving may take from a tier in a file, whose pages the kernel can drop, into memory that it
     // cannot drop.
     std::uint64_t may_grow = UINT64_MAX;
+    // Bytes that moving may write into tiers in a file.
+    std::uint64_t may_write = UINT64_MAX;
 };
 
 template <class Mover>
@@ -129,6 +131,8 @@ class collector final : private policy::objects {
 
     std::uint64_t window() const noexcept { return window_; }
     bool abandoned() const noexcept { return abandoned_; }
+    // Bytes that the last window wrote into tiers in a file.
+    std::uint64_t written_bytes() const noexcept { return written_; }
     // Bytes moved in the last window, [from][to].
     const auto& moved_bytes() const noexcept { return moved_bytes_; }
 
@@ -236,6 +240,8 @@ class collector final : private policy::objects {
     bool leaves_file(unsigned bit, policy::tier_id target) const noexcept;
     bool may_grow(unsigned bit, policy::tier_id target) noexcept;
     bool charge_growth(unsigned bit, policy::tier_id target) noexcept;
+    bool may_write(unsigned bit, policy::tier_id target) noexcept;
+    bool charge_write(unsigned bit, policy::tier_id target) noexcept;
     bool leaves_hole(unsigned bit) const noexcept;
     bool charge_hole(unsigned bit) noexcept;
     void note_hole(unsigned from, const candidate& c, const mobility::moved_object& moved) noexcept;
@@ -296,6 +302,8 @@ class collector final : private policy::objects {
     bool pending_found_ = false; // the slots just visited have an object that may become lazy yet
     policy::tier_mask in_files_ = 0; // tiers that lie in a file
     std::uint64_t growth_ = 0;       // bytes queued to leave these, of plan_.may_grow
+    std::uint64_t written_ = 0;      // bytes moved into these
+    std::uint64_t write_queued_ = 0; // that the batch at hand may move into these
     std::int64_t hole_room_ = 0;     // bytes of holes that may still be made
     std::int64_t hole_queued_ = 0;   // of those, what the batch at hand may make
     std::size_t holes_out_ = 0;      // bytes of holes where runs are out
@@ -365,7 +373,8 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
     slots_.refresh();
     space_.clear_touched();
     in_files_ = 0;
-    growth_ = 0;
+    growth_ = written_ = write_queued_ = 0;
+    judged_in_turn_ = false;
     for (policy::tier_id id = policy::first_tier + 1; id < tiers_.count(); ++id)
         in_files_ |= policy::tier_mask{space_.file_backed(id)} << id;
     choose_sparse_runs(beginning);
@@ -640,7 +649,9 @@ void collector<Mover>::limit_leaving() {
         const auto bit = static_cast<unsigned>(std::countr_zero(left));
         const policy::tier_id at = word_.tier[bit];
         const std::uint64_t mask = std::uint64_t{1} << bit;
-        if ((verdict_.move & mask) != 0 && !may_grow(bit, verdict_.to[bit])) verdict_.move &= ~mask;
+        if ((verdict_.move & mask) != 0 &&
+            !(may_grow(bit, verdict_.to[bit]) && may_write(bit, verdict_.to[bit])))
+            verdict_.move &= ~mask;
         const bool leaves = (verdict_.move & mask) != 0;
         const std::size_t run = run_number(at, object_at(bit));
         // A run whose memory is elsewhere is not emptied: what stays would be read back.
@@ -768,7 +779,7 @@ void collector<Mover>::queue_moves() {
         if (!plan_.move) {
             ++would_move_;
             would_move_bytes_ += size(bit);
-        } else if (!abandoned_ && charge_growth(bit, target) &&
+        } else if (!abandoned_ && charge_growth(bit, target) && charge_write(bit, target) &&
                    mover_.add_candidate(slot_at(bit), seen_[bit], target)) {
             hot_queued_ += promoted_to_ >> target & 1;
         }
@@ -794,6 +805,24 @@ template <class Mover>
 bool collector<Mover>::charge_growth(unsigned bit, policy::tier_id target) noexcept {
     if (!may_grow(bit, target)) return false;
     if (leaves_file(bit, target)) growth_ += size(bit);
+    return true;
+}
+
+// False: as much was written into files as may be in this window.
+template <class Mover>
+bool collector<Mover>::may_write(unsigned bit, policy::tier_id target) noexcept {
+    if (plan_.may_write == UINT64_MAX || (in_files_ >> target & 1) == 0 ||
+        written_ + write_queued_ + size(bit) <= plan_.may_write)
+        return true;
+    if (!judged_in_turn_) recorder_.live.write_limit_skips.add(1);
+    return false;
+}
+
+// The same, and takes the room until the batch has moved.
+template <class Mover>
+bool collector<Mover>::charge_write(unsigned bit, policy::tier_id target) noexcept {
+    if (!may_write(bit, target)) return false;
+    if ((in_files_ >> target & 1) != 0) write_queued_ += size(bit);
     return true;
 }
 
@@ -1091,6 +1120,7 @@ template <class Mover>
 bool collector<Mover>::flush(control& control) {
     const std::size_t for_hot = std::exchange(hot_queued_, 0);
     hole_queued_ = 0; // move_batch() notes what was made of it
+    write_queued_ = 0;
     if (mover_.candidates().empty()) return true;
     const double begin = seconds_now();
     if (abandoned_ || !wait_for_grace_period(control)) {
@@ -1157,6 +1187,10 @@ void collector<Mover>::count(const candidate& c, mobility::move_result result,
         live.count_move(from, c.target, moved.bytes);
         moved_bytes_[from][c.target] += moved.bytes;
         note_hole(from, c, moved);
+        if ((in_files_ >> c.target & 1) != 0) {
+            written_ += moved.bytes;
+            live.file_moved_bytes.add(moved.bytes);
+        }
         ++moved_;
         if (moved.nested_slots != 0) states_.move(moved.from, moved.to, moved.bytes);
         if (phase_ == phase::empty && moved.nested_slots != 0) relocate_listed(moved);

@@ -505,6 +505,39 @@ TYPED_TEST(collector_of, no_more_leaves_a_file_than_may) {
     w.check();
 }
 
+// What is written into a file is limited, what moves within it, too; what leaves it is not.
+TYPED_TEST(collector_of, no_more_is_written_into_a_file_than_may) {
+    typename TestFixture::world w(6 * 64);
+    this->runs_when_all_are_hot(w);
+    w.policy.cold_leaves = false;
+    w.policy.cold_after = 1;
+    w.heap.in_files = 1u << tier_cold;
+    w.plan.may_write = 10 * kib + kib / 2;
+    EXPECT_TRUE(w.window()); // all are idle from now on
+    for (std::size_t window = 1; window <= 2; ++window) {
+        const auto skipped = w.recorder.live.write_limit_skips.get();
+        const std::size_t before = w.in_tier(tier_cold);
+        EXPECT_TRUE(w.window());
+        EXPECT_EQ(w.in_tier(tier_cold), before + 10);
+        EXPECT_EQ(w.gc.written_bytes(), 10 * kib);
+        EXPECT_EQ(w.recorder.live.write_limit_skips.get() - skipped, w.count() - before - 10);
+    }
+    w.plan.may_write = UINT64_MAX;
+    while (w.in_tier(tier_cold) != w.count()) ASSERT_TRUE(w.window());
+    EXPECT_EQ(w.recorder.live.file_moved_bytes.get(), w.count() * kib);
+    w.policy.least_live = 0.9;
+    for (std::size_t i = 0; i < w.count(); i += 3)
+        w.heap.free(w.exchange(w.main, w.guides[i], nullptr));
+    w.plan.may_write = 0;
+    const auto compacted = w.recorder.live.compacted.get();
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(w.window());
+    EXPECT_EQ(w.recorder.live.compacted.get(), compacted);
+    for (std::size_t i = 1; i < w.count(); i += 3) w.use(w.main, i);
+    EXPECT_TRUE(w.window());
+    EXPECT_EQ(w.in_tier(tier_hot), w.count() / 3) << "out of the file";
+    w.check();
+}
+
 // Runs of NEW go back to the system as they are emptied, with what stays in them moved on; the rest
 // waits for no later window.
 TYPED_TEST(collector_of, runs_of_new_are_emptied_in_their_window) {

@@ -16,16 +16,20 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
 #include <linux/magic.h>
+#include <random>
 #include <string>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
+#include <vector>
 
 namespace {
 
@@ -165,6 +169,55 @@ TEST_F(cold_file, writes_to_cold_objects_are_not_lost) {
                 require(objects[i]->id == i && objects[i]->value == expected, "a write is lost");
             }
             collect(6);
+        }
+        return 0;
+    });
+    EXPECT_EQ(child.status, 0) << child.err;
+}
+
+// What is free in the file is no storage: it stays below twice the live bytes, though what is out of memory is
+// compacted only where more of it is free than not.
+TEST_F(cold_file, stays_below_twice_what_lives_in_it) {
+    if (!on_disk) GTEST_SKIP() << "/tmp is memory itself (tmpfs)";
+    const auto child = run_in_child([] {
+        configure(run_mode::hint);
+        struct object {
+            std::uint64_t id, rest[31];
+        };
+        constexpr std::size_t count = 100'000;
+        std::vector<obase::guide<object>> objects;
+        for (std::uint64_t i = 0; i < count; ++i)
+            objects.emplace_back(obase::make_managed<object>(object{i, {}}));
+        const auto storage = [] {
+            std::uint64_t bytes = 0;
+            for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+                std::error_code gone;
+                if (!std::filesystem::read_symlink(entry, gone).string().starts_with(path))
+                    continue;
+                struct stat file{};
+                if (stat(entry.path().c_str(), &file) == 0 && S_ISREG(file.st_mode))
+                    bytes += static_cast<std::uint64_t>(file.st_blocks) * 512;
+            }
+            return bytes;
+        };
+        auto now = collect(6);
+        const auto full = now.heaps[2].live_bytes;
+        require(full > count * 250 && storage() >= full, "all is in the file");
+        std::minstd_rand random(1);
+        for (const unsigned freed : {30U, 30U, 50U, 60U, 80U}) { // percent of what is left
+            for (auto& object : objects)
+                if (random() % 100 < freed) object = {};
+            now = collect(4);
+            std::fprintf(stderr, "live %.1f MiB, in the file %.1f MiB\n",
+                         static_cast<double>(now.heaps[2].live_bytes) / double{mib},
+                         static_cast<double>(storage()) / double{mib});
+            require(storage() <= 2 * now.heaps[2].live_bytes + 2 * mib,
+                    "at most twice the live bytes");
+        }
+        require(now.heaps[2].live_bytes < full / 8, "little is left");
+        for (std::uint64_t i = 0; i < count; ++i) {
+            obase::scope s;
+            require(!objects[i] || objects[i]->id == i, "and it is what it was");
         }
         return 0;
     });
@@ -337,6 +390,35 @@ TEST_F(cold_file, over_budget_cold_memory_leaves_though_some_of_it_comes_back) {
         now = obase::runtime::get().statistics();
         require(now.budget_bytes == before - 20 * mib && now.budget_used_bytes > 0, "a budget");
         require(obase::os::resident_bytes() < before - 20 * mib, "memory falls below it");
+        objects.verify(1);
+        return 0;
+    });
+    EXPECT_EQ(child.status, 0) << child.err;
+}
+
+// A disk wears. What moves into the file, or within it, is bounded by the option, window by window.
+TEST_F(cold_file, no_more_is_written_into_it_than_may) {
+    const auto child = run_in_child([] {
+        configure(run_mode::move); // windows of a million seconds
+        obase::options settings = settings_now();
+        require(settings.set("cold_write_limit", "4").empty(), "an option");
+        require(obase::runtime::get().configure(settings).empty(), "configure");
+        checked_objects<> objects(20'000, 800);
+        objects.grow(20'000);
+        auto now = collect(4);
+        const std::uint64_t allowed = 4'000'000;
+        require(now.file_moved_bytes > allowed * 9 / 10, "a window's share is used");
+        require(now.file_moved_bytes <= allowed + 4 * 600, "and no more");
+        const auto skipped = now.write_limit_skips;
+        require(skipped > 5'000, "the rest is counted");
+        now = collect(3);
+        require(now.file_moved_bytes <= allowed + 4 * 600, "a share takes its time");
+        require(settings.set("cold_write_limit", "0").empty(), "an option");
+        require(obase::runtime::get().configure(settings).empty(), "configure");
+        const auto before = collect(1).write_limit_skips;
+        now = collect(3);
+        require(now.write_limit_skips == before, "no limit");
+        require(now.heaps[2].live_objects > 19'000, "the rest moves");
         objects.verify(1);
         return 0;
     });

@@ -267,6 +267,7 @@ class engine final : public obase::runtime, private collector::control {
     void run() noexcept; // the collector thread
     bool reclaim_tick() noexcept;
     void run_window(bool forced) noexcept;
+    std::uint64_t write_allowance() noexcept;
     void finish_window(const object_collector& done) noexcept;
     void note_faults(policy::window_facts& facts) noexcept;
     std::uint64_t leaves_after(policy::tier_id id) const noexcept;
@@ -360,6 +361,8 @@ class engine final : public obase::runtime, private collector::control {
     bool forced_ = false;
     bool given_up_ = false;
     double window_began_ = 0;        // monotonic
+    double write_credit_ = 0;        // bytes, of option cold_write_limit; < 0: more was written
+    double credited_at_ = 0;         // monotonic; 0: never
     double last_window_end_ = 0;     // monotonic
     double last_cpu_ = 0;            // of the collector thread, at the last finish_window()
     std::uint64_t throttle_cpu_ = 0; // ns

@@ -88,6 +88,7 @@ void engine<Binding>::run_window(bool forced) noexcept {
     plan.in_flight = window_settings_.move_in_flight;
     budget_ = plan.move ? current_budget(window_settings_.memory) : memory_budget();
     plan.may_grow = budget_.may_grow();
+    plan.may_write = write_allowance();
     const std::uint64_t no_room = recorder_.load_relaxed()->live.no_room_skips.get();
     const std::uint64_t no_budget = recorder_.load_relaxed()->live.no_budget_skips.get();
     bool complete = false;
@@ -99,6 +100,7 @@ void engine<Binding>::run_window(bool forced) noexcept {
         say_once(said_cut_short_,
                  "the collector had no memory for its lists: windows are cut short");
     }
+    write_credit_ -= static_cast<double>(collector_->written_bytes());
     if (!complete || collector_->abandoned()) given_up_ = true;
     if (collector_->abandoned() && !registry_.fenced() && !platform::membarrier())
         say_once(said_no_membarrier_,
@@ -115,6 +117,23 @@ void engine<Binding>::run_window(bool forced) noexcept {
                  "memory is at its limit (OBASE_MEMORY): objects that are in use again stay in the "
                  "file under COLD until there is room; statistics count them");
     finish_window(*collector_);
+}
+
+// What the limit on writes leaves for this window. Credit is kept for two windows, so that one that had nothing
+// to write leaves its share to the next.
+template <class Binding>
+std::uint64_t engine<Binding>::write_allowance() noexcept {
+    const auto limit = static_cast<double>(window_settings_.cold_write_limit);
+    if (limit == 0) {
+        write_credit_ = 0;
+        credited_at_ = 0;
+        return UINT64_MAX;
+    }
+    const double window = window_settings_.scaled_window_seconds();
+    const double since = credited_at_ == 0 ? window : window_began_ - credited_at_;
+    credited_at_ = window_began_;
+    write_credit_ = std::min(write_credit_ + limit * since, 2 * limit * window);
+    return static_cast<std::uint64_t>(std::max(write_credit_, 0.0));
 }
 
 template <class Binding>

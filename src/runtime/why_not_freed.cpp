@@ -85,7 +85,7 @@ std::string because_of_means(const options& settings, const system_facts& facts,
 }
 
 // Why nothing is in a tier whose memory may leave.
-std::string because_nothing_is_cold(const statistics& seen) {
+std::string because_nothing_is_cold(const options& settings, const statistics& seen) {
     if (seen.windows <= seen.cold_threshold)
         return "an object is cold after more than " + std::to_string(seen.cold_threshold) +
                " windows without use, and " + std::to_string(seen.windows) + " have ended";
@@ -93,6 +93,9 @@ std::string because_nothing_is_cold(const statistics& seen) {
         return "a scope stays open over windows, so that nothing can be moved (stuck_scopes)";
     if (seen.no_room_skips != 0)
         return "there was no room or no memory to move cold objects to (no_room_skips)";
+    if (seen.write_limit_skips != 0)
+        return "OBASE_COLD_WRITE_LIMIT=" + settings.get("cold_write_limit") +
+               " lets no more move into the file (write_limit_skips)";
     const double touched = seen.scanned_guides == 0 ? 0
                                                     : static_cast<double>(seen.touched_guides) /
                                                           static_cast<double>(seen.scanned_guides);
@@ -118,7 +121,7 @@ std::string because_of_objects(const options& settings, const system_facts& fact
                                 : ", and there is no swap to page them out to");
     if (seen.reclaimable_tiers == 0)
         return "the policy '" + settings.policy + "' has no tier whose memory may leave";
-    if (live.cold == 0) return because_nothing_is_cold(seen);
+    if (live.cold == 0) return because_nothing_is_cold(settings, seen);
     if (seen.pageout_allowed == 0 && settings.policy == "graded")
         return "the policy expects more stall of any page that leaves than OBASE_STALL_TARGET=" +
                settings.get("stall_target") + " allows";

@@ -178,6 +178,9 @@ TEST(why_not_freed, nothing_is_cold) {
     s.says("no object has been unused for more than 4 windows");
     s.seen.touched_guides = 970;
     s.says("everything is hot: 97 %");
+    s.seen.write_limit_skips = 1;
+    s.settings.cold_write_limit = 1 << 20;
+    s.says("OBASE_COLD_WRITE_LIMIT=1M");
     s.seen.no_room_skips = 1;
     s.says("no_room_skips");
     s.seen.abandoned_waits = 100;
