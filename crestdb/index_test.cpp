@@ -87,7 +87,7 @@ class index_of : public ::testing::TestWithParam<crestdb::store_kind> {
 
     // All that was retired is freed, and everything is armed (or moved and armed).
     void collect_until_idle() {
-        while (runtime.reclaim_now() != 0) {
+        while (runtime.drain(1.0).why != obase::drain_end::done) {
         }
         if (moves) {
             for (int i = 0; i < 2; ++i)

@@ -238,10 +238,11 @@ class collector final : private policy::objects {
     void look_for_pending();
     void queue_moves();
     bool leaves_file(unsigned bit, policy::tier_id target) const noexcept;
-    bool may_grow(unsigned bit, policy::tier_id target) noexcept;
-    bool charge_growth(unsigned bit, policy::tier_id target) noexcept;
-    bool may_write(unsigned bit, policy::tier_id target) noexcept;
-    bool charge_write(unsigned bit, policy::tier_id target) noexcept;
+    bool fits_outside(unsigned bit, policy::tier_id target) const noexcept;
+    bool fits_inside(unsigned bit, policy::tier_id target) const noexcept;
+    bool fits(unsigned bit, policy::tier_id target) const noexcept;
+    bool may_move(unsigned bit, policy::tier_id target) noexcept;
+    bool charge_move(unsigned bit, policy::tier_id target) noexcept;
     bool leaves_hole(unsigned bit) const noexcept;
     bool charge_hole(unsigned bit) noexcept;
     void note_hole(unsigned from, const candidate& c, const mobility::moved_object& moved) noexcept;
@@ -649,9 +650,7 @@ void collector<Mover>::limit_leaving() {
         const auto bit = static_cast<unsigned>(std::countr_zero(left));
         const policy::tier_id at = word_.tier[bit];
         const std::uint64_t mask = std::uint64_t{1} << bit;
-        if ((verdict_.move & mask) != 0 &&
-            !(may_grow(bit, verdict_.to[bit]) && may_write(bit, verdict_.to[bit])))
-            verdict_.move &= ~mask;
+        if ((verdict_.move & mask) != 0 && !may_move(bit, verdict_.to[bit])) verdict_.move &= ~mask;
         const bool leaves = (verdict_.move & mask) != 0;
         const std::size_t run = run_number(at, object_at(bit));
         // A run whose memory is elsewhere is not emptied: what stays would be read back.
@@ -730,6 +729,8 @@ void collector<Mover>::judge_again() {
     placement_.decide(word_, verdict_);
     word_.again = false;
     if (phase_ == phase::empty) {
+        // Where it may not go it moves on with what stays.
+        if (verdict_.move != 0 && !fits(bit, verdict_.to[bit])) verdict_.move = 0;
         if (verdict_.move == 0 && whole_ && word_.tier[bit] == tier_)
             verdict_.send(bit, tier_); // into another run
         else if (verdict_.move != 0 && !worth_emptying_)
@@ -779,7 +780,7 @@ void collector<Mover>::queue_moves() {
         if (!plan_.move) {
             ++would_move_;
             would_move_bytes_ += size(bit);
-        } else if (!abandoned_ && charge_growth(bit, target) && charge_write(bit, target) &&
+        } else if (!abandoned_ && charge_move(bit, target) &&
                    mover_.add_candidate(slot_at(bit), seen_[bit], target)) {
             hot_queued_ += promoted_to_ >> target & 1;
         }
@@ -792,36 +793,39 @@ bool collector<Mover>::leaves_file(unsigned bit, policy::tier_id target) const n
            (in_files_ >> target & 1) == 0;
 }
 
-// False: there is no room for the object outside of its file.
+// What the window may still take out of files, and write into them.
 template <class Mover>
-bool collector<Mover>::may_grow(unsigned bit, policy::tier_id target) noexcept {
-    if (!leaves_file(bit, target) || growth_ + size(bit) <= plan_.may_grow) return true;
-    recorder_.live.no_budget_skips.add(1);
+bool collector<Mover>::fits_outside(unsigned bit, policy::tier_id target) const noexcept {
+    return !leaves_file(bit, target) || growth_ + size(bit) <= plan_.may_grow;
+}
+template <class Mover>
+bool collector<Mover>::fits_inside(unsigned bit, policy::tier_id target) const noexcept {
+    return plan_.may_write == UINT64_MAX || (in_files_ >> target & 1) == 0 ||
+           written_ + write_queued_ + size(bit) <= plan_.may_write;
+}
+template <class Mover>
+bool collector<Mover>::fits(unsigned bit, policy::tier_id target) const noexcept {
+    return fits_outside(bit, target) && fits_inside(bit, target);
+}
+
+// False: there is no room outside of the object's file, or as much was written into files as may be.
+template <class Mover>
+bool collector<Mover>::may_move(unsigned bit, policy::tier_id target) noexcept {
+    if (fits(bit, target)) return true;
+    if (judged_in_turn_) return false; // counted before
+    if (fits_outside(bit, target))
+        recorder_.live.write_limit_skips.add(1);
+    else
+        recorder_.live.no_budget_skips.add(1);
     return false;
 }
 
-// The same, and takes the room. A move that fails later was charged all the same.
+// The same, and takes the room. What fails to leave a file was charged all the same; of what is written,
+// only what has moved is.
 template <class Mover>
-bool collector<Mover>::charge_growth(unsigned bit, policy::tier_id target) noexcept {
-    if (!may_grow(bit, target)) return false;
+bool collector<Mover>::charge_move(unsigned bit, policy::tier_id target) noexcept {
+    if (!may_move(bit, target)) return false;
     if (leaves_file(bit, target)) growth_ += size(bit);
-    return true;
-}
-
-// False: as much was written into files as may be in this window.
-template <class Mover>
-bool collector<Mover>::may_write(unsigned bit, policy::tier_id target) noexcept {
-    if (plan_.may_write == UINT64_MAX || (in_files_ >> target & 1) == 0 ||
-        written_ + write_queued_ + size(bit) <= plan_.may_write)
-        return true;
-    if (!judged_in_turn_) recorder_.live.write_limit_skips.add(1);
-    return false;
-}
-
-// The same, and takes the room until the batch has moved.
-template <class Mover>
-bool collector<Mover>::charge_write(unsigned bit, policy::tier_id target) noexcept {
-    if (!may_write(bit, target)) return false;
     if ((in_files_ >> target & 1) != 0) write_queued_ += size(bit);
     return true;
 }

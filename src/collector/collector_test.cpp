@@ -494,7 +494,8 @@ TYPED_TEST(collector_of, no_more_leaves_a_file_than_may) {
     for (std::size_t i = 0; i < w.count(); ++i) w.use(w.main, i);
     EXPECT_TRUE(w.window());
     EXPECT_EQ(w.in_tier(tier_hot), 10u);
-    EXPECT_EQ(w.recorder.live.no_budget_skips.get(), w.count() - 10);
+    EXPECT_LE(w.recorder.live.no_budget_skips.get(), w.count() - 10);
+    EXPECT_GT(w.recorder.live.no_budget_skips.get() + 64, w.count() - 10) << "a word's slots";
     w.plan.may_grow = 0;
     for (std::size_t i = 0; i < w.count(); i += 3)
         w.heap.free(w.exchange(w.main, w.guides[i], nullptr));
@@ -520,7 +521,10 @@ TYPED_TEST(collector_of, no_more_is_written_into_a_file_than_may) {
         EXPECT_TRUE(w.window());
         EXPECT_EQ(w.in_tier(tier_cold), before + 10);
         EXPECT_EQ(w.gc.written_bytes(), 10 * kib);
-        EXPECT_EQ(w.recorder.live.write_limit_skips.get() - skipped, w.count() - before - 10);
+        // What waits for its run's turn is not counted when that comes.
+        const auto skips = w.recorder.live.write_limit_skips.get() - skipped;
+        EXPECT_LE(skips, w.count() - before - 10);
+        EXPECT_GT(skips + 64, w.count() - before - 10) << "a word's slots";
     }
     w.plan.may_write = UINT64_MAX;
     while (w.in_tier(tier_cold) != w.count()) ASSERT_TRUE(w.window());
