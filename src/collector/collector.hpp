@@ -1046,9 +1046,6 @@ void collector<Mover>::open_runs(std::size_t first, std::size_t last, heap::pace
         const bool whole = tier.run_is_whole(run) && space_.run_closed(tier_, run);
         tier.drop(i);
         if (whole) to_open_.push_back(static_cast<std::uint32_t>(run)); // there is room
-        if (hole_room_ != INT64_MAX && tier_ != policy::first_tier &&
-            space_.objects_in_run(tier_, run) == 0)
-            hole_room_ += static_cast<std::int64_t>(heap::run_bytes - tier.bytes(i));
     }
     returned_early_ += space_.open_runs(tier_, to_open_.data(), to_open_.size(), ask);
 }
