@@ -55,8 +55,7 @@ class intervals {
 
     mutable std::vector<interval> items_;
     mutable bool sorted_ = true;
-    std::size_t normalized_at_ =
-        least_normalized; // items: when the set is next put in order by itself
+    std::size_t normalized_at_ = least_normalized; // items: it is put in order by itself then
 };
 
 } // namespace obase::backend

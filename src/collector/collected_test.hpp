@@ -82,7 +82,8 @@ class space_heap {
         return {{known.size}, known.attr};
     }
     void* allocate_dense(unsigned cls, std::size_t size, heap::attributes wanted) {
-        return full ? nullptr : space_->allocate_dense(cls, size, wanted);
+        return full || (full_tiers >> cls & 1) != 0 ? nullptr
+                                                    : space_->allocate_dense(cls, size, wanted);
     }
     void undo_allocate_dense(void* p) { space_->undo_allocate_dense(p); }
 
@@ -165,6 +166,7 @@ class space_heap {
     std::size_t block_bytes = 0; // objects are at least so large
     heap::attributes attr;
     bool full = false;
+    unsigned full_tiers = 0;
 
   private:
     heap::space* space_ = nullptr;

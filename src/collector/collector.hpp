@@ -11,9 +11,10 @@
 //   1. choose sparse runs for evacuation;
 //   2. scan every slot outside of lazy tiers, and in those only the runs whose objects were touched or
 //      that may still wait for a child (R16); the policy is asked once per SODA word, and candidates
-//      go to the mover, which settles and moves them in batches. Few bytes leave the other tiers in
-//      this way, as many as may be resident twice; the rest is only counted;
-//   3. empty these tiers run by run (evacuation.hpp): find the slots of the chosen runs by another
+//      go to the mover, which settles and moves them in batches. Few bytes leave a tier in this way, as
+//      many as may be resident twice; the rest is only counted. At the end of the scan what is in use
+//      again where memory is paged out follows, as far as that stays out;
+//   3. empty the tiers run by run (evacuation.hpp): find the slots of the chosen runs by another
 //      scan, move what leaves and what stays out of as many runs as the same bound allows, return
 //      their memory, go on with the next;
 //   4. try the vetoed again, in small batches;
@@ -26,6 +27,7 @@
 #pragma once
 
 #include "backend/window_log.hpp"
+#include "collector/allowance.hpp"
 #include "collector/evacuation.hpp"
 #include "heap/space.hpp"
 #include "mobility/arming_mover.hpp"
@@ -131,8 +133,6 @@ class collector final : private policy::objects {
 
     std::uint64_t window() const noexcept { return window_; }
     bool abandoned() const noexcept { return abandoned_; }
-    // Bytes that the last window wrote into tiers in a file.
-    std::uint64_t written_bytes() const noexcept { return written_; }
     // Bytes moved in the last window, [from][to].
     const auto& moved_bytes() const noexcept { return moved_bytes_; }
 
@@ -150,13 +150,13 @@ class collector final : private policy::objects {
     static constexpr std::size_t retry_limit = std::size_t{1} << 15; // beyond: the next window
     static constexpr std::size_t evacuation_bytes = std::size_t{256} << 20; // per class and window
     // Holes that runs above live_fraction may have together: a share of the tier's live bytes that are in
-    // memory, and some more.
-    // They are memory like any other: without this bound a tier that objects leave one by one would grow
-    // to live bytes / live_fraction.
+    // memory, and some more. They are memory like any other: without this bound a tier that objects leave
+    // one by one would grow to live bytes / live_fraction.
     static constexpr double holes_kept_share = 0.02;
     // Objects leave runs that are not emptied until all dense tiers have holes of such a share of their live
     // bytes, of those that are in memory. The rest waits until some are compacted, or until a run is worth emptying.
     static constexpr double most_holes_share = 0.03;
+    // In each window, whatever holes there are.
     static constexpr double least_room_share = 0.001;
     static constexpr std::size_t moves_per_checkpoint = 64;
     static constexpr std::size_t late_per_checkpoint = 1024;
@@ -237,15 +237,14 @@ class collector final : private policy::objects {
     void mark_touched();
     void look_for_pending();
     void queue_moves();
-    bool leaves_file(unsigned bit, policy::tier_id target) const noexcept;
-    bool fits_outside(unsigned bit, policy::tier_id target) const noexcept;
-    bool fits_inside(unsigned bit, policy::tier_id target) const noexcept;
+    bool leaves_file(policy::tier_id from, policy::tier_id to) const noexcept;
+    bool enters_file(policy::tier_id to) const noexcept { return (in_files_ >> to & 1) != 0; }
+    bool leaves_hole(policy::tier_id from, policy::tier_id to, const void* object) const noexcept;
+    bool plan_move(unsigned bit, policy::tier_id target) noexcept;
     bool fits(unsigned bit, policy::tier_id target) const noexcept;
-    bool may_move(unsigned bit, policy::tier_id target) noexcept;
-    bool charge_move(unsigned bit, policy::tier_id target) noexcept;
-    bool leaves_hole(unsigned bit) const noexcept;
-    bool charge_hole(unsigned bit) noexcept;
-    void note_hole(unsigned from, const candidate& c, const mobility::moved_object& moved) noexcept;
+    bool queue_hole(unsigned bit) noexcept;
+    void take_allowances(policy::tier_id from, policy::tier_id to,
+                         const mobility::moved_object& moved) noexcept;
     void leave_if_room(unsigned bit) noexcept;
     void postpone(unsigned bit, bool may_be_late);
     bool move_late(control& control);
@@ -302,11 +301,8 @@ class collector final : private policy::objects {
     bool scanning_lazy_ = false;
     bool pending_found_ = false; // the slots just visited have an object that may become lazy yet
     policy::tier_mask in_files_ = 0; // tiers that lie in a file
-    std::uint64_t growth_ = 0;       // bytes queued to leave these, of plan_.may_grow
-    std::uint64_t written_ = 0;      // bytes moved into these
-    std::uint64_t write_queued_ = 0; // that the batch at hand may move into these
-    std::int64_t hole_room_ = 0;     // bytes of holes that may still be made
-    std::int64_t hole_queued_ = 0;   // of those, what the batch at hand may make
+    allowance holes_;                // that objects leave behind, in dense tiers
+    allowance growth_, writes_;      // out of the tiers in files, and into them
     std::size_t holes_out_ = 0;      // bytes of holes where runs are out
     // The word being visited or judged.
     std::uintptr_t word_base_ = 0;
@@ -357,12 +353,12 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
     self_ = self;
     abandoned_ = false;
     scanned_ = touched_ = armed_ = foreign_ = held_ = would_move_ = would_move_bytes_ = 0;
+    moved_bytes_ = {};
     policy::window_beginning beginning;
     beginning.moves = plan.move;
     for (policy::tier_id id = 0; id < tiers_.count(); ++id)
         beginning.live_bytes[id] = space_.counters(id).live_bytes;
     placement_.begin_window(beginning);
-    moved_bytes_ = {};
     mover_.forget(); // R6
     vetoed_.clear();
     late_.clear();
@@ -374,7 +370,8 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
     slots_.refresh();
     space_.clear_touched();
     in_files_ = 0;
-    growth_ = written_ = write_queued_ = 0;
+    growth_.begin(plan_.may_grow);
+    writes_.begin(plan_.may_write);
     judged_in_turn_ = false;
     for (policy::tier_id id = policy::first_tier + 1; id < tiers_.count(); ++id)
         in_files_ |= policy::tier_mask{space_.file_backed(id)} << id;
@@ -461,10 +458,9 @@ void collector<Mover>::choose_sparse_runs(const policy::window_beginning& now) n
     // More than what compaction leaves. And something in any case: there may be holes that it cannot close.
     const std::size_t most_holes = share_of(in_memory, most_holes_share) + plan_.least_holes;
     const std::size_t least_room = share_of(in_memory, least_room_share) + plan_.least_holes / 8;
-    hole_room_ =
-        static_cast<std::int64_t>(std::max(most_holes - std::min(most_holes, holes), least_room));
-    if (!plan_.evacuate) hole_room_ = INT64_MAX; // nothing would close them
-    hole_queued_ = 0;
+    const std::size_t room = std::max(most_holes - std::min(most_holes, holes), least_room);
+    // Without compaction nothing would close them.
+    holes_.begin(plan_.evacuate ? room : allowance::unlimited);
 }
 
 template <class Mover>
@@ -650,14 +646,15 @@ void collector<Mover>::limit_leaving() {
         const auto bit = static_cast<unsigned>(std::countr_zero(left));
         const policy::tier_id at = word_.tier[bit];
         const std::uint64_t mask = std::uint64_t{1} << bit;
-        if ((verdict_.move & mask) != 0 && !may_move(bit, verdict_.to[bit])) verdict_.move &= ~mask;
+        if ((verdict_.move & mask) != 0 && !plan_move(bit, verdict_.to[bit]))
+            verdict_.move &= ~mask;
         const bool leaves = (verdict_.move & mask) != 0;
         const std::size_t run = run_number(at, object_at(bit));
         // A run whose memory is elsewhere is not emptied: what stays would be read back.
         const bool out = leaves && log_.run_out(at, run);
         const std::size_t bytes = leaves && !out ? size(bit) : 0;
         const bool at_once = leaves && ((verdict_.sample & mask) != 0 ||
-                                        (bytes <= leaves_at_once_ && charge_hole(bit)));
+                                        (bytes <= leaves_at_once_ && queue_hole(bit)));
         if (out && !at_once) postpone(bit, (lazy_ >> at & 1) != 0);
         evacuation_[at].note(run, at_once ? 0 : bytes, (word_.newborn & mask) != 0);
         if (at_once)
@@ -685,7 +682,7 @@ bool collector<Mover>::move_late(control& control) {
     std::size_t out = 0;
     for (policy::tier_id id = policy::first_tier + 1; id < tiers_.count(); ++id)
         out += log_.untouched_out_bytes(space_, id);
-    hole_room_ += static_cast<std::int64_t>(out - std::min(out, holes_out_));
+    holes_.add(out - std::min(out, holes_out_));
     phase_ = phase::late;
     judged_in_turn_ = false;
     bool complete = true;
@@ -780,90 +777,76 @@ void collector<Mover>::queue_moves() {
         if (!plan_.move) {
             ++would_move_;
             would_move_bytes_ += size(bit);
-        } else if (!abandoned_ && charge_move(bit, target) &&
+        } else if (!abandoned_ && fits(bit, target) &&
                    mover_.add_candidate(slot_at(bit), seen_[bit], target)) {
             hot_queued_ += promoted_to_ >> target & 1;
+            if (leaves_file(word_.tier[bit], target)) growth_.queue(size(bit));
+            if (enters_file(target)) writes_.queue(size(bit));
         }
     }
 }
 
+// Memory for a file's pages, which the kernel can drop.
 template <class Mover>
-bool collector<Mover>::leaves_file(unsigned bit, policy::tier_id target) const noexcept {
-    return plan_.may_grow != UINT64_MAX && (in_files_ >> word_.tier[bit] & 1) != 0 &&
-           (in_files_ >> target & 1) == 0;
+bool collector<Mover>::leaves_file(policy::tier_id from, policy::tier_id to) const noexcept {
+    return (in_files_ >> from & 1) != 0 && (in_files_ >> to & 1) == 0;
 }
 
-// What the window may still take out of files, and write into them.
+// In the scan, each wish once. False: there is no room outside of the object's file, or as much is to be
+// written into files as may be.
 template <class Mover>
-bool collector<Mover>::fits_outside(unsigned bit, policy::tier_id target) const noexcept {
-    return !leaves_file(bit, target) || growth_ + size(bit) <= plan_.may_grow;
+bool collector<Mover>::plan_move(unsigned bit, policy::tier_id target) noexcept {
+    if (leaves_file(word_.tier[bit], target) && !growth_.plan(size(bit))) {
+        recorder_.live.no_budget_skips.add(1);
+        return false;
+    }
+    if (enters_file(target) && !writes_.plan(size(bit))) {
+        recorder_.live.write_limit_skips.add(1);
+        return false;
+    }
+    return true;
 }
-template <class Mover>
-bool collector<Mover>::fits_inside(unsigned bit, policy::tier_id target) const noexcept {
-    return plan_.may_write == UINT64_MAX || (in_files_ >> target & 1) == 0 ||
-           written_ + write_queued_ + size(bit) <= plan_.may_write;
-}
+
 template <class Mover>
 bool collector<Mover>::fits(unsigned bit, policy::tier_id target) const noexcept {
-    return fits_outside(bit, target) && fits_inside(bit, target);
-}
-
-// False: there is no room outside of the object's file, or as much was written into files as may be.
-template <class Mover>
-bool collector<Mover>::may_move(unsigned bit, policy::tier_id target) noexcept {
-    if (fits(bit, target)) return true;
-    if (judged_in_turn_) return false; // counted before
-    if (fits_outside(bit, target))
-        recorder_.live.write_limit_skips.add(1);
-    else
-        recorder_.live.no_budget_skips.add(1);
-    return false;
-}
-
-// The same, and takes the room. What fails to leave a file was charged all the same; of what is written,
-// only what has moved is.
-template <class Mover>
-bool collector<Mover>::charge_move(unsigned bit, policy::tier_id target) noexcept {
-    if (!may_move(bit, target)) return false;
-    if (leaves_file(bit, target)) growth_ += size(bit);
-    if ((in_files_ >> target & 1) != 0) write_queued_ += size(bit);
-    return true;
+    return (!leaves_file(word_.tier[bit], target) || growth_.fits(size(bit))) &&
+           (!enters_file(target) || writes_.fits(size(bit)));
 }
 
 // A dense tier's run keeps the place of what leaves it until it is compacted. Not so if it is compacted now.
 // NEW's are reused.
 template <class Mover>
-bool collector<Mover>::leaves_hole(unsigned bit) const noexcept {
-    const policy::tier_id at = word_.tier[bit];
-    return at != policy::first_tier && at != tiers_.count() && verdict_.to[bit] != at &&
-           !space_.evacuating(object_at(bit));
+bool collector<Mover>::leaves_hole(policy::tier_id from, policy::tier_id to,
+                                   const void* object) const noexcept {
+    return from != policy::first_tier && from < tiers_.count() && from != to &&
+           !space_.evacuating(object);
 }
 
 // False: there are holes enough, and the object stays for now.
 template <class Mover>
-bool collector<Mover>::charge_hole(unsigned bit) noexcept {
-    if (hole_room_ == INT64_MAX || !leaves_hole(bit)) return true;
-    const auto bytes = static_cast<std::int64_t>(size(bit));
-    if (hole_queued_ + bytes > hole_room_) return false;
-    hole_queued_ += bytes; // until its batch has moved
+bool collector<Mover>::queue_hole(unsigned bit) noexcept {
+    if (!leaves_hole(word_.tier[bit], verdict_.to[bit], object_at(bit))) return true;
+    if (!holes_.fits(size(bit))) return false;
+    holes_.queue(size(bit));
     return true;
 }
 
-// What has moved takes the room; what could not does not.
+// What has moved. In a run that is emptied it leaves no hole.
 template <class Mover>
-void collector<Mover>::note_hole(unsigned from, const candidate& c,
-                                 const mobility::moved_object& moved) noexcept {
-    if (hole_room_ == INT64_MAX || from == c.target || from == policy::first_tier ||
-        from >= tiers_.count() || space_.evacuating(pointer_to(moved.from)))
-        return;
-    const std::size_t run = run_number(from, pointer_to(moved.from));
-    if (phase_ == phase::empty && evacuation_[from].run_is_worth_emptying(run)) return;
-    hole_room_ -= static_cast<std::int64_t>(moved.bytes);
+void collector<Mover>::take_allowances(policy::tier_id from, policy::tier_id to,
+                                       const mobility::moved_object& moved) noexcept {
+    if (leaves_file(from, to)) growth_.take(moved.bytes);
+    if (enters_file(to)) writes_.take(moved.bytes);
+    const void* const object = pointer_to(moved.from);
+    if (leaves_hole(from, to, object) &&
+        !(phase_ == phase::empty &&
+          evacuation_[from].run_is_worth_emptying(run_number(from, object))))
+        holes_.take(moved.bytes);
 }
 
 template <class Mover>
 void collector<Mover>::leave_if_room(unsigned bit) noexcept {
-    if (charge_hole(bit)) return;
+    if (queue_hole(bit)) return;
     if (!judged_in_turn_) recorder_.live.postponed_moves.add(1);
     verdict_.move = 0;
 }
@@ -897,6 +880,7 @@ bool collector<Mover>::empty_chosen_runs(control& control) {
             complete = empty_tier(control);
         phase_ = phase::scan;
     }
+    for (const auto& tier : evacuation_) recorder_.live.postponed_moves.add(tier.left_out());
     return complete || abandoned_;
 }
 
@@ -917,8 +901,7 @@ bool collector<Mover>::choose_runs() noexcept {
         };
         // Without room for holes a list for what may not leave is a scan for nothing.
         const bool holes_may_be_made =
-            cls == policy::first_tier ||
-            hole_room_ > static_cast<std::int64_t>(plan_.least_holes / 16);
+            cls == policy::first_tier || holes_.left() > plan_.least_holes / 16;
         any = evacuation_[cls].choose(list_bytes, state_of, holes_may_be_made) || any;
         list_bytes -= std::min(list_bytes, evacuation_[cls].list_bytes());
     }
@@ -1120,8 +1103,7 @@ bool collector<Mover>::wait_for_grace_period(control& control) {
 template <class Mover>
 bool collector<Mover>::flush(control& control) {
     const std::size_t for_hot = std::exchange(hot_queued_, 0);
-    hole_queued_ = 0; // move_batch() notes what was made of it
-    write_queued_ = 0;
+    for (allowance* of : {&holes_, &growth_, &writes_}) of->end_batch(); // move_batch() takes
     if (mover_.candidates().empty()) return true;
     const double begin = seconds_now();
     if (abandoned_ || !wait_for_grace_period(control)) {
@@ -1187,11 +1169,8 @@ void collector<Mover>::count(const candidate& c, mobility::move_result result,
         const unsigned from = space_.class_of(pointer_to(moved.from));
         live.count_move(from, c.target, moved.bytes);
         moved_bytes_[from][c.target] += moved.bytes;
-        note_hole(from, c, moved);
-        if ((in_files_ >> c.target & 1) != 0) {
-            written_ += moved.bytes;
-            live.file_moved_bytes.add(moved.bytes);
-        }
+        take_allowances(static_cast<policy::tier_id>(from), static_cast<policy::tier_id>(c.target),
+                        moved);
         ++moved_;
         if (moved.nested_slots != 0) states_.move(moved.from, moved.to, moved.bytes);
         if (phase_ == phase::empty && moved.nested_slots != 0) relocate_listed(moved);

@@ -34,7 +34,7 @@
 #include <span>
 #include <vector>
 
-#include "os/mapped_array.hpp"
+#include "heap/reserved_array.hpp"
 
 namespace obase::collector {
 
@@ -49,11 +49,16 @@ class evacuation {
         bool compacted = false;  // is to be emptied, though nothing may leave
     };
 
+    evacuation() noexcept = default;
+    ~evacuation() { release_lists(); }
+    evacuation(const evacuation&) = delete;
+    evacuation& operator=(const evacuation&) = delete;
+
     // Before a scan. False: no memory, and nothing will be chosen.
     // `least_gain`: the bytes of a run that have to be free, or leave, for what stays to be moved.
     bool begin(std::size_t runs, std::size_t run_bytes, std::size_t least_gain) noexcept {
         most_staying_ = run_bytes - least_gain;
-        noted_ = 0;
+        noted_ = left_out_ = 0;
         next_ = 0;
         chosen_.clear();
         try {
@@ -69,7 +74,7 @@ class evacuation {
     void end() noexcept {
         std::vector<tally>().swap(tallies_);
         std::vector<chosen>().swap(chosen_);
-        lists_.release();
+        release_lists();
         next_ = 0;
     }
 
@@ -80,7 +85,8 @@ class evacuation {
         ++noted_;
         ++t.objects;
         t.leaving += static_cast<std::uint32_t>(leaving);
-        t.newborn = t.newborn || newborn;
+        t.leaving_objects = static_cast<std::uint16_t>(t.leaving_objects + (leaving != 0));
+        if (newborn) t.newborn = true;
     }
 
     // The next runs, in the order of addresses, whose lists take at most `list_bytes`, or one run; of 0 none.
@@ -91,7 +97,7 @@ class evacuation {
                 bool holes_may_be_made = true) noexcept {
         for (const chosen& done : chosen_) tallies_[done.run].place = 0;
         chosen_.clear();
-        lists_.release();
+        release_lists();
         if (list_bytes == 0) return false;
         std::size_t total = 0;
         try {
@@ -101,14 +107,19 @@ class evacuation {
                 const run_state now = state_of(next_);
                 if (t.leaving == 0 && !now.compacted) continue;
                 const bool whole = now.compacted || worth_it(t, now);
-                if (!whole && !holes_may_be_made) continue;
+                if (!whole && !holes_may_be_made) {
+                    left_out_ += t.leaving_objects;
+                    continue;
+                }
                 if (!chosen_.empty() && (total + t.objects) * sizeof(Slot) > list_bytes) break;
                 chosen_.push_back({static_cast<std::uint32_t>(next_), t.objects, 0, whole, whole,
                                    total, now.bytes});
                 t.place = static_cast<std::uint32_t>(chosen_.size());
                 total += t.objects;
             }
-            if (!lists_.allocate(total)) throw std::bad_alloc();
+            if (total != 0 && !(lists_.reserve(total) && lists_.commit_to(total)))
+                throw std::bad_alloc();
+            listed_slots_ = total;
         } catch (const std::bad_alloc&) {
             for (const chosen& one : chosen_) tallies_[one.run].place = 0;
             chosen_.clear();
@@ -118,7 +129,9 @@ class evacuation {
     }
 
     std::size_t noted() const noexcept { return noted_; } // objects, by note()
-    std::size_t list_bytes() const noexcept { return lists_.size() * sizeof(Slot); }
+    // Objects that were to leave runs that choose() has left out.
+    std::size_t left_out() const noexcept { return left_out_; }
+    std::size_t list_bytes() const noexcept { return listed_slots_ * sizeof(Slot); }
     std::size_t chosen_runs() const noexcept { return chosen_.size(); }
     std::size_t run(std::size_t i) const noexcept { return chosen_[i].run; }
     std::size_t bytes(std::size_t i) const noexcept { return chosen_[i].bytes; }
@@ -166,13 +179,19 @@ class evacuation {
     }
 
   private:
+    void release_lists() noexcept {
+        lists_.release();
+        listed_slots_ = 0;
+    }
+
     static constexpr std::size_t few = 16; // one in so many
 
     struct tally {
         std::uint32_t leaving = 0; // bytes
         std::uint32_t place = 0;   // in chosen_, + 1; 0: not chosen
-        std::uint16_t objects = 0; // seen; at most 8192 fit
-        bool newborn = false;
+        std::uint16_t leaving_objects = 0;
+        std::uint16_t objects : 15 = 0; // seen; at most 8192 fit
+        std::uint16_t newborn : 1 = false;
     };
     struct chosen {
         std::uint32_t run;
@@ -193,10 +212,12 @@ class evacuation {
 
     std::size_t most_staying_ = 0; // bytes
     std::size_t noted_ = 0;        // objects
+    std::size_t left_out_ = 0;     // objects
     std::size_t next_ = 0;         // runs before it have had their turn
     std::vector<tally> tallies_;
     std::vector<chosen> chosen_;
-    os::mapped_array<Slot> lists_;
+    heap::reserved_array<Slot> lists_; // a mapping of its own: an allocator would keep its pages
+    std::size_t listed_slots_ = 0;     // that it has room for
 };
 
 } // namespace obase::collector

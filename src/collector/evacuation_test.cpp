@@ -80,6 +80,21 @@ TEST(emptying, holes_count_as_gain) {
     EXPECT_EQ(h.runs.bytes(0), run_bytes / 2);
 }
 
+// Where no holes may be made, runs that only a part would leave are left out, and their wishes are counted.
+TEST(emptying, leaves_out_what_would_make_holes) {
+    heap h(4);
+    h.fill(0, 1);
+    h.fill(1, per_run);
+    h.fill(2, 1);
+    h.fill(3, 0);
+    h.states[3].compacted = true;
+    EXPECT_TRUE(h.runs.choose(1 << 20, [&h](std::size_t run) { return h.states[run]; }, false));
+    EXPECT_EQ(h.chosen(), (list{1, 3}));
+    EXPECT_EQ(h.runs.left_out(), 2u);
+    EXPECT_TRUE(h.runs.begin(4, run_bytes, run_bytes / 32));
+    EXPECT_EQ(h.runs.left_out(), 0u);
+}
+
 TEST(emptying, without_memory_for_lists_chooses_nothing) {
     heap h(2);
     h.fill(0, per_run);

@@ -206,8 +206,8 @@ class space {
 
     // Chooses anew the runs of a class to empty: those whose live bytes are below the fraction of
     // the run, emptiest first, and as many more as it takes that the others have no more than holes_kept
-    // bytes of holes, up to max_bytes of live bytes in all. The caller moves the objects like any others; a run that is empty goes back at the next
-    // decommit_free_memory. Runs that `spared` names are chosen only when less than half of them is live:
+    // bytes of holes, up to max_bytes of live bytes in all. The caller moves the objects like any others; a
+    // run that is empty goes back at the next decommit_free_memory. Runs that `spared` names are chosen only when less than half of them is live:
     // for those whose memory is elsewhere, where holes cost little and reading them costs much.
     evacuation_choice select_evacuation(unsigned cls, double max_live_fraction,
                                         std::size_t max_bytes, run_filter spared = {},

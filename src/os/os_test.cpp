@@ -11,11 +11,9 @@
 #include <cerrno>
 #include <cstring>
 #include <thread>
-#include <utility>
 
 #include <gtest/gtest.h>
 
-#include "os/mapped_array.hpp"
 #include "os/memory.hpp"
 #include "os/platform.hpp"
 #include "os/process.hpp"
@@ -72,49 +70,6 @@ TEST(os_memory, an_interrupted_call_is_repeated) {
     use_memory_calls(nullptr);
     EXPECT_EQ(left, -1);
     release(begin, page_size);
-}
-
-// Its memory is the system's again with release(), not kept by an allocator.
-TEST(os_memory, an_array_of_its_own_mapping_goes_back_whole) {
-    static int mapped, failing;
-    mapped = failing = 0;
-    memory_calls calls = real_memory_calls();
-    calls.mmap = [](void* at, std::size_t bytes, int protection, int flags, int fd, off_t offset) {
-        ++mapped;
-        return real_memory_calls().mmap(at, bytes, protection, flags, fd, offset);
-    };
-    calls.munmap = [](void* at, std::size_t bytes) {
-        --mapped;
-        return real_memory_calls().munmap(at, bytes);
-    };
-    calls.mprotect = [](void* at, std::size_t bytes, int protection) {
-        if (failing != 0) {
-            errno = ENOMEM;
-            return -1;
-        }
-        return real_memory_calls().mprotect(at, bytes, protection);
-    };
-    use_memory_calls(&calls);
-    {
-        mapped_array<std::uint64_t> array;
-        EXPECT_TRUE(array.allocate(0));
-        EXPECT_EQ(mapped, 0);
-        ASSERT_TRUE(array.allocate(1000));
-        EXPECT_EQ(array.size(), 1000u);
-        for (std::size_t i = 0; i < 1000; ++i) EXPECT_EQ(std::exchange(array[i], i), 0u);
-        ASSERT_TRUE(array.allocate(513));
-        EXPECT_EQ(mapped, 1) << "what was there is gone";
-        EXPECT_EQ(array[512], 0u);
-        failing = 1;
-        EXPECT_FALSE(array.allocate(5));
-        EXPECT_EQ(array.size(), 0u);
-        EXPECT_EQ(mapped, 0);
-        failing = 0;
-        EXPECT_FALSE(array.allocate(SIZE_MAX / 8));
-        EXPECT_TRUE(array.allocate(5));
-    }
-    EXPECT_EQ(mapped, 0);
-    use_memory_calls(nullptr);
 }
 
 TEST(os_memory, a_file_lies_beneath_memory) {

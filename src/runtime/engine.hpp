@@ -268,6 +268,7 @@ class engine final : public obase::runtime, private collector::control {
     bool reclaim_tick() noexcept;
     void run_window(bool forced) noexcept;
     std::uint64_t write_allowance() noexcept;
+    void charge_writes() noexcept;
     void finish_window(const object_collector& done) noexcept;
     void note_faults(policy::window_facts& facts) noexcept;
     std::uint64_t leaves_after(policy::tier_id id) const noexcept;

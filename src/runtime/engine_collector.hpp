@@ -100,7 +100,7 @@ void engine<Binding>::run_window(bool forced) noexcept {
         say_once(said_cut_short_,
                  "the collector had no memory for its lists: windows are cut short");
     }
-    write_credit_ -= static_cast<double>(collector_->written_bytes());
+    charge_writes();
     if (!complete || collector_->abandoned()) given_up_ = true;
     if (collector_->abandoned() && !registry_.fenced() && !platform::membarrier())
         say_once(said_no_membarrier_,
@@ -134,6 +134,17 @@ std::uint64_t engine<Binding>::write_allowance() noexcept {
     credited_at_ = window_began_;
     write_credit_ = std::min(write_credit_ + limit * since, 2 * limit * window);
     return static_cast<std::uint64_t>(std::max(write_credit_, 0.0));
+}
+
+template <class Binding>
+void engine<Binding>::charge_writes() noexcept {
+    const heap::space& heaps = *space_.load_relaxed();
+    std::uint64_t written = 0;
+    for (policy::tier_id to = 0; to < policy_->tiers().count(); ++to)
+        if (heaps.file_backed(to))
+            for (const auto& from : collector_->moved_bytes()) written += from[to];
+    recorder_.load_relaxed()->live.file_moved_bytes.add(written);
+    write_credit_ -= static_cast<double>(written);
 }
 
 template <class Binding>

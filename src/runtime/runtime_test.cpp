@@ -14,6 +14,8 @@
 #include <thread>
 #include <vector>
 
+#include "os/process.hpp"
+
 namespace {
 
 using obase::collect_result;
@@ -164,6 +166,30 @@ TEST_F(runtime_of_arming, holes_are_compacted_and_pages_go_back) {
     EXPECT_GT(now.compacted + now.moved("hot", "cold"), 0u);
     obase::scope s;
     for (std::size_t i = 0; i < items.size(); i += 10) ASSERT_EQ(items[i]->id, i);
+}
+
+bool machine_can_page_out() {
+    obase::os::machine here;
+    return obase::os::read_machine(&here) && obase::os::can_page_out(here);
+}
+
+// Without swap what was asked to leave anonymous memory is still there: its holes cost memory, and are closed.
+TEST_F(runtime_of_arming, without_swap_holes_of_idle_memory_are_closed) {
+    if (machine_can_page_out()) GTEST_SKIP() << "there is swap";
+    configure([](obase::options& o) {
+        o.mode = run_mode::hint;
+        o.cold_threshold = 1;
+    });
+    auto items = make_items(200'000);
+    for (int window = 0; window < 8; ++window) collect();
+    ASSERT_GE(runtime().statistics().heaps[2].live_objects, 200'000u);
+    ASSERT_EQ(runtime().statistics().pageout_allowed, 1u);
+    for (std::size_t i = 0; i < items.size(); i += 6) items[i].reset();
+    for (int window = 0; window < 4; ++window) collect();
+    if (machine_can_page_out()) GTEST_SKIP() << "there is swap now";
+    const auto cold = runtime().statistics().heaps[2];
+    // .02 and half a MiB are left (docs/options.md).
+    EXPECT_LE(cold.extent_bytes, cold.live_bytes + cold.live_bytes / 16 + (512U << 10));
 }
 
 TEST_F(runtime_of_arming, a_scope_left_open_is_reported_and_holds_moves_back) {
