@@ -502,6 +502,16 @@ TYPED_TEST(collector_of, no_more_leaves_a_file_than_may) {
     for (int i = 0; i < 4; ++i) EXPECT_TRUE(w.window());
     EXPECT_GT(w.recorder.live.compacted.get(), compacted) << "within the file";
     EXPECT_EQ(w.in_tier(tier_hot), 0u) << "into the file";
+    // What was refused in the scan is judged again in a run that is compacted.
+    for (std::size_t i = 0; i < w.count(); ++i) {
+        if (i % 3 == 1) w.heap.free(w.exchange(w.main, w.guides[i], nullptr));
+        if (i % 3 == 2) w.use(w.main, i);
+    }
+    w.plan.may_grow = 10 * kib + kib / 2;
+    EXPECT_TRUE(w.window());
+    std::size_t hot = 0;
+    for (std::size_t i = 2; i < w.count(); i += 3) hot += w.tier_of(i) == tier_hot;
+    EXPECT_EQ(hot, 10u);
     w.check();
 }
 
@@ -531,6 +541,10 @@ TYPED_TEST(collector_of, no_more_is_written_into_a_file_than_may) {
     const auto compacted = w.recorder.live.compacted.get();
     for (int i = 0; i < 3; ++i) EXPECT_TRUE(w.window());
     EXPECT_EQ(w.recorder.live.compacted.get(), compacted);
+    w.plan.may_write = 10 * kib + kib / 2;
+    EXPECT_TRUE(w.window());
+    EXPECT_EQ(w.recorder.live.compacted.get(), compacted + 10) << "within the file";
+    w.plan.may_write = 0;
     for (std::size_t i = 1; i < w.count(); i += 3) w.use(w.main, i);
     EXPECT_TRUE(w.window());
     EXPECT_EQ(w.in_tier(tier_hot), w.count() / 3) << "out of the file";
