@@ -60,6 +60,7 @@ def made_up(protocol="arming", **changes):
         "used_bytes": {"start": 112 * MIB, "peak": 117 * MIB if moving else 112 * MIB,
                        "end": 40 * MIB if moving else 100 * MIB},
         "compressed_bytes": {"start": 0, "end": 0}, "reclaim": "off",
+        "used_over_ideal": 1.25, "fault_share": 0.0125,
         "used_method": "counted", "live_bytes": 31 * MIB, "index_bytes": 5 * MIB,
         "promotion_rate": 0.001, "cold_threshold": 4, "moved": 99999, "vetoed": 7,
         "guides_per_op": 2.0, "collector_cpu_share": 0.01,
@@ -250,6 +251,7 @@ class GoodResults(Report):
         # utilization; used at the start, at the peak and at the end; throughput; p90 latency
         self.assertEqual(rows["arming / none"][3:],
                          ["3.00×", "1.00×", "1.04×", "0.40×", "0.98×", "1.05×"])
+        self.assertEqual(rows["none"][9:13], ["1.25×", "1.2", "%", "1"], "of ideal, faulting, throughput")
         self.assertLess(table.index("none "), table.index("arming "))
 
     def test_one_section_for_each_experiment(self):

@@ -28,6 +28,7 @@ SCHEMA = {
     "used_bytes.start": NUMBER, "used_bytes.peak": NUMBER, "used_bytes.end": NUMBER,
     "compressed_bytes.start": NUMBER, "compressed_bytes.end": NUMBER, "paged_out_bytes": NUMBER,
     "live_bytes": NUMBER, "index_bytes": NUMBER,
+    "used_over_ideal": NUMBER, "fault_share": NUMBER,
     "promotion_rate": NUMBER, "cold_threshold": NUMBER, "moved": NUMBER, "vetoed": NUMBER,
     "guides_per_op": NUMBER, "collector_cpu_share": NUMBER,
     "witness.page_utilization": NUMBER, "witness.used_bytes": NUMBER,

@@ -14,11 +14,17 @@ COLUMNS = [
     ("end", "used_bytes.end", in_bytes, "used at the end of the traffic; lower is better"),
     ("compressed", "compressed_bytes.end", in_bytes,
      "what of that is compressed swap; a swap disk would hold it instead"),
+    ("of ideal", "used_over_ideal", as_ratio,
+     "end, over the least memory with which as many requests would have faulted, the index included; 1 is ideal"),
+    ("faulting", "fault_share", in_percent, "share of the requests that waited for a page"),
     ("throughput", "throughput_ops", in_rate, "operations per second; higher is better"),
     ("p90", "latency_us.p90", in_microseconds,
      "latency: nine of ten operations are faster than this; lower is better"),
 ]
 
+
+# Of these a ratio to the run without obase says nothing.
+NO_RATIO = ("compressed_bytes.end", "used_over_ideal", "fault_share")
 
 NAMES = {"none": "none", "kernel": "none + kernel", "arming": "arming", "atc": "atc"}
 
@@ -36,7 +42,7 @@ def rows(section):
 
 
 def _ratio(section, result, key):
-    if key == "compressed_bytes.end":
+    if key in NO_RATIO:
         return ""
     return as_ratio(ratio(result[key], section.plain[key]))
 
@@ -115,15 +121,20 @@ def commands(sections):
 
 
 def as_text(sections):
-    """For a terminal, 100 columns at most."""
-    heads = [head for head, *_ in COLUMNS]
+    """For a terminal, 100 columns as a rule; what is compressed is on the page."""
+    shown = [i for i, (_, key, *_) in enumerate(COLUMNS) if key != "compressed_bytes.end"]
+    heads = [COLUMNS[i][0] for i in shown]
     lines = []
     for section in sections:
-        cells = [(label, ["-" if c == NOT_MEASURED else c for c in row])
+        cells = [(label, ["-" if row[i] == NOT_MEASURED else row[i] for i in shown])
                  for label, row in rows(section)]
         lines.append(heading(section))
-        lines.append(" " * 23 + "".join(f"{head:>11}" for head in heads))
-        lines += [f"  {label:<21}" + "".join(f"{cell:>11}" for cell in row) for label, row in cells]
+        widths = [max(len(line[i]) for line in [heads, *(row for _, row in cells)]) + (2 if i == 0 else 1)
+                  for i in range(len(heads))]
+        labels = max((len(label) for label, _ in cells), default=0)
+        lines.append(" " * (labels + 2) + "".join(f"{head:>{width}}" for head, width in zip(heads, widths)))
+        lines += [f"  {label:<{labels}}" + "".join(f"{cell:>{width}}" for cell, width in zip(row, widths))
+                  for label, row in cells]
         lines.append("")
     measured = speeds(sections)
     if measured:
@@ -138,6 +149,8 @@ def as_text(sections):
                   for r in section.skipped]
     lines.append("-: not measured. utilization: share of touched pages' bytes that were touched.")
     lines.append("start, peak, end: memory used, with what the system caches or compresses for it.")
+    lines.append("of ideal: end, over the least memory with which as many requests would have faulted")
+    lines.append("(faulting), the index included.")
     lines.append("none + kernel: everything was paged out once (MADV_PAGEOUT), before the half of the")
     lines.append("traffic that counts; what was used since came back.")
     return "\n".join(lines) + "\n"

@@ -9,6 +9,7 @@
 #include "tools/memory/tier_memory.hpp"
 #include "tools/workload/cachelib_config.hpp"
 #include "tools/ycsb/load.hpp"
+#include "tools/ycsb/object_sizes.hpp"
 #include "tools/ycsb/process_memory.hpp"
 #include "tools/ycsb/store_options.hpp"
 #include "tools/ycsb/swap_space.hpp"
@@ -23,7 +24,6 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -50,31 +50,6 @@ void rest(double seconds) { std::this_thread::sleep_for(std::chrono::duration<do
 // Free memory that an allocator keeps is not in use.
 void decommit_free_memory() {
     if (mallctl != nullptr) mallctl("arena.4096.purge", nullptr, nullptr, nullptr, 0); // all arenas
-}
-
-struct object_sizes {
-    std::uint64_t key = 0;
-    std::uint64_t value = 0;
-};
-
-// Of a record's two objects as they lie in the heap. The key object ends with the key's text, the
-// value object holds what get() shows; anything else on the path is a node.
-object_sizes sizes_of(const crestdb::store& store, std::string_view key) {
-    std::uintptr_t shown = 0;
-    store.get(key, [&](std::string_view value) {
-        shown = reinterpret_cast<std::uintptr_t>(value.data());
-    });
-    object_sizes sizes;
-    store.visit_path(key, [&](const void* object, std::size_t bytes) {
-        const auto begin = reinterpret_cast<std::uintptr_t>(object);
-        const char* const text = static_cast<const char*>(object) + bytes - key.size();
-        const std::uint64_t whole = (bytes + 7) & ~std::uint64_t{7};
-        if (shown >= begin && shown < begin + bytes)
-            sizes.value = whole;
-        else if (bytes >= key.size() && std::memcmp(text, key.data(), key.size()) == 0)
-            sizes.key = whole;
-    });
-    return sizes;
 }
 
 // One run; its parts in the order of their lives.

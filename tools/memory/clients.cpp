@@ -5,7 +5,7 @@
 #include "tools/bench/stopwatch.hpp"
 #include "tools/workload/random.hpp"
 
-#include <sys/resource.h>
+#include "os/thread.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -19,12 +19,6 @@ namespace {
 constexpr std::size_t batch = 64;
 // At full speed one operation in so many is looked at (fault_counts.hpp).
 constexpr unsigned of_every = 8;
-
-std::uint64_t major_faults_of_this_thread() noexcept {
-    rusage use{};
-    ::getrusage(RUSAGE_THREAD, &use);
-    return static_cast<std::uint64_t>(use.ru_majflt);
-}
 
 } // namespace
 
@@ -50,11 +44,11 @@ class memory_clients::one {
                 continue;
             }
             const std::uint32_t record = asked_.next();
-            const std::uint64_t faults = major_faults_of_this_thread();
+            const std::uint64_t faults = os::thread_major_faults();
             const double begun = wall_ns();
             send(record);
             const double ns = wall_ns() - begun;
-            now_.faults.note(major_faults_of_this_thread() - faults, ns);
+            now_.faults.note(os::thread_major_faults() - faults, ns);
         }
         now_.faults.operations += some;
         if (pacer_) now_.late = pacer_->late();

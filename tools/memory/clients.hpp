@@ -11,10 +11,10 @@
 // Threads: all functions by the one that made it.
 #pragma once
 
-#include "tools/memory/fault_counts.hpp"
 #include "tools/memory/settings.hpp"
 #include "tools/mrc/popularity.hpp"
 #include "tools/workload/pace.hpp"
+#include "tools/ycsb/fault_counts.hpp"
 #include "tools/ycsb/record_set.hpp"
 
 #include "crestdb/store.hpp"

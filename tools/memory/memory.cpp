@@ -3,8 +3,8 @@
 
 #include "tools/bench/child_process.hpp"
 #include "tools/bench/interrupt.hpp"
+#include "tools/curves/ideal.hpp"
 #include "tools/memory/cell.hpp"
-#include "tools/memory/ideal.hpp"
 #include "tools/memory/limit.hpp"
 #include "tools/ycsb/control_group.hpp"
 #include "tools/ycsb/keeper.hpp"

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// What `obase bench memory` computes, on cases with known answers: the ideal, when a series has
-// settled, what faults cost, limits, and a cell's entry from the lines of its process.
+// What `obase bench memory` computes, on cases with known answers: when a series has settled,
+// limits, and a cell's entry from the lines of its process.
 #include "tools/memory/cell.hpp"
-#include "tools/memory/fault_counts.hpp"
-#include "tools/memory/ideal.hpp"
 #include "tools/memory/limit.hpp"
 #include "tools/memory/memory.hpp"
 #include "tools/memory/settled.hpp"
@@ -25,41 +23,6 @@ namespace {
 
 using namespace obase::tools;
 using nlohmann::json;
-
-TEST(ideal, is_the_smallest_set_beyond_which_only_the_faults_lie) {
-    const auto alike = curve_of_hottest({{1000, 70}, {1000, 20}, {1000, 10}, {1000, 0}});
-    EXPECT_DOUBLE_EQ(ideal_object_bytes(alike, .1), 2000);
-    EXPECT_DOUBLE_EQ(ideal_object_bytes(alike, .3), 1000);
-    EXPECT_DOUBLE_EQ(ideal_object_bytes(alike, .2), 1500) << "half of the second";
-    EXPECT_DOUBLE_EQ(ideal_object_bytes(alike, 0), 3000) << "what is never accessed is not needed";
-    EXPECT_DOUBLE_EQ(ideal_object_bytes(alike, 1), 0);
-    EXPECT_DOUBLE_EQ(ideal_object_bytes(alike, 1.5), 0);
-    EXPECT_DOUBLE_EQ(ideal_object_bytes(curve_of_hottest({}), .1), 0);
-}
-
-TEST(ideal, prefers_what_has_most_accesses_per_byte) {
-    // Per byte: .9, .1, .01. The large one has the most accesses.
-    const auto curve = curve_of_hottest({{9000, 90}, {100, 10}, {10, 9}});
-    EXPECT_DOUBLE_EQ(ideal_object_bytes(curve, 90.0 / 109), 110);
-}
-
-TEST(ideal, of_a_hot_set_is_the_hot_set) {
-    // 20 % of 1000 records have .99 of the accesses.
-    std::vector<cached_unit> records;
-    for (int i = 0; i < 1000; ++i) records.push_back({64, i < 200 ? .99 / 200 : .01 / 800});
-    const auto curve = curve_of_hottest(records);
-    EXPECT_NEAR(ideal_object_bytes(curve, .01), 200 * 64, 1e-6);
-    EXPECT_NEAR(ideal_object_bytes(curve, .005), 600 * 64, 1e-6);
-}
-
-TEST(ideal, counts_the_index_on_both_sides_or_on_none) {
-    const memory_use use{.used = 300, .index = 100, .ideal_objects = 50};
-    EXPECT_DOUBLE_EQ(*used_over_ideal(use), 2);
-    EXPECT_DOUBLE_EQ(*objects_over_ideal(use), 4);
-    EXPECT_EQ(used_over_ideal({300, 0, 0}), std::nullopt);
-    EXPECT_EQ(objects_over_ideal({300, 100, 0}), std::nullopt);
-    EXPECT_DOUBLE_EQ(*objects_over_ideal({80, 100, 50}), 0) << "part of the index left memory";
-}
 
 TEST(settling, is_over_when_the_last_windows_hardly_differ) {
     settling used(3, .01);
@@ -86,40 +49,6 @@ TEST(settling, falls_and_rises_are_alike) {
     EXPECT_FALSE(used.settled());
     used.add(91);
     EXPECT_TRUE(used.settled());
-}
-
-TEST(fault_counts, tell_share_and_stall_of_all_operations) {
-    fault_counts counts;
-    EXPECT_EQ(counts.share(), 0);
-    EXPECT_EQ(counts.stall_ns(), 0);
-    // One of eight was looked at.
-    counts.operations = 80;
-    for (int i = 0; i < 8; ++i) counts.note(0, 500);
-    counts.note(1, 10'500);
-    counts.note(3, 30'500);
-    EXPECT_DOUBLE_EQ(counts.share(), .2);
-    EXPECT_DOUBLE_EQ(counts.major_faults_per_operation(), .4);
-    EXPECT_DOUBLE_EQ(counts.major_faults_of_all(), 32);
-    EXPECT_DOUBLE_EQ(counts.stall_ns(), 40'000 * 8) << "what they took beyond 500 each";
-}
-
-TEST(fault_counts, of_a_window_are_the_difference) {
-    fault_counts before;
-    before.operations = 10;
-    before.note(1, 1000);
-    fault_counts now = before;
-    now.operations = 12;
-    now.note(0, 10);
-    now.note(2, 5000);
-    const fault_counts window = now.since(before);
-    EXPECT_EQ(window.operations, 2U);
-    EXPECT_DOUBLE_EQ(window.share(), .5);
-    EXPECT_DOUBLE_EQ(window.major_faults_of_all(), 2);
-    EXPECT_DOUBLE_EQ(window.stall_ns(), 4990);
-    fault_counts sum = before;
-    sum.add(window);
-    EXPECT_EQ(sum.operations, now.operations);
-    EXPECT_DOUBLE_EQ(sum.stall_ns(), now.stall_ns());
 }
 
 TEST(limits, are_bytes_or_a_percentage) {

@@ -17,7 +17,7 @@
 // bytes of all units, rounded up.
 #pragma once
 
-#include "tools/mrc/miss_ratio_curve.hpp"
+#include "tools/curves/miss_ratio_curve.hpp"
 
 #include <cstddef>
 #include <cstdint>

@@ -30,6 +30,7 @@ namespace {
 using nlohmann::json;
 
 constexpr double hit_ratios[] = {.8, .9, .95, .99};
+constexpr double memory_shares[] = {.1, .2, .5}; // of the bytes of all objects, for CLOCK
 constexpr double paper_window_s = 120;
 constexpr std::size_t plotted_points = 200; // of each curve in the JSON
 
@@ -156,6 +157,16 @@ json inflation_at(const miss_ratio_curve& objects, const miss_ratio_curve& pages
     return at;
 }
 
+json clock_hit_ratios(const object_census& census, const popularity& asked, std::uint64_t requests,
+                      std::uint64_t page_bytes) {
+    json at = json::object();
+    const auto all = static_cast<double>(census.bytes_of(object_kind::all));
+    for (const double share : memory_shares)
+        at[fmt::format("{}", share)] = census.clock_hit_ratio(
+            asked, requests, page_bytes, static_cast<std::uint64_t>(share * all));
+    return at;
+}
+
 // At most `plotted_points` of them, evenly in hit ratio.
 json points_of(const miss_ratio_curve& curve) {
     json points = json::array();
@@ -227,6 +238,7 @@ nlohmann::json mrc_cells(const object_census& census, const popularity& asked,
              {"page_bytes", page_bytes},
              {"accesses_per_object", accesses_per_object},
              {"order", order},
+             {"clock_hit_ratio", nullptr},
              {"inflation", inflation_at(objects, pages)},
              {"curve", {{"objects", points_of(objects)}, {"pages", points_of(pages)}}}});
     };
@@ -240,8 +252,10 @@ nlohmann::json mrc_cells(const object_census& census, const popularity& asked,
     const std::uint64_t requests = std::min(s.lru_requests, 16 * asked.records());
     if (requests != 0) {
         const miss_ratio_curve objects = census.lru_curve(asked, requests, 0);
-        for (const std::uint64_t bytes : s.page_bytes)
+        for (const std::uint64_t bytes : s.page_bytes) {
             add(object_kind::all, bytes, "lru", objects, census.lru_curve(asked, requests, bytes));
+            cells.back()["clock_hit_ratio"] = clock_hit_ratios(census, asked, requests, bytes);
+        }
     }
     return cells;
 }

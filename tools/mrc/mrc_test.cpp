@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 //
-// Curves, LRU, popularity and the census, on cases whose answers are known by arithmetic; and both
-// kinds of curves against programs that do the same in the plainest way.
+// LRU, popularity and the census, on cases whose answers are known by arithmetic; and the layouts that
+// each policy makes.
+#include "tools/mrc/clock_cache.hpp"
 #include "tools/mrc/lru_distances.hpp"
-#include "tools/mrc/miss_ratio_curve.hpp"
 #include "tools/mrc/mrc.hpp"
 #include "tools/mrc/object_census.hpp"
 #include "tools/mrc/popularity.hpp"
@@ -27,42 +27,6 @@
 namespace {
 
 using namespace obase::tools;
-
-TEST(miss_ratio_curve, takes_the_most_accessed_per_byte_first) {
-    // Per byte: 9, 5, 1.
-    const auto curve = curve_of_hottest({{10, 50}, {100, 100}, {2, 18}, {7, 0}});
-    EXPECT_DOUBLE_EQ(*curve.bytes_for(18.0 / 168), 2);
-    EXPECT_DOUBLE_EQ(*curve.bytes_for(68.0 / 168), 12);
-    EXPECT_DOUBLE_EQ(*curve.bytes_for(1), 112) << "what is never accessed is not needed";
-    EXPECT_EQ(curve.points().size(), 3u);
-    EXPECT_DOUBLE_EQ(*curve.bytes_for(43.0 / 168), 7) << "straight between two units";
-    EXPECT_DOUBLE_EQ(*curve.bytes_for(0), 0);
-    EXPECT_DOUBLE_EQ(curve.hit_ratio_with(12), 68.0 / 168);
-    EXPECT_DOUBLE_EQ(curve.hit_ratio_with(7), 43.0 / 168);
-    EXPECT_DOUBLE_EQ(curve.hit_ratio_with(1000), 1);
-    EXPECT_DOUBLE_EQ(curve.hit_ratio_with(0), 0);
-}
-
-TEST(miss_ratio_curve, of_nothing_serves_nothing) {
-    const auto curve = curve_of_hottest({});
-    EXPECT_EQ(curve.bytes_for(.5), std::nullopt);
-    EXPECT_EQ(curve.hit_ratio_with(100), 0);
-    EXPECT_EQ(inflation(curve, curve, .5), std::nullopt);
-}
-
-// Each page has one hot object and one cold one: half of the objects serve .9, and .9 of all pages.
-TEST(inflation, of_hot_and_cold_objects_in_turns) {
-    std::vector<cached_unit> objects, pages;
-    for (int i = 0; i < 1000; ++i) {
-        objects.push_back({64, 9});
-        objects.push_back({64, 1});
-        pages.push_back({128, 10});
-    }
-    const auto of_objects = curve_of_hottest(objects), of_pages = curve_of_hottest(pages);
-    EXPECT_NEAR(*inflation(of_objects, of_pages, .9), 1.8, 1e-9);
-    EXPECT_NEAR(*inflation(of_objects, of_pages, 1), 1, 1e-9);
-    EXPECT_NEAR(*inflation(of_objects, of_objects, .9), 1, 1e-9);
-}
 
 TEST(lru_distances, of_a_loop_is_all_or_nothing) {
     lru_distances cache(std::vector<std::uint32_t>(100, 10));
@@ -129,6 +93,30 @@ TEST(lru_distances, agrees_with_a_list) {
                          static_cast<double>(hits_with[static_cast<std::uint64_t>(p.bytes)]) /
                              accesses)
             << p.bytes;
+}
+
+TEST(clock_cache, of_a_loop_that_fits_hits_and_of_another_never) {
+    clock_cache fits(10, 10), short_by_one(10, 9), none(10, 0);
+    for (int round = 0; round < 5; ++round)
+        for (std::uint32_t page = 0; page < 10; ++page) {
+            EXPECT_EQ(fits.access(page), round != 0);
+            EXPECT_FALSE(short_by_one.access(page));
+            EXPECT_FALSE(none.access(page));
+        }
+}
+
+TEST(clock_cache, spares_what_was_accessed_since_the_hand_passed) {
+    clock_cache cache(10, 3);
+    for (const std::uint32_t page : {0u, 1u, 2u}) EXPECT_FALSE(cache.access(page));
+    EXPECT_TRUE(cache.access(0));
+    EXPECT_FALSE(cache.access(3)) << "in the place of 1: 0 is spared";
+    EXPECT_TRUE(cache.access(0));
+    EXPECT_TRUE(cache.access(2));
+    EXPECT_FALSE(cache.access(4))
+        << "the hand is at 2, which is spared, and so is 0: in the place of 3";
+    EXPECT_TRUE(cache.access(0));
+    EXPECT_TRUE(cache.access(2));
+    EXPECT_FALSE(cache.access(3));
 }
 
 TEST(popularity, draws_as_often_as_it_says) {
@@ -247,7 +235,7 @@ TEST(object_census, shares_an_object_between_its_pages) {
     EXPECT_DOUBLE_EQ(pages.hit_ratio_with(8192), 1);
 }
 
-// LRU, uniform reads of n objects of one page each: a cache of c of them hits c / n.
+// LRU and CLOCK, uniform reads of n objects of one page each: a cache of c of them hits c / n.
 TEST(object_census, lru_of_uniform_reads_is_straight) {
     constexpr std::uint64_t records = 200;
     std::vector<counted_object> objects;
@@ -263,8 +251,21 @@ TEST(object_census, lru_of_uniform_reads_is_straight) {
     for (const double share : {.25, .5, .75}) {
         EXPECT_NEAR(of_objects.hit_ratio_with(share * records * 2048), share, .02);
         EXPECT_NEAR(of_pages.hit_ratio_with(share * records * 4096), share, .02);
+        const auto memory = static_cast<std::uint64_t>(share * records * 4096);
+        EXPECT_NEAR(census.clock_hit_ratio(asked, 200'000, 4096, memory), share, .02);
     }
     EXPECT_NEAR(*inflation(of_objects, of_pages, .5), 2, .02) << "half of each page is empty";
+}
+
+TEST(object_census, clock_of_an_object_in_two_pages_needs_both) {
+    const object_census census({{4096, 8192, object_kind::value, 1}}, {{0}});
+    const auto asked = popularity::uniform(1, 1);
+    EXPECT_DOUBLE_EQ(census.clock_hit_ratio(asked, 10, 4096, 8192), 1) << "after the first access";
+    EXPECT_DOUBLE_EQ(census.clock_hit_ratio(asked, 10, 4096, 4096), 0);
+    // The second object has the last page alone, which every access leaves in the cache.
+    const object_census shared(
+        {{4096, 8192, object_kind::value, .5}, {8192, 4096, object_kind::value, .5}}, {{0}, {1}});
+    EXPECT_NEAR(shared.clock_hit_ratio(popularity::uniform(2, 1), 20'000, 4096, 4096), .5, .02);
 }
 
 // A store's own objects: keys, values and nodes are told apart, and their accesses add up.
@@ -309,6 +310,13 @@ TEST(mrc, measures_every_layout) {
     std::vector<std::string> seen;
     for (const auto& cell : result.json["cells"]) {
         seen.push_back(cell["layout"]);
+        EXPECT_EQ(cell["clock_hit_ratio"].is_null(), cell["order"] == "static");
+        if (const auto& clock = cell["clock_hit_ratio"]; !clock.is_null()) {
+            EXPECT_GT(clock["0.1"], 0) << cell["layout"];
+            EXPECT_GT(clock["0.2"], clock["0.1"]) << cell["layout"];
+            EXPECT_GT(clock["0.5"], clock["0.2"]) << cell["layout"];
+            EXPECT_LT(clock["0.5"], 1) << cell["layout"];
+        }
         if (cell["order"] != "static" || cell["objects"] == "keys") continue;
         const auto& at = cell["inflation"]["0.9"];
         ASSERT_TRUE(at.is_number()) << cell.dump();

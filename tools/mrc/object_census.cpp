@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tools/mrc/object_census.hpp"
 
+#include "tools/mrc/clock_cache.hpp"
 #include "tools/ycsb/in_parallel.hpp"
 
 #include <algorithm>
@@ -174,20 +175,45 @@ struct object_census::page_numbers {
     }
 };
 
+template <class Use>
+void object_census::for_each_access(const popularity& asked, std::uint64_t requests,
+                                    const page_numbers& pages, Use&& use) const {
+    auto requested = asked.stream_of(0, 1);
+    for (std::uint64_t i = 0; i < requests; ++i) {
+        const std::uint64_t record = requested.next();
+        for (std::uint64_t p = path_begin_[record]; p < path_begin_[record + 1]; ++p)
+            use(std::span(pages.units)
+                    .subspan(pages.begin[path_[p]],
+                             pages.begin[path_[p] + 1] - pages.begin[path_[p]]),
+                i >= requests / 2);
+    }
+}
+
 miss_ratio_curve object_census::lru_curve(const popularity& asked, std::uint64_t requests,
                                           std::uint64_t page_bytes) const {
     const page_numbers pages(objects_, page_bytes);
     lru_distances cache(pages.bytes);
-    auto requested = asked.stream_of(0, 1);
-    for (std::uint64_t i = 0; i < requests; ++i) {
-        if (i == requests / 2) cache.start_counting();
-        const std::uint64_t record = requested.next();
-        for (std::uint64_t p = path_begin_[record]; p < path_begin_[record + 1]; ++p)
-            cache.access(std::span(pages.units)
-                             .subspan(pages.begin[path_[p]],
-                                      pages.begin[path_[p] + 1] - pages.begin[path_[p]]));
-    }
+    for_each_access(asked, requests, pages,
+                    [&](std::span<const std::uint32_t> units, bool counted) {
+                        if (counted) cache.start_counting();
+                        cache.access(units);
+                    });
     return cache.curve();
+}
+
+double object_census::clock_hit_ratio(const popularity& asked, std::uint64_t requests,
+                                      std::uint64_t page_bytes, std::uint64_t memory_bytes) const {
+    const page_numbers pages(objects_, page_bytes);
+    clock_cache cache(pages.bytes.size(), memory_bytes / page_bytes);
+    std::uint64_t accesses = 0, hits = 0;
+    for_each_access(asked, requests, pages,
+                    [&](std::span<const std::uint32_t> units, bool counted) {
+                        bool hit = true;
+                        for (const std::uint32_t unit : units) hit = cache.access(unit) && hit;
+                        accesses += counted;
+                        hits += counted && hit;
+                    });
+    return accesses == 0 ? 0 : static_cast<double>(hits) / static_cast<double>(accesses);
 }
 
 } // namespace obase::tools

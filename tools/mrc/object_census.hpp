@@ -8,14 +8,14 @@
 //     census.curve_of_pages(object_kind::all, 4096).bytes_for(.9);
 //
 // An object that lies in several pages counts in each with its share of the bytes, for the static
-// curves; for LRU an access needs all of them.
+// curves; for LRU and CLOCK an access needs all of them.
 //
 // The census reads every record, which a collector takes for accesses: make it when the store is
 // not needed any more. Nothing may move meanwhile.
 #pragma once
 
+#include "tools/curves/miss_ratio_curve.hpp"
 #include "tools/mrc/lru_distances.hpp"
-#include "tools/mrc/miss_ratio_curve.hpp"
 #include "tools/mrc/popularity.hpp"
 #include "tools/ycsb/record_set.hpp"
 
@@ -56,9 +56,17 @@ class object_census {
     // of objects.
     miss_ratio_curve lru_curve(const popularity& asked, std::uint64_t requests,
                                std::uint64_t page_bytes) const;
+    // CLOCK, of all kinds, with as many pages as fit into `memory_bytes`: the share of the accesses to objects
+    // that find all of the object's pages in. As above, the first half warms the cache.
+    double clock_hit_ratio(const popularity& asked, std::uint64_t requests,
+                           std::uint64_t page_bytes, std::uint64_t memory_bytes) const;
 
   private:
     struct page_numbers;
+    // use(units, counted) for each access to an object.
+    template <class Use>
+    void for_each_access(const popularity& asked, std::uint64_t requests, const page_numbers& pages,
+                         Use&& use) const;
     bool counts(const counted_object& o, object_kind kind) const noexcept {
         return kind == object_kind::all || o.kind == kind;
     }

@@ -74,6 +74,10 @@ class package_list {
     std::span<const package> packages() const noexcept { return packages_; }
     // Stanzas that said again what another had said: same name, architecture and version.
     std::size_t repeated() const noexcept { return repeated_; }
+    // Of memory, about.
+    std::size_t bytes() const noexcept {
+        return text_->capacity() + packages_.capacity() * sizeof(package);
+    }
 
   private:
     package_list() = default;

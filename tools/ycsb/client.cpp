@@ -3,6 +3,8 @@
 
 #include "tools/bench/stopwatch.hpp"
 
+#include "os/thread.hpp"
+
 #include <algorithm>
 #include <chrono>
 #include <cstring>
@@ -15,6 +17,9 @@ namespace {
 
 constexpr std::size_t batch_size = 64;
 constexpr unsigned timed_every = 8;
+// Two looks cost about as much as a fast request.
+constexpr unsigned looked_at_every = 64;
+static_assert(looked_at_every % timed_every == 0);
 
 } // namespace
 
@@ -37,19 +42,32 @@ void client::send_batch() {
             break;
         }
         const request r = source_->next();
-        if (++turn_ % timed_every != 0) {
+        ++turn_;
+        if (turn_ % timed_every != 0) {
             one(r);
+        } else if (accesses == nullptr || turn_ % looked_at_every != 0) {
+            timed(r);
         } else {
-            const double begin = wall_ns();
-            one(r);
-            latencies.add(static_cast<std::uint64_t>(wall_ns() - begin));
+            const std::uint64_t before = os::thread_major_faults();
+            const std::uint64_t ns = timed(r);
+            faults.note(os::thread_major_faults() - before, static_cast<double>(ns));
         }
     }
+    if (accesses != nullptr) faults.operations += sent;
     operations_.store_relaxed(operations_.load_relaxed() + sent);
+}
+
+std::uint64_t client::timed(const request& r) {
+    const double begin = wall_ns();
+    one(r);
+    const auto ns = static_cast<std::uint64_t>(wall_ns() - begin);
+    latencies.add(ns);
+    return ns;
 }
 
 void client::one(const request& r) {
     if (log != nullptr) note(r);
+    if (accesses != nullptr) count(r);
     switch (r.what) {
     case operation::read:
         return read(r.record);
@@ -65,6 +83,11 @@ void client::note(const request& r) {
     if (r.what != operation::read && r.what != operation::scan) log->written.store_relaxed(1);
     if (r.what == operation::insert) log->inserted.store_relaxed(1);
     if (r.record < log->touched.size()) log->touched[r.record].store_relaxed(1);
+}
+
+void client::count(const request& r) {
+    if (r.what == operation::scan) accesses->note_scan();
+    accesses->note(r.record);
 }
 
 void client::scan(const request& r) {

@@ -5,7 +5,8 @@
 //
 // What is checked: every value that is read carries its record, its version and a checksum of all
 // its bytes, and the ledger (tools/ycsb/value_ledger.hpp) knows which versions it may have. What is
-// timed: every 8th request, with the clock that the kernel offers to user space.
+// timed: every 8th request, with the clock that the kernel offers to user space. While accesses are
+// counted, the major faults of every 64th are as well.
 //
 // Requests follow each other as fast as they can, or at the times of a pacer
 // (tools/workload/pace.hpp).
@@ -13,6 +14,8 @@
 // Threads: one; operations() by any.
 #pragma once
 
+#include "tools/ycsb/access_counts.hpp"
+#include "tools/ycsb/fault_counts.hpp"
 #include "tools/ycsb/latency_histogram.hpp"
 #include "tools/ycsb/record_set.hpp"
 #include "tools/ycsb/request.hpp"
@@ -84,11 +87,15 @@ class client {
     // Public, because the client's owner reads and clears them between batches.
     client_counts counts;
     latency_histogram latencies;
+    fault_counts faults;                   // while there are `accesses`
     touch_log* log = nullptr;              // marks what is touched, if there is one
+    access_counts* accesses = nullptr;     // counts what is asked for, if there is one
     std::optional<workload::pacer<>> pace; // empty: as fast as it can
 
   private:
     void one(const request& r);
+    std::uint64_t timed(const request& r);
+    void count(const request& r);
     void read(std::uint64_t record);
     void write(const request& r);
     void scan(const request& r);

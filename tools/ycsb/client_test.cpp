@@ -167,6 +167,42 @@ TEST(Client, SendsAllThatItsSourceHasAndEnds) {
     EXPECT_EQ(one.counts.misses, 74u); // records 2 and 3
 }
 
+// Reads and one scan.
+class scanning_source final : public request_source {
+  public:
+    request next() override { return {++sent_ == 10 ? operation::scan : operation::read, 0, 1, 0}; }
+    bool ended() const override { return false; }
+
+  private:
+    unsigned sent_ = 0;
+};
+
+TEST(Client, CountsAccessesAndFaultsWhileTheyAreAskedFor) {
+    verified v;
+    client one(v.store, v.records, v.ledger, std::make_unique<short_source>(1000), {});
+    access_counts counts(4);
+    one.send_batch();
+    EXPECT_EQ(one.faults.operations, 0u);
+    one.accesses = &counts;
+    for (int i = 0; i < 9; ++i) one.send_batch();
+    one.accesses = nullptr;
+    one.send_batch();
+    ASSERT_EQ(one.operations(), 11 * 64u);
+    for (const std::size_t record : {0U, 1U, 2U, 3U}) EXPECT_EQ(counts.of(record), 9 * 16u);
+    EXPECT_TRUE(counts.complete());
+    EXPECT_EQ(one.faults.operations, 9 * 64u);
+    EXPECT_EQ(one.faults.looked_at, 9u);
+}
+
+TEST(Client, DoesNotKnowWhatScansAccess) {
+    verified v;
+    client one(v.store, v.records, v.ledger, std::make_unique<scanning_source>(), {});
+    access_counts counts(4);
+    one.accesses = &counts;
+    one.send_batch();
+    EXPECT_FALSE(counts.complete());
+}
+
 TEST(Client, SendsAtTheTimesOfItsPacer) {
     verified v;
     client one(v.store, v.records, v.ledger, std::make_unique<short_source>(1000), {});

@@ -39,6 +39,7 @@ class package_records final : public record_set {
         return any_version;
     }
     void forget_source() override { list_.reset(); }
+    std::size_t source_bytes() const override { return list_ ? list_->bytes() : 0; }
 
   private:
     std::optional<workload::package_list> list_;

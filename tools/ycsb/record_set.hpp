@@ -38,6 +38,8 @@ class record_set {
     // The store holds all records. What only filling needed may go, so that it does not count as
     // memory in use; value() is not called any more unless requests write.
     virtual void forget_source() {}
+    // Of memory, which forget_source() frees.
+    virtual std::size_t source_bytes() const { return 0; }
 };
 
 } // namespace obase::tools

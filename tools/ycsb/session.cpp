@@ -5,8 +5,10 @@
 #include "tools/bench/interrupt.hpp"
 #include "tools/bench/machine.hpp"
 #include "tools/bench/stopwatch.hpp"
+#include "tools/curves/ideal.hpp"
 #include "tools/ycsb/configured_store.hpp"
 #include "tools/ycsb/in_parallel.hpp"
+#include "tools/ycsb/object_sizes.hpp"
 #include "tools/ycsb/page_touches.hpp"
 #include "tools/ycsb/swap_space.hpp"
 #include "tools/ycsb/verification.hpp"
@@ -78,9 +80,11 @@ bool near(std::uint64_t a, std::uint64_t b) {
 
 session::session(const ycsb_settings& settings, session_load load, const control_group* group)
     : settings_(settings), load_(std::move(load)),
-      ledger_(load_.records->count() + load_.room_for_inserts),
+      ledger_(load_.records->count() + load_.room_for_inserts), accesses_(ledger_.capacity()),
       meter_(settings.cold_directory(), group) {
     options_ = options_of(settings_);
+    const std::uint64_t used = meter_.sample().used;
+    base_ = used - std::min<std::uint64_t>(used, load_.records->source_bytes());
     store_ = open_configured(settings_, options_, static_cast<std::size_t>(load_.records->count()));
     runtime_ = store_->runtime();
 }
@@ -231,6 +235,7 @@ void session::send_traffic(json& result) {
             // What counts as converged: the second half.
             traffic_->pause();
             traffic_->clear_latencies();
+            traffic_->set_accesses(&accesses_);
             half = seconds_now();
             half_operations = traffic_->operations();
             traffic_->resume();
@@ -257,7 +262,9 @@ void session::send_traffic(json& result) {
         window_operations = operations;
     }
     traffic_->pause();
+    traffic_->set_accesses(nullptr);
     const double end = seconds_now();
+    if (half != 0) counted_s_ = end - half;
     if (const std::string why = traffic_->failure(); !why.empty())
         throw std::runtime_error("a thread of the traffic gave up: " + why);
     const double from = half != 0 ? half : begin;
@@ -299,6 +306,44 @@ void session::verify(client_counts& counts) {
     counts.add(verify_all(*store_, *load_.records, ledger_, records_now(), settings_.threads,
                           settings_.in_place));
     if (interrupted()) partial_ = true;
+}
+
+// The records' objects as they are now: whoever replaces values by larger ones is allowed more.
+void session::add_ideal(json& result, std::uint64_t used) {
+    for (const char* name : {"fault_share", "major_faults_per_op", "stall_share", "ideal_bytes",
+                             "ideal_object_bytes", "used_over_ideal", "objects_over_ideal"})
+        result[name] = nullptr;
+    result["base_bytes"] = base_;
+    const fault_counts faults = traffic_->faults();
+    if (faults.looked_at == 0) return;
+    result["fault_share"] = faults.share();
+    result["major_faults_per_op"] = faults.major_faults_per_operation();
+    result["stall_share"] = faults.stall_ns() * 1e-9 / (counted_s_ * settings_.threads);
+    if (!accesses_.complete() || partial_) return;
+
+    std::vector<cached_unit> units;
+    std::mutex mutex;
+    const record_set& records = *load_.records;
+    in_parallel(settings_.threads, records_now(), [&](std::uint64_t first, std::uint64_t last) {
+        std::vector<char> buffer(records.largest_key());
+        std::vector<cached_unit> found;
+        for (std::uint64_t record = first; record < last; ++record) {
+            const std::uint32_t asked = accesses_.of(record);
+            if (asked == 0) continue;
+            const object_sizes sizes = sizes_of(*store_, records.key(record, buffer));
+            if (sizes.both() != 0)
+                found.push_back({static_cast<double>(sizes.both()), static_cast<double>(asked)});
+        }
+        const std::lock_guard guard(mutex);
+        units.insert(units.end(), found.begin(), found.end());
+    });
+    const double index = static_cast<double>(store_->index_bytes());
+    const memory_use use{static_cast<double>(used - std::min(used, base_)), index,
+                         ideal_object_bytes(curve_of_hottest(std::move(units)), faults.share())};
+    result["ideal_object_bytes"] = use.ideal_objects;
+    result["ideal_bytes"] = use.ideal_objects + index;
+    result["used_over_ideal"] = optional_number(used_over_ideal(use));
+    result["objects_over_ideal"] = optional_number(objects_over_ideal(use));
 }
 
 double session::baseline() {
@@ -343,6 +388,7 @@ json session::run() {
     const layout end = partial_ ? layout{} : measure_layout();
     client_counts counts = traffic_->counts();
     verify(counts);
+    add_ideal(result, memory_at_end.used);
 
     result["page_utilization"] = {
         {"baseline",

@@ -15,9 +15,14 @@
 // An object counts as touched when it was accessed or made in the window. What was made and freed
 // again within it is seen by the kernel alone.
 //
+// While the half of the traffic that counts is sent, the accesses to each record are counted. What was used at
+// its end is held against the least memory with which as many requests would have faulted
+// (tools/curves/ideal.hpp).
+//
 // Precondition: the process has not used obase before. It configures the runtime.
 #pragma once
 
+#include "tools/ycsb/access_counts.hpp"
 #include "tools/ycsb/agreement.hpp"
 #include "tools/ycsb/load.hpp"
 #include "tools/ycsb/object_map.hpp"
@@ -67,6 +72,7 @@ class session {
     void send_traffic(nlohmann::json& result);
     void note_peak(const memory_sample& sample) { peak_used_ = std::max(peak_used_, sample.used); }
     void verify(client_counts& counts);
+    void add_ideal(nlohmann::json& result, std::uint64_t used);
     void collect();
     void configure(run_mode mode, double window_s);
     std::uint64_t records_now() const {
@@ -80,9 +86,12 @@ class session {
     runtime* runtime_ = nullptr; // null: plain pointers
     options options_;
     value_ledger ledger_;
+    access_counts accesses_;
     memory_meter meter_;
     std::unique_ptr<traffic> traffic_;
+    std::uint64_t base_ = 0;      // bytes used before there was a store
     std::uint64_t peak_used_ = 0; // bytes
+    double counted_s_ = 0;        // for how long accesses were counted
     bool partial_ = false;
 };
 

@@ -8,6 +8,7 @@
 
 #include "tools/bench/child_process.hpp"
 #include "tools/ycsb/load.hpp"
+#include "tools/ycsb/swap_space.hpp"
 
 #include "testing/tier.hpp"
 
@@ -71,6 +72,9 @@ TEST_P(Sessions, LoseNothingAndAreWitnessed) {
     EXPECT_EQ(witness["utilization_agrees"], compared ? nlohmann::json(true) : nlohmann::json())
         << witness << r["page_utilization"];
     EXPECT_GT(r["throughput_ops"], 0);
+    EXPECT_TRUE(r["fault_share"].is_number());
+    EXPECT_EQ(r["used_over_ideal"].is_null(), s.workload == "E")
+        << "the traffic knows no scan's records";
     // A busy machine may give the collector no turn in a session as short as this.
     if (r["windows"].empty()) {
         s.duration_s = 20;
@@ -99,6 +103,42 @@ TEST(Session, LiveRecordsEndUpTogether) {
     EXPECT_GE(used["peak"], used["start"]);
     EXPECT_GE(used["peak"], used["end"]);
     for (const nlohmann::json& window : r["windows"]) EXPECT_GE(used["peak"], window["used_bytes"]);
+}
+
+// A loop needs the records of its sequence, and no more: as many bytes as were touched in a window.
+TEST(Session, IdealOfALoopIsItsRecords) {
+    ycsb_settings s = small();
+    s.protocol = "none";
+    s.records = 20'000;
+    s.distribution = "loop";
+    const nlohmann::json r = result_of(s);
+    const double live = r["live_bytes"], index = r["index_bytes"], base = r["base_bytes"];
+    EXPECT_NEAR(r["ideal_object_bytes"], live, .01 * live);
+    EXPECT_NEAR(r["ideal_bytes"], live + index, .01 * (live + index));
+    const double used = r["used_bytes"]["end"].get<double>() - base;
+    EXPECT_NEAR(r["used_over_ideal"], used / r["ideal_bytes"].get<double>(), 1e-9);
+    EXPECT_NEAR(r["objects_over_ideal"], (used - index) / r["ideal_object_bytes"].get<double>(),
+                1e-9);
+    EXPECT_GT(r["used_over_ideal"], 1.5) << "plain pointers keep the other records too";
+    EXPECT_LT(r["used_over_ideal"], 1 / s.live_share + 1);
+    EXPECT_LT(r["fault_share"], .01);
+}
+
+// What is paged out half-way comes back by faults, which the clients see.
+TEST(Session, FaultsOfWhatWasPagedOutAreSeen) {
+    ycsb_settings s = small();
+    s.protocol = "none";
+    s.records = 20'000;
+    s.distribution = "loop";
+    s.value_size = 1000;
+    s.reclaim = "pageout";
+    const swap_space swap({swap_kind::any, std::uint64_t{256} << 20});
+    if (!swap.why_not().empty()) GTEST_SKIP() << swap.why_not();
+    const nlohmann::json r = result_of(s);
+    ASSERT_GT(r["paged_out_bytes"], 0);
+    EXPECT_GT(r["fault_share"], 0);
+    EXPECT_GT(r["major_faults_per_op"], 0);
+    EXPECT_GT(r["stall_share"], 0);
 }
 
 } // namespace

@@ -82,6 +82,16 @@ void traffic::clear_latencies() {
     for (auto& c : clients_) c->latencies.clear();
 }
 
+fault_counts traffic::faults() const {
+    fault_counts sum;
+    for (const auto& c : clients_) sum.add(c->faults);
+    return sum;
+}
+
+void traffic::set_accesses(access_counts* counts) {
+    for (auto& c : clients_) c->accesses = counts;
+}
+
 void traffic::set_log(touch_log* log) {
     for (auto& c : clients_) c->log = log;
 }

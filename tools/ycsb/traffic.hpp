@@ -45,6 +45,7 @@ class traffic {
     client_counts counts() const;
     latency_histogram latencies() const;
     void clear_latencies();
+    fault_counts faults() const;
     // All clients together send at that rate from now on; a rate of 0: as fast as they can. Which
     // client it is for does not matter.
     void set_pace(const workload::pace_options& pace);
@@ -52,6 +53,9 @@ class traffic {
     workload::lateness late() const;
     // Marks what is touched from now on. Null: no more.
     void set_log(touch_log* log);
+
+    // Counts what is asked for from now on, and looks at faults. Null: no more.
+    void set_accesses(access_counts* counts);
 
     // Why a client gave up, and with it all; "" if none did. A store without memory, for one.
     std::string failure() const;

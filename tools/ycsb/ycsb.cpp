@@ -52,6 +52,9 @@ void summarize(bench_result& result, const json& run, const std::string& command
     add(result, what + "used memory peak", "MiB", mib(run["used_bytes"]["peak"]), command);
     add(result, what + "live", "MiB", mib(run["live_bytes"]), command);
     add(result, what + "index", "MiB", mib(run["index_bytes"]), command);
+    for (const char* ratio : {"used_over_ideal", "objects_over_ideal"})
+        add(result, what + ratio, "", run[ratio], command);
+    add(result, what + "share of requests that fault", "", run["fault_share"], command);
     add(result, what + "collector", "cores", run["collector_cpu_share"], command);
 }
 

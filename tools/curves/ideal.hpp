@@ -14,7 +14,7 @@
 //     ideal_object_bytes(curve_of_hottest({{1024, .7}, {1024, .2}, {1024, .1}}), .1); // 2048
 #pragma once
 
-#include "tools/mrc/miss_ratio_curve.hpp"
+#include "tools/curves/miss_ratio_curve.hpp"
 
 #include <optional>
 

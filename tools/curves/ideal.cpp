@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "tools/memory/ideal.hpp"
+#include "tools/curves/ideal.hpp"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "tools/mrc/miss_ratio_curve.hpp"
+#include "tools/curves/miss_ratio_curve.hpp"
 
 #include <algorithm>
 
