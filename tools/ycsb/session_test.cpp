@@ -124,13 +124,13 @@ TEST(Session, IdealOfALoopIsItsRecords) {
     EXPECT_LT(r["fault_share"], .01);
 }
 
-// What is paged out half-way comes back by faults, which the clients see.
+// What is paged out half-way comes back by faults, which the clients see. So many records that most are
+// asked for again only when faults are counted.
 TEST(Session, FaultsOfWhatWasPagedOutAreSeen) {
     ycsb_settings s = small();
     s.protocol = "none";
-    s.records = 20'000;
-    s.distribution = "loop";
-    s.value_size = 1000;
+    s.records = 200'000;
+    s.distribution = "uniform";
     s.reclaim = "pageout";
     const swap_space swap({swap_kind::any, std::uint64_t{256} << 20});
     if (!swap.why_not().empty()) GTEST_SKIP() << swap.why_not();
