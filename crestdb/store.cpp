@@ -32,6 +32,10 @@ std::vector<std::string> store::protocols() {
     return names;
 }
 
+std::string store::usual_index(std::size_t value_bytes) {
+    return value_bytes < small_value_bytes ? "movable-segmented-hash-table" : "pugh-hash-table";
+}
+
 bool store::ordered(std::string_view index) {
     for (const store_kinds* kinds : all_store_kinds())
         if (index == kinds->front().index) return kinds->front().ordered;
@@ -45,15 +49,17 @@ obase::runtime& store::runtime_of(std::string_view protocol) {
 }
 
 std::unique_ptr<store> store::open(const store_options& options) {
+    const std::string index =
+        options.index.empty() ? usual_index(options.value_bytes) : options.index;
     bool known_index = false;
     for (const store_kinds* kinds : all_store_kinds())
         for (const store_kind& kind : *kinds) {
-            if (options.index != kind.index) continue;
+            if (index != kind.index) continue;
             known_index = true;
             if (options.protocol == kind.protocol) return kind.open(options.expected_keys);
         }
     throw std::invalid_argument(known_index ? unknown("protocol", options.protocol, protocols())
-                                            : unknown("index", options.index, indexes()));
+                                            : unknown("index", index, indexes()));
 }
 
 } // namespace crestdb

@@ -7,7 +7,7 @@
 // managed objects that obase moves while the store is used; with `none` they are plain pointers to
 // memory of malloc.
 //
-//     const auto db = crestdb::store::open({.index = "pugh-hash-table"});
+//     const auto db = crestdb::store::open({.value_bytes = 100});
 //     db->put("key", "value");
 //     db->get("key", [](std::string_view value) { std::puts(std::string(value).c_str()); });
 //
@@ -66,10 +66,12 @@ class callback<Result(Arguments...)> {
 };
 
 struct store_options {
-    std::string index = "pugh-hash-table"; // one of store::indexes()
-    std::string protocol = "arming";       // "none", "arming" or "atc"
+    std::string index{};             // one of store::indexes(); "": usual_index(value_bytes)
+    std::string protocol = "arming"; // "none", "arming" or "atc"
     // About how many keys there will be. Hash tables take their size from it.
     std::size_t expected_keys = 65'536;
+    // About how large a value is.
+    std::size_t value_bytes = 1024;
 };
 
 class store {
@@ -82,6 +84,10 @@ class store {
     // Throws std::invalid_argument as open().
     static obase::runtime& runtime_of(std::string_view protocol);
     static std::vector<std::string> indexes();
+    // The index for values of about that size, where the order of keys does not matter. Below
+    // small_value_bytes a fifth of the memory or more would be nodes: they should move, too.
+    static std::string usual_index(std::size_t value_bytes);
+    static constexpr std::size_t small_value_bytes = 256;
     static std::vector<std::string> protocols();
     // True if scan() works with that index. False for an unknown one.
     static bool ordered(std::string_view index);

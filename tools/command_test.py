@@ -311,8 +311,10 @@ class Command(unittest.TestCase):
         result = self.small_ycsb("--hints", "pageout", "--cold", f"file:{self.folder}")
         for name in ("throughput_ops", "live_bytes", "index_bytes", "promotion_rate",
                      "cold_threshold", "moved", "vetoed", "guides_per_op", "collector_cpu_share",
-                     "time_scale"):
+                     "time_scale", "base_bytes", "fault_share", "major_faults_per_op", "stall_share",
+                     "ideal_bytes", "ideal_object_bytes", "used_over_ideal", "objects_over_ideal"):
             self.assertIsInstance(result[name], (int, float), name)
+        self.assertEqual(result["index"], "movable-segmented-hash-table", "values of 200 bytes")
         self.assertEqual(set(result["latency_us"]), {"p50", "p90", "p99", "p999"})
         for name in ("baseline", "start", "end", "end_2m"):
             self.assertTrue(0 < result["page_utilization"][name] <= 1, name)

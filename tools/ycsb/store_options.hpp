@@ -15,6 +15,7 @@
 #include "crestdb/store.hpp"
 
 #include <CLI/CLI.hpp>
+#include <fmt/format.h>
 
 namespace obase::tools {
 
@@ -36,9 +37,16 @@ void add_record_options(CLI::App& command, Settings& s) {
 
 template <class Settings>
 void add_index_options(CLI::App& command, Settings& s) {
-    command.add_option("--index", s.index, "the index")
+    command
+        .add_option("--index", s.index,
+                    fmt::format("the index; {} for values below {} bytes unless given",
+                                crestdb::store::usual_index(0), crestdb::store::small_value_bytes))
         ->check(CLI::IsMember(crestdb::store::indexes()))
         ->capture_default_str();
+    command.parse_complete_callback([&command, &s] {
+        if (command.count("--index") == 0 && s.value_size < crestdb::store::small_value_bytes)
+            s.index = crestdb::store::usual_index(s.value_size);
+    });
     command.add_option("--threads", s.threads, "clients")
         ->check(CLI::Range(1, 256))
         ->capture_default_str();
