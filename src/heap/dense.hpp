@@ -10,11 +10,18 @@
 // collector, and a run without live bytes goes back. New runs are taken at the lowest free address,
 // so extents stay dense.
 //
+// Objects above max_small_size lie in *long runs*: `long_run_bytes` of neighbouring runs, or as many as one
+// object needs, that are opened, filled, evacuated and freed as one. The first, the *head*, has what is
+// known of all of them, and its number is that of the long run; the others say how far it is. What a long
+// run has not been filled with takes no memory: its pages have never been touched, and whole runs behind
+// the last object are free again when it is full. Beginnings are marked by a bit per large_granule, in a
+// table of their own: one bit per granule would be 1/64 of the memory, for hardly any bits.
+//
 // Threads: allocate, undo, evacuation and return are the collector's alone; free() and size_of()
 // are for any thread.
 //
 // Invariants
-//   live bytes of a run == sum of the sizes of its objects that were not freed <= fill <= 64 KiB
+//   live bytes of a run == sum of the sizes of its objects that were not freed <= fill <= its length
 //   the beginning of every object allocated since the run was opened stays marked, freed or not
 //   when the last allocation is undone its mark stays and the fill mark goes back to it: a free()
 //   of the object before it, at the same time, still finds where that object ends
@@ -55,7 +62,8 @@
 
 namespace obase::heap {
 
-enum class dense_state : std::uint8_t { unused, open, sealed };
+// joined: belongs to the long run that begins before it.
+enum class dense_state : std::uint8_t { unused, open, sealed, joined };
 
 template <class P>
 struct dense_run {
@@ -68,9 +76,10 @@ struct dense_run {
     std::uint8_t set = 0;    // attribute_index of its objects
     bool returned = false;   // unused, and its pages or storage were given back
     bool evacuating = false; // the collector is moving its objects out
-    typename P::template atomic<std::uint32_t> file; // number of the file beneath
-    bool shared = false;                             // mapped shared, as long as no fork froze it
-    std::uint8_t reserved[7] = {};
+    typename P::template atomic<std::uint32_t> file;   // number of the file beneath
+    bool shared = false;                               // mapped shared, as long as no fork froze it
+    typename P::template atomic<std::uint16_t> before; // runs from the head of its long run; else 0
+    typename P::template atomic<std::uint16_t> length; // of the head of a long run: runs; else 0
 };
 static_assert(sizeof(dense_run<os::native_platform>) == 32);
 
@@ -118,7 +127,8 @@ class dense_heap {
                const char** what) noexcept;
     void destroy() noexcept;
 
-    // Collector. size == object_size(...). nullptr: no room, disk full, or commit failed.
+    // Collector. size == object_size(...), at most max_dense_size. nullptr: no room, disk full, or commit
+    // failed.
     void* allocate(std::size_t size, unsigned set) noexcept;
     // Collector, before another thread saw the object.
     void undo(void* object) noexcept;
@@ -131,15 +141,31 @@ class dense_heap {
     std::size_t size_of(const void* object) const noexcept;
     // Collector; 0 when no object begins there.
     std::size_t size_of_racy(const void* object) const noexcept;
-    unsigned set_of(const void* object) const noexcept { return runs_[run_number(object)].set; }
+    unsigned set_of(const void* object) const noexcept { return runs_[run_of(object)].set; }
 
-    bool run_evacuating(std::size_t run) const noexcept { return runs_[run].evacuating; }
-    bool evacuating(const void* object) const noexcept {
-        return run_evacuating(run_number(object));
+    // A run's number counts from 0 in the order of addresses. Of what lies in a long run it is that of the head.
+    std::size_t run_of(const void* object) const noexcept {
+        const std::size_t run = run_number(object);
+        return run - runs_[run].before.load_acquire();
     }
+    bool in_long_run(const void* object) const noexcept {
+        return runs_[run_of(object)].length.load_acquire() != 0;
+    }
+    // How many runs of 64 KiB are the run with this number.
+    std::size_t length_of_run(std::size_t run) const noexcept {
+        const std::size_t length = runs_[run].length.load_acquire();
+        return length == 0 ? 1 : length;
+    }
+    // Bytes that live objects can have in the run at most, holes closed. Of a long run what it was filled with.
+    std::size_t room_of_run(std::size_t run) const noexcept {
+        return runs_[run].length.load_relaxed() == 0 ? run_bytes
+                                                     : round_up(runs_[run].high, os::page_size);
+    }
+    bool run_evacuating(std::size_t run) const noexcept { return runs_[run].evacuating; }
+    bool evacuating(const void* object) const noexcept { return run_evacuating(run_of(object)); }
     // Frozen files that have to be emptied first, then sparse runs, emptiest first, and then as many below
     // `dense_enough` as it takes that all others have no more than `holes_kept` bytes of holes. Of the runs
-    // that `spared` names, only those with less live bytes than half of the run.
+    // that `spared` names, only those with less live bytes than half of the run. Emptiest: by share.
     evacuation_choice select_evacuation(double max_live_fraction, std::size_t max_bytes,
                                         run_filter spared = {},
                                         std::size_t holes_kept = ~std::size_t{0}) noexcept;
@@ -181,21 +207,44 @@ class dense_heap {
 
     static constexpr std::size_t files_kept = 8;     // frozen ones, before they are evacuated
     static constexpr std::size_t pieces_kept = 1024; // mappings; free frozen runs add no more
+    static constexpr std::size_t long_run_bytes = 4 * run_bytes;
 
   private:
     static constexpr std::size_t words_per_run = run_bytes / granule / 64;
+    static constexpr std::size_t long_words_per_run = run_bytes / large_granule / 64;
+    static_assert(max_dense_size >> run_shift <= UINT16_MAX);
 
     std::size_t run_number(const void* object) const noexcept {
         return static_cast<std::size_t>(static_cast<const char*>(object) - base_) >> run_shift;
     }
-    std::size_t offset_in_run(const void* object) const noexcept {
-        return static_cast<std::size_t>(static_cast<const char*>(object) - base_) & (run_bytes - 1);
+    char* memory_of(std::size_t run) const noexcept { return base_ + (run << run_shift); }
+    std::size_t offset_in(std::size_t run, const void* object) const noexcept {
+        return static_cast<std::size_t>(static_cast<const char*>(object) - memory_of(run));
     }
-    typename P::template atomic<std::uint64_t>* marks_of(std::size_t run) const noexcept {
-        return starts_.data() + run * words_per_run;
+    // Where objects of a run begin: a bit for each `unit` bytes.
+    struct marks {
+        typename P::template atomic<std::uint64_t>* words;
+        std::size_t unit;
+        bool test(std::size_t offset) const noexcept {
+            const std::size_t at = offset / unit;
+            return (words[at / 64].load_acquire() >> (at % 64) & 1U) != 0;
+        }
+    };
+    marks marks_of(std::size_t run) const noexcept {
+        if (runs_[run].length.load_acquire() == 0)
+            return {starts_.data() + run * words_per_run, granule};
+        return {long_starts_.data() + run * long_words_per_run, large_granule};
     }
-    std::size_t next_mark(std::size_t run, std::size_t after, std::size_t limit) const noexcept;
+    static std::size_t next_mark(const marks& of, std::size_t after, std::size_t limit) noexcept;
     bool open_run(unsigned set) noexcept;
+    bool open_long_run_for(std::size_t size, unsigned set) noexcept;
+    bool open_long_run(unsigned set, std::size_t length, bool may_grow) noexcept;
+    std::size_t free_neighbours(std::size_t count, bool may_grow) noexcept;
+    std::size_t stretch_of_free(std::size_t count, std::size_t* at_end) const noexcept;
+    bool make_ready(std::size_t run) noexcept;
+    void forget_frees(std::size_t run) noexcept;
+    void seal(std::uint32_t number) noexcept;
+    void end_run(std::size_t number) noexcept;
     bool grow() noexcept;
     bool returnable(std::size_t run) noexcept;
     std::size_t decommit_range(std::size_t first, std::size_t count, pacer& ask) noexcept;
@@ -241,6 +290,7 @@ class dense_heap {
     typename P::template atomic<std::size_t> frozen_storage_; // of all entries, for counters()
     reserved_array<dense_run> runs_;
     reserved_array<typename P::template atomic<std::uint64_t>> starts_;
+    reserved_array<typename P::template atomic<std::uint64_t>> long_starts_; // of long runs
     // Laid out as starts_: objects that free_checked() has freed. Committed when the first of them is.
     reserved_array<typename P::template atomic<std::uint64_t>> freed_;
     reserved_array<std::uint64_t> free_; // one bit per run that may be opened again
@@ -249,6 +299,7 @@ class dense_heap {
     typename P::template atomic<std::size_t> frontier_; // runs [0, frontier_) have been used
     std::size_t committed_ = 0;                         // bytes
     std::uint32_t open_[attribute_sets] = {};
+    std::uint32_t open_long_[attribute_sets] = {};
 };
 
 // In dense.cpp. Another platform's needs dense_functions.hpp.

@@ -345,6 +345,36 @@ TEST_F(dense_fork, runs_of_every_state) {
     }
 }
 
+// Objects that need several runs of 64 KiB, and some that share them: frozen, moved out, and their runs used
+// again in either process.
+TEST_F(dense_fork, long_runs_are_frozen_as_a_whole) {
+    const auto size_of = [](int i) {
+        return std::size_t{20'480} + 13'056 * (static_cast<unsigned>(i) % 29);
+    };
+    for (int i = 0; i < 300; ++i) ASSERT_TRUE(add(size_of(i), 1));
+    const auto replace_some = [&](std::uint64_t version) {
+        write_all(version);
+        free_if([](std::uint64_t number) { return number % 5 < 2; });
+        for (int i = 0; i < 4; ++i)
+            if (!window()) return false;
+        for (int i = 0; i < 60; ++i)
+            if (!add(size_of(3 * i), version)) return false;
+        return all_are(version) && valid();
+    };
+    held_child child(*this, [&] {
+        return all_are(1) && valid() && replace_some(2) &&
+               in_child([&](bool complete) { return complete && all_are(2) && replace_some(3); }) &&
+               all_are(2);
+    });
+    ASSERT_TRUE(replace_some(7));
+    ASSERT_TRUE(child.go());
+    ASSERT_TRUE(all_are(7) && valid());
+    free_if([](std::uint64_t) { return true; });
+    space_->decommit_free_memory();
+    EXPECT_TRUE(valid());
+    EXPECT_LE(space_->counters(cold_class).extent_bytes, 10 * run_bytes) << "the run being filled";
+}
+
 // Forks without end: the objects move on into younger files, so that neither storage nor mappings
 // nor descriptors pile up, and the counters say what is kept.
 TEST_F(dense_fork, storage_is_bounded) {

@@ -36,10 +36,12 @@ int dense_heap<P>::create(char* base, std::size_t bytes, const char* directory,
     bytes_ = bytes;
     poison_ = poison_freed;
     std::fill(std::begin(open_), std::end(open_), no_run);
+    std::fill(std::begin(open_long_), std::end(open_long_), no_run);
     const std::size_t runs = bytes >> run_shift;
     *what = "reserving side tables";
     if (!runs_.reserve(runs) || !starts_.reserve(runs * words_per_run) ||
-        !freed_.reserve(runs * words_per_run) || !free_.reserve((runs + 63) / 64)) {
+        !long_starts_.reserve(runs * long_words_per_run) || !freed_.reserve(runs * words_per_run) ||
+        !free_.reserve((runs + 63) / 64)) {
         return ENOMEM;
     }
     if (directory == nullptr) return 0;
@@ -69,6 +71,7 @@ void dense_heap<P>::destroy() noexcept {
     }
     runs_.release();
     starts_.release();
+    long_starts_.release();
     freed_.release();
     free_.release();
 }
@@ -77,16 +80,15 @@ void dense_heap<P>::destroy() noexcept {
 
 // Offset of the first mark in (after, limit); limit when there is none.
 template <class P>
-std::size_t dense_heap<P>::next_mark(std::size_t run, std::size_t after,
-                                     std::size_t limit) const noexcept {
-    const std::size_t first = after / granule + 1;
-    const std::size_t end = limit / granule;
-    const auto* const marks = marks_of(run);
+std::size_t dense_heap<P>::next_mark(const marks& of, std::size_t after,
+                                     std::size_t limit) noexcept {
+    const std::size_t first = after / of.unit + 1;
+    const std::size_t end = limit / of.unit;
     for (std::size_t at = first; at < end;) {
-        const std::uint64_t word = marks[at / 64].load_acquire() >> (at % 64);
+        const std::uint64_t word = of.words[at / 64].load_acquire() >> (at % 64);
         if (word != 0) {
             at += static_cast<unsigned>(std::countr_zero(word));
-            return at < end ? at * granule : limit;
+            return at < end ? at * of.unit : limit;
         }
         at = (at / 64 + 1) * 64;
     }
@@ -98,52 +100,52 @@ std::size_t dense_heap<P>::next_mark(std::size_t run, std::size_t after,
 // reaches the object's end it is the end.
 template <class P>
 std::size_t dense_heap<P>::size_of(const void* object) const noexcept {
-    const std::size_t run = run_number(object);
-    const std::size_t offset = offset_in_run(object);
+    const std::size_t run = run_of(object);
+    const std::size_t offset = offset_in(run, object);
     const std::size_t fill = runs_[run].fill.load_acquire();
-    return next_mark(run, offset, fill) - offset;
+    return next_mark(marks_of(run), offset, fill) - offset;
 }
 
 template <class P>
 std::size_t dense_heap<P>::size_of_racy(const void* object) const noexcept {
-    const std::size_t run = run_number(object);
-    const std::size_t offset = offset_in_run(object);
-    if (run >= frontier_.load_acquire()) return 0;
+    if (run_number(object) >= frontier_.load_acquire()) return 0;
+    const std::size_t run = run_of(object);
+    const std::size_t offset = offset_in(run, object);
     if (runs_[run].status.load_acquire() == dense_run::state::unused) return 0;
-    if (offset % granule != 0 || offset >= runs_[run].fill.load_acquire()) return 0;
-    const std::size_t at = offset / granule;
-    if ((marks_of(run)[at / 64].load_acquire() >> (at % 64) & 1U) == 0) return 0;
-    return size_of(object);
+    const marks of = marks_of(run);
+    if (offset % of.unit != 0 || offset >= runs_[run].fill.load_acquire()) return 0;
+    return of.test(offset) ? size_of(object) : 0;
 }
 
 // Filling.
 
 template <class P>
 void* dense_heap<P>::allocate(std::size_t size, unsigned set) noexcept {
-    if (size > max_small_size) return nullptr;
-    std::uint32_t number = open_[set];
-    if (number == no_run || runs_[number].fill.load_relaxed() + size > run_bytes) {
-        if (!open_run(set)) return nullptr;
-        number = open_[set];
-    }
+    if (size > max_dense_size) return nullptr;
+    const bool is_long = size > max_small_size;
+    std::uint32_t& number = (is_long ? open_long_ : open_)[set];
+    const bool fits = number != no_run && runs_[number].fill.load_relaxed() + size <=
+                                              length_of_run(number) << run_shift;
+    if (!fits && !(is_long ? open_long_run_for(size, set) : open_run(set))) return nullptr;
     dense_run& run = runs_[number];
     const std::uint32_t begin = run.fill.load_relaxed();
     const auto end = static_cast<std::uint32_t>(begin + size);
-    auto* const marks = marks_of(number);
+    const marks of = marks_of(number);
     // Marks that an undo left behind lie in [begin, high). No thread can be looking past the one at
     // `begin`.
-    for (std::size_t at = next_mark(number, begin, std::min(end, run.high));
-         at < std::min(end, run.high); at = next_mark(number, at, std::min(end, run.high))) {
-        marks[at / granule / 64].fetch_and_relaxed(~(std::uint64_t{1} << (at / granule % 64)));
+    const std::uint32_t marked = std::min(end, run.high);
+    for (std::size_t at = next_mark(of, begin, marked); at < marked;
+         at = next_mark(of, at, marked)) {
+        of.words[at / of.unit / 64].fetch_and_relaxed(~(std::uint64_t{1} << (at / of.unit % 64)));
     }
-    const std::size_t first = begin / granule;
-    auto& word = marks[first / 64];
+    const std::size_t first = begin / of.unit;
+    auto& word = of.words[first / 64];
     // Only this thread writes marks, so no read-modify-write is needed.
     word.store_release(word.load_relaxed() | std::uint64_t{1} << (first % 64));
     run.live.fetch_add_relaxed(dense_detail::one_object + size);
     run.fill.store_release(end); // pairs with size_of
     run.high = std::max(run.high, end);
-    return base_ + (std::size_t{number} << run_shift) + begin;
+    return memory_of(number) + begin;
 }
 
 template <class P>
@@ -160,34 +162,166 @@ bool dense_heap<P>::open_run(unsigned set) noexcept {
     }
     dense_run& run = runs_[number];
     if (reused) {
-        // Storage first: from here on a write to the run cannot fail.
-        if (file_backed() && run.returned &&
-            os::allocate_file(fd_, number << run_shift, run_bytes) != 0) {
-            return false;
-        }
+        if (!make_ready(number)) return false;
         set_free_bit(number, false);
-        for (std::size_t i = 0; i < words_per_run; ++i) marks_of(number)[i].store_relaxed(0);
-        // Uncommitted memory is zero, and nothing of this run is freed meanwhile.
-        const std::size_t first = number * words_per_run;
-        if (freed_.committed(first + words_per_run - 1))
-            for (std::size_t i = 0; i < words_per_run; ++i) freed_[first + i].store_relaxed(0);
+        for (std::size_t i = 0; i < words_per_run; ++i)
+            starts_[number * words_per_run + i].store_relaxed(0);
+        forget_frees(number);
     } else {
         run.file.store_relaxed(file_.load_relaxed());
         run.shared = file_backed();
         frontier_.store_release(number + 1);
     }
-    if (open_[set] != no_run) {
-        runs_[open_[set]].status.store_release(dense_run::state::sealed);
-    }
+    if (open_[set] != no_run) seal(open_[set]);
     run.fill.store_relaxed(0);
     run.high = 0;
     run.set = static_cast<std::uint8_t>(set);
     run.returned = false;
     run.evacuating = false;
-    if (hides(poison_)) asan::hide(base_ + (number << run_shift), run_bytes);
+    if (hides(poison_)) asan::hide(memory_of(number), run_bytes);
     run.status.store_release(dense_run::state::open);
     open_[set] = static_cast<std::uint32_t>(number);
     return true;
+}
+
+// Storage first: from then on a write to the run cannot fail.
+template <class P>
+bool dense_heap<P>::make_ready(std::size_t number) noexcept {
+    dense_run& run = runs_[number];
+    if (!file_backed() || !run.returned) return true;
+    if (os::allocate_file(fd_, number << run_shift, run_bytes) != 0) return false;
+    run.returned = false;
+    return true;
+}
+
+// Uncommitted memory is zero, and nothing of this run is freed meanwhile.
+template <class P>
+void dense_heap<P>::forget_frees(std::size_t number) noexcept {
+    const std::size_t first = number * words_per_run;
+    if (freed_.committed(first + words_per_run - 1))
+        for (std::size_t i = 0; i < words_per_run; ++i) freed_[first + i].store_relaxed(0);
+}
+
+template <class P>
+bool dense_heap<P>::open_long_run_for(std::size_t size, unsigned set) noexcept {
+    const std::size_t least = (size + run_bytes - 1) >> run_shift;
+    const std::size_t usual = std::max(least, long_run_bytes >> run_shift);
+    // Of the usual length three quarters are left at least when a run is full: so long are the gaps. Where
+    // there is no more memory, or little storage, what is just long enough will do.
+    return open_long_run(set, usual, false) ||
+           (usual > least && open_long_run(set, usual - 1, false)) ||
+           open_long_run(set, usual, true) || (usual > least && open_long_run(set, least, true));
+}
+
+template <class P>
+bool dense_heap<P>::open_long_run(unsigned set, std::size_t length, bool may_grow) noexcept {
+    const std::size_t never_used = frontier_.load_relaxed();
+    const std::size_t head = free_neighbours(length, may_grow);
+    if (head == SIZE_MAX || !long_starts_.commit_to((head + length) * long_words_per_run))
+        return false;
+    pacer goes_on;
+    for (std::size_t i = head; i < head + length; ++i) {
+        // What is dead in it would stay in memory where the long run is not filled.
+        if (i < never_used && !runs_[i].returned) decommit_range(i, 1, goes_on);
+        if (!make_ready(i)) return false;
+    }
+    if (open_long_[set] != no_run) seal(open_long_[set]);
+    for (std::size_t i = head; i < head + length; ++i) {
+        set_free_bit(i, false);
+        for (std::size_t word = 0; word < long_words_per_run; ++word)
+            long_starts_[i * long_words_per_run + word].store_relaxed(0);
+        forget_frees(i);
+        dense_run& run = runs_[i];
+        run.fill.store_relaxed(0);
+        run.high = 0;
+        run.set = static_cast<std::uint8_t>(set);
+        run.returned = false;
+        run.evacuating = false;
+        run.before.store_release(static_cast<std::uint16_t>(i - head));
+        if (i != head) run.status.store_release(dense_run::state::joined);
+    }
+    if (hides(poison_)) asan::hide(memory_of(head), length << run_shift);
+    runs_[head].length.store_release(static_cast<std::uint16_t>(length));
+    runs_[head].status.store_release(dense_run::state::open);
+    open_long_[set] = static_cast<std::uint32_t>(head);
+    return true;
+}
+
+// The lowest `count` neighbouring runs that are free. If the heap may grow, the last of them perhaps such as
+// were never used: these are free runs like others then. SIZE_MAX: there is no room.
+template <class P>
+std::size_t dense_heap<P>::free_neighbours(std::size_t count, bool may_grow) noexcept {
+    std::size_t at_end = 0;
+    std::size_t found = stretch_of_free(count, &at_end);
+    if (found == SIZE_MAX && adoptable_) {
+        adopt_free_runs();
+        found = stretch_of_free(count, &at_end);
+    }
+    if (found != SIZE_MAX || !may_grow) return found;
+    const std::size_t first = frontier_.load_relaxed() - at_end;
+    for (std::size_t number = first + at_end; number < first + count; ++number) {
+        if (((number + 1) << run_shift) > committed_ && !grow()) return SIZE_MAX;
+        dense_run& run = runs_[number];
+        run.file.store_relaxed(file_.load_relaxed());
+        run.shared = file_backed();
+        run.returned = false;
+        frontier_.store_release(number + 1);
+        set_free_bit(number, true);
+    }
+    return first;
+}
+
+// *at_end: how many runs before the frontier are free.
+template <class P>
+std::size_t dense_heap<P>::stretch_of_free(std::size_t count, std::size_t* at_end) const noexcept {
+    const std::size_t end = frontier_.load_relaxed();
+    std::size_t length = 0; // of free runs right before `run`
+    std::size_t run = free_runs_ == 0 ? end : lowest_word_ * 64;
+    while (run < end && length < count) {
+        const std::uint64_t word = free_[run / 64] >> (run % 64);
+        if ((word & 1U) != 0) {
+            const auto more = static_cast<unsigned>(std::countr_one(word));
+            length += more;
+            run += more;
+            continue;
+        }
+        length = 0;
+        run = word == 0 ? (run / 64 + 1) * 64 : run + static_cast<unsigned>(std::countr_zero(word));
+    }
+    *at_end = run == end ? length : 0;
+    return length >= count ? run - length : SIZE_MAX;
+}
+
+// Nothing more is put into the run.
+template <class P>
+void dense_heap<P>::seal(std::uint32_t number) noexcept {
+    dense_run& run = runs_[number];
+    if (const std::size_t length = run.length.load_relaxed(); length != 0) {
+        const std::size_t filled = (std::size_t{run.high} + run_bytes - 1) >> run_shift;
+        const std::size_t kept = std::max<std::size_t>(filled, 1);
+        for (std::size_t i = kept; i < length; ++i) {
+            end_run(number + i);
+            runs_[number + i].returned = !file_backed(); // no page of it was touched
+        }
+        run.length.store_release(static_cast<std::uint16_t>(kept));
+    }
+    run.status.store_release(dense_run::state::sealed);
+}
+
+// Nothing of the run is in use any more. Its memory is still there.
+template <class P>
+void dense_heap<P>::end_run(std::size_t number) noexcept {
+    dense_run& run = runs_[number];
+    run.status.store_release(dense_run::state::unused);
+    run.length.store_release(0);
+    run.before.store_release(0);
+    run.evacuating = false;
+    run.returned = false;
+    if (frozen(run)) {
+        ++frozen_free_;
+    } else {
+        set_free_bit(number, true);
+    }
 }
 
 template <class P>
@@ -247,9 +381,9 @@ bool dense_heap<P>::map_current(std::size_t offset, std::size_t bytes) noexcept 
 
 template <class P>
 void dense_heap<P>::undo(void* object) noexcept {
-    const std::size_t number = run_number(object);
+    const std::size_t number = run_of(object);
     dense_run& run = runs_[number];
-    const std::size_t offset = offset_in_run(object);
+    const std::size_t offset = offset_in(number, object);
     const std::size_t size = size_of(object);
     if (hides(poison_)) asan::hide(object, size);
     const bool last = offset + size == run.fill.load_relaxed();
@@ -264,16 +398,17 @@ void dense_heap<P>::free(void* object) noexcept {
     const std::size_t size = size_of(object);
     if (poison_ != poisoning::none) poison(object, size, poison_);
     // Releases this thread's accesses to the object; decommit_free_memory acquires.
-    runs_[run_number(object)].live.fetch_sub_acq_rel(dense_detail::one_object + size);
+    runs_[run_of(object)].live.fetch_sub_acq_rel(dense_detail::one_object + size);
 }
 
 template <class P>
 free_result dense_heap<P>::free_checked(void* object) noexcept {
     if (size_of_racy(object) == 0) return free_result::no_object;
+    if (runs_[run_of(object)].live.load_relaxed() < dense_detail::one_object)
+        return free_result::freed_before;
     const std::size_t run = run_number(object);
-    if (runs_[run].live.load_relaxed() < dense_detail::one_object) return free_result::freed_before;
     if (freed_.commit_to((run + 1) * words_per_run)) { // else it is taken for right
-        const std::size_t at = offset_in_run(object) / granule;
+        const std::size_t at = offset_in(run, object) / granule;
         const std::uint64_t bit = std::uint64_t{1} << (at % 64);
         if ((freed_[run * words_per_run + at / 64].fetch_or_relaxed(bit) & bit) != 0)
             return free_result::freed_before;
@@ -289,6 +424,7 @@ evacuation_choice dense_heap<P>::select_evacuation(double max_live_fraction, std
                                                    run_filter spared,
                                                    std::size_t holes_kept) noexcept {
     struct candidate {
+        double live_share;
         std::uint32_t live;
         std::uint32_t run;
     };
@@ -297,7 +433,6 @@ evacuation_choice dense_heap<P>::select_evacuation(double max_live_fraction, std
     evacuation_choice chosen;
     chosen.live_bytes = select_frozen(max_bytes);
     evacuation_ = chosen.live_bytes != 0;
-    const double most_live = max_live_fraction * double{run_bytes};
     std::vector<candidate> sparse;
     try {
         for (std::size_t i = 0; i < end; ++i) {
@@ -306,26 +441,29 @@ evacuation_choice dense_heap<P>::select_evacuation(double max_live_fraction, std
             const auto live =
                 static_cast<std::uint32_t>(run.live.load_relaxed() & dense_detail::bytes_mask);
             if (live == 0) continue;
-            if (live >= run_bytes / 2 && spared.names(i)) {
-                chosen.spared_hole_bytes += run_bytes - live;
+            const std::size_t room = room_of_run(i);
+            if (live >= room / 2 && spared.names(i)) {
+                chosen.spared_hole_bytes += room - live;
                 continue;
             }
-            chosen.hole_bytes += run_bytes - live;
-            if (live < most_live || live < dense_enough * double{run_bytes})
-                sparse.push_back({live, static_cast<std::uint32_t>(i)});
+            chosen.hole_bytes += room - live;
+            const double share = live / static_cast<double>(room);
+            if (share < max_live_fraction || share < dense_enough)
+                sparse.push_back({share, live, static_cast<std::uint32_t>(i)});
         }
     } catch (const std::bad_alloc&) {
         // Fewer candidates than there are: the rest waits for a better time.
     }
     std::sort(sparse.begin(), sparse.end(), [](const candidate& a, const candidate& b) {
-        return a.live != b.live ? a.live < b.live : a.run > b.run; // high addresses go first
+        // High addresses go first.
+        return a.live_share != b.live_share ? a.live_share < b.live_share : a.run > b.run;
     });
     std::size_t holes = chosen.hole_bytes;
     for (const candidate& c : sparse) {
-        if (c.live >= most_live && holes <= holes_kept) break;
+        if (c.live_share >= max_live_fraction && holes <= holes_kept) break;
         if (chosen.live_bytes + c.live > max_bytes) break;
         chosen.live_bytes += c.live;
-        holes -= run_bytes - c.live;
+        holes -= room_of_run(c.run) - c.live;
         runs_[c.run].evacuating = true;
     }
     return chosen;
@@ -381,20 +519,13 @@ std::size_t dense_heap<P>::select_frozen(std::size_t max_bytes) noexcept {
     return total;
 }
 
-// Takes note of a run that has become empty. True: its memory can go back.
+// Takes note of a run that has become empty. True: the memory of the run with this number can go back; of a
+// long one the others have to be asked of.
 template <class P>
 bool dense_heap<P>::returnable(std::size_t number) noexcept {
-    dense_run& run = runs_[number];
-    if (run.status.load_relaxed() == dense_run::state::sealed && run.live.load_acquire() == 0) {
-        run.status.store_release(dense_run::state::unused);
-        run.evacuating = false;
-        run.returned = false;
-        if (frozen(run)) {
-            ++frozen_free_;
-        } else {
-            set_free_bit(number, true);
-        }
-    }
+    const dense_run& run = runs_[number];
+    if (run.status.load_relaxed() == dense_run::state::sealed && run.live.load_acquire() == 0)
+        for (std::size_t i = length_of_run(number); i-- > 0;) end_run(number + i);
     return run.status.load_relaxed() == dense_run::state::unused && !run.returned && !frozen(run);
 }
 
@@ -403,18 +534,22 @@ std::size_t dense_heap<P>::return_runs(const std::uint32_t* runs, std::size_t co
                                        pacer& ask) noexcept {
     constexpr std::size_t most = piece_bytes >> run_shift;
     std::size_t bytes = 0;
-    for (std::size_t i = 0; i < count;) {
-        const std::size_t first = i;
-        while (i < count && i - first < most && runs[i] == runs[first] + (i - first) &&
-               returnable(runs[i]))
-            ++i;
-        if (i == first) {
-            ++i;
-            continue;
+    std::size_t first = 0, end = 0; // neighbours that can go back, since the last question
+    const auto give_back = [&](std::size_t next) {
+        if (first != end) {
+            bytes += decommit_range(first, end - first, ask);
+            (void)ask.may_continue();
         }
-        bytes += decommit_range(runs[first], i - first, ask);
-        (void)ask.may_continue();
+        first = end = next;
+    };
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::size_t stop = runs[i] + length_of_run(runs[i]);
+        for (std::size_t run = runs[i]; run < stop; ++run) {
+            if (run != end || run - first == most) give_back(run);
+            if (returnable(run)) end = run + 1;
+        }
     }
+    give_back(0);
     return bytes;
 }
 
@@ -586,11 +721,15 @@ dense_counters dense_heap<P>::counters() const noexcept {
             if (!run.returned && !in_frozen_file) sum.extent_bytes += run_bytes;
             continue;
         }
+        if (status == dense_run::state::joined) continue;
         const std::uint64_t live = run.live.load_relaxed();
         sum.live_bytes += live & dense_detail::bytes_mask;
         sum.live_objects += live >> 32;
-        if (!in_frozen_file) sum.extent_bytes += run_bytes;
-        ++sum.runs;
+        const std::size_t length = length_of_run(i);
+        // A long run's storage is there before it is filled, its memory is not.
+        if (!in_frozen_file)
+            sum.extent_bytes += file_backed() ? length << run_shift : room_of_run(i);
+        sum.runs += length;
         if (run.evacuating) ++sum.evacuating_runs;
     }
     sum.extent_bytes += frozen_storage_.load_relaxed();
@@ -600,8 +739,8 @@ dense_counters dense_heap<P>::counters() const noexcept {
 
 template <class P>
 std::size_t dense_heap<P>::metadata_bytes() const noexcept {
-    return runs_.committed_bytes() + starts_.committed_bytes() + freed_.committed_bytes() +
-           free_.committed_bytes();
+    return runs_.committed_bytes() + starts_.committed_bytes() + long_starts_.committed_bytes() +
+           freed_.committed_bytes() + free_.committed_bytes();
 }
 
 template <class P>
@@ -614,9 +753,9 @@ void dense_heap<P>::walk_extents(void (*visit)(void*, char*, char*), void* conte
         const auto status = run.status.load_relaxed();
         const std::size_t fill = run.fill.load_relaxed();
         if (status == dense_run::state::unused || fill == 0) continue;
-        char* const memory = base_ + (i << run_shift);
+        char* const memory = memory_of(i);
         const std::size_t length =
-            status == dense_run::state::open ? round_up(fill, os::page_size) : run_bytes;
+            status == dense_run::state::open ? round_up(fill, os::page_size) : room_of_run(i);
         if (memory != stop) {
             if (begin != nullptr) visit(context, begin, stop);
             begin = memory;
@@ -667,17 +806,34 @@ const char* dense_heap<P>::validate() const noexcept {
             if (live != 0) return "a free run has live bytes";
             continue;
         }
+        if (const std::size_t before = run.before.load_relaxed();
+            (before != 0) != (status == dense_run::state::joined))
+            return "a run belongs to no long run, or to two";
+        else if (before != 0) {
+            const dense_run& head = runs_[i - before];
+            if (before >= head.length.load_relaxed() || head.before.load_relaxed() != 0)
+                return "a run belongs to a long run that does not reach it";
+            if (live != 0) return "live bytes are counted in the middle of a long run";
+            if (frozen(run) != frozen(head)) return "a long run lies over two files";
+            continue;
+        }
         const std::size_t fill = run.fill.load_relaxed();
-        if (fill > run_bytes || (live & dense_detail::bytes_mask) > fill)
+        const std::size_t length = length_of_run(i);
+        if (fill > run.high || run.high > length << run_shift ||
+            (live & dense_detail::bytes_mask) > fill)
             return "more live bytes than filled ones";
+        for (std::size_t joined = 1; joined < length; ++joined)
+            if (i + joined >= end || runs_[i + joined].before.load_relaxed() != joined)
+                return "a long run has a run that does not belong to it";
         if (((live >> 32) == 0) != ((live & dense_detail::bytes_mask) == 0))
             return "live objects without bytes";
-        if (fill != 0 && (marks_of(i)[0].load_relaxed() & 1U) == 0)
-            return "a run begins with no object";
+        const marks of = marks_of(i);
+        if (fill != 0 && !of.test(0)) return "a run begins with no object";
         std::size_t objects = 0;
-        for (std::size_t at = 0; at < fill; at = next_mark(i, at, fill)) ++objects;
+        for (std::size_t at = 0; at < fill; at = next_mark(of, at, fill)) ++objects;
         if ((live >> 32) > objects) return "more live objects than beginnings";
-        if (status == dense_run::state::open && open_[run.set] != i)
+        const auto& open = run.length.load_relaxed() != 0 ? open_long_ : open_;
+        if (status == dense_run::state::open && open[run.set] != i)
             return "an open run that is not being filled";
     }
     if (frozen_free != frozen_free_) return "free frozen runs are miscounted";
@@ -734,10 +890,11 @@ void dense_heap<P>::fork_prepare() noexcept {
 // the last run that are still mapped with it.
 template <class P>
 std::size_t dense_heap<P>::freeze_current_file() noexcept {
-    for (std::uint32_t& open : open_) {
-        if (open != no_run) runs_[open].status.store_release(dense_run::state::sealed);
-        open = no_run;
-    }
+    for (auto* const opened : {&open_, &open_long_})
+        for (std::uint32_t& open : *opened) {
+            if (open != no_run) runs_[open].status.store_release(dense_run::state::sealed);
+            open = no_run;
+        }
     const std::size_t end = frontier_.load_relaxed();
     std::size_t storage = 0;
     std::size_t runs = 0;

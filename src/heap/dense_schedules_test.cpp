@@ -3,8 +3,8 @@
 // dense_heap's own text under the deterministic scheduler, and on threads: frees by any thread against the
 // collector, which fills runs, undoes, and uses runs again.
 //
-// Four objects fill a run, and the heap has two runs. The oracle is the test's: which objects are there, and
-// how large each is.
+// Four objects fill a run, two a long run, and the heap has two of either. The oracle is the test's: which
+// objects are there, and how large each is.
 #include "heap/dense_functions.hpp"
 
 #include "heap/schedules_test.hpp"
@@ -18,23 +18,21 @@
 namespace obase::heap {
 namespace {
 
-constexpr std::size_t runs = 2;
-
 template <class P>
 class world {
     using threads = testing::threads_for<P>;
 
   public:
-    world() {
-        base_ = static_cast<char*>(os::reserve(runs * run_bytes, run_bytes));
+    explicit world(std::size_t bytes = 2 * run_bytes) : bytes_(bytes) {
+        base_ = static_cast<char*>(os::reserve(bytes_, run_bytes));
         const char* what = "";
-        threads::require(base_ != nullptr && dense.create(base_, runs * run_bytes, nullptr,
-                                                          poisoning::none, &what) == 0,
+        threads::require(base_ != nullptr &&
+                             dense.create(base_, bytes_, nullptr, poisoning::none, &what) == 0,
                          "a heap");
     }
     ~world() {
         dense.destroy();
-        os::release(base_, runs * run_bytes);
+        os::release(base_, bytes_);
     }
     world(const world&) = delete;
     world& operator=(const world&) = delete;
@@ -61,6 +59,7 @@ class world {
     dense_heap<P> dense;
 
   private:
+    std::size_t bytes_;
     char* base_ = nullptr;
 };
 
@@ -123,6 +122,48 @@ void frees_meet_runs_that_are_used_again() {
     w.finish(made, made * size);
 }
 IN_BOTH_WORLDS(dense_schedules, frees_meet_runs_that_are_used_again, 3'400)
+
+// Property: the same of a long run, whose memory is used for long and for other runs; and an object in it has
+// its size until it is freed.
+template <class P>
+void frees_meet_long_runs_that_are_used_again() {
+    using threads = testing::threads_for<P>;
+    constexpr std::size_t size = 110 << 10, small = run_bytes / 4;
+    constexpr std::size_t long_run = dense_heap<P>::long_run_bytes;
+    world<P> w(2 * long_run);
+    std::array<void*, 2> objects;
+    for (void*& object : objects) object = w.make(size);
+    w.make(size); // seals the first run
+    typename P::template atomic<std::uint32_t> freed;
+    for (void* const object : objects)
+        threads::spawn("freer", [&, object] {
+            threads::require(w.dense.size_of(object) == size, "where the object ends");
+            freed.fetch_add_acq_rel(1); // before the free: then the run may be used again at once
+            w.dense.free(object);
+        });
+    std::size_t made = 1, made_small = 0;
+    threads::spawn("collector", [&] {
+        const auto lies_in_first = [&](void* object) {
+            return reinterpret_cast<std::uintptr_t>(object) -
+                       reinterpret_cast<std::uintptr_t>(objects[0]) <
+                   2 * size;
+        };
+        for (int window = 0; window < 3; ++window) {
+            w.return_memory();
+            void* const other = w.dense.allocate(small, 0);
+            made_small += other != nullptr;
+            void* const object = w.dense.allocate(size, 0);
+            made += object != nullptr;
+            for (void* const one : {other, object})
+                if (one != nullptr && lies_in_first(one))
+                    threads::require(freed.load_acquire() == objects.size(),
+                                     "no object is put where another is");
+        }
+    });
+    threads::run();
+    w.finish(made + made_small, made * size + made_small * small);
+}
+IN_BOTH_WORLDS(dense_schedules, frees_meet_long_runs_that_are_used_again, 3'400)
 
 } // namespace
 } // namespace obase::heap

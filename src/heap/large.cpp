@@ -278,7 +278,8 @@ std::size_t large_heap::size_of(const void* object) const noexcept {
     const std::size_t page = page_of(object);
     if (!tags_.committed(page)) return 0;
     const std::uint64_t tag = tags_[page].load_acquire();
-    return (tag & used_bit) != 0 ? value_of(tag) : 0;
+    // The last page of another object, which was put here meanwhile, has its size, too.
+    return is_start(tag) ? value_of(tag) : 0;
 }
 
 unsigned large_heap::set_of(const void* object) const noexcept {

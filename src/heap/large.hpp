@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// large_heap: objects above 16 KiB, in extents of whole OS pages. They are hinted, never copied.
+// large_heap: where objects above 16 KiB are born, in extents of whole OS pages. The collector moves them to
+// the dense classes (dense.hpp), but those above max_dense_size, which stay.
 //
 // First fit at the lowest address, free neighbours merge at once. Free extents form a treap ordered
 // by address whose nodes carry the longest extent of their subtree and whether one of them is dirty,
@@ -50,6 +51,7 @@ class large_heap {
     void free(void* object) noexcept;
     // Frees what is the start of an object, and nothing else. LARGE does not remember what was there.
     free_result free_checked(void* object) noexcept;
+    // 0 where no object begins.
     std::size_t size_of(const void* object) const noexcept;
     unsigned set_of(const void* object) const noexcept;
 

@@ -20,8 +20,10 @@
 namespace obase::heap {
 
 inline constexpr std::size_t granule = 8;            // every object begins on one
-inline constexpr std::size_t max_small_size = 16384; // larger objects go to LARGE
-inline constexpr std::size_t run_bytes = 65536;      // unit of ownership, reuse and return
+inline constexpr std::size_t max_small_size = 16384; // larger objects are born in LARGE
+inline constexpr std::size_t large_granule = 128;    // their sizes are multiples of it
+inline constexpr std::size_t max_dense_size = std::size_t{4} << 20; // larger ones stay in LARGE
+inline constexpr std::size_t run_bytes = 65536; // unit of ownership, reuse and return
 inline constexpr unsigned run_shift = 16;
 inline constexpr unsigned classes_per_doubling = 16;
 inline constexpr unsigned size_classes = 128;
@@ -93,9 +95,12 @@ constexpr unsigned attribute_index(attributes attr) noexcept {
 constexpr attributes attributes_at(unsigned index) noexcept {
     return {static_cast<std::uint8_t>(index / 2 + 3), (index & 1U) != 0};
 }
-// The size an object keeps for life, in every class: 0 counts as 1.
+// The size an object keeps for life, in every class: 0 counts as 1. Near the end of the address space it
+// wraps.
 constexpr std::size_t object_size(std::size_t requested, attributes attr) noexcept {
-    return round_up(requested == 0 ? 1 : requested, std::size_t{1} << attr.log2_alignment);
+    const std::size_t size =
+        round_up(requested == 0 ? 1 : requested, std::size_t{1} << attr.log2_alignment);
+    return size <= max_small_size ? size : round_up(size, large_granule);
 }
 
 } // namespace obase::heap

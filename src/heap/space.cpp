@@ -231,7 +231,7 @@ space::object_info space::info(const void* object) const noexcept {
     }
     const dense_heap<native>& dense = dense_[cls - 1];
     const std::size_t size = dense.size_of_racy(object);
-    return size == 0 || size > max_small_size
+    return size == 0 || size > max_dense_size
                ? object_info{0, {}}
                : object_info{size, attributes_at(dense.set_of(object))};
 }
@@ -239,8 +239,11 @@ space::object_info space::info(const void* object) const noexcept {
 void* space::allocate_dense(unsigned cls, std::size_t size, attributes attr) noexcept {
     const std::size_t rounded = object_size(size, attr);
     const unsigned set = attribute_index(attr);
-    void* const object = cls == new_class ? slabs_.allocate_packed(rounded, set)
-                                          : dense_[cls - 1].allocate(rounded, set);
+    void* object = nullptr;
+    if (cls != new_class)
+        object = dense_[cls - 1].allocate(rounded, set);
+    else if (rounded <= max_small_size)
+        object = slabs_.allocate_packed(rounded, set);
     if (object == nullptr) {
         failures_.fetch_add_relaxed(1);
         return nullptr;

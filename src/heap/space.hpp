@@ -27,6 +27,7 @@
 //     s->free(p);
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -145,15 +146,17 @@ class space {
     // The collector thread only, one at a time.
 
     struct object_info {
-        std::size_t size; // requested size rounded up to max(8, alignment); 0: no object, leave it
+        // What was asked for, rounded up to max(8, alignment) and above max_small_size also to large_granule;
+        // 0: no object, leave it.
+        std::size_t size;
         attributes attr;
     };
-    // May race with a free of the object: the result is then meaningless but bounded, size <=
-    // max_small_size (unless LARGE) and [object, object+size) readable.
+    // May race with a free of the object: the result is then meaningless but bounded, and
+    // [object, object+size) readable.
     object_info info(const void* object) const noexcept;
 
     // An object in class cls >= 1, right behind the last one; in NEW, in a run that is not closed.
-    // nullptr: no room, disk full, no memory, or larger than max_small_size.
+    // nullptr: no room, disk full, no memory, or larger than max_dense_size, in NEW max_small_size.
     void* allocate_dense(unsigned cls, std::size_t size, attributes attr) noexcept;
     // After a veto: only the collector has seen the object.
     void undo_allocate_dense(void* object) noexcept;
@@ -163,11 +166,35 @@ class space {
         const unsigned cls = class_of(object);
         return cls != new_class && cls < classes_ && dense_[cls - 1].evacuating(object);
     }
-    // Share of the object's run that live objects take, about. Precondition: it is in NEW.
-    double live_fraction_in_new(const void* object) const noexcept {
-        return slabs_.live_fraction_of_run(object);
+    // Share of the object's run that live objects take, about; in LARGE, of its pages. Precondition: it is in
+    // NEW or LARGE, where objects are born.
+    double live_fraction_where_born(const void* object) const noexcept {
+        if (class_of(object) == new_class) return slabs_.live_fraction_of_run(object);
+        const std::size_t size = std::max<std::size_t>(large_.size_of(object), 1);
+        return static_cast<double>(size) / static_cast<double>(round_up(size, os::page_size));
     }
-    // Emptying runs of a class other than LARGE. Their numbers count from 0 in the order of addresses.
+    // Emptying runs of a class other than LARGE. Their numbers count from 0 in the order of addresses; a long
+    // run of a dense class (dense.hpp) has that of its first 64 KiB.
+
+    std::size_t run_of(const void* object) const noexcept {
+        const unsigned cls = class_of(object);
+        if (cls != new_class) return dense_[cls - 1].run_of(object);
+        return offset_of(object) >> run_shift;
+    }
+    // In units of 64 KiB.
+    std::size_t length_of_run(unsigned cls, std::size_t run) const noexcept {
+        return cls == new_class ? 1 : dense_[cls - 1].length_of_run(run);
+    }
+    // Bytes that objects can take in it at most.
+    std::size_t room_of_run(unsigned cls, std::size_t run) const noexcept {
+        return cls == new_class ? run_bytes : dense_[cls - 1].room_of_run(run);
+    }
+    // True if the object may reach beyond the 64 KiB in which it begins. Any thread. Precondition:
+    // contains(object).
+    bool may_be_long(const void* object) const noexcept {
+        const unsigned cls = class_of(object);
+        return cls != new_class && (cls == classes_ || dense_[cls - 1].in_long_run(object));
+    }
 
     std::size_t runs_of(unsigned cls) const noexcept {
         return cls == new_class ? slabs_.runs() : dense_[cls - 1].runs();
@@ -228,6 +255,8 @@ class space {
         pacer never_stops;
         return decommit_free_memory(never_stops);
     }
+    // The same of LARGE alone.
+    std::size_t decommit_large(pacer& ask) noexcept { return large_.decommit_free_memory(ask); }
 
     // Page accounting of a window. Mark each touched object once.
     void mark_touched(const void* object, std::size_t size) noexcept;

@@ -294,9 +294,8 @@ class atc_mover {
 
     // I2: these addresses have just become slots. No thread can reach them yet.
     void make_slots_sticky(void* object, std::size_t size) noexcept {
-        auto* leaf = slots_.leaf_of(object);
         const auto begin = reinterpret_cast<std::uintptr_t>(object);
-        slots_.scan(*leaf, begin, begin + size, [](std::uintptr_t base, std::uint64_t bits) {
+        slots_.scan_range(begin, begin + size, [](std::uintptr_t base, std::uint64_t bits) {
             for (; bits != 0; bits &= bits - 1) {
                 const auto bit = static_cast<unsigned>(__builtin_ctzll(bits));
                 reinterpret_cast<slot_atomic*>(base + 8u * bit)

@@ -258,6 +258,13 @@ class directory {
         return scan(l, begin, end, visit, [] {});
     }
 
+    // The same of all leaves in [begin, end), which has as many as its length says: for single objects.
+    template <class Visit>
+    void scan_range(std::uintptr_t begin, std::uintptr_t end, Visit&& visit) {
+        for (std::uintptr_t at = begin; at < end; at = ((at >> leaf_shift) + 1) << leaf_shift)
+            if (leaf* l = find(at); l != nullptr) scan(*l, at, end, visit);
+    }
+
     // Collector: begins a visit of one slot. False, and no visit, if it is not registered any more.
     bool begin_visit(const void* slot) noexcept {
         hold(address_of(slot));

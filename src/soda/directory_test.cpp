@@ -87,8 +87,20 @@ model scanned(native_directory& d, std::uintptr_t begin, std::uintptr_t end) {
     return found;
 }
 
+// Without the list of leaves.
+model scanned_as_a_range(native_directory& d, std::uintptr_t begin, std::uintptr_t end) {
+    model found;
+    d.scan_range(begin, end, [&](std::uintptr_t base, std::uint64_t bits) {
+        for (; bits != 0; bits &= bits - 1)
+            found.insert(base + 8u * static_cast<unsigned>(std::countr_zero(bits)));
+    });
+    return found;
+}
+
 void check_equal(native_directory& d, const model& m) {
     RC_ASSERT(scanned(d, 0, ~std::uintptr_t{0}) == m);
+    RC_ASSERT(scanned_as_a_range(d, lowest - (std::uintptr_t{1} << 24),
+                                 highest + (std::uintptr_t{1} << 24)) == m);
     for (auto* leaf : d.leaves())
         RC_ASSERT(d.looks_empty(*leaf) ==
                   within(m, leaf->base, leaf->base + (std::uintptr_t{1} << 24)).empty());
