@@ -11,7 +11,7 @@
 //
 // The object is a managed_array<T>: the length, then the elements. guide<T[]> is a guide of it that
 // also has [] and size(); owner<T[]>, pin and retire() likewise. The array moves as a whole, up to
-// 16 KiB; larger ones have pages of their own. T must be relocatable.
+// 4 MiB; larger ones stay where they are. T must be relocatable.
 //
 // Cost: of a dereference per use of the guide; in a loop take `*samples` once.
 #pragma once

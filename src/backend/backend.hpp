@@ -41,12 +41,14 @@ struct tier_view {
     std::vector<file_stretch> files; // in address order; none: anonymous memory
 };
 
-// A large object that was seen in the window: it lies outside of the tiers, in the role of one.
+// A large object that lies outside of the tiers, in the role of one: it is too large to move, or should have
+// moved there in the window and could not.
 struct large_view {
     std::uintptr_t begin = 0;
     std::size_t bytes = 0;
     policy::tier_id role = 0;
     bool leaving = false;
+    bool touched = false; // in the window that ended
 };
 
 struct window_view {

@@ -235,7 +235,7 @@ void hints::hint_promoted(const tier_view& view, tier_state& state, const work& 
 void hints::hint_large(const window_view& window, const hint_switches& switches,
                        const asker& may_continue) {
     for (const large_view& seen : window.large) {
-        if (!window.tiers[seen.role].role.reclaimable) { // in use
+        if (seen.touched || !window.tiers[seen.role].role.reclaimable) { // in use
             large_.erase(seen.begin);
             continue;
         }

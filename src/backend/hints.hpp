@@ -14,7 +14,7 @@
 //          the mover has filled them with small pages by then, and the kernel's own thread
 //          (khugepaged) makes only some 16 MiB of them huge in ten seconds. The units have no holes,
 //          so no memory is added.
-//   LARGE  objects that are never copied: one in the role of a reclaimable tier is advised like what
+//   LARGE  objects that do not move: one in the role of a reclaimable tier is advised like what
 //          lies there.
 // Every hint has its own switch. A hint never changes what memory holds.
 //

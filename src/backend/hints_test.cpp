@@ -189,6 +189,21 @@ TEST_F(hints_test, paging_out_needs_permission_and_spares_touched_pages) {
     EXPECT_EQ(under_test.done().page_out_bytes, 8 * page);
 }
 
+// One that is used again is in memory again, whatever its role.
+TEST_F(hints_test, a_large_object_that_is_touched_is_advised_anew) {
+    constexpr std::uintptr_t at = cold_base * 2;
+    const log_of out{{"pageout", at, 8 * page}};
+    switches.cold = false;
+    note_large(at, 8 * page, true);
+    EXPECT_EQ(window(true), out);
+    note_large(at, 8 * page, true);
+    EXPECT_EQ(window(true), log_of{});
+    large.push_back({at, 8 * page, 2, false, true});
+    EXPECT_EQ(window(false), log_of{});
+    note_large(at, 8 * page, true);
+    EXPECT_EQ(window(true), out);
+}
+
 // What was known of a large object is not taken for another one of its address.
 TEST_F(hints_test, another_large_object_at_the_same_address_is_advised_anew) {
     const std::uintptr_t at = cold_base * 2;

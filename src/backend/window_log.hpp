@@ -31,7 +31,7 @@ class window_log {
     } catch (const std::bad_alloc&) {
         incomplete_ = true;
     }
-    // A scan visited this large object.
+    // A large object lies where it was born, in the role of a tier (backend.hpp).
     void note_large(const void* object, std::size_t bytes, policy::tier_id role,
                     unsigned idle_windows) noexcept try {
         large_.push_back({reinterpret_cast<std::uintptr_t>(object), bytes, role, idle_windows});
@@ -65,7 +65,8 @@ class window_log {
             const policy::place piece{seen.begin, seen.begin + seen.bytes, seen.idle_windows};
             const bool leaving =
                 tiers_[seen.role].reclaimable && placement.leaves(seen.role, piece);
-            out.large.push_back({seen.begin, seen.bytes, seen.role, leaving});
+            out.large.push_back(
+                {seen.begin, seen.bytes, seen.role, leaving, seen.idle_windows == 0});
         }
         return true;
     } catch (const std::bad_alloc&) {

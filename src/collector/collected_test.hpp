@@ -102,9 +102,17 @@ class space_heap {
     bool run_evacuating(unsigned cls, std::size_t run) const noexcept {
         return space_->run_evacuating(cls, run);
     }
-    double live_fraction_in_new(const void* p) const noexcept {
-        return space_->live_fraction_in_new(p);
+    double live_fraction_where_born(const void* p) const noexcept {
+        return space_->live_fraction_where_born(p);
     }
+    std::size_t run_of(const void* p) const noexcept { return space_->run_of(p); }
+    std::size_t length_of_run(unsigned cls, std::size_t run) const noexcept {
+        return space_->length_of_run(cls, run);
+    }
+    std::size_t room_of_run(unsigned cls, std::size_t run) const noexcept {
+        return space_->room_of_run(cls, run);
+    }
+    std::size_t decommit_large(heap::pacer& ask) noexcept { return space_->decommit_large(ask); }
     std::size_t runs_of(unsigned cls) const noexcept { return space_->runs_of(cls); }
     std::size_t objects_in_run(unsigned cls, std::size_t run) const noexcept {
         return space_->objects_in_run(cls, run);

@@ -13,7 +13,8 @@
 //      that may still wait for a child (R16); the policy is asked once per SODA word, and candidates
 //      go to the mover, which settles and moves them in batches. Few bytes leave a tier in this way, as
 //      many as may be resident twice; the rest is only counted. At the end of the scan what is in use
-//      again where memory is paged out follows, as far as that stays out;
+//      again where memory is paged out follows, as far as that stays out, and what leaves LARGE, whose
+//      memory goes back batch by batch;
 //   3. empty the tiers run by run (evacuation.hpp): find the slots of the chosen runs by another
 //      scan, move what leaves and what stays out of as many runs as the same bound allows, return
 //      their memory, go on with the next;
@@ -123,6 +124,8 @@ class collector final : private policy::objects {
         slots_.cancel_retire();
         vetoed_.clear();
         late_.clear();
+        leaving_large_.clear();
+        large_queued_ = 0;
         scanning_lazy_ = false;
         abandoned_ = true;
         phase_ = phase::scan;
@@ -159,6 +162,7 @@ class collector final : private policy::objects {
     // In each window, whatever holes there are.
     static constexpr double least_room_share = 0.001;
     static constexpr std::size_t moves_per_checkpoint = 64;
+    static constexpr std::uint64_t bytes_per_checkpoint = std::uint64_t{1} << 20;
     static constexpr std::size_t late_per_checkpoint = 1024;
     static constexpr unsigned evacuation_rounds = 6;
     static constexpr std::size_t most_list_scans = 8;
@@ -194,9 +198,8 @@ class collector final : private policy::objects {
 
     // Holes in NEW count against the peak of a load that is sorted; those in dense tiers are left to
     // compaction.
-    std::size_t least_gain(unsigned cls) const noexcept {
-        if (cls == policy::first_tier) return heap::run_bytes / 32;
-        return static_cast<std::size_t>((1 - plan_.live_fraction) * double{heap::run_bytes});
+    double least_gain(unsigned cls) const noexcept {
+        return cls == policy::first_tier ? 1. / 32 : 1 - plan_.live_fraction;
     }
     void choose_sparse_runs(const policy::window_beginning& now) noexcept;
     void begin_evacuation();
@@ -205,8 +208,12 @@ class collector final : private policy::objects {
     bool empty_chosen_runs(control& control);
     bool choose_runs() noexcept;
     bool empty_tier(control& control);
-    std::size_t run_number(unsigned cls, const void* object) const noexcept {
-        return (address_of(object) - address_of(space_.range_begin(cls))) >> heap::run_shift;
+    // As window_log::run_out(), of a run of any length.
+    bool run_out(policy::tier_id id, std::size_t run) const noexcept {
+        const std::size_t length = space_.length_of_run(id, run);
+        std::size_t out = 0;
+        for (std::size_t i = 0; i < length; ++i) out += log_.run_out(id, run + i);
+        return 2 * out >= length && out != 0;
     }
     bool in_tier(std::uintptr_t address) const noexcept {
         return range_of(tier_).contains(address);
@@ -248,7 +255,34 @@ class collector final : private policy::objects {
     void leave_if_room(unsigned bit) noexcept;
     void postpone(unsigned bit, bool may_be_late);
     bool move_late(control& control);
+    bool move_large(control& control);
+    template <class SlotOf, class Wanted>
+    bool move_set_aside(std::size_t count, SlotOf&& slot_of, Wanted&& wanted, control& control);
+    unsigned lowest_seen() const noexcept {
+        return static_cast<unsigned>(std::countr_zero(word_.seen));
+    }
+    // False: as much as may be resident twice is to leave LARGE already.
+    bool fits_from_large(unsigned bit) const noexcept {
+        return (in_large_ >> bit & 1) == 0 || large_queued_ == 0 ||
+               large_queued_ + size(bit) <= in_flight_ / 2;
+    }
+    void rescan(std::uintptr_t begin, std::uintptr_t end) {
+        for (std::uintptr_t run = run_of(begin); run < end; run += heap::run_bytes)
+            runs_to_rescan_.insert(run);
+    }
     void note_large();
+    void note_left_in_large();
+    // 0 if it is not in LARGE, or not there any more.
+    std::size_t bytes_in_large(const void* object) const noexcept {
+        const bool there =
+            space_.contains(object) && space_.class_of(object) == space_.large_class();
+        return there ? std::size_t{space_.info(object).size} : 0;
+    }
+    // Where the policy and the statistics have it.
+    policy::tier_id tier_of(const void* object) const noexcept {
+        const unsigned cls = space_.class_of(object);
+        return cls == space_.large_class() ? policy::first_tier : cls;
+    }
     slot_atomic& slot_at(unsigned bit) const noexcept {
         return *reinterpret_cast<slot_atomic*>(word_base_ + 8u * bit);
     }
@@ -263,10 +297,11 @@ class collector final : private policy::objects {
     }
     double live_fraction_of_run(unsigned bit) const noexcept override {
         return phase_ == phase::empty ? live_when_chosen_
-                                      : space_.live_fraction_in_new(object_at(bit));
+                                      : space_.live_fraction_where_born(object_at(bit));
     }
     bool out(unsigned bit) const noexcept override {
         const policy::tier_id id = word_.tier[bit];
+        if (id == policy::first_tier) return false;
         const std::uintptr_t offset = seen_[bit].address - address_of(space_.range_begin(id));
         return log_.page_out(id, offset / backend::page_ages::page_bytes);
     }
@@ -307,11 +342,19 @@ class collector final : private policy::objects {
     // The word being visited or judged.
     std::uintptr_t word_base_ = 0;
     unsigned visited_ = 0, foreign_here_ = 0; // slots of it
+    std::uint64_t in_large_ = 0;              // part of word_.seen: in LARGE, and may leave it
     policy::word_facts word_;
     policy::word_verdict verdict_;
     std::array<mobility::observation, 64> seen_;
     std::vector<slot_atomic*> vetoed_;
     std::vector<slot_atomic*> late_; // see postpone()
+    struct large_leaver {
+        slot_atomic* slot;
+        policy::tier_id target;
+        unsigned idle; // windows
+    };
+    std::vector<large_leaver> leaving_large_; // see move_large()
+    std::size_t large_queued_ = 0;            // bytes
     // An object on its way to a tier with the role promoted_to (HOT) is in use, and a touch between its
     // arming and its publish keeps it where it is. So few of them are queued at a time, while idle
     // ones share a wait in great numbers. How few: see adapt_hot_batch().
@@ -362,8 +405,9 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
     mover_.forget(); // R6
     vetoed_.clear();
     late_.clear();
+    leaving_large_.clear();
     visited_lazy_.clear();
-    hot_queued_ = 0;
+    hot_queued_ = large_queued_ = 0;
     moved_ = 0;
     // A visit allocates nothing: room for what one step can add to a list that is not full.
     if (!mover_.reserve(batch_candidates + step_bytes / sizeof(slot_atomic))) plan_.move = false;
@@ -381,10 +425,11 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
     bool complete = scan_outside_lazy(control) && scan_lazy(control);
     if (plan.move && complete) {
         flush(control);
-        complete = move_late(control) && empty_chosen_runs(control);
+        complete = move_late(control) && move_large(control) && empty_chosen_runs(control);
         phase_ = phase::retry;
         judged_in_turn_ = false;
         if (complete) retry(control);
+        note_left_in_large();
     }
     phase_ = phase::scan;
     for (auto& tier : evacuation_) tier.end();
@@ -443,7 +488,7 @@ void collector<Mover>::choose_sparse_runs(const policy::window_beginning& now) n
     for (policy::tier_id id = policy::first_tier + 1; id < tiers_.count(); ++id) {
         if (!plan_.move || !plan_.evacuate) break;
         // To compact what is out would read it back.
-        const auto is_out = [this, id](std::size_t run) { return log_.run_out(id, run); };
+        const auto is_out = [this, id](std::size_t run) { return run_out(id, run); };
         const std::size_t live = now.live_bytes[id];
         const std::size_t here = live - std::min(live, log_.out_bytes(id));
         const heap::evacuation_choice choice = space_.select_evacuation(
@@ -572,6 +617,7 @@ void collector<Mover>::visit_slots(std::uintptr_t base, std::uint64_t bits) {
     word_.seen = word_.touched = word_.newborn = word_.movable = word_.unmoved = 0;
     word_.tiers = 0;
     word_.oldest = 0;
+    in_large_ = 0;
     foreign_here_ = 0;
     visited_ = static_cast<unsigned>(std::popcount(bits));
     for (; bits != 0; bits &= bits - 1) visit_slot(static_cast<unsigned>(std::countr_zero(bits)));
@@ -586,12 +632,19 @@ void collector<Mover>::visit_slot(unsigned bit) {
         foreign_here_ += seen.foreign;
         return;
     }
-    const unsigned tier = space_.class_of(pointer_to(seen.address));
+    unsigned tier = space_.class_of(pointer_to(seen.address));
+    if (tier == tiers_.count()) {
+        if (space_.info(pointer_to(seen.address)).size > heap::max_dense_size) {
+            word_.unmoved |= std::uint64_t{1} << bit;
+        } else {
+            in_large_ |= std::uint64_t{1} << bit;
+            tier = policy::first_tier;
+        }
+    }
     word_.seen |= std::uint64_t{1} << bit;
     word_.touched |= std::uint64_t{seen.touched} << bit;
     word_.newborn |= std::uint64_t{seen.newborn} << bit;
     word_.movable |= std::uint64_t{seen.movable} << bit;
-    word_.unmoved |= std::uint64_t{tier == tiers_.count()} << bit;
     word_.tiers |= policy::tier_mask{1} << tier;
     word_.oldest = std::max(word_.oldest, seen.inactive_windows);
     word_.tier[bit] = static_cast<std::uint8_t>(tier);
@@ -646,12 +699,18 @@ void collector<Mover>::limit_leaving() {
         const auto bit = static_cast<unsigned>(std::countr_zero(left));
         const policy::tier_id at = word_.tier[bit];
         const std::uint64_t mask = std::uint64_t{1} << bit;
-        if ((verdict_.move & mask) != 0 && !plan_move(bit, verdict_.to[bit]))
-            verdict_.move &= ~mask;
+        const bool wished = (verdict_.move & mask) != 0;
+        if (wished && !plan_move(bit, verdict_.to[bit])) verdict_.move &= ~mask;
         const bool leaves = (verdict_.move & mask) != 0;
-        const std::size_t run = run_number(at, object_at(bit));
+        if ((in_large_ & mask) != 0) {
+            if (wished)
+                leaving_large_.push_back({&slot_at(bit), verdict_.to[bit], word_.idle[bit]});
+            verdict_.move &= ~mask;
+            continue;
+        }
+        const std::size_t run = space_.run_of(object_at(bit));
         // A run whose memory is elsewhere is not emptied: what stays would be read back.
-        const bool out = leaves && log_.run_out(at, run);
+        const bool out = leaves && run_out(at, run);
         const std::size_t bytes = leaves && !out ? size(bit) : 0;
         const bool at_once = leaves && ((verdict_.sample & mask) != 0 ||
                                         (bytes <= leaves_at_once_ && queue_hole(bit)));
@@ -683,26 +742,47 @@ bool collector<Mover>::move_late(control& control) {
     for (policy::tier_id id = policy::first_tier + 1; id < tiers_.count(); ++id)
         out += log_.untouched_out_bytes(space_, id);
     holes_.add(out - std::min(out, holes_out_));
+    const bool complete = move_set_aside(
+        late_.size(), [this](std::size_t i) { return late_[i]; },
+        [this](const void* object) { return lies_in(object, lazy_); }, control);
+    std::vector<slot_atomic*>().swap(late_);
+    return complete;
+}
+
+// What leaves LARGE leaves memory as soon as it has moved. So a part at a time, as much as may be resident
+// twice, or one object. False: stop.
+template <class Mover>
+bool collector<Mover>::move_large(control& control) {
+    return move_set_aside(
+        leaving_large_.size(), [this](std::size_t i) { return leaving_large_[i].slot; },
+        [this](const void* object) { return bytes_in_large(object) != 0; }, control);
+}
+
+// Of slots that the scan has set aside, those whose objects are where they were.
+template <class Mover>
+template <class SlotOf, class Wanted>
+bool collector<Mover>::move_set_aside(std::size_t count, SlotOf&& slot_of, Wanted&& wanted,
+                                      control& control) {
     phase_ = phase::late;
     judged_in_turn_ = false;
     bool complete = true;
-    for (std::size_t i = 0; complete && i < late_.size(); ++i) {
-        if (slots_.begin_visit(late_[i])) {
+    for (std::size_t i = 0; complete && i < count && !abandoned_; ++i) {
+        slot_atomic* const slot = slot_of(i);
+        if (slots_.begin_visit(slot)) {
             word_.seen = 0;
-            if (lies_in(pointer_to(Mover::layout::address(late_[i]->load_relaxed())), lazy_))
-                visit_again(*late_[i]);
+            if (wanted(pointer_to(Mover::layout::address(slot->load_relaxed()))))
+                visit_again(*slot);
             slots_.end_visit();
+            if (word_.seen != 0 && !fits_from_large(lowest_seen())) flush(control);
             judge_again();
         }
-        const bool last = i + 1 == late_.size();
+        const bool last = i + 1 == count;
         if (batch_is_full() || last) flush(control);
         if (i % late_per_checkpoint != 0 && !last) continue;
         control.checkpoint();
         control.throttle();
         complete = !control.stop_requested();
-        if (abandoned_) break;
     }
-    std::vector<slot_atomic*>().swap(late_);
     phase_ = phase::scan;
     return complete;
 }
@@ -712,11 +792,12 @@ bool collector<Mover>::move_late(control& control) {
 template <class Mover>
 void collector<Mover>::judge_again() {
     if ((word_.seen & word_.movable & ~word_.unmoved) == 0) return;
-    const auto bit = static_cast<unsigned>(std::countr_zero(word_.seen));
+    const unsigned bit = lowest_seen();
     // No newborn object was in the run when it was chosen, and none has been seen there since: an age of
-    // 0 says touched in the window that ended. Nothing is born in a lazy tier.
+    // 0 says touched in the window that ended. Nothing is born in a lazy tier; what was born in LARGE since
+    // the scan is so now.
     if ((phase_ == phase::late || (phase_ == phase::empty && !born_since_)) &&
-        word_.idle[bit] == 0) {
+        word_.idle[bit] == 0 && word_.newborn == 0) {
         word_.touched = word_.seen;
         seen_[bit].touched = true; // the mover asks, too
     }
@@ -780,6 +861,7 @@ void collector<Mover>::queue_moves() {
         } else if (!abandoned_ && fits(bit, target) &&
                    mover_.add_candidate(slot_at(bit), seen_[bit], target)) {
             hot_queued_ += promoted_to_ >> target & 1;
+            if ((in_large_ >> bit & 1) != 0) large_queued_ += size(bit);
             if (leaves_file(word_.tier[bit], target)) growth_.queue(size(bit));
             if (enters_file(target)) writes_.queue(size(bit));
         }
@@ -809,7 +891,8 @@ bool collector<Mover>::plan_move(unsigned bit, policy::tier_id target) noexcept 
 
 template <class Mover>
 bool collector<Mover>::fits(unsigned bit, policy::tier_id target) const noexcept {
-    return (!leaves_file(word_.tier[bit], target) || growth_.fits(size(bit))) &&
+    return fits_from_large(bit) &&
+           (!leaves_file(word_.tier[bit], target) || growth_.fits(size(bit))) &&
            (!enters_file(target) || writes_.fits(size(bit)));
 }
 
@@ -839,8 +922,7 @@ void collector<Mover>::take_allowances(policy::tier_id from, policy::tier_id to,
     if (enters_file(to)) writes_.take(moved.bytes);
     const void* const object = pointer_to(moved.from);
     if (leaves_hole(from, to, object) &&
-        !(phase_ == phase::empty &&
-          evacuation_[from].run_is_worth_emptying(run_number(from, object))))
+        !(phase_ == phase::empty && evacuation_[from].run_is_worth_emptying(space_.run_of(object))))
         holes_.take(moved.bytes);
 }
 
@@ -865,7 +947,7 @@ void collector<Mover>::begin_evacuation() {
     leaves_at_once_ = in_flight_ / 2;
     if (!plan_.move) return;
     for (unsigned cls = 0; cls < space_.classes(); ++cls)
-        evacuation_[cls].begin(space_.runs_of(cls), heap::run_bytes, least_gain(cls));
+        evacuation_[cls].begin(space_.runs_of(cls), least_gain(cls));
 }
 
 // Runs are emptied tier by tier; one scan finds the slots for all of them, unless there are too many for
@@ -895,9 +977,9 @@ bool collector<Mover>::choose_runs() noexcept {
     bool any = false;
     for (unsigned cls = 0; cls < space_.classes(); ++cls) {
         const auto state_of = [this, cls](std::size_t run) {
-            return typename evacuation<slot_atomic*>::run_state{space_.objects_in_run(cls, run),
-                                                                space_.bytes_in_run(cls, run),
-                                                                space_.run_evacuating(cls, run)};
+            return typename evacuation<slot_atomic*>::run_state{
+                space_.objects_in_run(cls, run), space_.bytes_in_run(cls, run),
+                space_.room_of_run(cls, run), space_.run_evacuating(cls, run)};
         };
         // Without room for holes a list for what may not leave is a scan for nothing.
         const bool holes_may_be_made =
@@ -961,7 +1043,7 @@ void collector<Mover>::with_run_of(const slot_atomic& slot, Use&& use) noexcept 
     const void* const object = pointer_to(Mover::layout::address(slot.load_relaxed()));
     if (!space_.contains(object)) return;
     const unsigned cls = space_.class_of(object);
-    if (cls < space_.classes()) use(evacuation_[cls], run_number(cls, object));
+    if (cls < space_.classes()) use(evacuation_[cls], space_.run_of(object));
 }
 
 template <class Mover>
@@ -993,7 +1075,7 @@ bool collector<Mover>::empty_runs(std::size_t first, std::size_t last, control& 
                 if (!slots_.begin_visit(slot)) continue;
                 word_.seen = 0;
                 const std::uintptr_t address = Mover::layout::address(slot->load_relaxed());
-                if (in_tier(address) && run_number(tier_, pointer_to(address)) == tier.run(i))
+                if (in_tier(address) && space_.run_of(pointer_to(address)) == tier.run(i))
                     visit_again(*slot);
                 slots_.end_visit();
                 unmovable += (word_.seen & ~word_.movable) != 0;
@@ -1050,8 +1132,6 @@ void collector<Mover>::open_closed_runs(heap::pacer& ask) noexcept {
 // An object moved with slots in it: where one leads into a chosen run, its new place is listed.
 template <class Mover>
 void collector<Mover>::relocate_listed(const mobility::moved_object& moved) {
-    auto* leaf = slots_.leaf_of(pointer_to(moved.to));
-    if (leaf == nullptr) return;
     const auto visit = [&](std::uintptr_t base, std::uint64_t bits) {
         for (; bits != 0; bits &= bits - 1) {
             const std::uintptr_t to = base + 8u * static_cast<unsigned>(std::countr_zero(bits));
@@ -1061,10 +1141,10 @@ void collector<Mover>::relocate_listed(const mobility::moved_object& moved) {
                         [&](auto& tier, std::size_t run) { tier.relocate(run, before, slot); });
         }
     };
-    slots_.scan(*leaf, moved.to, moved.to + moved.bytes, visit);
+    slots_.scan_range(moved.to, moved.to + moved.bytes, visit);
 }
 
-// A large object has pages of its own: it is hinted, not copied.
+// What is too large to move is hinted where it is.
 template <class Mover>
 void collector<Mover>::note_large() {
     for (std::uint64_t left = word_.unmoved; left != 0; left &= left - 1) {
@@ -1072,6 +1152,19 @@ void collector<Mover>::note_large() {
         const std::size_t bytes = size(bit);
         if (bytes != 0) log_.note_large(object_at(bit), bytes, verdict_.to[bit], word_.idle[bit]);
     }
+}
+
+// So is what should have left LARGE and could not: a pin, no room.
+template <class Mover>
+void collector<Mover>::note_left_in_large() {
+    for (const large_leaver& one : leaving_large_) {
+        if (!slots_.begin_visit(one.slot)) continue;
+        const void* const object = pointer_to(Mover::layout::address(one.slot->load_relaxed()));
+        slots_.end_visit();
+        if (const std::size_t bytes = bytes_in_large(object); bytes != 0)
+            log_.note_large(object, bytes, one.target, one.idle);
+    }
+    std::vector<large_leaver>().swap(leaving_large_);
 }
 
 template <class Mover>
@@ -1103,6 +1196,7 @@ bool collector<Mover>::wait_for_grace_period(control& control) {
 template <class Mover>
 bool collector<Mover>::flush(control& control) {
     const std::size_t for_hot = std::exchange(hot_queued_, 0);
+    const bool from_large = std::exchange(large_queued_, 0) != 0;
     for (allowance* of : {&holes_, &growth_, &writes_}) of->end_batch(); // move_batch() takes
     if (mover_.candidates().empty()) return true;
     const double begin = seconds_now();
@@ -1113,6 +1207,10 @@ bool collector<Mover>::flush(control& control) {
     const double settled = seconds_now();
     move_batch(control);
     mover_.forget();
+    if (from_large) {
+        between_pieces ask(control);
+        returned_early_ += space_.decommit_large(ask);
+    }
     if (for_hot >= hot_batch_) adapt_hot_batch(settled - begin, seconds_now() - settled);
     return true;
 }
@@ -1142,18 +1240,21 @@ void collector<Mover>::move_batch(control& control) {
         };
         return a.target != b.target ? order(a) < order(b) : address(a) < address(b);
     });
+    std::uint64_t bytes = 0; // since the last question
     for (std::size_t i = 0; i < list.size(); ++i) {
         if (i + prefetch_distance < list.size()) {
             const candidate& ahead = list[i + prefetch_distance];
             __builtin_prefetch(pointer_to(Mover::layout::address(ahead.word)));
             __builtin_prefetch(ahead.slot, 1);
         }
-        if (i % moves_per_checkpoint == 0) {
+        if (i % moves_per_checkpoint == 0 || bytes >= bytes_per_checkpoint) {
+            bytes = 0;
             control.checkpoint();
             if (control.stop_requested()) return;
         }
         mobility::moved_object moved;
         const auto result = mover_.move(list[i], window_, moved);
+        bytes += moved.bytes;
         count(list[i], result, moved);
         if (result == mobility::move_result::vetoed && vetoed_.size() < retry_limit)
             vetoed_.push_back(list[i].slot);
@@ -1166,18 +1267,17 @@ void collector<Mover>::count(const candidate& c, mobility::move_result result,
     auto& live = recorder_.live;
     switch (result) {
     case mobility::move_result::moved: {
-        const unsigned from = space_.class_of(pointer_to(moved.from));
+        const policy::tier_id from = tier_of(pointer_to(moved.from));
         live.count_move(from, c.target, moved.bytes);
         moved_bytes_[from][c.target] += moved.bytes;
-        take_allowances(static_cast<policy::tier_id>(from), static_cast<policy::tier_id>(c.target),
-                        moved);
+        take_allowances(from, static_cast<policy::tier_id>(c.target), moved);
         ++moved_;
         if (moved.nested_slots != 0) states_.move(moved.from, moved.to, moved.bytes);
         if (phase_ == phase::empty && moved.nested_slots != 0) relocate_listed(moved);
         if (c.target != policy::first_tier)
             log_.note_filled(c.target, pointer_to(moved.to), moved.bytes);
         if ((lazy_ >> c.target & 1) != 0) {
-            if (moved.nested_slots != 0) runs_to_rescan_.insert(run_of(moved.to));
+            if (moved.nested_slots != 0) rescan(moved.to, moved.to + moved.bytes);
         } else if (lies_in(c.slot, lazy_)) {
             left_.push_back(c.slot);
         }

@@ -957,10 +957,152 @@ TYPED_TEST(collector_of, never_cold_is_kept) {
     w.end_slot(w.main, guide);
 }
 
-// LARGE is never moved, but the backend hears of it in the role that the policy gave it, and what is
-// free of it goes back to the system.
-TYPED_TEST(collector_of, large_objects_are_noted_and_go_back) {
-    constexpr std::size_t bytes = 256 * kib;
+// Large objects move as others do, a few at a time, and what they leave goes back before the next move.
+TYPED_TEST(collector_of, large_objects_leave_the_place_where_they_were_born) {
+    constexpr std::size_t each = 24 * kib; // in LARGE
+    typename TestFixture::world w(60, 20 * kib + 4);
+    EXPECT_EQ(w.in_tier(tier_large), 60u);
+    this->load(w);
+    const auto taken = [&w] {
+        std::size_t bytes = 0;
+        for (unsigned cls = 0; cls <= w.heap.large_class(); ++cls)
+            bytes += w.heap.counters(cls).extent_bytes;
+        return bytes;
+    };
+    const std::size_t before = taken();
+    std::size_t most = 0;
+    w.control.at_checkpoint = [&] { most = std::max(most, taken()); };
+    EXPECT_TRUE(w.window());
+    w.check();
+    for (std::size_t i = 0; i < w.count(); ++i)
+        EXPECT_EQ(w.tier_of(i), i % 2 == 0 ? tier_hot : tier_cold) << i;
+    EXPECT_EQ(w.moved(), w.count());
+    EXPECT_EQ(w.recorder.live.moved_between[tier_new][tier_hot].get(), 30u);
+    EXPECT_EQ(w.recorder.live.moved_between[tier_new][tier_cold].get(), 30u);
+    EXPECT_GE(w.gc.moved_bytes()[tier_new][tier_hot], 30 * 20 * kib);
+    EXPECT_EQ(w.heap.counters(tier_large).extent_bytes, 0u);
+    EXPECT_LE(most, before + w.plan.least_in_flight) << "half of it moves, and is returned";
+    EXPECT_LE(taken(), before - 60 * 3 * kib) << "they need no pages of their own any more";
+    EXPECT_EQ(w.recorder.live.decommitted_bytes.get(), 60 * each);
+    EXPECT_TRUE(w.view.large.empty());
+    // And on as their temperature changes.
+    for (int i = 0; i < 3; ++i) {
+        for (std::size_t n = 1; n < w.count(); n += 2) w.use(w.main, n);
+        EXPECT_TRUE(w.window());
+        w.check();
+    }
+    for (std::size_t i = 0; i < w.count(); ++i)
+        EXPECT_EQ(w.tier_of(i), i % 2 == 1 ? tier_hot : tier_cold) << i;
+}
+
+// One that is larger than what may be resident twice moves alone.
+TYPED_TEST(collector_of, large_objects_move_one_by_one_if_need_be) {
+    typename TestFixture::world w(6, 700 * kib);
+    this->load(w);
+    const auto waits = w.control.waits;
+    EXPECT_TRUE(w.window());
+    w.check();
+    EXPECT_EQ(w.in_tier(tier_large), 0u);
+    EXPECT_GE(w.control.waits - waits, w.count());
+    EXPECT_LE(w.heap.counters(tier_hot).extent_bytes, 3 * 704 * kib);
+}
+
+// Those that were in use when they were to move are tried again, and no more of them at a time.
+TYPED_TEST(collector_of, large_objects_that_were_vetoed_move_later_a_few_at_a_time) {
+    if constexpr (std::is_same_v<TypeParam, arming_kind>) {
+        typename TestFixture::world w(40, 20 * kib);
+        EXPECT_TRUE(w.window());
+        for (std::size_t i = 0; i < w.count(); ++i) w.use(w.main, i);
+        const auto taken = [&w] {
+            std::size_t bytes = 0;
+            for (unsigned cls = 0; cls <= w.heap.large_class(); ++cls)
+                bytes += w.heap.counters(cls).extent_bytes;
+            return bytes;
+        };
+        const std::size_t before = taken();
+        std::size_t most = 0;
+        w.control.at_checkpoint = [&] {
+            most = std::max(most, taken());
+            if (w.control.waits == 0 || w.recorder.live.vetoed_moves.get() >= w.count()) return;
+            for (std::size_t i = 0; i < w.count(); ++i) w.use(w.main, i);
+        };
+        EXPECT_TRUE(w.window());
+        EXPECT_GE(w.recorder.live.vetoed_moves.get(), w.count());
+        EXPECT_GT(w.in_tier(tier_hot), 0u);
+        EXPECT_LE(most, before + w.plan.least_in_flight);
+        w.check();
+    } else {
+        GTEST_SKIP() << "ATC moves what was used and left";
+    }
+}
+
+// An object that was born between the scan and the move is no touched one.
+TYPED_TEST(collector_of, a_large_object_that_was_born_since_the_scan_stays) {
+    typename TestFixture::world w(10, 20 * kib);
+    this->load(w);
+    bool replaced = false;
+    w.control.at_checkpoint = [&] {
+        if (replaced || w.control.waits == 0) return;
+        replaced = true;
+        w.heap.free(w.exchange(w.main, w.guides[9], w.make(9, 0)));
+    };
+    EXPECT_TRUE(w.window());
+    ASSERT_TRUE(replaced);
+    EXPECT_NE(w.tier_of(9), tier_hot);
+    w.check();
+}
+
+// What should leave LARGE and cannot is hinted where it is.
+TYPED_TEST(collector_of, large_objects_without_room_are_noted) {
+    typename TestFixture::world w(10, 20 * kib);
+    this->load(w);
+    w.heap.full_tiers = 1u << tier_cold;
+    EXPECT_TRUE(w.window());
+    w.check();
+    EXPECT_EQ(w.in_tier(tier_hot), 5u);
+    EXPECT_EQ(w.in_tier(tier_large), 5u);
+    EXPECT_EQ(w.recorder.live.no_room_skips.get(), 5u);
+    ASSERT_EQ(w.view.large.size(), 5u);
+    for (const auto& seen : w.view.large) {
+        EXPECT_EQ(seen.role, tier_cold);
+        EXPECT_GE(seen.bytes, 20 * kib);
+        EXPECT_TRUE(seen.leaving);
+        EXPECT_FALSE(seen.touched);
+    }
+    w.heap.full_tiers = ~0u;
+    w.use(w.main, 1);
+    EXPECT_TRUE(w.window());
+    EXPECT_EQ(std::count_if(w.view.large.begin(), w.view.large.end(),
+                            [](const auto& seen) { return seen.touched; }),
+              1);
+    w.heap.full_tiers = 0;
+    EXPECT_TRUE(w.window());
+    EXPECT_EQ(w.in_tier(tier_large), 0u);
+    EXPECT_TRUE(w.view.large.empty());
+    w.check();
+}
+
+// A window that is stopped while large objects move leaves the rest where it is.
+TYPED_TEST(collector_of, large_objects_may_be_stopped_half_way) {
+    for (const std::uint64_t stop : {1U, 5U, 20U, 60U, 100U}) {
+        typename TestFixture::world w(40, 20 * kib);
+        this->load(w);
+        w.control.stop_at = w.control.asked + stop;
+        w.window();
+        w.check();
+        w.control.stop_at = scripted_control::never;
+        TestFixture::use_even(w);
+        EXPECT_TRUE(w.window());
+        EXPECT_TRUE(w.window());
+        w.check();
+        EXPECT_EQ(w.in_tier(tier_large), 0u) << stop;
+    }
+}
+
+// What is too large is never moved, but the backend hears of it in the role that the policy gave it, and what
+// is free of it goes back to the system.
+TYPED_TEST(collector_of, objects_too_large_to_move_are_noted_and_go_back) {
+    constexpr std::size_t bytes = heap::max_dense_size + 4 * kib;
     typename TestFixture::world w(2, bytes);
     EXPECT_TRUE(w.window());
     w.use(w.main, 0);

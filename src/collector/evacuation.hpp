@@ -46,6 +46,7 @@ class evacuation {
     struct run_state {
         std::size_t objects = 0; // handed out
         std::size_t bytes = 0;   // that they take
+        std::size_t room = 0;    // that they could take
         bool compacted = false;  // is to be emptied, though nothing may leave
     };
 
@@ -55,9 +56,9 @@ class evacuation {
     evacuation& operator=(const evacuation&) = delete;
 
     // Before a scan. False: no memory, and nothing will be chosen.
-    // `least_gain`: the bytes of a run that have to be free, or leave, for what stays to be moved.
-    bool begin(std::size_t runs, std::size_t run_bytes, std::size_t least_gain) noexcept {
-        most_staying_ = run_bytes - least_gain;
+    // `least_gain`: the share of a run that has to be free, or leave, for what stays to be moved.
+    bool begin(std::size_t runs, double least_gain) noexcept {
+        most_staying_ = 1 - least_gain;
         noted_ = left_out_ = 0;
         next_ = 0;
         chosen_.clear();
@@ -207,13 +208,14 @@ class evacuation {
 
     bool worth_it(const tally& t, const run_state& now) const noexcept {
         const std::size_t staying = now.bytes - std::min<std::size_t>(now.bytes, t.leaving);
-        return t.objects * std::size_t{4} >= now.objects * 3 && staying <= most_staying_;
+        return t.objects * std::size_t{4} >= now.objects * 3 &&
+               static_cast<double>(staying) <= most_staying_ * static_cast<double>(now.room);
     }
 
-    std::size_t most_staying_ = 0; // bytes
-    std::size_t noted_ = 0;        // objects
-    std::size_t left_out_ = 0;     // objects
-    std::size_t next_ = 0;         // runs before it have had their turn
+    double most_staying_ = 0;  // share of a run
+    std::size_t noted_ = 0;    // objects
+    std::size_t left_out_ = 0; // objects
+    std::size_t next_ = 0;     // runs before it have had their turn
     std::vector<tally> tallies_;
     std::vector<chosen> chosen_;
     heap::reserved_array<Slot> lists_; // a mapping of its own: an allocator would keep its pages

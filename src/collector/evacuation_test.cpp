@@ -30,12 +30,12 @@ struct heap {
     table runs;
     std::map<std::size_t, table::run_state> states;
 
-    explicit heap(std::size_t count) { EXPECT_TRUE(runs.begin(count, run_bytes, run_bytes / 32)); }
+    explicit heap(std::size_t count) { EXPECT_TRUE(runs.begin(count, 1. / 32)); }
     void fill(std::size_t run, std::size_t leaving, std::size_t seen = per_run,
               bool newborn = false) {
         for (std::size_t i = 0; i < seen; ++i)
             runs.note(run, i < leaving ? object_bytes : 0, newborn && i == seen / 2);
-        states[run] = {per_run, run_bytes};
+        states[run] = {per_run, run_bytes, run_bytes};
     }
     bool choose(std::size_t list_bytes = 1 << 20) {
         return runs.choose(list_bytes, [this](std::size_t run) { return states[run]; });
@@ -73,11 +73,29 @@ TEST(emptying, chooses_what_something_leaves_and_nothing_was_born_in) {
 TEST(emptying, holes_count_as_gain) {
     heap h(1);
     h.fill(0, 1, per_run / 2);
-    h.states[0] = {per_run / 2, run_bytes / 2};
+    h.states[0] = {per_run / 2, run_bytes / 2, run_bytes};
     EXPECT_TRUE(h.choose());
     EXPECT_EQ(h.chosen(), (list{0}));
     EXPECT_TRUE(h.runs.run_is_whole(h.runs.run(0)));
     EXPECT_EQ(h.runs.bytes(0), run_bytes / 2);
+}
+
+// Runs may differ in size: the gain is a share of each.
+TEST(emptying, counts_gain_by_the_runs_own_size) {
+    heap h(2);
+    h.fill(0, 4);
+    h.fill(1, 4);
+    h.states[0] = {per_run, 4 * run_bytes, 4 * run_bytes};
+    h.states[1] = {per_run, run_bytes, run_bytes};
+    EXPECT_TRUE(h.choose());
+    EXPECT_EQ(h.chosen(), (list{0, 1}));
+    EXPECT_FALSE(h.runs.run_is_whole(0)) << "less than a thirtieth";
+    EXPECT_TRUE(h.runs.run_is_whole(1));
+    EXPECT_TRUE(h.runs.begin(2, 1. / 32));
+    h.fill(0, 4);
+    h.states[0] = {per_run, 3 * run_bytes, 4 * run_bytes};
+    EXPECT_TRUE(h.choose());
+    EXPECT_TRUE(h.runs.run_is_whole(0));
 }
 
 // Where no holes may be made, runs that only a part would leave are left out, and their wishes are counted.
@@ -91,7 +109,7 @@ TEST(emptying, leaves_out_what_would_make_holes) {
     EXPECT_TRUE(h.runs.choose(1 << 20, [&h](std::size_t run) { return h.states[run]; }, false));
     EXPECT_EQ(h.chosen(), (list{1, 3}));
     EXPECT_EQ(h.runs.left_out(), 2u);
-    EXPECT_TRUE(h.runs.begin(4, run_bytes, run_bytes / 32));
+    EXPECT_TRUE(h.runs.begin(4, 1. / 32));
     EXPECT_EQ(h.runs.left_out(), 0u);
 }
 
@@ -216,7 +234,7 @@ TEST(emptying, a_birth_is_noted_for_its_run_and_for_this_turn_only) {
     h.runs.note_birth(0);
     EXPECT_TRUE(h.runs.born_since(0));
     EXPECT_FALSE(h.runs.born_since(1));
-    ASSERT_TRUE(h.runs.begin(2, run_bytes, 0));
+    ASSERT_TRUE(h.runs.begin(2, 0));
     for (std::size_t run = 0; run < 2; ++run) h.fill(run, per_run);
     ASSERT_TRUE(h.choose());
     EXPECT_FALSE(h.runs.born_since(0));
@@ -234,7 +252,7 @@ TEST(emptying, begins_anew_in_each_window) {
     heap h(2);
     h.fill(0, per_run);
     ASSERT_TRUE(h.choose());
-    ASSERT_TRUE(h.runs.begin(2, run_bytes, 0));
+    ASSERT_TRUE(h.runs.begin(2, 0));
     EXPECT_FALSE(h.runs.is_chosen(0));
     h.fill(1, per_run);
     EXPECT_TRUE(h.choose());

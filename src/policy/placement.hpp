@@ -38,7 +38,8 @@ class objects {
   public:
     virtual bool never_cold(unsigned slot) const noexcept = 0; // allocation asked for it
     virtual std::size_t size(unsigned slot) const noexcept = 0;
-    // Of the 64 KiB run in which an object of the first tier lies: the share that live objects take.
+    // Of the 64 KiB run in which an object of the first tier lies, or of its own pages if it is large: the
+    // share that live objects take.
     virtual double live_fraction_of_run(unsigned slot) const noexcept = 0;
     // The page in which the object begins was asked to leave memory after the window before. It may have been
     // touched since.
@@ -55,7 +56,7 @@ struct word_facts {
     std::uint64_t touched = 0;
     std::uint64_t newborn = 0; // first visit, and not touched: its window was not a whole one
     std::uint64_t movable = 0; // may be moved in this window
-    std::uint64_t unmoved = 0; // large: never moved; tier[i] is the number of tiers
+    std::uint64_t unmoved = 0; // too large to move; tier[i] is the number of tiers
     tier_mask tiers = 0;       // tiers in which an object of the word lies
     unsigned oldest = 0;       // the largest idle[i]
     bool again = false;        // a second look in the same window: changes of the state are dropped

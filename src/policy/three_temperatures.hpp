@@ -18,8 +18,8 @@
 // the thresholds 30, 31 and 32 therefore mean the same.
 //
 // A never_cold object that has been idle for as long goes from NEW to HOT instead: NEW is for
-// objects without a pattern, and being kept warm is a pattern. Of large objects the policy says the
-// role: COLD when they have been idle for as long and may be cold, else HOT.
+// objects without a pattern, and being kept warm is a pattern. Of objects that are too large to move the
+// policy says the role: COLD when they have been idle for as long and may be cold, else HOT.
 #pragma once
 
 #include "policy/churn.hpp"

@@ -4,8 +4,9 @@
 //
 // A tier is an address range of its own. Its id is its row in the table; the policy gives the number
 // of rows, their order and their roles, and all other layers take them from here. Row 0 is the first
-// tier: objects are born there, and nothing is ever moved into it. Large objects lie outside of all
-// tiers; in arrays that go by tier their entry follows the last tier.
+// tier: objects are born there, and nothing is ever moved into it. Large objects are born in a range of
+// their own, LARGE: a policy sees them there as objects of the first tier, but for those that are too large to
+// move. In arrays that go by heap the entry of LARGE follows the last tier.
 //
 //     static constexpr tier rows[] = {{.name = "new"},
 //                                     {.name = "hot", .promoted_to = true},

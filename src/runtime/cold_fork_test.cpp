@@ -83,7 +83,10 @@ class cold_fork : public ::testing::Test {
         explicit population(std::size_t count) {
             nodes.reserve(count);
             for (std::size_t i = 0; i < count; ++i) {
-                auto made = obase::make_managed<node<Protocol>, Protocol>();
+                // Some are large.
+                const std::size_t extra = i % 64 == 3 ? 20'000 : i % 512 == 4 ? 150'000 : 0;
+                auto made =
+                    obase::make_managed_with<node<Protocol>, Protocol>({.extra_bytes = extra});
                 {
                     scope s;
                     made->id = i;

@@ -132,10 +132,9 @@ class engine final : public obase::runtime, private collector::control {
         const heap::space* heaps = space_.load_acquire();
         return heaps != nullptr && heaps->contains(address) ? heaps->usable_size(address) : 0;
     }
-    // True if the managed object may reach beyond the run that it begins in.
+    // True if the managed object may reach beyond the 64 KiB that it begins in.
     bool is_large(const void* object) const noexcept {
-        const heap::space* heaps = space_.load_acquire();
-        return heaps->class_of(object) == heaps->large_class();
+        return space_.load_acquire()->may_be_long(object);
     }
     int heap_of(const void* address) const noexcept override {
         return manages(address) ? static_cast<int>(space_.load_acquire()->class_of(address)) : -1;

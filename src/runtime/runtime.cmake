@@ -27,6 +27,9 @@ obase_add_test(reclaim_test SOURCES reclaim_test.cpp LABELS ci sanitize
 obase_add_test_plugin(reclaim_test drain_plugin OBASE_TEST_DRAIN_PLUGIN)
 obase_add_test(cold_fork_test SOURCES cold_fork_test.cpp LABELS ci long soak sanitize
     ENV TSAN_OPTIONS=die_after_fork=0)
+# die_after_fork: as above.
+obase_add_test(large_objects_test SOURCES large_objects_test.cpp LABELS ci long soak sanitize
+    ENV TSAN_OPTIONS=die_after_fork=0)
 obase_add_test(stress_test SOURCES stress_test.cpp LABELS ci long soak sanitize REARM
     ENV OBASE_POISON_FREED=1)
 # detect_stack_use_after_return: AddressSanitizer else keeps the variables of frames outside of the stack.

@@ -166,7 +166,7 @@ class script {
         obase::allocation_options wish;
         wish.never_cold = (how & 1) != 0;
         wish.alignment = std::size_t{1} << (how >> 1 & 15) % 13;
-        wish.extra_bytes = (how & 32) != 0 ? 300 : 0;
+        wish.extra_bytes = (how & 64) != 0 ? 20'000 : (how & 32) != 0 ? 300 : 0;
         owner made = obase::make_managed_with<node<Protocol>, Protocol>(wish, id);
         require(reinterpret_cast<std::uintptr_t>(made.get()) % wish.alignment == 0, "aligned");
         auto model = std::make_unique<model_node>();

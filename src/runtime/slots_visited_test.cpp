@@ -29,6 +29,10 @@ struct parent_object {
 struct table {
     obase::guide<leaf_object> entries[4096]; // 32 KiB: LARGE
 };
+struct long_parent {
+    std::uint64_t filler[20'000];
+    obase::guide<leaf_object> child; // in another 64 KiB than where the parent begins
+};
 
 } // namespace
 
@@ -36,6 +40,8 @@ template <>
 struct obase::is_relocatable<parent_object> : std::true_type {};
 template <>
 struct obase::is_relocatable<table> : std::true_type {};
+template <>
+struct obase::is_relocatable<long_parent> : std::true_type {};
 
 namespace {
 
@@ -85,6 +91,34 @@ TEST(collector, a_child_returns_to_cold_after_its_parent_could_not_leave_it) {
         }
         collect(10);
         require(objects_in(2) == 2000, "all in COLD again");
+        return 0;
+    });
+    EXPECT_EQ(child.status, 0) << child.err;
+}
+
+// Parents that lie in several runs of COLD, and reach from one leaf of SODA into the next.
+TEST(collector, sees_guides_far_into_parents_in_cold) {
+    const auto child = run_in_child([] {
+        configured_runtime();
+        std::vector<obase::guide<long_parent>> parents;
+        constexpr std::uint64_t count = 300; // 46 MiB
+        for (std::uint64_t i = 0; i < count; ++i) {
+            auto made = obase::make_managed<long_parent>();
+            made->child = obase::make_managed<leaf_object>(leaf_object{i, {}});
+            parents.emplace_back(std::move(made));
+        }
+        collect(12);
+        require(objects_in(2) == 2 * count, "all in COLD");
+        for (std::uint64_t i = 0; i < count; ++i) {
+            obase::scope s;
+            require(parents[i]->child->id == i, "a child");
+        }
+        collect(4);
+        require(objects_in(1) == 2 * count, "all in HOT");
+        for (std::uint64_t i = 0; i < count; ++i) {
+            obase::scope s;
+            require(parents[i]->child->id == i, "a child");
+        }
         return 0;
     });
     EXPECT_EQ(child.status, 0) << child.err;

@@ -227,8 +227,10 @@ class world {
     obase::owner<box<Protocol>, Protocol> fresh(std::size_t s, std::size_t p,
                                                 std::uint64_t version) {
         const std::uint64_t word = describe(id(s, p), version);
-        return obase::make_managed<box<Protocol>, Protocol>(
-            word, obase::make_managed<leaf, Protocol>(word));
+        // Some are large.
+        const std::size_t extra = p % 64 == 1 ? 20'000 : p % 256 == 2 ? 150'000 : 0;
+        return obase::make_managed_with<box<Protocol>, Protocol>(
+            {.extra_bytes = extra}, word, obase::make_managed<leaf, Protocol>(word));
     }
     shelf* filled(std::size_t s) {
         shelf* made = shelf::make();

@@ -113,12 +113,13 @@ std::string because_of_objects(const options& settings, const system_facts& fact
                seconds(settings.window_seconds / settings.time_scale);
     const sizes live = sizes_of(seen);
     if (live.all == 0) return "there are no managed objects";
-    // They have pages of their own, in anonymous memory, whatever COLD lies in.
+    // They are in anonymous memory, whatever COLD lies in.
     if (live.large > live.all / 2)
         return mebibytes(live.large) + " of " + mebibytes(live.all) +
-               " are large objects (above 16 KiB), which do not move" +
-               (has_swap(facts) ? " and have not been idle for long enough"
-                                : ", and there is no swap to page them out to");
+               " are large objects (above 16 KiB) that have not moved: they are new or pinned, no "
+               "guide "
+               "leads to them, or they are above 4 MiB" +
+               (has_swap(facts) ? "" : ", for which there is no swap");
     if (seen.reclaimable_tiers == 0)
         return "the policy '" + settings.policy + "' has no tier whose memory may leave";
     if (live.cold == 0) return because_nothing_is_cold(settings, seen);
