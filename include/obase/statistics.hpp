@@ -31,6 +31,8 @@ namespace obase {
 // ROW(counter|gauge, whole|real, name, unit, help)
 #define OBASE_STATISTICS(ROW)                                                                      \
     ROW(counter, whole, windows, "windows", "scans completed")                                     \
+    ROW(counter, whole, early_windows, "windows",                                                  \
+        "those of them that were begun before their time because memory was over its budget")      \
     ROW(gauge, real, window_seconds, "seconds", "length of the window that ended last")            \
     ROW(gauge, real, time_scale, "ratio", "what every time constant was divided by")               \
     ROW(counter, whole, scanned_guides, "guides", "guides visited by scans")                       \
@@ -85,6 +87,10 @@ namespace obase {
     ROW(gauge, whole, budget_bytes, "bytes",                                                       \
         "memory that may be used, by the option memory; 0: as much as there is")                   \
     ROW(gauge, whole, budget_used_bytes, "bytes", "what counts against it")                        \
+    ROW(counter, whole, allocation_waits, "waits",                                                 \
+        "allocations that waited for an early window because memory was over its budget")          \
+    ROW(counter, real, allocation_wait_seconds, "seconds",                                         \
+        "time that threads spent in those waits")                                                  \
     ROW(gauge, whole, cold_threshold, "windows", "C_t in force for the next window")               \
     ROW(gauge, whole, working_set_pages, "pages",                                                  \
         "unique managed 4 KiB pages touched in the "                                               \

@@ -27,13 +27,16 @@ class page_ages {
     static constexpr std::size_t page_bytes = os::page_size;
     static constexpr std::size_t pages_per_run = heap::run_bytes / page_bytes;
 
-    // Once per window. `filled`: addresses that the mover wrote to in it. Throws std::bad_alloc; then
-    // clear() is to follow.
+    // Once per window. `filled`: addresses that the mover wrote to in it. An early window makes no page older,
+    // and what was touched in it counts for the one after it, too. Throws std::bad_alloc; then clear() is to
+    // follow.
     template <class Space>
-    void end_window(Space& space, policy::tier_id id, const intervals& filled) {
+    void end_window(Space& space, policy::tier_id id, const intervals& filled, bool early = false) {
         const std::uintptr_t base = address(space.range_begin(id));
         const auto page_of = [base](std::uintptr_t at) { return (at - base) / page_bytes; };
-        window_.clear();
+        if (!after_early_) window_.clear();
+        window_.pages.fill(0);
+        after_early_ = early;
         std::size_t end = 0;
         space.for_each_extent(
             id, [&](const char*, const char* last) { end = page_of(address(last) - 1) + 1; });
@@ -53,7 +56,7 @@ class page_ages {
             for (const std::size_t first = page_of(address(begin)); next < first; ++next)
                 ages_[next] = absent;
             for (const std::size_t stop = page_of(address(last) - 1) + 1; next < stop; ++next)
-                ages_[next] = aged(ages_[next]);
+                ages_[next] = aged(ages_[next], early);
         });
         ages_.resize(next);
         for (const interval& item : filled.items()) {
@@ -96,15 +99,17 @@ class page_ages {
     static std::uintptr_t address(const void* p) noexcept {
         return reinterpret_cast<std::uintptr_t>(p);
     }
-    std::uint8_t aged(std::uint8_t age) noexcept {
+    std::uint8_t aged(std::uint8_t age, bool early) noexcept {
         if (age == touched_now) return 0;
         if (age == absent) return 1;
+        if (early) return age;
         ++window_.exposed[age];
         return std::min<std::uint8_t>(static_cast<std::uint8_t>(age + 1), oldest);
     }
 
     std::vector<std::uint8_t> ages_;
     policy::reuse_ages window_;
+    bool after_early_ = false; // window_ has what early windows saw touched
 };
 
 } // namespace obase::backend

@@ -40,6 +40,10 @@ struct page_ages_test : testing::Test {
         tier.touched = std::move(touched);
         ages.end_window(tier, 3, filled);
     }
+    void end_early_window(pages_of_a_tier::stretches touched = {}, const intervals& filled = {}) {
+        tier.touched = std::move(touched);
+        ages.end_window(tier, 3, filled, true);
+    }
     static intervals filling(std::size_t first, std::size_t last) {
         intervals made;
         made.add(base + first * page + 8, base + last * page - 8);
@@ -121,6 +125,33 @@ TEST_F(page_ages_test, what_the_mover_wrote_to_is_in_memory) {
     EXPECT_EQ(seen().pages[1], 2u);
     end_window({}, filling(5, 60)); // beyond the extents, too
     EXPECT_EQ(ages.age(5), 1u);
+}
+
+TEST_F(page_ages_test, early_windows_make_no_page_older) {
+    tier.extents = {{0, 4}};
+    end_window();
+    end_window();
+    for (int i = 0; i < 5; ++i) end_early_window({{1, 2}}, filling(3, 4));
+    EXPECT_EQ(ages.age(0), 2u);
+    EXPECT_EQ(ages.age(1), 0u);
+    EXPECT_EQ(ages.age(3), 1u);
+    EXPECT_EQ(seen().pages[2], 2u);
+    end_window();
+    EXPECT_EQ(ages.age(0), 3u);
+}
+
+TEST_F(page_ages_test, what_early_windows_saw_touched_counts_in_the_next) {
+    tier.extents = {{0, 4}};
+    for (int i = 0; i < 3; ++i) end_window();
+    end_early_window({{0, 1}});
+    end_early_window({{1, 2}});
+    EXPECT_EQ(seen().pages[0], 2u) << "both are young";
+    end_window({{2, 3}});
+    EXPECT_EQ(seen().touched[3], 3u);
+    EXPECT_EQ(seen().exposed[3], 4u);
+    EXPECT_EQ(seen().pages[1], 2u);
+    end_window();
+    EXPECT_EQ(seen().touched[3], 0u) << "of that window only";
 }
 
 TEST_F(page_ages_test, stretches_are_of_one_age_and_run) {

@@ -39,13 +39,13 @@ class window_log {
         incomplete_ = true;
     }
 
-    // Once per window, in every mode, before the touched pages are cleared.
+    // Once per window, in every mode, before the touched pages are cleared. `early`: see page_ages.
     template <class Space>
-    void end_window(Space& space) noexcept {
+    void end_window(Space& space, bool early = false) noexcept {
         for (policy::tier_id id = 0; id < tiers_.count(); ++id) {
             if (!tiers_[id].reclaimable) continue;
             try {
-                ages_[id].end_window(space, id, filled_[id]);
+                ages_[id].end_window(space, id, filled_[id], early);
             } catch (const std::bad_alloc&) {
                 ages_[id].clear(); // younger than it is: nothing leaves too early
                 incomplete_ = true;

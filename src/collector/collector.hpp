@@ -22,6 +22,9 @@
 //   5. settle once more for empty SODA leaves, return free memory;
 //   6. policy, statistics, backend.
 //
+// An early window, for which threads wait, is one like others, and a number of its own. Only it goes on to 4 when
+// 3 has returned the memory that is wanted, and the policy is told ages that leave it out.
+//
 // Threads: the collector thread only (R13). Between small steps it asks its `control` whether to
 // stop, whether a fork wants it parked, and whether it has used up its share of the processor. It
 // holds no hazard and has no half-published object when it asks.
@@ -92,6 +95,9 @@ struct window_plan {
     std::uint64_t may_grow = UINT64_MAX;
     // Bytes that moving may write into tiers in a file.
     std::uint64_t may_write = UINT64_MAX;
+    // For the policy (policy/placement.hpp). An early window ends when runs have given back what is wanted.
+    bool early = false;
+    std::uint64_t wanted_bytes = 0;
 };
 
 template <class Mover>
@@ -186,6 +192,22 @@ class collector final : private policy::objects {
         return {begin, begin + space_.range_bytes()};
     }
 
+    // An object that was armed at the end of a window has been idle in those after it. Of these an early one is
+    // a part of the next that is not early, and the first of all is whole only if none was early before it: so of
+    // the windows from the arming on that are not early, all but one. What was before the last 64 counts.
+    unsigned without_early(unsigned windows) const noexcept {
+        constexpr unsigned known = 64;
+        if (counted_windows_ == ~std::uint64_t{0}) return windows;
+        const std::uint64_t since =
+            windows < known - 1 ? (std::uint64_t{2} << windows) - 1 : ~std::uint64_t{0};
+        const auto counted = static_cast<unsigned>(std::popcount(counted_windows_ & since)) +
+                             (windows < known ? 0 : windows - (known - 1));
+        return counted == 0 ? 0 : counted - 1;
+    }
+    // What an early window is for has been had.
+    bool enough_returned() const noexcept {
+        return plan_.early && returned_early_ >= plan_.wanted_bytes;
+    }
     static std::uintptr_t run_of(std::uintptr_t address) noexcept {
         return address & ~std::uintptr_t{heap::run_bytes - 1};
     }
@@ -330,6 +352,8 @@ class collector final : private policy::objects {
     backend::window_log& log_;
 
     std::uint64_t window_ = 0;
+    // Of the last 64 windows, the newest in the lowest bit: 1 if it was not early.
+    std::uint64_t counted_windows_ = ~std::uint64_t{0};
     window_plan plan_;
     const record* self_ = nullptr;
     bool abandoned_ = false; // a wait was given up in this window: no more moves
@@ -391,6 +415,7 @@ template <class Mover>
 bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self,
                                      control& control) {
     ++window_;
+    counted_windows_ = counted_windows_ << 1 | (plan.early ? 0U : 1U);
     plan_ = plan;
     if (plan.evacuate) plan_.live_fraction = placement_.compacted_below(plan.live_fraction);
     self_ = self;
@@ -399,6 +424,8 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
     moved_bytes_ = {};
     policy::window_beginning beginning;
     beginning.moves = plan.move;
+    beginning.early = plan.early;
+    beginning.wanted_bytes = plan.wanted_bytes;
     for (policy::tier_id id = 0; id < tiers_.count(); ++id)
         beginning.live_bytes[id] = space_.counters(id).live_bytes;
     placement_.begin_window(beginning);
@@ -646,9 +673,10 @@ void collector<Mover>::visit_slot(unsigned bit) {
     word_.newborn |= std::uint64_t{seen.newborn} << bit;
     word_.movable |= std::uint64_t{seen.movable} << bit;
     word_.tiers |= policy::tier_mask{1} << tier;
-    word_.oldest = std::max(word_.oldest, seen.inactive_windows);
+    const unsigned idle = without_early(seen.inactive_windows);
+    word_.oldest = std::max(word_.oldest, idle);
     word_.tier[bit] = static_cast<std::uint8_t>(tier);
-    word_.idle[bit] = seen.inactive_windows;
+    word_.idle[bit] = idle;
 }
 
 // After the visit, without the hazard: the objects may be freed meanwhile. Of them only addresses and
@@ -797,7 +825,7 @@ void collector<Mover>::judge_again() {
     // 0 says touched in the window that ended. Nothing is born in a lazy tier; what was born in LARGE since
     // the scan is so now.
     if ((phase_ == phase::late || (phase_ == phase::empty && !born_since_)) &&
-        word_.idle[bit] == 0 && word_.newborn == 0) {
+        seen_[bit].inactive_windows == 0 && word_.newborn == 0) {
         word_.touched = word_.seen;
         seen_[bit].touched = true; // the mover asks, too
     }
@@ -955,7 +983,7 @@ void collector<Mover>::begin_evacuation() {
 template <class Mover>
 bool collector<Mover>::empty_chosen_runs(control& control) {
     bool complete = true;
-    while (complete && !abandoned_ && choose_runs()) {
+    while (complete && !abandoned_ && !enough_returned() && choose_runs()) {
         complete = find_slots(control);
         phase_ = phase::empty;
         for (tier_ = 0; complete && !abandoned_ && tier_ < space_.classes(); ++tier_)
@@ -998,7 +1026,7 @@ bool collector<Mover>::empty_tier(control& control) {
     between_pieces ask(control);
     bool complete = true;
     to_open_.reserve(tier.chosen_runs());
-    for (std::size_t first = 0; complete && first < tier.chosen_runs();) {
+    for (std::size_t first = 0; complete && !enough_returned() && first < tier.chosen_runs();) {
         std::size_t bytes = 0;
         std::size_t last = first;
         while (last < tier.chosen_runs() && (bytes == 0 || bytes + tier.bytes(last) <= in_flight_))

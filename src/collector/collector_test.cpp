@@ -568,6 +568,69 @@ TYPED_TEST(collector_of, runs_of_new_are_emptied_in_their_window) {
     EXPECT_GE(w.recorder.live.decommitted_bytes.get(), 2 * run_bytes);
 }
 
+// An object is as old as windows that are not early say. What was armed after the last of them has no age.
+TYPED_TEST(collector_of, early_windows_count_no_age) {
+    typename TestFixture::world w(64);
+    w.policy.cold_after = 2;
+    const auto windows = [&](int count, bool early) {
+        w.plan.early = early;
+        for (; count > 0; --count) EXPECT_TRUE(w.window());
+        EXPECT_EQ(w.policy.beginning.early, early);
+    };
+    windows(1, false);
+    windows(5, true);
+    EXPECT_EQ(w.in_tier(tier_new), w.count());
+    windows(1, false);
+    EXPECT_EQ(w.in_tier(tier_new), w.count()) << "one window";
+    windows(3, true);
+    EXPECT_EQ(w.in_tier(tier_new), w.count());
+    windows(1, false);
+    EXPECT_EQ(w.in_tier(tier_cold), w.count()) << "two";
+    // A touch that an early window sees makes the part of its window that is left no whole one.
+    for (std::size_t i = 0; i < w.count(); ++i) w.use(w.main, i);
+    windows(1, true);
+    EXPECT_EQ(w.in_tier(tier_hot), w.count());
+    windows(2, true);
+    windows(2, false);
+    EXPECT_EQ(w.in_tier(tier_hot), w.count());
+    windows(1, false);
+    EXPECT_EQ(w.in_tier(tier_cold), w.count());
+    // Ages beyond what is remembered of early windows.
+    w.policy.cold_leaves = false;
+    for (std::size_t i = 0; i < w.count(); ++i) w.use(w.main, i);
+    windows(1, false);
+    EXPECT_EQ(w.in_tier(tier_hot), w.count());
+    w.policy.cold_after = 28; // ATC counts to 31
+    windows(1, true);
+    windows(27, false);
+    EXPECT_EQ(w.in_tier(tier_hot), w.count());
+    windows(1, false);
+    EXPECT_EQ(w.in_tier(tier_cold), w.count());
+    w.check();
+}
+
+// In an early window, what nobody touched since the last one of any kind may leave, and is told from what was
+// touched also where its run is emptied.
+TYPED_TEST(collector_of, an_early_window_ends_when_enough_has_been_returned) {
+    typename TestFixture::world w(16 * 64);
+    EXPECT_TRUE(w.window());
+    w.policy.cold_after = 0;
+    w.plan.early = true;
+    w.plan.wanted_bytes = run_bytes;
+    std::size_t before = 0;
+    for (int window = 0; before < w.count(); ++window) {
+        ASSERT_LT(window, 40);
+        EXPECT_TRUE(w.window());
+        EXPECT_EQ(w.policy.beginning.wanted_bytes, run_bytes);
+        EXPECT_EQ(w.in_tier(tier_hot), 0u) << "nobody touched it";
+        const std::size_t now = w.in_tier(tier_cold);
+        EXPECT_GT(now, before);
+        EXPECT_LE(now - before, std::size_t{4} * 64) << "two runs at a time, and some at once";
+        w.check();
+        before = now;
+    }
+}
+
 // What is touched while its run is emptied is tried again in the same turn: if one object stayed, so would
 // the memory of its run, and all of NEW would be there twice until the window ends.
 TYPED_TEST(collector_of, what_is_touched_while_its_run_is_emptied_is_tried_in_its_turn) {

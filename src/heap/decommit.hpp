@@ -60,6 +60,8 @@ std::uint32_t slab_heap<P>::decommitted_blocks(const slab_run& run) const noexce
 template <class P>
 bool slab_heap<P>::recommit(slab_run& run) noexcept {
     std::uint32_t decommitted = run.decommitted_pages.load_relaxed();
+    if (decommitted == 0) return false;
+    const std::size_t before = decommitted_bytes(run);
     const std::size_t size = run.block_size.load_relaxed();
     void* list = nullptr;
     while (decommitted != 0 && list == nullptr) {
@@ -78,6 +80,7 @@ bool slab_heap<P>::recommit(slab_run& run) noexcept {
         }
     }
     run.decommitted_pages.store_relaxed(static_cast<std::uint16_t>(decommitted));
+    new_bytes_.fetch_add_relaxed(before - decommitted_bytes(run));
     if (list != nullptr) run.free.store_release(list);
     return list != nullptr;
 }

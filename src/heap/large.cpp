@@ -228,6 +228,9 @@ void* large_heap::allocate(std::size_t size, unsigned set) noexcept {
     }
     const std::size_t page = at - 1;
     const extent found = remove_free(page);
+    const std::size_t dirty =
+        std::min(found.dirty_end, page + pages) - std::min(found.dirty_first, page + pages);
+    new_bytes_.fetch_add_relaxed((pages - dirty) * os::page_size);
     if (found.pages > pages) {
         const std::size_t rest = page + pages;
         const std::size_t dirty_first = std::max(found.dirty_first, rest);

@@ -58,6 +58,8 @@ class large_heap {
     // The collector, one at a time. Returns the bytes given back.
     std::size_t decommit_free_memory(pacer& ask) noexcept;
     large_counters counters() const noexcept;
+    // Ever given to threads: memory that was not resident.
+    std::uint64_t new_bytes() const noexcept { return new_bytes_.load_relaxed(); }
     std::size_t metadata_bytes() const noexcept;
     // visit(context, object, size, set) in address order. Holds the lock: visit must not allocate
     // here.
@@ -122,6 +124,7 @@ class large_heap {
     std::size_t claimed_pages_ = 0; // 0: nothing is claimed
     std::uint64_t live_bytes_ = 0;
     std::uint64_t live_objects_ = 0;
+    os::native_platform::atomic<std::uint64_t> new_bytes_;
 };
 
 } // namespace obase::heap

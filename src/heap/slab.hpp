@@ -280,6 +280,8 @@ class slab_heap {
     std::size_t open_runs(const std::uint32_t* runs, std::size_t count, pacer& ask) noexcept;
 
     slab_counters counters() const noexcept;
+    // Ever given to threads: memory that was not resident. A run counts as a whole.
+    std::uint64_t new_bytes() const noexcept { return new_bytes_.load_relaxed(); }
     std::size_t metadata_bytes() const noexcept;
     // Calls visit(context, begin, end) for maximal stretches of runs that are not FREE.
     void walk_extents(void (*visit)(void*, char*, char*), void* context) const;
@@ -385,6 +387,7 @@ class slab_heap {
     alignas(64)
         typename P::template atomic<std::uint32_t> frontier_; // runs [0, frontier_) have been used
     typename P::template atomic<std::size_t> committed_; // bytes of memory committed, never fewer
+    typename P::template atomic<std::uint64_t> new_bytes_;
 
     alignas(64) mutable heap_lock<P> registry_; // guards the following three
     reserved_array<thread_heap> heaps_;

@@ -338,7 +338,9 @@ template <class P>
 slab_run<P>* slab_heap<P>::free_run(bool urgent) noexcept {
     for (run_stack<P>* stack : {&dirty_, &sorted_, &returned_}) {
         const std::uint32_t number = stack->pop(next_link());
-        if (number != stack->none) return &runs_[number];
+        if (number == stack->none) continue;
+        if (stack == &returned_) new_bytes_.fetch_add_relaxed(run_bytes);
+        return &runs_[number];
     }
     if (slab_run* const run = run_from_frontier()) return run;
     if (!urgent) return nullptr;
@@ -352,7 +354,10 @@ template <class P>
 slab_run<P>* slab_heap<P>::run_from_frontier() noexcept {
     std::uint32_t number = frontier_.load_relaxed();
     while (((std::size_t{number} + 1) << run_shift) <= committed_.load_acquire())
-        if (frontier_.cas_acq_rel(number, number + 1)) return &runs_[number];
+        if (frontier_.cas_acq_rel(number, number + 1)) {
+            new_bytes_.fetch_add_relaxed(run_bytes);
+            return &runs_[number];
+        }
     return nullptr;
 }
 

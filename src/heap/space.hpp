@@ -140,6 +140,8 @@ class space {
         return usable_size_elsewhere(object);
     }
 
+    // Bytes of memory that was not resident, ever given to threads by allocate(): whole runs in NEW.
+    std::uint64_t new_bytes() const noexcept { return slabs_.new_bytes() + large_.new_bytes(); }
     // How many allocations failed so far.
     std::uint64_t failures() const noexcept { return failures_.load_relaxed(); }
 

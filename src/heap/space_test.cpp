@@ -463,6 +463,36 @@ TEST(space, free_memory_goes_back_to_the_system) {
 }
 
 // What runs that go back knew of their blocks goes with them, and nothing that other runs know.
+// Memory that threads take counts once while it is resident, and again after it went back to the system.
+TEST(space, counts_the_memory_that_threads_take_anew) {
+    const owned_space s = make_space();
+    for (const std::size_t size : {std::size_t{1000}, 64 * std::size_t{1024}}) {
+        const std::size_t count = 8 * mib / size;
+        std::vector<void*> objects;
+        const auto take = [&] {
+            const std::uint64_t before = s->new_bytes();
+            while (objects.size() < count) objects.push_back(s->allocate(size, {}));
+            return s->new_bytes() - before;
+        };
+        const auto give = [&](std::size_t step) {
+            for (std::size_t i = 0; i < objects.size(); ++i)
+                if (i % step != 1) s->free(std::exchange(objects[i], nullptr));
+            std::erase(objects, nullptr);
+        };
+        const std::uint64_t first = take();
+        EXPECT_GE(first, count * size) << size;
+        EXPECT_LE(first, count * size + count * size / 8 + mib) << size;
+        give(~std::size_t{0});
+        EXPECT_LE(take(), mib / 8) << "the same memory, " << size;
+        give(~std::size_t{0});
+        s->decommit_free_memory();
+        const std::uint64_t again = take();
+        EXPECT_GE(again, 7 * mib) << size;
+        EXPECT_LE(again, first + mib) << size;
+        give(~std::size_t{0});
+    }
+}
+
 TEST(space, sizes_survive_the_return_of_runs_beside_them) {
     const owned_space s = make_space();
     std::vector<char*> objects;

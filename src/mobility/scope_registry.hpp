@@ -45,6 +45,7 @@ struct alignas(64) thread_record : scope_slot<typename P::template atomic<epoch_
     using atomic = typename P::template atomic<T>;
 
     bool reclaiming = false;         // owner only: no reclaim inside a reclaim
+    bool owes_wait = false;          // owner only: for memory, when its scope ends
     std::uint32_t retired_count = 0; // owner only: since its last share of reclaiming
     std::uint64_t retired_bytes = 0; // owner only: likewise
     std::uint64_t untaken_bytes = 0; // owner only: since it last took all threads' lists

@@ -30,10 +30,16 @@ void fault_price::begin() noexcept {
     for (tier& t : tiers_) t.ages = nullptr;
 }
 
-void fault_price::learn(tier_id id, const reuse_ages& ages, const tier_facts& facts) noexcept {
+void fault_price::learn(tier_id id, const reuse_ages& ages, const tier_facts& facts,
+                        bool counts) noexcept {
     tier& t = tiers_[id];
     t.ages = &ages;
     t.facts = facts;
+    if (counts) add(t, ages);
+    find_rates(t);
+}
+
+void fault_price::add(tier& t, const reuse_ages& ages) noexcept {
     std::array<bool, cells> added{};
     for (unsigned age = 0; age <= reuse_ages::oldest; ++age)
         if (ages.exposed[age] != 0) added[cell_of(age)] = true;
@@ -47,7 +53,6 @@ void fault_price::learn(tier_id id, const reuse_ages& ages, const tier_facts& fa
         one.exposed += ages.exposed[age];
         one.touched += ages.touched[age];
     }
-    find_rates(t);
 }
 
 // Of an age at which nothing was seen nothing is known: there the hazard of the next older one holds, and

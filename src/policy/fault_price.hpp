@@ -62,9 +62,11 @@ class fault_price {
         double excess_pages = -std::numeric_limits<double>::infinity();
     };
 
-    // Tiers that are not told of until choose() keep all of their pages. `ages` must live until then.
+    // Tiers that are not told of until choose() keep all of their pages. `ages` must live until then. Of a
+    // window that does not count only the ages of the pages now are taken.
     void begin() noexcept;
-    void learn(tier_id id, const reuse_ages& ages, const tier_facts& facts) noexcept;
+    void learn(tier_id id, const reuse_ages& ages, const tier_facts& facts,
+               bool counts = true) noexcept;
     // Without memory for the steps the limits stay as they are.
     void choose(const allowance& allowed) noexcept;
 
@@ -118,6 +120,7 @@ class fault_price {
     static unsigned cell_of(unsigned age) noexcept;
     static int oldest_page(const reuse_ages& ages) noexcept; // -1: there is none
     static double hazard(const tier& t, unsigned age) noexcept;
+    static void add(tier& t, const reuse_ages& ages) noexcept;
     static void find_rates(tier& t) noexcept;
     // In [0, 1), by the 64 KiB run of the address.
     static double drawn(std::uintptr_t address) noexcept {

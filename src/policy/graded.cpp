@@ -32,7 +32,10 @@ tier_id graded::tier_of_rate(int sixteenths) noexcept {
     return tier_of(static_cast<unsigned>(std::clamp(cls, 0, static_cast<int>(classes) - 1)));
 }
 
-void graded::begin_window(const window_beginning&) noexcept {
+void graded::begin_window(const window_beginning& now) noexcept {
+    early_ = now.early;
+    relief_.begin_window(now.wanted_bytes);
+    if (early_) return;
     set_budget();
     rates_.end_window();
     seen_ = 0;
@@ -99,15 +102,24 @@ std::uint16_t graded::older(std::uint16_t state) noexcept {
     return static_cast<std::uint16_t>(state + (1u << outside_shift));
 }
 
+// True if the object of the first tier, which nobody touched, goes to the coldest at once.
+bool graded::relieves(const word_facts& word, unsigned slot) noexcept {
+    if (!word.again) relief_.note(word.idle[slot]);
+    return (word.newborn >> slot & 1) == 0 && relief_.leaves(word.idle[slot]) &&
+           !word.about->never_cold(slot);
+}
+
 void graded::decide(word_facts& word, word_verdict& verdict) noexcept {
-    if (!word.again) seen_ += static_cast<std::uint64_t>(std::popcount(word.seen));
+    const bool counts = !word.again && !early_;
+    if (counts) seen_ += static_cast<std::uint64_t>(std::popcount(word.seen));
     for (std::uint64_t left = word.seen; left != 0; left &= left - 1) {
         const auto slot = static_cast<unsigned>(std::countr_zero(left));
         const bool touched = (word.touched >> slot & 1) != 0;
         const bool large = (word.unmoved >> slot & 1) != 0;
         const tier_id at = word.tier[slot];
         std::uint16_t& state = word.state[slot];
-        if (!word.again) count_window(state, touched, at, large, word.idle[slot]);
+        if (counts)
+            count_window(state, touched || touched_early(word, slot), at, large, word.idle[slot]);
         tier_id target =
             touch_rate::windows(state) == 0 ? hottest : tier_of_rate(rates_.sixteenths(state));
         if (large) {
@@ -115,7 +127,11 @@ void graded::decide(word_facts& word, word_verdict& verdict) noexcept {
             verdict.to[slot] = static_cast<std::uint8_t>(target);
             continue;
         }
-        if (target == at) continue;
+        if (relief_.active() && at == first_tier && !touched && relieves(word, slot)) {
+            verdict.send(slot, coldest);
+            continue;
+        }
+        if (early_ || target == at) continue;
         if (at == first_tier) {
             if (state >> outside_shift < windows_to_prove) continue;
         } else {
@@ -149,12 +165,14 @@ double graded::assumed_hazard(tier_id id, const window_facts::tier_facts& facts)
 
 // The coldest class has no lower end, so what its pages were seen to do counts for ages that none had yet. Else
 // pages would have to be watched at every age before they leave at it.
-double graded::cold_hazard(const reuse_ages& ages, double assumed) noexcept {
-    cold_.exposed *= cold_kept;
-    cold_.touched *= cold_kept;
-    for (unsigned age = 0; age <= reuse_ages::oldest; ++age) {
-        cold_.exposed += ages.exposed[age];
-        cold_.touched += ages.touched[age];
+double graded::cold_hazard(const reuse_ages& ages, double assumed, bool counts) noexcept {
+    if (counts) {
+        cold_.exposed *= cold_kept;
+        cold_.touched *= cold_kept;
+        for (unsigned age = 0; age <= reuse_ages::oldest; ++age) {
+            cold_.exposed += ages.exposed[age];
+            cold_.touched += ages.touched[age];
+        }
     }
     const double seen = (cold_.touched + assumed * fault_price::assumed_pages) /
                         (cold_.exposed + fault_price::assumed_pages);
@@ -170,7 +188,13 @@ void graded::correct(double measured, double predicted) noexcept {
 }
 
 directives graded::end_of_window(const window_facts& facts) noexcept {
-    correct(static_cast<double>(facts.major_faults), correction_ * price_.faults());
+    relief_.end_window(facts.tiers[first_tier].live_bytes, facts.tiers[first_tier].live_objects);
+    if (!facts.early) {
+        correct(static_cast<double>(facts.major_faults), correction_ * price_.faults());
+        const double running =
+            std::max(facts.running_seconds, least_running * facts.length_seconds);
+        allowed_stall_ = stall_target_ * running;
+    }
     // What was never measured is taken for what others are.
     double usual = 0;
     unsigned measured = 0;
@@ -185,19 +209,20 @@ directives graded::end_of_window(const window_facts& facts) noexcept {
         if (tier.ages == nullptr || !tier.can_leave) continue;
         const double seconds = tier.fault_seconds > 0 ? tier.fault_seconds : usual;
         double assumed = assumed_hazard(id, tier);
-        if (id == coldest) assumed = cold_hazard(*tier.ages, assumed);
-        price_.learn(id, *tier.ages, {.assumed = assumed, .fault_seconds = seconds});
+        if (id == coldest) assumed = cold_hazard(*tier.ages, assumed, !facts.early);
+        price_.learn(id, *tier.ages, {.assumed = assumed, .fault_seconds = seconds}, !facts.early);
     }
-    const double running = std::max(facts.running_seconds, least_running * facts.length_seconds);
-    price_.choose({.stall_seconds = stall_target_ * running / correction_,
+    price_.choose({.stall_seconds = allowed_stall_ / correction_,
                    .excess_pages = facts.excess_bytes / fault_price::page_bytes});
     current_.faults = correction_ * price_.faults();
     current_.stall_seconds = correction_ * price_.stall_seconds();
-    const double minutes = facts.length_seconds / minute_seconds_;
-    current_.promotion_rate =
-        facts.touched_pages == 0 || minutes <= 0
-            ? 0
-            : price_.faults() / static_cast<double>(facts.touched_pages) / minutes;
+    if (!facts.early) {
+        const double minutes = facts.length_seconds / minute_seconds_;
+        current_.promotion_rate =
+            facts.touched_pages == 0 || minutes <= 0
+                ? 0
+                : price_.faults() / static_cast<double>(facts.touched_pages) / minutes;
+    }
     current_.pageout_allowed = false;
     for (tier_id id = hottest; id <= coldest; ++id)
         current_.pageout_allowed =

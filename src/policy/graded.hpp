@@ -20,6 +20,10 @@
 //
 // An object whose page is out of memory moves to a hotter class only.
 //
+// While threads that allocate wait for memory, objects in NEW that were not touched go to the coldest class at
+// once, those idle for longest first (relief.hpp). An early window does nothing else: no rate, no age and no
+// hazard changes, and what it saw touched counts in the next one that is not early.
+//
 // State per slot: 15 bits, touch_rate's and three more: in the first tier for how many windows the object
 // has been seen there, else how far the rate has been outside of the class, -3 to 3, plus 4.
 //
@@ -28,6 +32,7 @@
 
 #include "policy/fault_price.hpp"
 #include "policy/placement.hpp"
+#include "policy/relief.hpp"
 #include "policy/touch_rate.hpp"
 
 #include <array>
@@ -91,6 +96,11 @@ class graded final : public placement {
 
     std::uint16_t judged(std::uint16_t state, tier_id at) const noexcept;
     static std::uint16_t older(std::uint16_t state) noexcept;
+    bool relieves(const word_facts& word, unsigned slot) noexcept;
+    // An object that is known, was armed since the last window that counts, and is not newborn.
+    static bool touched_early(const word_facts& word, unsigned slot) noexcept {
+        return word.idle[slot] == 0 && (word.newborn >> slot & 1) == 0 && word.state[slot] != 0;
+    }
     void count_window(std::uint16_t& state, bool touched, tier_id at, bool large,
                       unsigned idle) noexcept;
     bool within_budget(unsigned distance, std::uint16_t state, unsigned slot) const noexcept;
@@ -98,9 +108,12 @@ class graded final : public placement {
     void correct(double measured, double predicted) noexcept;
     static double assumed_hazard(tier_id id, const window_facts::tier_facts& facts) noexcept;
 
-    double cold_hazard(const reuse_ages& ages, double assumed) noexcept;
+    double cold_hazard(const reuse_ages& ages, double assumed, bool counts) noexcept;
 
     touch_rate rates_;
+    relief relief_;
+    bool early_ = false;
+    double allowed_stall_ = 0; // seconds, as the last window that was not early says
     double stall_target_ = 0;
     double minute_seconds_ = 60;
 

@@ -120,6 +120,84 @@ TEST(graded, an_object_whose_page_is_out_does_not_become_colder) {
     EXPECT_LT(out.to, graded::coldest);
 }
 
+window_beginning waited_for(std::uint64_t bytes, bool early = true) {
+    window_beginning beginning;
+    beginning.moves = true;
+    beginning.early = early;
+    beginning.wanted_bytes = bytes;
+    return beginning;
+}
+
+TEST(graded, while_threads_wait_the_oldest_of_new_go_to_the_coldest) {
+    graded policy({});
+    const auto target = [&](const slot_facts& what) { return target_of(policy, what); };
+    policy.begin_window(waited_for(640));
+    EXPECT_EQ(target({.idle = 9}), no_tier) << "the first such window counts";
+    policy.end_of_window({});
+    policy.begin_window(waited_for(640));
+    word_builder word(policy.tiers());
+    for (unsigned slot = 0; slot < 10; ++slot) word.put(slot, {.idle = 2});
+    for (unsigned slot = 10; slot < 60; ++slot) word.put(slot, {.idle = 1});
+    word.ask(policy);
+    word.facts.again = true;
+    word.ask(policy);
+    window_facts facts;
+    facts.early = true;
+    facts.tiers[first_tier].live_bytes = 60 * 64;
+    facts.tiers[first_tier].live_objects = 60;
+    policy.end_of_window(facts);
+    policy.begin_window(waited_for(640));
+    EXPECT_EQ(target({.idle = 2}), graded::coldest);
+    EXPECT_EQ(target({.idle = 1}), no_tier);
+    EXPECT_EQ(target({.touched = true}), no_tier);
+    EXPECT_EQ(target({.idle = 2, .newborn = true}), no_tier);
+    EXPECT_EQ(target({.idle = 2, .never_cold = true}), no_tier);
+    EXPECT_EQ(target({.tier = graded::hottest, .idle = 2}), no_tier);
+    policy.end_of_window(facts);
+    policy.begin_window(waited_for(0, false));
+    EXPECT_EQ(target({.idle = 2}), no_tier) << "nobody waits";
+}
+
+// An object touched once in each window that counts, and seen by early windows in between. A touch that one of
+// them has seen is known by the object's age, which is 0 at the end of the window that counts.
+TEST(graded, early_windows_change_no_estimate) {
+    life plain, with_early;
+    const auto early = [&](bool touched) {
+        with_early.policy.begin_window(waited_for(1));
+        word_builder word(with_early.policy.tiers());
+        with_early.what.touched = touched;
+        with_early.what.idle = 0;
+        word.put(3, with_early.what);
+        word.facts.state[3] = with_early.state;
+        EXPECT_EQ(word.ask(with_early.policy).move, 0u);
+        EXPECT_EQ(word.facts.state[3], with_early.state);
+        window_facts facts;
+        facts.early = true;
+        with_early.policy.end_of_window(facts);
+    };
+    for (life* one : {&plain, &with_early}) {
+        one->what.tier = graded::hottest;
+        one->window(true);
+    }
+    for (int w = 0; w < 40; ++w) {
+        early(true);
+        early(false);
+        with_early.idle = ~0u; // 0 at the end of the window
+        plain.window(true);
+        with_early.window(false);
+        EXPECT_EQ(with_early.state, plain.state) << w;
+    }
+    EXPECT_GT(touch_rate::windows(plain.state), 20u);
+}
+
+// An object that is first seen in an early window was not touched, as far as is known.
+TEST(graded, an_object_made_before_an_early_window_is_as_new) {
+    life one;
+    one.idle = ~0u;
+    EXPECT_EQ(one.window(false), no_tier);
+    EXPECT_EQ(touch_rate::windows(one.state), 0u) << "the window of its birth";
+}
+
 // Whoever makes an object touches it, and so does the load before the collector runs.
 TEST(graded, the_window_of_an_objects_birth_does_not_count) {
     for (const bool large : {false, true})
@@ -453,6 +531,30 @@ TEST(graded, what_is_over_the_budget_leaves_whatever_it_costs) {
     heap.facts.excess_bytes = -1e9;
     heap.run(policy, 40);
     EXPECT_FALSE(policy.leaves(graded::coldest, idle_page)) << "there is room again";
+}
+
+TEST(graded, early_windows_teach_nothing_of_pages) {
+    graded policy({});
+    classes_of_pages heap;
+    heap.run(policy, 40);
+    const directives before = heap.next;
+    ASSERT_TRUE(policy.leaves(graded::coldest, idle_page));
+    classes_of_pages early = heap; // all that was seen is touched, and nothing runs
+    early.facts.early = true;
+    early.facts.running_seconds = 0;
+    early.facts.length_seconds = 1e-3;
+    early.facts.major_faults = 1'000'000;
+    for (tier_id id = graded::hottest; id <= graded::coldest; ++id) {
+        early.ages[id].touched = early.ages[id].exposed;
+        early.facts.tiers[id].ages = &early.ages[id];
+    }
+    early.run(policy, 40);
+    EXPECT_NEAR(early.next.faults, before.faults, .1 * before.faults);
+    EXPECT_EQ(early.next.promotion_rate, before.promotion_rate);
+    EXPECT_TRUE(policy.leaves(graded::coldest, idle_page));
+    early.facts.excess_bytes = 600. * 4096;
+    early.run(policy, 12);
+    EXPECT_GT(early.next.faults, 2 * before.faults) << "what is over the budget leaves";
 }
 
 TEST(graded, what_cannot_leave_is_not_asked_to) {

@@ -61,7 +61,8 @@ struct word_facts {
     unsigned oldest = 0;       // the largest idle[i]
     bool again = false;        // a second look in the same window: changes of the state are dropped
     std::array<std::uint8_t, 64> tier;
-    // Consecutive windows without a touch, the one that just ended included. 0 when touched.
+    // Consecutive windows without a touch, the one that just ended included. 0 when touched. Early windows
+    // do not count: 0 also for what was touched since the last other window, as an early one has seen.
     std::array<std::uint32_t, 64> idle;
     // The lowest state_bits() bits are kept. 0 for a slot that is new here. In and out.
     std::array<std::uint16_t, 64> state;
@@ -82,14 +83,21 @@ struct word_verdict {
     }
 };
 
+// An *early* window was begun before its time, because threads that allocate wait for memory. It says what was
+// not touched for a moment, but not how often: what a policy learns by counting windows it leaves out.
 struct window_beginning {
     bool moves = false; // false: decisions are counted only
+    bool early = false;
+    // Bytes that should leave memory so that threads need not wait; 0: none do.
+    std::uint64_t wanted_bytes = 0;
     std::array<std::uint64_t, max_tiers> live_bytes{};
 };
 
 // What one window did, in the collector's own numbers.
 struct window_facts {
-    double length_seconds = 0;       // really elapsed since the end of the previous window
+    bool early = false;
+    // Really elapsed since the end of the previous window; of the last that was not early, unless this one is.
+    double length_seconds = 0;
     std::uint64_t touched_pages = 0; // unique managed 4 KiB pages touched, of large objects too
     struct tier_facts {
         std::uint64_t touched_pages = 0;
@@ -102,10 +110,12 @@ struct window_facts {
         double fault_seconds = 0;
         const reuse_ages* ages = nullptr; // null: not reclaimable
     };
-    // Bytes by which the process takes more than its budget; < 0: it may grow; -infinity: it has none.
+    // Bytes by which the process takes more than its budget, or than lets threads go on that wait; < 0: it may
+    // grow; -infinity: it has none.
     double excess_bytes = -std::numeric_limits<double>::infinity();
-    double running_seconds = 0;     // processor time of the program's threads, not the collector's
-    std::uint64_t major_faults = 0; // of these threads
+    // Of the program's threads, not the collector's, since the last window that was not early; 0 in early ones.
+    double running_seconds = 0; // processor time
+    std::uint64_t major_faults = 0;
     std::array<tier_facts, max_tiers> tiers{};
     std::array<std::array<std::uint64_t, max_tiers>, max_tiers> moved_bytes{}; // [from][to]
 };

@@ -10,6 +10,10 @@
 // all of COLD that was not touched in the window, while cold_threshold.hpp allows it, or while the process
 // is over its budget of memory: then something leaves anyway, and COLD is the best choice.
 //
+// While threads that allocate wait for memory, what was not touched goes from NEW and HOT to COLD at once, those
+// idle for longest first (relief.hpp). An early window does not move C_t, nor does the next one that is not, of
+// which it saw a part: neither has a rate per minute.
+//
 // CIW semantics: "exceeds C_t" is taken literally, idle > C_t, as in the text and the figures of both
 // papers. (OBASE 4.4 calls C_t = 3 "approximately six minutes"; an object is then demoted by the scan
 // that ends its fourth untouched window, so the eighth minute is nearer.) A counter with few bits
@@ -25,6 +29,7 @@
 #include "policy/churn.hpp"
 #include "policy/cold_threshold.hpp"
 #include "policy/placement.hpp"
+#include "policy/relief.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -58,7 +63,8 @@ class three_temperatures final : public placement {
 
     void begin_window(const window_beginning& now) noexcept override {
         moves_ = now.moves;
-        if (!moves_) return;
+        relief_.begin_window(now.wanted_bytes);
+        if (!moves_ || now.early) return;
         const std::uint64_t live = now.live_bytes[hot];
         churn_.begin_window(promoted_, hot_live_ > live ? hot_live_ - live : 0);
         promoted_ = 0;
@@ -68,19 +74,21 @@ class three_temperatures final : public placement {
         // Most words: nothing in them that could move, whatever slot it is.
         const bool touched_stay = word.touched == 0 || word.tiers == tier_mask{1} << hot;
         const bool idle_stay = word.oldest < eligible_from_ || word.tiers == tier_mask{1} << cold;
-        if (touched_stay && idle_stay && word.unmoved == 0) return;
+        if (touched_stay && idle_stay && word.unmoved == 0 && !relief_.active()) return;
         for (std::uint64_t left = word.seen; left != 0; left &= left - 1)
             decide_slot(word, verdict, static_cast<unsigned>(std::countr_zero(left)));
     }
 
     directives end_of_window(const window_facts& facts) noexcept override {
-        if (moves_) {
-            promoted_ = facts.moved_bytes[first_tier][hot];
-            hot_live_ = facts.tiers[hot].live_bytes;
-        }
+        if (moves_) note_promotions(facts);
+        relief_.end_window(facts.tiers[first_tier].live_bytes + facts.tiers[hot].live_bytes,
+                           facts.tiers[first_tier].live_objects + facts.tiers[hot].live_objects);
         const auto& in_cold = facts.tiers[cold];
-        directives next = controller_.end_of_window(
-            {facts.length_seconds, facts.touched_pages, in_cold.touched_pages, in_cold.live_bytes});
+        directives next = controller_.current();
+        if (!facts.early && !after_early_)
+            next = controller_.end_of_window({facts.length_seconds, facts.touched_pages,
+                                              in_cold.touched_pages, in_cold.live_bytes});
+        after_early_ = facts.early;
         refresh();
         over_budget_ = facts.excess_bytes > 0;
         next.pageout_allowed = next.pageout_allowed || over_budget_;
@@ -98,8 +106,10 @@ class three_temperatures final : public placement {
     void decide_slot(const word_facts& word, word_verdict& verdict, unsigned slot) noexcept {
         const std::uint64_t bit = std::uint64_t{1} << slot;
         const bool in_use = (word.touched & bit) != 0;
-        const bool idle = !in_use && (word.newborn & bit) == 0 && word.idle[slot] >= eligible_from_;
         const tier_id at = word.tier[slot];
+        const bool idle = !in_use && (word.newborn & bit) == 0 &&
+                          (word.idle[slot] >= eligible_from_ || relief_.leaves(word.idle[slot]));
+        if (relief_.active() && !in_use && !word.again && at < cold) relief_.note(word.idle[slot]);
         if ((word.unmoved & bit) != 0) {
             verdict.to[slot] = idle && !word.about->never_cold(slot) ? cold : hot;
             return;
@@ -123,19 +133,34 @@ class three_temperatures final : public placement {
                word.about->live_fraction_of_run(slot) >= dense_from_;
     }
 
+    // What early windows move belongs to the window that they are a part of.
+    void note_promotions(const window_facts& facts) noexcept {
+        const auto& moved = facts.moved_bytes;
+        if (!facts.early) {
+            promoted_ = moved[first_tier][hot];
+            hot_live_ = facts.tiers[hot].live_bytes;
+            return;
+        }
+        promoted_ += moved[first_tier][hot];
+        hot_live_ += moved[first_tier][hot] + moved[cold][hot];
+        hot_live_ -= std::min(hot_live_, moved[hot][cold]);
+    }
+
     // Kept ready so that a slot is one comparison.
     void refresh() noexcept { eligible_from_ = std::min(controller_.threshold() + 1, saturation_); }
 
     cold_threshold_controller controller_;
     churn churn_;
+    relief relief_;
     unsigned saturation_;
     unsigned eligible_from_ = 0;
     bool hold_churn_ = true;
     double dense_from_ = 0;
     bool moves_ = false;
     bool over_budget_ = false;
+    bool after_early_ = false;
     std::uint64_t promoted_ = 0; // bytes from NEW to HOT, in the last window with moves
-    std::uint64_t hot_live_ = 0; // live bytes of HOT at its end
+    std::uint64_t hot_live_ = 0; // live bytes of HOT at its end, but for what died since
 };
 
 } // namespace obase::policy

@@ -217,6 +217,122 @@ TEST(three_temperatures, windows_without_moves_teach_nothing) {
     EXPECT_EQ(word.ask(policy).held, 0u);
 }
 
+window_beginning waited_for(std::uint64_t bytes, bool early = true) {
+    window_beginning beginning;
+    beginning.moves = true;
+    beginning.early = early;
+    beginning.wanted_bytes = bytes;
+    return beginning;
+}
+
+// Of objects of 64 bytes: `count` of them, as they are seen in one window.
+struct objects_alike {
+    slot_facts what;
+    unsigned count;
+};
+void see(three_temperatures& policy, std::initializer_list<objects_alike> all) {
+    window_facts facts;
+    facts.early = true;
+    for (const auto& [what, count] : all) {
+        word_builder word(policy.tiers());
+        for (unsigned slot = 0; slot < count; ++slot) word.put(slot, what);
+        word.ask(policy);
+        facts.tiers[what.tier].live_bytes += 64 * count;
+        facts.tiers[what.tier].live_objects += count;
+    }
+    policy.end_of_window(facts);
+}
+
+TEST(three_temperatures, while_threads_wait_the_oldest_go_to_cold) {
+    three_temperatures policy(starting_at(3));
+    policy.begin_window(waited_for(640));
+    EXPECT_EQ(target_of(policy, idle_in(fresh, 3)), no_tier) << "the first such window counts";
+    EXPECT_EQ(target_of(policy, idle_in(hot, 4)), cold) << "beyond C_t in any case";
+    policy.end_of_window(window_facts());
+    policy.begin_window(waited_for(640));
+    see(policy, {{idle_in(fresh, 2), 5},
+                 {idle_in(hot, 1), 5},
+                 {idle_in(fresh, 0), 50},
+                 {idle_in(cold, 3), 64},
+                 {touched_in(hot), 64}});
+    policy.begin_window(waited_for(640));
+    EXPECT_EQ(target_of(policy, idle_in(fresh, 2)), cold);
+    EXPECT_EQ(target_of(policy, idle_in(hot, 1)), cold) << "both together have the bytes";
+    EXPECT_EQ(target_of(policy, idle_in(fresh, 0)), no_tier);
+    EXPECT_EQ(target_of(policy, idle_in(hot, 0)), no_tier);
+    EXPECT_EQ(target_of(policy, touched_in(fresh)), hot);
+    EXPECT_EQ(target_of(policy, {.tier = fresh, .idle = 2, .newborn = true}), no_tier);
+    EXPECT_EQ(target_of(policy, {.tier = fresh, .idle = 2, .never_cold = true}), hot);
+    see(policy, {{{.tier = fresh, .newborn = true}, 20}});
+    policy.begin_window(waited_for(640));
+    EXPECT_EQ(target_of(policy, idle_in(fresh, 0)), cold) << "made before the last look";
+    see(policy, {});
+    policy.begin_window(waited_for(0, false));
+    EXPECT_EQ(target_of(policy, idle_in(fresh, 3)), no_tier) << "nobody waits";
+}
+
+// What is asked about again in the same window was counted.
+TEST(three_temperatures, counts_what_may_leave_once) {
+    three_temperatures policy(starting_at(3));
+    policy.begin_window(waited_for(640));
+    word_builder word(policy.tiers());
+    for (unsigned slot = 0; slot < 10; ++slot) word.put(slot, idle_in(fresh, 2));
+    word.ask(policy);
+    word.facts.again = true;
+    word.ask(policy);
+    window_facts facts;
+    facts.tiers[fresh].live_bytes = 640;
+    facts.tiers[fresh].live_objects = 10;
+    policy.end_of_window(facts);
+    policy.begin_window(waited_for(641));
+    EXPECT_EQ(target_of(policy, idle_in(fresh, 0)), cold) << "ten are not enough";
+}
+
+// Nor does the next one, of which an early one saw a part.
+TEST(three_temperatures, an_early_window_does_not_move_the_threshold) {
+    three_temperatures policy(starting_at(3));
+    policy.end_of_window(window_with(100, 0, 4096));
+    window_facts early = window_with(100, 50, 4096);
+    early.early = true;
+    early.excess_bytes = 1;
+    for (int i = 0; i < 5; ++i) {
+        const directives next = policy.end_of_window(early);
+        EXPECT_EQ(next.cold_threshold, 3u);
+        EXPECT_TRUE(next.pageout_allowed) << "it is over its budget";
+    }
+    EXPECT_TRUE(policy.leaves(cold, {4096, 8192, 1}));
+    EXPECT_EQ(policy.end_of_window(window_with(100, 50, 4096)).cold_threshold, 3u);
+    EXPECT_EQ(policy.end_of_window(window_with(100, 50, 4096)).cold_threshold, 4u);
+}
+
+// Of what many short windows and the long one before them promoted, nothing dies, or most.
+TEST(three_temperatures, what_early_windows_promote_lives_as_long) {
+    for (const bool dies : {false, true}) {
+        three_temperatures policy(starting_at(3));
+        constexpr std::uint64_t mib = 1 << 20;
+        window_beginning beginning;
+        beginning.moves = true;
+        policy.begin_window(beginning);
+        window_facts facts;
+        facts.moved_bytes[fresh][hot] = 10 * mib;
+        facts.tiers[hot].live_bytes = 10 * mib;
+        policy.end_of_window(facts);
+        for (int i = 0; i < 9; ++i) {
+            policy.begin_window(waited_for(1));
+            facts.early = true;
+            facts.tiers[hot].live_bytes = 0; // not looked at
+            facts.moved_bytes[cold][hot] = 2 * mib;
+            facts.moved_bytes[hot][cold] = 1 * mib;
+            policy.end_of_window(facts);
+        }
+        beginning.live_bytes[hot] = (100 + 9 - (dies ? 90 : 0)) * mib;
+        policy.begin_window(beginning);
+        word_builder word(policy.tiers());
+        for (unsigned slot = 0; slot < 64; ++slot) word.put(slot, touched_in(fresh));
+        EXPECT_EQ(word.ask(policy).held != 0, dies);
+    }
+}
+
 slot_facts any_slot() {
     slot_facts seen;
     seen.tier = *rc::gen::inRange(0u, 3u);

@@ -32,6 +32,7 @@
 #include "os/thread.hpp"
 #include "os/thread_memory.hpp"
 #include "policy/policies.hpp"
+#include "runtime/allocation_watch.hpp"
 #include "runtime/handoff_lock.hpp"
 #include "runtime/memory_budget.hpp"
 #include "runtime/self_check.hpp"
@@ -46,6 +47,7 @@
 #include <array>
 #include <bit>
 #include <chrono>
+#include <cmath>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
@@ -213,6 +215,9 @@ class engine final : public obase::runtime, private collector::control {
     static constexpr std::uint64_t longest_drain_nap_ns = 2'000'000;
     static constexpr double idle_tick_seconds = 1;    // while nothing is
     static constexpr double longest_wait_seconds = 5; // for scopes, per round of moves
+    // Of a thread that allocates, for memory. Then it goes on: until the next look it takes a 32nd of the room
+    // that is left, so even where no window ends the process is slowed down, and not stopped.
+    static constexpr double longest_allocation_wait_seconds = 0.1;
 
     engine() : reclaimer_(registry_) { registry_.set_fenced(!platform::has_membarrier()); }
 
@@ -259,16 +264,24 @@ class engine final : public obase::runtime, private collector::control {
     void note_foreign(const void* object) noexcept;
     void invalid_free(const void* address, heap::free_result result) noexcept;
     static void free_node(mobility::retired_object* node) noexcept { std::free(node); }
+    [[gnu::noinline]] void look_at_memory(std::uint64_t taken, std::uint64_t coming) noexcept;
+    void ask_for_memory(std::uint64_t bytes, bool waits) noexcept;
+    void wait_owed(record& self) noexcept;
     void reclaim_share(record& self) noexcept;
     void count_retired(const record& self) noexcept;
     void count_reclaimed(typename reclaimer::progress done) noexcept;
 
     void run() noexcept; // the collector thread
     bool reclaim_tick() noexcept;
-    void run_window(bool forced) noexcept;
+    void run_window(bool forced, bool early, std::uint64_t pressed) noexcept;
+    void end_early_window() noexcept;
+    bool may_collect() const noexcept { // under state_
+        return running_ && stopping_.load_relaxed() == 0 && settings_.mode >= run_mode::move &&
+               !degraded_.load_relaxed();
+    }
     std::uint64_t write_allowance() noexcept;
     void charge_writes() noexcept;
-    void finish_window(const object_collector& done) noexcept;
+    void finish_window(const object_collector& done, std::uint64_t wanted) noexcept;
     void note_faults(policy::window_facts& facts) noexcept;
     std::uint64_t leaves_after(policy::tier_id id) const noexcept;
     bool gives_hints() noexcept { return window_settings_.mode == run_mode::hint && !degraded(); }
@@ -303,7 +316,8 @@ class engine final : public obase::runtime, private collector::control {
     platform::atomic<std::uint32_t> degraded_;
     platform::atomic<std::uint32_t> rearm_;
     platform::atomic<std::uint32_t> said_foreign_, said_no_room_, said_no_budget_,
-        said_no_membarrier_, said_not_retired_, said_cut_short_, said_mixing_, said_invalid_free_;
+        said_no_membarrier_, said_not_retired_, said_cut_short_, said_mixing_, said_invalid_free_,
+        said_waits_;
 #if defined(OBASE_DEBUG_CHECKS)
     static constexpr bool debug_checks = true;
 #else
@@ -338,11 +352,17 @@ class engine final : public obase::runtime, private collector::control {
     mutable std::mutex state_;
     std::condition_variable wake_;     // the collector waits here
     std::condition_variable finished_; // collect_now() waits here
+    std::condition_variable room_;     // threads that allocate wait here
     options settings_;                 // under state_
     bool running_ = false;             // under state_
     std::uint64_t requested_ = 0;      // under state_: windows asked for by collect_now()
     std::uint64_t served_ = 0;         // under state_
     collect_result last_result_ = collect_result::done; // under state_
+    // Under state_: bytes that threads want that allocate, and a window at once; 0: none do.
+    std::uint64_t pressed_ = 0;
+    std::uint64_t reliefs_ = 0;               // under state_: times when waits for it ended
+    platform::atomic<std::uint32_t> waiting_; // threads in room_; changed under state_
+    allocation_watch<platform> watch_;
     platform::atomic<std::uint32_t> stopping_;
     platform::atomic<std::uint64_t> collector_thread_; // kernel id, 0 while there is none
 
@@ -359,12 +379,16 @@ class engine final : public obase::runtime, private collector::control {
     collector_and_all cpu_before_;    // nanoseconds, at the last finish_window()
     collector_and_all faults_before_; // major ones
     bool forced_ = false;
+    bool early_ = false; // the window was begun before its time
     bool given_up_ = false;
-    double window_began_ = 0;        // monotonic
-    double write_credit_ = 0;        // bytes, of option cold_write_limit; < 0: more was written
-    double credited_at_ = 0;         // monotonic; 0: never
-    double last_window_end_ = 0;     // monotonic
-    double last_cpu_ = 0;            // of the collector thread, at the last finish_window()
+    std::uint64_t taken_before_ = 0; // heap::space::new_bytes() when the window began
+    double paid_at_ = 0;         // monotonic: by then the last window is within collector_cpu_share
+    double window_began_ = 0;    // monotonic
+    double write_credit_ = 0;    // bytes, of option cold_write_limit; < 0: more was written
+    double credited_at_ = 0;     // monotonic; 0: never
+    double last_window_end_ = 0; // monotonic, of those that were not early
+    double last_end_ = 0;        // monotonic, of any
+    double last_cpu_ = 0;        // of the collector thread, at the last finish_window()
     std::uint64_t throttle_cpu_ = 0; // ns
     std::uint64_t throttle_wall_ = 0;
     double wait_began_ = 0;

@@ -14,7 +14,7 @@ void engine<Binding>::run() noexcept {
     os::prefer_short_turns(); // while it waits for a scope, everybody else goes on touching
     collector_thread_.store_release(os::thread_id());
     self_ = Binding::this_record();
-    last_window_end_ = now_seconds();
+    last_window_end_ = last_end_ = paid_at_ = now_seconds();
     last_cpu_ = 0;
     policy::window_facts before; // the first window begins now
     note_faults(before);
@@ -26,9 +26,12 @@ void engine<Binding>::run() noexcept {
         const double now = now_seconds();
         const double next_window = last_window_end_ + settings_.scaled_window_seconds();
         const bool idle = settings_.mode == run_mode::off;
-        if (!asked && (idle || now < next_window)) {
+        if (!may_collect()) pressed_ = 0;
+        const bool early = pressed_ != 0 && now >= paid_at_;
+        if (!asked && !early && (idle || now < next_window)) {
             // This thread is not woken when something is retired, so it polls.
             double rest = idle ? idle_tick_seconds : std::min(next_window - now, idle_tick_seconds);
+            if (pressed_ != 0) rest = std::min(rest, paid_at_ - now);
             if (reclaimer_.pending() != 0)
                 rest = std::min(rest, more ? short_tick_seconds : reclaim_tick_seconds);
             wake_.wait_for(lock, std::chrono::duration<double>(rest));
@@ -40,11 +43,13 @@ void engine<Binding>::run() noexcept {
             continue;
         }
         const std::uint64_t ticket = requested_;
+        const std::uint64_t pressed = pressed_;
         window_settings_ = settings_;
         lock.unlock();
         park_.lock();
-        run_window(asked);
+        run_window(asked, !asked && now < next_window, pressed);
         park_.unlock();
+        if (pressed != 0) end_early_window();
         more = reclaim_tick();
         lock.lock();
         if (asked) {
@@ -54,8 +59,28 @@ void engine<Binding>::run() noexcept {
         }
     }
     running_ = false;
+    pressed_ = 0;
     collector_thread_.store_release(0);
     finished_.notify_all();
+    room_.notify_all();
+}
+
+// Of a window for which threads may wait. They go on if there is room, or if windows make none; and for those that
+// still wait the next one begins.
+template <class Binding>
+void engine<Binding>::end_early_window() noexcept {
+    const std::uint64_t taken = space_.load_relaxed()->new_bytes();
+    memory_budget now = current_budget(window_settings_.memory);
+    // What threads took meanwhile did not leave.
+    watch_.note_window(static_cast<double>(budget_.used) +
+                           static_cast<double>(taken - taken_before_) -
+                           static_cast<double>(now.used),
+                       now);
+    const std::lock_guard guard(state_);
+    if (now.excess() > 0 && !watch_.hopeless() && waiting_.load_relaxed() != 0) return;
+    pressed_ = 0;
+    ++reliefs_;
+    room_.notify_all();
 }
 
 // The collector's part of reclaiming: goes on while destructors retire more, but not past the next
@@ -66,7 +91,7 @@ bool engine<Binding>::reclaim_tick() noexcept {
     const std::uint64_t before = reclaimer_.retired_by_destructors();
     const auto done = reclaimer_.reclaim_all(*self_, free_node, [this] {
         const std::lock_guard guard(state_);
-        return stopping_.load_relaxed() == 0 && requested_ <= served_;
+        return stopping_.load_relaxed() == 0 && requested_ <= served_ && pressed_ == 0;
     });
     count_reclaimed(done);
     return reclaimer_.retired_by_destructors() != before && reclaimer_.pending() != 0;
@@ -74,8 +99,9 @@ bool engine<Binding>::reclaim_tick() noexcept {
 
 // With park_ held except for the moments it is lent.
 template <class Binding>
-void engine<Binding>::run_window(bool forced) noexcept {
+void engine<Binding>::run_window(bool forced, bool early, std::uint64_t pressed) noexcept {
     forced_ = forced;
+    early_ = early;
     given_up_ = false;
     window_began_ = now_seconds();
     throttle_cpu_ = os::thread_cpu_ns();
@@ -88,6 +114,11 @@ void engine<Binding>::run_window(bool forced) noexcept {
     plan.in_flight = window_settings_.move_in_flight;
     budget_ = plan.move ? current_budget(window_settings_.memory) : memory_budget();
     plan.may_grow = budget_.may_grow();
+    plan.early = early;
+    if (pressed != 0) plan.wanted_bytes = budget_.wanted(pressed);
+    taken_before_ = space_.load_relaxed()->new_bytes();
+    watch_.note_budget(budget_);
+    if (early) recorder_.load_relaxed()->live.early_windows.add(1);
     plan.may_write = write_allowance();
     const std::uint64_t no_room = recorder_.load_relaxed()->live.no_room_skips.get();
     const std::uint64_t no_budget = recorder_.load_relaxed()->live.no_budget_skips.get();
@@ -116,7 +147,9 @@ void engine<Binding>::run_window(bool forced) noexcept {
         say_once(said_no_budget_,
                  "memory is at its limit (OBASE_MEMORY): objects that are in use again stay in the "
                  "file under COLD until there is room; statistics count them");
-    finish_window(*collector_);
+    finish_window(*collector_, plan.wanted_bytes);
+    paid_at_ = window_began_ + static_cast<double>(os::thread_cpu_ns() - throttle_cpu_) * 1e-9 /
+                                   window_settings_.collector_cpu_share;
 }
 
 // What the limit on writes leaves for this window. Credit is kept for two windows, so that one that had nothing
@@ -148,18 +181,19 @@ void engine<Binding>::charge_writes() noexcept {
 }
 
 template <class Binding>
-void engine<Binding>::finish_window(const object_collector&) noexcept {
+void engine<Binding>::finish_window(const object_collector&, std::uint64_t wanted) noexcept {
     heap::space& heaps = *space_.load_relaxed();
     telemetry::recorder& recorder = *recorder_.load_relaxed();
     auto& live = recorder.live;
     const double now = now_seconds();
 
     policy::window_facts facts;
-    facts.length_seconds = now - last_window_end_;
+    facts.early = early_;
+    facts.length_seconds = now - (early_ ? last_end_ : last_window_end_);
     facts.moved_bytes = collector_->moved_bytes();
-    facts.excess_bytes = budget_.excess();
-    note_faults(facts);
-    window_log_->end_window(heaps);
+    facts.excess_bytes = wanted != 0 ? static_cast<double>(wanted) : budget_.excess();
+    if (!early_) note_faults(facts);
+    window_log_->end_window(heaps, early_);
     os::machine here;
     const bool swap = gives_hints() && os::read_machine(&here) && os::can_page_out(here);
     const policy::tier_table& tiers = policy_->tiers();
@@ -205,10 +239,12 @@ void engine<Binding>::finish_window(const object_collector&) noexcept {
     live.window_seconds.set(facts.length_seconds);
     live.promotion_rate.set(next.promotion_rate);
     live.cold_threshold.set(next.cold_threshold);
-    live.predicted_faults.set(next.faults / facts.length_seconds);
-    live.predicted_stall.set(facts.running_seconds > 0 ? next.stall_seconds / facts.running_seconds
-                                                       : 0);
-    live.measured_faults.set(static_cast<double>(facts.major_faults) / facts.length_seconds);
+    if (!early_) {
+        live.predicted_faults.set(next.faults / facts.length_seconds);
+        live.predicted_stall.set(
+            facts.running_seconds > 0 ? next.stall_seconds / facts.running_seconds : 0);
+        live.measured_faults.set(static_cast<double>(facts.major_faults) / facts.length_seconds);
+    }
     live.pageout_allowed.set(next.pageout_allowed);
     live.budget_bytes.set(budget_.allowed);
     live.budget_used_bytes.set(budget_.used);
@@ -235,7 +271,8 @@ void engine<Binding>::finish_window(const object_collector&) noexcept {
     const double cpu = static_cast<double>(os::thread_cpu_ns()) * 1e-9;
     live.collector_cpu_seconds.add(cpu - last_cpu_);
     last_cpu_ = cpu;
-    last_window_end_ = now;
+    last_end_ = now;
+    if (!early_) last_window_end_ = now;
     const std::chrono::duration<double> wall = std::chrono::system_clock::now().time_since_epoch();
     recorder.end_window(to_string(window_settings_.mode), wall.count());
 }
@@ -317,10 +354,11 @@ void engine<Binding>::report_stuck_scopes() noexcept try {
 }
 
 // Keeps the thread under its share: sleeps until the CPU time used since the window began is at
-// most that share of the time passed. A forced window is not slowed down.
+// most that share of the time passed. A forced window is not slowed down, nor is one while threads wait for memory:
+// what it takes then is paid for before the next that is early.
 template <class Binding>
 void engine<Binding>::throttle() noexcept {
-    if (forced_) return;
+    if (forced_ || waiting_.load_relaxed() != 0) return;
     const auto used = static_cast<double>(os::thread_cpu_ns() - throttle_cpu_);
     const auto passed = static_cast<double>(os::monotonic_ns() - throttle_wall_);
     const double owed = used / window_settings_.collector_cpu_share - passed;
@@ -328,8 +366,9 @@ void engine<Binding>::throttle() noexcept {
     park_.unlock();
     {
         std::unique_lock lock(state_);
-        wake_.wait_for(lock, std::chrono::nanoseconds(static_cast<std::int64_t>(owed)),
-                       [this] { return stopping_.load_relaxed() != 0; });
+        wake_.wait_for(lock, std::chrono::nanoseconds(static_cast<std::int64_t>(owed)), [this] {
+            return stopping_.load_relaxed() != 0 || waiting_.load_relaxed() != 0;
+        });
     }
     park_.lock();
 }

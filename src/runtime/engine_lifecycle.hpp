@@ -166,6 +166,7 @@ std::string engine<Binding>::configure(const options& settings) {
         const std::lock_guard guard(state_);
         settings_ = settings;
     }
+    watch_.restart();
     wake_.notify_all();
     if (tried_.load_relaxed() != 0 && settings.mode != run_mode::off) return start_locked();
     return "";
@@ -206,6 +207,7 @@ std::string engine<Binding>::start_locked() noexcept try {
         if (thread_.joinable()) thread_.detach();
         const os::blocked_signals inherited; // R13
         thread_ = std::thread([this] { run(); });
+        watch_.restart();
         return "";
     } catch (const std::exception& error) {
         {
@@ -250,6 +252,7 @@ void engine<Binding>::set_mode(run_mode mode) noexcept {
         const std::lock_guard guard(state_);
         settings_.mode = mode;
     }
+    watch_.restart();
     wake_.notify_all();
     if (mode != run_mode::off && tried_.load_relaxed() != 0) start_locked();
 }
@@ -346,6 +349,10 @@ void engine<Binding>::resume_child() noexcept {
     ::new (&thread_) std::thread;
     ::new (&wake_) std::condition_variable;
     ::new (&finished_) std::condition_variable;
+    ::new (&room_) std::condition_variable;
+    waiting_.store_relaxed(0);
+    pressed_ = 0;
+    watch_.restart(); // a thread that is not here may have been looking
     collector_thread_.store_relaxed(0);
     running_ = false;
     served_ = requested_; // those who wait for a window are not here

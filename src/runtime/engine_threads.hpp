@@ -24,6 +24,7 @@ auto engine<Binding>::attach_thread() noexcept -> record* {
     }
     self->exit_work = false;
     self->reclaiming = false;
+    self->owes_wait = false;
     // Before the thread's first slot. The pointer last: a fork may cut in between.
     const os::thread_place place = os::own_place();
     self->place = {0, place.stack_low, place.stack_high};
@@ -67,12 +68,76 @@ void* engine<Binding>::allocate_managed(std::size_t bytes, const allocation_opti
         static_cast<std::uint8_t>(std::max(3, std::countr_zero(how.alignment)));
     attributes.never_cold = how.never_cold;
     void* object = heaps->allocate(bytes, attributes);
+    if (const std::uint64_t taken = heaps->new_bytes(); watch_.due(taken)) [[unlikely]]
+        look_at_memory(taken, bytes > heap::max_small_size && object != nullptr ? bytes : 0);
     // else no allocator has room, and there is no shortage
     if (object == nullptr && bytes <= PTRDIFF_MAX)
         say_once(said_foreign_,
                  "no room in the heaps for a new object (OBASE_HEAP_RESERVE, or a limit on "
                  "memory): such objects come from malloc and never move; statistics count them");
     return object;
+}
+
+// `coming`: bytes of a large object that were taken just now, and not touched yet. The object has no slot, so the
+// collector does not know of it, and does not wait for it.
+template <class Binding>
+void engine<Binding>::look_at_memory(std::uint64_t taken, std::uint64_t coming) noexcept {
+    const auto claimed = watch_.claim(taken);
+    if (!claimed) return;
+    const os::no_cancellation to_the_end;
+    memory_limit asked;
+    {
+        const std::lock_guard guard(state_);
+        if (may_collect()) asked = parse_memory_limit(settings_.memory).value_or(memory_limit());
+    }
+    memory_budget now = current_budget(asked);
+    now.used += coming;
+    watch_.settle(*claimed, watch_.next_after(taken, now));
+    if (now.excess() <= 0 || collector_thread_.load_acquire() == os::thread_id()) return;
+    record* const self = static_cast<record*>(Binding::this_record_if_any());
+    const bool in_scope = self != nullptr && self->epoch.load_relaxed() != 0;
+    // The window may have to wait for this scope. In a destructor there may be anything above.
+    if (in_scope) self->owes_wait = self->exit_work = true;
+    ask_for_memory(static_cast<std::uint64_t>(std::ceil(now.excess())),
+                   !in_scope && (self == nullptr || !self->reclaiming));
+}
+
+// A window at once, if there is a collector. Whoever waits is in no scope, and holds none of obase's locks: so
+// nothing that the window waits for waits for it, unless the program makes it so; then the wait ends by time.
+template <class Binding>
+void engine<Binding>::ask_for_memory(std::uint64_t bytes, bool waits) noexcept {
+    const double began = now_seconds();
+    {
+        std::unique_lock lock(state_);
+        if (!may_collect()) return;
+        pressed_ = std::max(pressed_, bytes);
+        if (waits) waiting_.fetch_add_relaxed(1); // before the collector wakes: it hurries
+        wake_.notify_all();
+        if (!waits) return;
+        const std::uint64_t seen = reliefs_;
+        room_.wait_for(lock, std::chrono::duration<double>(longest_allocation_wait_seconds),
+                       [&] { return reliefs_ != seen || !may_collect(); });
+        waiting_.fetch_sub_relaxed(1);
+    }
+    auto& live = recorder_.load_acquire()->live;
+    live.allocation_waits.add(1);
+    live.allocation_wait_seconds.add(now_seconds() - began);
+    say_once(said_waits_,
+             "memory is over its budget (OBASE_MEMORY): threads that allocate wait for the "
+             "collector, for .1 s at most; statistics count them");
+}
+
+// Its scope has ended. If there is room by now it goes on.
+template <class Binding>
+void engine<Binding>::wait_owed(record& self) noexcept {
+    self.owes_wait = false;
+    const os::no_cancellation to_the_end;
+    std::uint64_t pressed = 0;
+    {
+        const std::lock_guard guard(state_);
+        pressed = pressed_;
+    }
+    if (pressed != 0 && !self.reclaiming) ask_for_memory(pressed, true);
 }
 
 template <class Binding>
@@ -294,6 +359,7 @@ void engine<Binding>::end_scope(record& self) noexcept {
     }
     mobility::exit_scope(self, 0);
     if (reclaimer_.share_is_due(self)) reclaim_share(self);
+    if (self.owes_wait) wait_owed(self);
 }
 
 } // namespace obase::runtime_internal

@@ -8,11 +8,13 @@
 
 namespace obase::runtime_internal {
 
-memory_use gather_memory_use() noexcept {
+memory_use gather_memory_use(memory_limit::of kind) noexcept {
     memory_use use;
+    if (kind == memory_limit::of::nothing) return use;
     use.process = os::resident_bytes();
+    if (kind == memory_limit::of::bytes) return use;
     os::machine here;
-    if (os::read_machine(&here)) use.machine = here.ram_bytes;
+    if (kind == memory_limit::of::percent && os::read_machine(&here)) use.machine = here.ram_bytes;
     const os::container_memory group = os::read_container_memory();
     use.group_charged = group.charged_bytes;
     use.group_limit = group.limit_bytes;
@@ -20,9 +22,11 @@ memory_use gather_memory_use() noexcept {
 }
 
 memory_budget current_budget(std::string_view memory_option) noexcept {
-    const memory_limit asked = parse_memory_limit(memory_option).value_or(memory_limit());
-    return asked.kind == memory_limit::of::nothing ? memory_budget()
-                                                   : budget_of(asked, gather_memory_use());
+    return current_budget(parse_memory_limit(memory_option).value_or(memory_limit()));
+}
+
+memory_budget current_budget(const memory_limit& asked) noexcept {
+    return budget_of(asked, gather_memory_use(asked.kind));
 }
 
 memory_budget budget_of(const memory_limit& asked, const memory_use& use) noexcept {

@@ -2,7 +2,7 @@
 //
 // memory_budget: how much memory the process may take, by the option memory, here and now.
 //
-//     const memory_budget budget = current_budget("4G"); // opens files, but for "none": once per window
+//     const memory_budget budget = current_budget("4G"); // opens files, but for "none"
 //     budget.excess() > 0                                                // so many bytes must leave
 //
 // "none" has no budget. BYTES and PERCENT% are about the resident memory of this process, PERCENT% of its
@@ -16,6 +16,7 @@
 
 #include "options/memory_limit.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <string_view>
@@ -29,7 +30,8 @@ struct memory_use { // bytes
     std::uint64_t group_limit = UINT64_MAX; // UINT64_MAX: none
 };
 
-memory_use gather_memory_use() noexcept;
+// What a limit of this kind is about; the rest is left as it is.
+memory_use gather_memory_use(memory_limit::of kind) noexcept;
 
 struct memory_budget {         // bytes
     std::uint64_t allowed = 0; // 0: there is no budget
@@ -40,6 +42,11 @@ struct memory_budget {         // bytes
     double excess() const noexcept {
         if (allowed == 0) return -std::numeric_limits<double>::infinity();
         return (static_cast<double>(used) - static_cast<double>(allowed)) * share;
+    }
+    // What should leave memory while threads wait that want so many bytes, so that they need not wait again at once.
+    std::uint64_t wanted(std::uint64_t bytes) const noexcept {
+        return static_cast<std::uint64_t>(std::max(excess(), static_cast<double>(bytes)) +
+                                          static_cast<double>(allowed / 16) * share);
     }
     // What moving may turn into memory that the kernel cannot drop: up to half of what is between the
     // budget of a control group and its limit.
@@ -54,6 +61,7 @@ struct memory_budget {         // bytes
 inline constexpr double group_target = 0.9; // of the limit
 
 memory_budget budget_of(const memory_limit& asked, const memory_use& use) noexcept;
+memory_budget current_budget(const memory_limit& asked) noexcept;
 memory_budget current_budget(std::string_view memory_option) noexcept;
 
 } // namespace obase::runtime_internal

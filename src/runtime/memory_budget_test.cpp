@@ -61,7 +61,7 @@ TEST(memory_budget, reads_what_there_is) {
     EXPECT_EQ(current_budget("none").allowed, 0u);
     EXPECT_EQ(current_budget("1M").allowed, mib);
     EXPECT_GT(current_budget("1M").excess(), 0);
-    const memory_use use = gather_memory_use();
+    const memory_use use = gather_memory_use(obase::memory_limit::of::percent);
     EXPECT_GT(use.process, 0u);
     EXPECT_GT(use.machine, use.process);
     EXPECT_GT(use.group_limit, 0u);

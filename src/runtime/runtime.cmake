@@ -16,6 +16,9 @@ endfunction()
 obase_add_test(guide_test SOURCES guide_test.cpp LABELS ci sanitize REARM)
 obase_add_test(string_test SOURCES string_test.cpp LIBS rapidcheck rapidcheck_gtest LABELS ci sanitize)
 obase_add_test(memory_budget_test SOURCES memory_budget_test.cpp LABELS ci sanitize)
+obase_add_test(allocation_watch_test SOURCES allocation_watch_test.cpp LABELS ci sanitize)
+obase_add_test(backpressure_test SOURCES backpressure_test.cpp LABELS ci sanitize
+    ENV TSAN_OPTIONS=die_after_fork=0)
 obase_add_test(runtime_test SOURCES runtime_test.cpp LABELS ci sanitize)
 # die_after_fork: ThreadSanitizer else ends a child of a fork that starts a thread.
 obase_add_test(lifecycle_test SOURCES lifecycle_test.cpp LABELS ci sanitize

@@ -64,13 +64,20 @@ class cell {
           used_(settings.settle_windows, settings.settle_share) {}
 
     void run() {
+        if (settings_.limit_first) {
+            limiter_.ask_for(
+                bytes_of_limit(settings_.limit,
+                               settings_.records * (settings_.key_size + settings_.value_size)),
+                true);
+            report_limit();
+        }
         open();
         fill();
         runtime_ = store_->runtime();
         memory_clients clients(*store_, *load_.records, asked_, settings_);
         decommit_free_memory();
         report_loaded();
-        if (!settings_.limit.empty()) {
+        if (!settings_.limit.empty() && !settings_.limit_first) {
             limiter_.ask_for(bytes_of_limit(settings_.limit, limiter_.charge_or(start_)),
                              settings_.swap != "none");
             report_limit();
@@ -116,7 +123,7 @@ class cell {
         mode_ = options_.mode;
         if (const std::string why =
                 [&] {
-                    options_.mode = run_mode::off;
+                    options_.mode = settings_.limit_first ? mode_ : run_mode::off;
                     return crestdb::store::runtime_of(protocol()).configure(options_);
                 }();
             !why.empty())

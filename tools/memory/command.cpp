@@ -76,6 +76,9 @@ void add_surroundings(CLI::App& command, memory_settings& s) {
     command.add_option("--limit", s.limit,
                        "of the control group, once the store is full: bytes, or a percentage of "
                        "what it is charged for then");
+    command.add_flag("--limit-first", s.limit_first,
+                     "the limit is in force while the store is filled, and the collector runs; a "
+                     "percentage is of the records' bytes");
     command
         .add_option(
             "--swap", s.swap,

@@ -236,6 +236,7 @@ std::string why_not(const memory_settings& s) {
     if (s.settle_windows == 0 || s.max_windows == 0)
         return "--settle-windows, --max-windows: at least 1";
     if (!s.limit.empty()) bytes_of_limit(s.limit, 1); // throws
+    if (s.limit_first && s.limit.empty()) return "--limit-first: needs --limit";
     if (s.swap != "none" && s.swap != "any" && s.swap != "zram" &&
         (!s.swap.starts_with(file_prefix) || s.swap == file_prefix))
         return fmt::format("--swap {}: none, any, zram or file:DIRECTORY", s.swap);
@@ -288,6 +289,7 @@ std::string command_of(const memory_settings& s) {
     option("--cold", s.cold, usual.cold);
     for (const std::string& one : s.set) option("--set", one, "");
     option("--limit", s.limit, usual.limit);
+    if (s.limit_first) text += " --limit-first";
     option("--swap", s.swap, "");
     option("--pageout-every", s.pageout_every, usual.pageout_every);
     if (s.pass) text += " --pass";
@@ -464,6 +466,10 @@ bench_result bench_memory(const std::vector<row_cell>& cells) {
         if (reference != nullptr && (*reference)["limit"] == settings.limit &&
             (*reference)["limit_bytes"].is_number())
             settings.limit = std::to_string((*reference)["limit_bytes"].get<std::uint64_t>());
+        if (settings.limit_first && reference != nullptr && (*reference)["start_bytes"].is_number())
+            settings.limit = std::to_string(bytes_of_limit(
+                settings.limit,
+                static_cast<std::uint64_t>((*reference)["start_bytes"].get<double>())));
         tell(command_of(settings));
         json cell;
         try {

@@ -312,12 +312,22 @@ TEST(memory_settings, that_are_no_numbers_are_refused) {
     EXPECT_EQ(refused(&memory_settings::settle_share, 0), "");
 }
 
+TEST(memory_settings, with_a_limit_before_loading_have_a_limit) {
+    memory_settings s = small_hotspot();
+    s.limit_first = true;
+    EXPECT_EQ(why_not(s), "--limit-first: needs --limit");
+    s.limit = "50%";
+    EXPECT_EQ(why_not(s), "");
+    EXPECT_NE(command_of(s).find(" --limit 50% --limit-first"), std::string::npos) << command_of(s);
+}
+
 TEST(memory_settings, come_back_from_json) {
     memory_settings s = small_hotspot();
     s.limit = "35%";
     s.cold = "file:/somewhere";
     s.pageout_every = 3;
     s.pass = true;
+    s.limit_first = true;
     EXPECT_EQ(json(json(s).get<memory_settings>()), json(s));
 }
 

@@ -135,6 +135,17 @@ std::vector<row_cell> passes(const std::string& limit) {
     return cells;
 }
 
+// What is loaded without a limit says how much half of it is.
+std::vector<row_cell> loads(const std::string& limit) {
+    memory_settings s = cold_in_file();
+    std::vector<row_cell> cells{{under("papers", s)}};
+    s.limit = limit;
+    s.limit_first = true;
+    for (const char* policy : {"papers", "graded"})
+        cells.push_back({under(policy, s), {not_killed}, 0});
+    return cells;
+}
+
 memory_settings large_objects() {
     memory_settings s = hotspot(.2, 1);
     s.records = 30'000;
@@ -180,6 +191,7 @@ std::vector<memory_row> make_rows() {
                  both(loop(0), {peak}), both(loop(.5), {peak})})},
         {"pass-90", "every record is read once, limit 90 %, no swap, 20 times", passes("90%")},
         {"pass-50", "every record is read once, limit 50 %, no swap, 20 times", passes("50%")},
+        {"load-50", "loading with a limit of 50 % in force, no swap, COLD in a file", loads("50%")},
         {"limit-35", "Zipf .99, limit 35 %, a swap file, COLD in a file; to plain",
          against_the_first({{under("plain", limited)},
                             {under("papers", limited), {speed(1.6), not_killed}},

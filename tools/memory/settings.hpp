@@ -39,8 +39,11 @@ struct memory_settings {
     std::string hints;            // off, cold or pageout; "": OBASE_HINT_*, or pageout
     std::string cold;             // anon or file:DIR; "": OBASE_COLD_BACKING
     std::vector<std::string> set; // more options of obase, name=value
-    std::string limit;         // bytes, or a percentage of what was charged after loading; "": none
-    std::string swap = "none"; // none, any, zram or file:DIR
+    std::string limit; // bytes, or a percentage of what was charged after loading; "": none
+    // The limit is in force while the store is filled, and the collector runs. A percentage is of what the row's
+    // reference was charged for, or of the records' bytes.
+    bool limit_first = false;
+    std::string swap = "none";  // none, any, zram or file:DIR
     unsigned pageout_every = 0; // plain: all is paged out once in so many windows; 0: never
     bool pass = false;          // once settled, every record is read once
 
@@ -59,7 +62,8 @@ struct memory_settings {
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(memory_settings, load, theta, hot_data, hot_accesses, live_share,
                                    shift_every, popularity, update_share, records, key_size,
                                    value_size, index, threads, rate, seed, policy, window_s,
-                                   time_scale, hints, cold, set, limit, swap, pageout_every, pass,
-                                   settle_windows, settle_share, max_windows, trace)
+                                   time_scale, hints, cold, set, limit, limit_first, swap,
+                                   pageout_every, pass, settle_windows, settle_share, max_windows,
+                                   trace)
 
 } // namespace obase::tools
