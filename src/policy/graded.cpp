@@ -38,6 +38,7 @@ void graded::begin_window(const window_beginning& now) noexcept {
     if (early_) return;
     set_budget();
     rates_.end_window();
+    sizes_.begin_window();
     seen_ = 0;
     wanted_.fill(0);
     turn_ += 0x85ebca6bu;
@@ -66,34 +67,61 @@ bool graded::within_budget(unsigned distance, std::uint16_t state, unsigned slot
     return (mixed >> 16) < share_at_least_ * 65536;
 }
 
-// How long the rate has been outside of the class, one window later.
-std::uint16_t graded::judged(std::uint16_t state, tier_id at) const noexcept {
-    const int rate = rates_.sixteenths(state);
+// By how many windows one outside of the class counts: above it 1 or 2, below it -1 or -2.
+int graded::outside_by(int rate, tier_id at) noexcept {
     const int upper = static_cast<int>(class_of(at)) * octave; // the class's octave ends here
     const int lower = upper - octave;
-    int outside = (state >> outside_shift & 7) - outside_zero;
-    if (state >> outside_shift == 0) outside = 0;
+    if (rate > upper + margin && at != hottest) return rate > upper + clearly ? 2 : 1;
+    if (rate < lower - margin && at != coldest) return rate < lower - clearly ? -2 : -1;
+    return 0;
+}
+
+// How long the rate has been outside of the class, one window later. Only where the sizes that there are would
+// give different answers the object's own is asked for, and of an object that is idle in windows 1, 2, 4, 8 ... only,
+// unless it has been outside and may be no longer.
+void graded::judge(word_facts& word, unsigned slot) noexcept {
+    const tier_id at = word.tier[slot];
+    std::uint16_t& state = word.state[slot];
+    const int rate = rates_.sixteenths(state);
     // What has just left the first tier brings the windows that it was there; inside of its class that ends here.
-    int step = 0;
-    if (rate > upper + margin && at != hottest)
-        step = rate > upper + clearly ? 2 : 1;
-    else if (rate < lower - margin && at != coldest)
-        step = rate < lower - clearly ? -2 : -1;
+    int outside = outside_of(state);
+    int step = outside_by(rate - sizes_.least(), at);
+    if (step != outside_by(rate - sizes_.most(), at)) {
+        const bool settled = outside == 0 || outside == -outside_most;
+        if (settled && word.idle[slot] != 0 && !std::has_single_bit(word.idle[slot])) return;
+        step = outside_by(rate - size_of(word, slot), at);
+    }
     if (step == 0 || (step > 0) != (outside >= 0)) outside = 0;
     outside = std::clamp(outside + step, -outside_most, outside_most);
-    return static_cast<std::uint16_t>(
+    state = static_cast<std::uint16_t>(
         (state & 0xfff) | static_cast<unsigned>(outside + outside_zero) << outside_shift);
 }
 
-void graded::count_window(std::uint16_t& state, bool touched, tier_id at, bool large,
-                          unsigned idle) noexcept {
+int graded::outside_of(std::uint16_t state) noexcept {
+    const int kept = state >> outside_shift & 7;
+    return kept == 0 ? 0 : kept - outside_zero;
+}
+
+// What the object's size counts for.
+int graded::size_of(const word_facts& word, unsigned slot) noexcept {
+    if ((word.unmoved >> slot & 1) != 0) return sizes_.of_pages();
+    if (sizes_.alike()) return sizes_.middle();
+    const int found = sizes_.of(word.about->size(slot));
+    sizes_.note(found);
+    return found;
+}
+
+void graded::count_window(word_facts& word, unsigned slot, bool touched) noexcept {
+    const tier_id at = word.tier[slot];
+    const bool large = (word.unmoved >> slot & 1) != 0;
+    std::uint16_t& state = word.state[slot];
     // The window of its birth was not a whole one, and who makes an object touches it.
     const bool born = state == 0 && (large || at == first_tier);
-    if (!born) state = rates_.after(state, touched, idle);
+    if (!born) state = rates_.after(state, touched, word.idle[slot]);
     if (born || (at == first_tier && !large))
         state = older(state);
     else if (!large)
-        state = judged(state, at);
+        judge(word, slot);
 }
 
 // One more window in the first tier.
@@ -111,39 +139,42 @@ bool graded::relieves(const word_facts& word, unsigned slot) noexcept {
 
 void graded::decide(word_facts& word, word_verdict& verdict) noexcept {
     const bool counts = !word.again && !early_;
-    if (counts) seen_ += static_cast<std::uint64_t>(std::popcount(word.seen));
+    if (counts) {
+        seen_ += static_cast<std::uint64_t>(std::popcount(word.seen));
+        note_a_size(word);
+    }
     for (std::uint64_t left = word.seen; left != 0; left &= left - 1) {
         const auto slot = static_cast<unsigned>(std::countr_zero(left));
-        const bool touched = (word.touched >> slot & 1) != 0;
         const bool large = (word.unmoved >> slot & 1) != 0;
         const tier_id at = word.tier[slot];
-        std::uint16_t& state = word.state[slot];
-        if (counts)
-            count_window(state, touched || touched_early(word, slot), at, large, word.idle[slot]);
-        tier_id target =
-            touch_rate::windows(state) == 0 ? hottest : tier_of_rate(rates_.sixteenths(state));
+        const std::uint16_t& state = word.state[slot];
+        const bool touched = (word.touched >> slot & 1) != 0;
+        if (counts) count_window(word, slot, touched || touched_early(word, slot));
         if (large) {
-            if (target != hottest && word.about->never_cold(slot)) target = hottest;
-            verdict.to[slot] = static_cast<std::uint8_t>(target);
+            tier_id role = wanted_tier(word, slot);
+            if (role != hottest && word.about->never_cold(slot)) role = hottest;
+            verdict.to[slot] = static_cast<std::uint8_t>(role);
             continue;
         }
         if (relief_.active() && at == first_tier && !touched && relieves(word, slot)) {
             verdict.send(slot, coldest);
             continue;
         }
-        if (early_ || target == at) continue;
+        if (early_) continue;
         if (at == first_tier) {
             if (state >> outside_shift < windows_to_prove) continue;
         } else {
-            const int outside = (state >> outside_shift & 7) - outside_zero;
+            const int outside = outside_of(state);
             if (outside > -outside_enough && outside < outside_enough) continue;
+            // To read it back would cost more than a colder place gains.
+            if (outside < 0 && word.about->out(slot)) continue;
         }
+        tier_id target = wanted_tier(word, slot);
+        if (target == at) continue;
         if (target != hottest && word.about->never_cold(slot)) {
             target = hottest;
             if (target == at) continue;
         }
-        // To read it back would cost more than a colder place gains.
-        if (target > at && word.about->out(slot)) continue;
         // Every object leaves the first tier once; the budget is for changes of mind.
         if (at != first_tier) {
             const unsigned distance = target > at ? target - at : at - target;
@@ -154,13 +185,25 @@ void graded::decide(word_facts& word, word_verdict& verdict) noexcept {
     }
 }
 
-// Of a page of the class: its objects are touched by a Poisson process of the class's middle rate.
-double graded::assumed_hazard(tier_id id, const window_facts::tier_facts& facts) noexcept {
-    if (facts.live_bytes == 0) return 1;
-    const double objects = static_cast<double>(facts.live_objects) * fault_price::page_bytes /
-                           static_cast<double>(facts.live_bytes);
+// By touches per byte.
+tier_id graded::wanted_tier(const word_facts& word, unsigned slot) noexcept {
+    const std::uint16_t state = word.state[slot];
+    if (touch_rate::windows(state) == 0) return hottest;
+    return tier_of_rate(rates_.sixteenths(state) - size_of(word, slot));
+}
+
+// Of one place in 64, another in each window: what sizes there are must be known where none is asked for.
+void graded::note_a_size(const word_facts& word) noexcept {
+    const unsigned slot = turn_ >> 26;
+    if (((word.seen & ~word.unmoved) >> slot & 1) == 0) return;
+    if (const std::size_t bytes = word.about->size(slot); bytes != 0) sizes_.note(sizes_.of(bytes));
+}
+
+// Of a page of the class: touches per byte are those of an object of the mean size with the class's middle rate, and
+// they are a Poisson process.
+double graded::assumed_hazard(tier_id id) const noexcept {
     const double middle = touch_rate::base_rate * std::exp2(static_cast<int>(class_of(id)) - 0.5);
-    return -std::expm1(-std::max(objects, 1.) * middle);
+    return -std::expm1(-middle * size_scale::page_bytes / sizes_.mean_bytes());
 }
 
 // The coldest class has no lower end, so what its pages were seen to do counts for ages that none had yet. Else
@@ -189,6 +232,12 @@ void graded::correct(double measured, double predicted) noexcept {
 
 directives graded::end_of_window(const window_facts& facts) noexcept {
     relief_.end_window(facts.tiers[first_tier].live_bytes, facts.tiers[first_tier].live_objects);
+    std::uint64_t live_bytes = 0, live_objects = 0;
+    for (const window_facts::tier_facts& tier : facts.tiers) {
+        live_bytes += tier.live_bytes;
+        live_objects += tier.live_objects;
+    }
+    sizes_.end_window(live_bytes, live_objects);
     if (!facts.early) {
         correct(static_cast<double>(facts.major_faults), correction_ * price_.faults());
         const double running =
@@ -208,7 +257,7 @@ directives graded::end_of_window(const window_facts& facts) noexcept {
         const window_facts::tier_facts& tier = facts.tiers[id];
         if (tier.ages == nullptr || !tier.can_leave) continue;
         const double seconds = tier.fault_seconds > 0 ? tier.fault_seconds : usual;
-        double assumed = assumed_hazard(id, tier);
+        double assumed = assumed_hazard(id);
         if (id == coldest) assumed = cold_hazard(*tier.ages, assumed, !facts.early);
         price_.learn(id, *tier.ages, {.assumed = assumed, .fault_seconds = seconds}, !facts.early);
     }

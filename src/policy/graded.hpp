@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// policy::graded: the policy `graded`. Eight tiers by how often an object is touched, each twice as often
-// as the next: a touched bit per window cannot rank a heavy tail, an estimate of the rate can.
+// policy::graded: the policy `graded`. Eight tiers by how often an object is touched for its size, each twice as
+// often as the next: a touched bit per window cannot rank a heavy tail, an estimate of the rate can.
 //
 //   new                  where objects are born; they stay for `windows_to_prove` windows, of which the first,
 //                        in which they are made, says nothing about them
-//   rate7 .. rate0       class k: 2^(k-1) to 2^k times touch_rate::base_rate touches per window; rate7 all
+//   rate7 .. rate0       class k: 2^(k-1) to 2^k times touch_rate::base_rate touches per window, for an object
+//                        of the mean size, for one of twice that size twice as many (size_scale.hpp); rate7 all
 //                        above, rate0 all below
 //
 // An object leaves its class when its rate is half an octave above the class or beyond half an octave
@@ -33,6 +34,7 @@
 #include "policy/fault_price.hpp"
 #include "policy/placement.hpp"
 #include "policy/relief.hpp"
+#include "policy/size_scale.hpp"
 #include "policy/touch_rate.hpp"
 
 #include <array>
@@ -94,24 +96,28 @@ class graded final : public placement {
     static constexpr int outside_enough = 2;
     static constexpr int outside_most = 3;
 
-    std::uint16_t judged(std::uint16_t state, tier_id at) const noexcept;
+    static int outside_by(int rate, tier_id at) noexcept;
+    static int outside_of(std::uint16_t state) noexcept;
     static std::uint16_t older(std::uint16_t state) noexcept;
     bool relieves(const word_facts& word, unsigned slot) noexcept;
     // An object that is known, was armed since the last window that counts, and is not newborn.
     static bool touched_early(const word_facts& word, unsigned slot) noexcept {
         return word.idle[slot] == 0 && (word.newborn >> slot & 1) == 0 && word.state[slot] != 0;
     }
-    void count_window(std::uint16_t& state, bool touched, tier_id at, bool large,
-                      unsigned idle) noexcept;
+    void count_window(word_facts& word, unsigned slot, bool touched) noexcept;
+    void judge(word_facts& word, unsigned slot) noexcept;
+    int size_of(const word_facts& word, unsigned slot) noexcept;
+    void note_a_size(const word_facts& word) noexcept;
+    tier_id wanted_tier(const word_facts& word, unsigned slot) noexcept;
     bool within_budget(unsigned distance, std::uint16_t state, unsigned slot) const noexcept;
     void set_budget() noexcept;
     void correct(double measured, double predicted) noexcept;
-    static double assumed_hazard(tier_id id, const window_facts::tier_facts& facts) noexcept;
-
+    double assumed_hazard(tier_id id) const noexcept;
     double cold_hazard(const reuse_ages& ages, double assumed, bool counts) noexcept;
 
     touch_rate rates_;
     relief relief_;
+    size_scale sizes_;
     bool early_ = false;
     double allowed_stall_ = 0; // seconds, as the last window that was not early says
     double stall_target_ = 0;

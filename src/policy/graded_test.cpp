@@ -65,6 +65,7 @@ struct life {
         word.facts.state[3] = state;
         const word_verdict verdict = word.ask(policy);
         state = word.facts.state[3];
+        role = verdict.to[3];
         // Asked again in the same window: the same answer, and no other state counts.
         word.facts.again = true;
         EXPECT_EQ(word.ask(policy).move, verdict.move);
@@ -82,6 +83,7 @@ struct life {
     std::uint16_t state = 0;
     unsigned idle = 0;
     tier_id to = no_tier;
+    tier_id role = no_tier; // of a large object
 };
 
 TEST(graded, objects_leave_the_first_tier_when_they_are_proven) {
@@ -266,12 +268,18 @@ TEST(graded, compacts_what_is_hardly_sparse) {
     EXPECT_EQ(published.compacted_below(.75), .75);
 }
 
+constexpr std::size_t usual_size = 128;
+constexpr std::size_t page_bytes = 4096;
+
 // Objects of a population, with rates by a law, living through windows under a policy.
 class population {
   public:
-    population(placement& policy, std::vector<double> rates, unsigned seed)
-        : policy_(policy), rate_(std::move(rates)), touched_(rate_.size()), random_(seed),
-          tier_(rate_.size()), place_(rate_.size()), idle_(rate_.size()), state_(rate_.size()) {
+    population(placement& policy, std::vector<double> rates, unsigned seed,
+               std::vector<std::size_t> sizes = {})
+        : policy_(policy), rate_(std::move(rates)), size_(std::move(sizes)), touched_(rate_.size()),
+          random_(seed), tier_(rate_.size()), place_(rate_.size()), idle_(rate_.size()),
+          state_(rate_.size()) {
+        size_.resize(rate_.size(), usual_size);
         std::iota(place_.begin(), place_.end(), 0u);
         next_place_ = rate_.size();
     }
@@ -280,7 +288,7 @@ class population {
     double window() {
         const std::size_t n = rate_.size();
         window_beginning beginning{.moves = true, .live_bytes = {}};
-        for (std::size_t i = 0; i < n; ++i) beginning.live_bytes[tier_[i]] += 128;
+        for (std::size_t i = 0; i < n; ++i) beginning.live_bytes[tier_[i]] += size_[i];
         policy_.begin_window(beginning);
         std::uniform_real_distribution<double> unit;
         struct move {
@@ -295,10 +303,14 @@ class population {
                 const std::size_t i = base + bit;
                 touched_[i] = unit(random_) < -std::expm1(-rate_[i]);
                 idle_[i] = touched_[i] ? 0 : idle_[i] + 1;
-                word.put(bit, {.tier = tier_[i], .touched = touched_[i], .idle = idle_[i]});
+                word.put(bit, {.tier = tier_[i],
+                               .touched = touched_[i],
+                               .idle = idle_[i],
+                               .size = tells_sizes ? size_[i] : usual_size});
                 word.facts.state[bit] = state_[i];
             }
             const word_verdict verdict = word.ask(policy_);
+            sizes_asked += word.sizes_asked;
             for (unsigned bit = 0; bit < 64 && base + bit < n; ++bit) {
                 state_[base + bit] = word.facts.state[bit];
                 if ((verdict.move >> bit & 1) != 0)
@@ -315,7 +327,8 @@ class population {
         window_facts facts;
         facts.length_seconds = 120;
         for (std::size_t i = 0; i < n; ++i) {
-            facts.tiers[tier_[i]].live_bytes += 128;
+            facts.tiers[tier_[i]].live_bytes += size_[i];
+            ++facts.tiers[tier_[i]].live_objects;
             if (!touched_[i]) continue;
             ++facts.touched_pages;
             ++facts.tiers[tier_[i]].touched_pages;
@@ -326,30 +339,51 @@ class population {
 
     void exchange_rates() { std::shuffle(rate_.begin(), rate_.end(), random_); }
 
-    // Page bytes over bytes of the hottest objects that serve the share h, each tier packed.
-    double inflation(double h, std::size_t objects_per_page) const {
+    // Page bytes over bytes of the objects with most touches per byte that serve the share h, all tiers packed.
+    double inflation(double h) const {
         const std::size_t n = rate_.size();
         std::vector<std::size_t> order(n);
         std::iota(order.begin(), order.end(), std::size_t{0});
         std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
             return tier_[a] != tier_[b] ? tier_[a] < tier_[b] : place_[a] < place_[b];
         });
-        std::vector<double> pages((n + objects_per_page - 1) / objects_per_page);
-        for (std::size_t i = 0; i < n; ++i) pages[i / objects_per_page] += rate_[order[i]];
-        const auto units_for = [h](std::vector<double> units) {
-            std::sort(units.rbegin(), units.rend());
-            const double all = std::accumulate(units.begin(), units.end(), 0.0);
-            double served = 0;
-            std::size_t used = 0;
-            while (served < h * all) served += units[used++];
-            return static_cast<double>(used);
-        };
-        return units_for(pages) * static_cast<double>(objects_per_page) / units_for(rate_);
+        std::vector<unit> pages, alone;
+        std::size_t at = 0;
+        for (const std::size_t i : order) {
+            alone.push_back({rate_[i], static_cast<double>(size_[i])});
+            for (const std::size_t end = at + size_[i]; at < end;) {
+                const std::size_t stop = std::min(end, (at / page_bytes + 1) * page_bytes);
+                pages.resize(at / page_bytes + 1, {0, page_bytes});
+                pages.back().rate +=
+                    rate_[i] * static_cast<double>(stop - at) / static_cast<double>(size_[i]);
+                at = stop;
+            }
+        }
+        return bytes_for(h, pages) / bytes_for(h, alone);
     }
 
+    bool tells_sizes = true; // else all are said to be as usual
+    std::size_t sizes_asked = 0;
+
   private:
+    struct unit {
+        double rate, bytes;
+    };
+    static double bytes_for(double h, std::vector<unit> units) {
+        std::sort(units.begin(), units.end(),
+                  [](const unit& a, const unit& b) { return a.rate / a.bytes > b.rate / b.bytes; });
+        double left = 0, bytes = 0;
+        for (const unit& one : units) left += h * one.rate;
+        for (std::size_t i = 0; left > 0; ++i) {
+            left -= units[i].rate;
+            bytes += units[i].bytes;
+        }
+        return bytes;
+    }
+
     placement& policy_;
     std::vector<double> rate_; // touches per window
+    std::vector<std::size_t> size_;
     std::vector<bool> touched_;
     std::mt19937_64 random_;
     std::vector<tier_id> tier_;
@@ -375,16 +409,64 @@ constexpr std::size_t objects = 1 << 16;
 TEST(graded, ranks_a_heavy_tail) {
     graded policy({});
     population heap(policy, zipf(objects, .99), 1);
-    const double before = heap.inflation(.9, 32);
+    const double before = heap.inflation(.9);
     for (int w = 0; w < 32; ++w) heap.window();
-    const double after = heap.inflation(.9, 32);
+    const double after = heap.inflation(.9);
     EXPECT_GT(before, 2);
     EXPECT_LT(after, 1.2);
 
     three_temperatures published({});
     population other(published, zipf(objects, .99), 1);
     for (int w = 0; w < 32; ++w) other.window();
-    EXPECT_GT(other.inflation(.9, 32), after + .03) << "the policy of the papers";
+    EXPECT_GT(other.inflation(.9), after + .03) << "the policy of the papers";
+}
+
+// Median 192 bytes; one in 40 has more than five times as much, or less than a fifth.
+std::vector<std::size_t> lognormal_sizes(std::size_t n) {
+    std::mt19937_64 random(8);
+    std::lognormal_distribution<double> law(std::log(192), .8);
+    std::vector<std::size_t> sizes(n);
+    for (std::size_t& size : sizes)
+        size = std::clamp<std::size_t>(static_cast<std::size_t>(law(random)) & ~std::size_t{7}, 16,
+                                       page_bytes);
+    return sizes;
+}
+
+TEST(graded, ranks_by_touches_per_byte) {
+    const auto settle = [](bool tells_sizes) {
+        graded policy({});
+        population heap(policy, zipf(objects, .99), 5, lognormal_sizes(objects));
+        heap.tells_sizes = tells_sizes;
+        const double before = heap.inflation(.9);
+        for (int w = 0; w < 32; ++w) heap.window();
+        const double after = heap.inflation(.9);
+        std::printf("sizes %s: inflation at .9 %.3f, before %.3f\n",
+                    tells_sizes ? "told" : "not told", after, before);
+        return after;
+    };
+    const double told = settle(true), not_told = settle(false);
+    EXPECT_LT(told, 1.2);
+    EXPECT_GT(not_told, told + .1);
+}
+
+TEST(graded, asks_for_few_sizes) {
+    graded policy({});
+    population alike(policy, zipf(objects, .99), 6);
+    for (int w = 0; w < 3; ++w) alike.window();
+    alike.sizes_asked = 0;
+    constexpr int windows = 20;
+    for (int w = 0; w < windows; ++w) alike.window();
+    EXPECT_LT(alike.sizes_asked, objects * windows / 32) << "they are all alike";
+
+    graded other({});
+    population heap(other, zipf(objects, .99), 6, lognormal_sizes(objects));
+    for (int w = 0; w < 12; ++w) heap.window();
+    heap.sizes_asked = 0;
+    for (int w = 0; w < windows; ++w) heap.window();
+    const double share =
+        static_cast<double>(heap.sizes_asked) / static_cast<double>(objects * windows);
+    std::printf("sizes asked for: %.2f per object and window\n", share);
+    EXPECT_LT(share, .6);
 }
 
 TEST(graded, moves_few_objects_once_they_are_sorted) {
@@ -409,9 +491,96 @@ TEST(graded, follows_a_hot_set_that_shifts) {
     population heap(policy, zipf(objects, .99), 3);
     for (int w = 0; w < 32; ++w) heap.window();
     heap.exchange_rates();
-    EXPECT_GT(heap.inflation(.9, 32), 2);
+    EXPECT_GT(heap.inflation(.9), 2);
     for (int w = 0; w < 16; ++w) heap.window();
-    EXPECT_LT(heap.inflation(.9, 32), 1.3);
+    EXPECT_LT(heap.inflation(.9), 1.3);
+}
+
+// One object of a size, touched in every other window, among objects of 256 bytes.
+tier_id class_of_size(std::size_t size, bool large = false) {
+    life one;
+    window_facts facts;
+    facts.tiers[first_tier].live_bytes = 256 * 1000;
+    facts.tiers[first_tier].live_objects = 1000;
+    one.policy.end_of_window(facts);
+    one.what.size = size;
+    one.what.large = large;
+    if (!large) {
+        for (int w = 0; w < 20; ++w)
+            if (const tier_id to = one.window(w % 2 == 0); to != no_tier) return to;
+        return no_tier;
+    }
+    for (int w = 0; w < 7; ++w) one.window(w % 2 == 0);
+    return one.role;
+}
+
+TEST(graded, a_class_is_of_touches_per_byte) {
+    const tier_id usual = class_of_size(256);
+    EXPECT_EQ(class_of_size(512), usual + 1);
+    EXPECT_EQ(class_of_size(128), usual - 1);
+    EXPECT_EQ(class_of_size(2048), usual + 3);
+    EXPECT_EQ(class_of_size(4096), usual + 4);
+    EXPECT_EQ(class_of_size(16384), usual + 4) << "each of its pages is touched as often";
+    EXPECT_EQ(class_of_size(std::size_t{1} << 20, true), usual + 4);
+    EXPECT_EQ(class_of_size(0), usual) << "freed meanwhile";
+}
+
+// Of sizes between two bounds an object is asked for its own only if that decides.
+TEST(graded, asks_for_a_size_where_it_decides) {
+    graded policy({});
+    window_facts facts;
+    facts.tiers[first_tier].live_bytes = 256 * 1000;
+    facts.tiers[first_tier].live_objects = 1000;
+    policy.end_of_window(facts);
+    const auto ask = [&policy](std::size_t size, tier_id tier, std::uint16_t state, bool touched,
+                               unsigned idle) {
+        word_builder word(policy.tiers());
+        word.put(0, {.tier = tier, .touched = touched, .idle = idle, .size = size});
+        word.facts.state[0] = state;
+        word.ask(policy);
+        return word.sizes_asked;
+    };
+    touch_rate rates;
+    std::uint16_t always = 0, never = 0, half = 0;
+    for (unsigned w = 0; w < 40; ++w) {
+        always = rates.after(always, true, 0);
+        never = rates.after(never, false, w + 1);
+        half = rates.after(half, w % 2 == 0, w % 2);
+    }
+    constexpr std::uint16_t inside = 4 << 12;
+    const auto windows = [&](unsigned most, auto&& use) {
+        for (unsigned w = 0; w < most; ++w) {
+            policy.begin_window({.moves = true, .live_bytes = {}});
+            use();
+        }
+    };
+    const tier_id middle = graded::coldest - 4;
+    windows(1, [&] {
+        EXPECT_NE(ask(128, middle, half | inside, true, 0), 0u) << "nothing is known";
+        EXPECT_NE(ask(512, middle, half | inside, true, 0), 0u);
+    });
+    // From now on an octave to both sides. Each window notes one of 64 sizes besides.
+    unsigned hot = 0, cold = 0, idle = 0, early = 0, touched = 0;
+    windows(5, [&] {
+        touched += ask(128, middle, half | inside, true, 0);
+        touched += ask(512, middle, half | inside, true, 0);
+        hot += ask(512, graded::hottest, always | inside, true, 0);
+        cold += ask(512, graded::coldest, never | inside, false, 4);
+        idle += ask(512, middle, half | inside, false, 3);
+        early += ask(512, middle, half | inside, false, 2);
+    });
+    EXPECT_LE(hot, 1u) << "hot whatever its size is";
+    EXPECT_LE(cold, 1u) << "cold whatever its size is";
+    EXPECT_GE(touched, 10u);
+    EXPECT_LE(idle, 1u) << "idle in a third window";
+    EXPECT_GE(early, 5u) << "idle in a second window";
+    unsigned outside = 0;
+    windows(5, [&] {
+        ask(128, middle, half | inside, true, 0);
+        ask(512, middle, half | inside, true, 0);
+        outside += ask(512, middle, half | 3 << 12, false, 3);
+    });
+    EXPECT_GE(outside, 5u) << "it may be inside again";
 }
 
 // Every object wants to move, again and again: 64 of 1024 across six classes, the rest across one.
@@ -447,7 +616,7 @@ TEST(graded, finds_a_sharp_edge) {
     for (std::size_t i = 0; i < objects; i += 5) rates[i] = 5;
     population heap(policy, rates, 4);
     for (int w = 0; w < 12; ++w) heap.window();
-    EXPECT_LT(heap.inflation(1, 32), 1.01);
+    EXPECT_LT(heap.inflation(1), 1.01);
 }
 
 // Pages of all classes; what each shows is the same in every window.

@@ -20,6 +20,7 @@ struct slot_facts {
     bool movable = true;
     double run_is_live = 1; // live_fraction_of_run
     bool out = false;
+    std::size_t size = 64;
 };
 
 class word_builder final : public objects {
@@ -50,13 +51,17 @@ class word_builder final : public objects {
     }
 
     bool never_cold(unsigned slot) const noexcept override { return described_[slot].never_cold; }
-    std::size_t size(unsigned) const noexcept override { return 64; }
+    std::size_t size(unsigned slot) const noexcept override {
+        ++sizes_asked;
+        return described_[slot].size;
+    }
     double live_fraction_of_run(unsigned slot) const noexcept override {
         return described_[slot].run_is_live;
     }
     bool out(unsigned slot) const noexcept override { return described_[slot].out; }
 
     word_facts facts;
+    mutable unsigned sizes_asked = 0;
 
   private:
     const tier_table& tiers_;
