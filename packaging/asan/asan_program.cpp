@@ -28,7 +28,7 @@ struct text {
 };
 using small = text<64>;   // the block has no other bytes
 using medium = text<264>; // a block of 272 bytes
-using large = text<20'000>;
+using large = text<20'096>; // a multiple of 128
 
 // Owns memory that malloc knows. Relocatable: a std::unique_ptr is.
 using holder = std::unique_ptr<std::string>;

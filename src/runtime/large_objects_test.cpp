@@ -95,6 +95,7 @@ class large_objects : public ::testing::Test {
         settings.cold_threshold = 1;
         settings.controller = obase::controller_kind::fixed;
         settings.policy = policy;
+        settings.stall_target = 10; // windows are of milliseconds, and so may a fault be
         require(runtime().configure(settings).empty(), "configure");
     }
     static obase::statistics collect(int windows = 1) {

@@ -285,8 +285,9 @@ TEST(lifecycle, large_objects_of_a_mode_without_hints_are_not_hinted_later) {
         auto& runtime = obase::runtime::get();
         require(runtime.configure(settings).empty(), "configure");
         {
+            // What is larger than 4 MiB does not move.
             const obase::guide<item> large =
-                obase::make_managed_with<item>({.extra_bytes = 100'000}, item{1});
+                obase::make_managed_with<item>({.extra_bytes = 5'000'000}, item{1});
             for (int window = 0; window < 5; ++window)
                 require(runtime.collect_now() == collect_result::done, "a window of mode move");
         }

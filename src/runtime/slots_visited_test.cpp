@@ -113,7 +113,7 @@ TEST(collector, sees_guides_far_into_parents_in_cold) {
             obase::scope s;
             require(parents[i]->child->id == i, "a child");
         }
-        collect(4);
+        collect(1);
         require(objects_in(1) == 2 * count, "all in HOT");
         for (std::uint64_t i = 0; i < count; ++i) {
             obase::scope s;
