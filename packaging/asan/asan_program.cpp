@@ -26,8 +26,8 @@ template <std::size_t Bytes>
 struct text {
     std::array<char, Bytes> bytes{};
 };
-using small = text<64>;   // the block has no other bytes
-using medium = text<264>; // a block of 272 bytes
+using small = text<64>;     // the block has no other bytes
+using medium = text<264>;   // a block of 272 bytes
 using large = text<20'096>; // a multiple of 128
 
 // Owns memory that malloc knows. Relocatable: a std::unique_ptr is.

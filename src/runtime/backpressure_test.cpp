@@ -37,7 +37,7 @@ using obase::testing::require;
 using obase::testing::run_in_child;
 
 constexpr std::uint64_t mib = 1 << 20;
-constexpr std::uint64_t budget = 64 * mib;
+constexpr std::uint64_t budget = 48 * mib;
 constexpr std::uint64_t load = 2 * budget;
 
 struct object {
