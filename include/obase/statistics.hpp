@@ -177,7 +177,7 @@ struct OBASE_EXPORT statistics {
 };
 #undef OBASE_DECLARE_STATISTIC
 
-// One window of the history: counters hold their growth within the window.
+// One window of the history that is not early, with the early ones before it: counters hold their growth within it.
 struct window_record {
     std::uint64_t index = 0;     // counts from 1
     double end_unix_seconds = 0; // wall clock at the end of the window

@@ -27,9 +27,9 @@ class page_ages {
     static constexpr std::size_t page_bytes = os::page_size;
     static constexpr std::size_t pages_per_run = heap::run_bytes / page_bytes;
 
-    // Once per window. `filled`: addresses that the mover wrote to in it. An early window makes no page older,
-    // and what was touched in it counts for the one after it, too. Throws std::bad_alloc; then clear() is to
-    // follow.
+    // Once per window. `filled`: addresses that the mover wrote to in it. An early window makes no page older;
+    // what was touched in it, or in several, counts once in the next that is not early. Throws std::bad_alloc; then
+    // clear() is to follow.
     template <class Space>
     void end_window(Space& space, policy::tier_id id, const intervals& filled, bool early = false) {
         const std::uintptr_t base = address(space.range_begin(id));
@@ -64,8 +64,8 @@ class page_ages {
             for (std::size_t page = page_of(item.begin); page < stop; ++page)
                 if (ages_[page] <= oldest) ages_[page] = std::min<std::uint8_t>(ages_[page], 1);
         }
-        for (const std::uint8_t age : ages_)
-            if (age <= oldest) ++window_.pages[age];
+        for (std::size_t page = 0; page < ages_.size(); ++page)
+            if (ages_[page] != absent) ++window_.pages[age(page)];
     }
 
     void clear() noexcept {
@@ -84,23 +84,25 @@ class page_ages {
             const std::size_t first = page;
             const std::size_t stop = std::min((first | (pages_per_run - 1)) + 1, ages_.size());
             while (page < stop && ages_[page] == ages_[first]) ++page;
-            if (ages_[first] <= oldest)
-                visit(base + first * page_bytes, base + page * page_bytes, unsigned{ages_[first]});
+            if (ages_[first] != absent)
+                visit(base + first * page_bytes, base + page * page_bytes, age(first));
         }
     }
     const policy::reuse_ages& window() const noexcept { return window_; }
 
   private:
     static constexpr std::uint8_t oldest = policy::reuse_ages::oldest;
+    static constexpr std::uint8_t touched_early = 253; // since the last window that was not; age 0
     static constexpr std::uint8_t touched_now = 254;
     static constexpr std::uint8_t absent = 255;
-    static_assert(oldest < touched_now);
+    static_assert(oldest < touched_early);
 
     static std::uintptr_t address(const void* p) noexcept {
         return reinterpret_cast<std::uintptr_t>(p);
     }
     std::uint8_t aged(std::uint8_t age, bool early) noexcept {
-        if (age == touched_now) return 0;
+        if (age == touched_now) return early ? touched_early : 0;
+        if (age == touched_early) return early ? touched_early : 0;
         if (age == absent) return 1;
         if (early) return age;
         ++window_.exposed[age];

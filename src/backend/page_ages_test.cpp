@@ -144,14 +144,19 @@ TEST_F(page_ages_test, what_early_windows_saw_touched_counts_in_the_next) {
     tier.extents = {{0, 4}};
     for (int i = 0; i < 3; ++i) end_window();
     end_early_window({{0, 1}});
-    end_early_window({{1, 2}});
+    end_early_window({{0, 2}});
     EXPECT_EQ(seen().pages[0], 2u) << "both are young";
-    end_window({{2, 3}});
+    EXPECT_EQ(ages.age(0), 0u);
+    end_window({{1, 3}});
     EXPECT_EQ(seen().touched[3], 3u);
     EXPECT_EQ(seen().exposed[3], 4u);
-    EXPECT_EQ(seen().pages[1], 2u);
+    EXPECT_EQ(seen().exposed[0], 0u) << "each page once";
+    EXPECT_EQ(seen().pages[0], 3u) << "touched in the window that ended";
+    EXPECT_EQ(seen().pages[4], 1u);
     end_window();
     EXPECT_EQ(seen().touched[3], 0u) << "of that window only";
+    EXPECT_EQ(seen().exposed[0], 3u);
+    EXPECT_EQ(seen().pages[1], 3u);
 }
 
 TEST_F(page_ages_test, stretches_are_of_one_age_and_run) {

@@ -33,6 +33,7 @@
 #include "backend/window_log.hpp"
 #include "collector/allowance.hpp"
 #include "collector/evacuation.hpp"
+#include "collector/window_ages.hpp"
 #include "heap/space.hpp"
 #include "mobility/arming_mover.hpp"
 #include "os/platform.hpp"
@@ -192,18 +193,6 @@ class collector final : private policy::objects {
         return {begin, begin + space_.range_bytes()};
     }
 
-    // An object that was armed at the end of a window has been idle in those after it. Of these an early one is
-    // a part of the next that is not early, and the first of all is whole only if none was early before it: so of
-    // the windows from the arming on that are not early, all but one. What was before the last 64 counts.
-    unsigned without_early(unsigned windows) const noexcept {
-        constexpr unsigned known = 64;
-        if (counted_windows_ == ~std::uint64_t{0}) return windows;
-        const std::uint64_t since =
-            windows < known - 1 ? (std::uint64_t{2} << windows) - 1 : ~std::uint64_t{0};
-        const auto counted = static_cast<unsigned>(std::popcount(counted_windows_ & since)) +
-                             (windows < known ? 0 : windows - (known - 1));
-        return counted == 0 ? 0 : counted - 1;
-    }
     // What an early window is for has been had.
     bool enough_returned() const noexcept {
         return plan_.early && returned_early_ >= plan_.wanted_bytes;
@@ -352,8 +341,7 @@ class collector final : private policy::objects {
     backend::window_log& log_;
 
     std::uint64_t window_ = 0;
-    // Of the last 64 windows, the newest in the lowest bit: 1 if it was not early.
-    std::uint64_t counted_windows_ = ~std::uint64_t{0};
+    window_ages ages_;
     window_plan plan_;
     const record* self_ = nullptr;
     bool abandoned_ = false; // a wait was given up in this window: no more moves
@@ -415,7 +403,7 @@ template <class Mover>
 bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self,
                                      control& control) {
     ++window_;
-    counted_windows_ = counted_windows_ << 1 | (plan.early ? 0U : 1U);
+    ages_.begin_window(plan.early);
     plan_ = plan;
     if (plan.evacuate) plan_.live_fraction = placement_.compacted_below(plan.live_fraction);
     self_ = self;
@@ -653,8 +641,9 @@ void collector<Mover>::visit_slots(std::uintptr_t base, std::uint64_t bits) {
 template <class Mover>
 void collector<Mover>::visit_slot(unsigned bit) {
     mobility::observation& seen = seen_[bit];
-    seen = phase_ == phase::scan ? mover_.visit(slot_at(bit), window_)
-                                 : mover_.revisit(slot_at(bit), window_);
+    const mobility::window_id window(window_, !plan_.early);
+    seen = phase_ == phase::scan ? mover_.visit(slot_at(bit), window)
+                                 : mover_.revisit(slot_at(bit), window);
     if (seen.address == 0) {
         foreign_here_ += seen.foreign;
         return;
@@ -673,10 +662,12 @@ void collector<Mover>::visit_slot(unsigned bit) {
     word_.newborn |= std::uint64_t{seen.newborn} << bit;
     word_.movable |= std::uint64_t{seen.movable} << bit;
     word_.tiers |= policy::tier_mask{1} << tier;
-    const unsigned idle = without_early(seen.inactive_windows);
+    const unsigned quiet = seen.inactive_windows;
+    const unsigned idle = Mover::ages_are_stamps ? ages_.whole(quiet) : quiet;
     word_.oldest = std::max(word_.oldest, idle);
     word_.tier[bit] = static_cast<std::uint8_t>(tier);
     word_.idle[bit] = idle;
+    word_.quiet[bit] = quiet;
 }
 
 // After the visit, without the hazard: the objects may be freed meanwhile. Of them only addresses and
@@ -783,7 +774,8 @@ template <class Mover>
 bool collector<Mover>::move_large(control& control) {
     return move_set_aside(
         leaving_large_.size(), [this](std::size_t i) { return leaving_large_[i].slot; },
-        [this](const void* object) { return bytes_in_large(object) != 0; }, control);
+        [this](const void* object) { return !enough_returned() && bytes_in_large(object) != 0; },
+        control);
 }
 
 // Of slots that the scan has set aside, those whose objects are where they were.
@@ -1182,9 +1174,11 @@ void collector<Mover>::note_large() {
     }
 }
 
-// So is what should have left LARGE and could not: a pin, no room.
+// So is what should have left LARGE and could not: a pin, no room. But not what an early window leaves there since enough
+// has left.
 template <class Mover>
 void collector<Mover>::note_left_in_large() {
+    if (enough_returned()) leaving_large_.clear();
     for (const large_leaver& one : leaving_large_) {
         if (!slots_.begin_visit(one.slot)) continue;
         const void* const object = pointer_to(Mover::layout::address(one.slot->load_relaxed()));

@@ -568,41 +568,43 @@ TYPED_TEST(collector_of, runs_of_new_are_emptied_in_their_window) {
     EXPECT_GE(w.recorder.live.decommitted_bytes.get(), 2 * run_bytes);
 }
 
-// An object is as old as windows that are not early say. What was armed after the last of them has no age.
+// An object is as old as windows that are not early say, however many early ones there are. What was armed after the
+// last of them has no age. Words that count windows count one more in the first early one.
 TYPED_TEST(collector_of, early_windows_count_no_age) {
+    constexpr bool stamps = TestFixture::world::mover_type::ages_are_stamps;
     typename TestFixture::world w(64);
-    w.policy.cold_after = 2;
+    w.policy.cold_after = stamps ? 2 : 4;
     const auto windows = [&](int count, bool early) {
         w.plan.early = early;
         for (; count > 0; --count) EXPECT_TRUE(w.window());
         EXPECT_EQ(w.policy.beginning.early, early);
     };
     windows(1, false);
-    windows(5, true);
+    windows(100, true);
     EXPECT_EQ(w.in_tier(tier_new), w.count());
     windows(1, false);
     EXPECT_EQ(w.in_tier(tier_new), w.count()) << "one window";
-    windows(3, true);
+    windows(300, true);
     EXPECT_EQ(w.in_tier(tier_new), w.count());
-    windows(1, false);
+    windows(stamps ? 1 : 2, false);
     EXPECT_EQ(w.in_tier(tier_cold), w.count()) << "two";
     // A touch that an early window sees makes the part of its window that is left no whole one.
     for (std::size_t i = 0; i < w.count(); ++i) w.use(w.main, i);
     windows(1, true);
     EXPECT_EQ(w.in_tier(tier_hot), w.count());
-    windows(2, true);
+    windows(100, true);
     windows(2, false);
     EXPECT_EQ(w.in_tier(tier_hot), w.count());
     windows(1, false);
     EXPECT_EQ(w.in_tier(tier_cold), w.count());
-    // Ages beyond what is remembered of early windows.
+    // Where words count, to 31.
     w.policy.cold_leaves = false;
     for (std::size_t i = 0; i < w.count(); ++i) w.use(w.main, i);
     windows(1, false);
     EXPECT_EQ(w.in_tier(tier_hot), w.count());
-    w.policy.cold_after = 28; // ATC counts to 31
+    w.policy.cold_after = stamps ? 200 : 31;
     windows(1, true);
-    windows(27, false);
+    windows(stamps ? 199 : 29, false);
     EXPECT_EQ(w.in_tier(tier_hot), w.count());
     windows(1, false);
     EXPECT_EQ(w.in_tier(tier_cold), w.count());
@@ -1056,6 +1058,29 @@ TYPED_TEST(collector_of, large_objects_leave_the_place_where_they_were_born) {
     }
     for (std::size_t i = 0; i < w.count(); ++i)
         EXPECT_EQ(w.tier_of(i), i % 2 == 1 ? tier_hot : tier_cold) << i;
+}
+
+// An early window moves no more of them than gives back what is wanted.
+TYPED_TEST(collector_of, large_objects_leave_in_an_early_window_until_enough_has_been_returned) {
+    constexpr std::size_t each = 24 * kib;
+    typename TestFixture::world w(600, 20 * kib + 4);
+    this->load(w);
+    w.policy.cold_after = 0;
+    w.plan.early = true;
+    for (const std::size_t wanted : {1 * each, 90 * each}) {
+        const std::uint64_t before = w.in_tier(tier_large);
+        w.plan.wanted_bytes = wanted;
+        EXPECT_TRUE(w.window());
+        w.check();
+        const std::size_t left = (before - w.in_tier(tier_large)) * each;
+        EXPECT_GE(left, wanted);
+        EXPECT_LE(left, wanted + w.plan.least_in_flight);
+        EXPECT_TRUE(w.view.large.empty());
+    }
+    w.plan.early = false;
+    EXPECT_TRUE(w.window());
+    EXPECT_EQ(w.in_tier(tier_large), 0u);
+    w.check();
 }
 
 // One that is larger than what may be resident twice moves alone.

@@ -53,13 +53,16 @@ class arming_mover {
         std::uint32_t target;
     };
 
+    // observation::inactive_windows is a difference of window numbers.
+    static constexpr bool ages_are_stamps = true;
+
     arming_mover(scope_registry<P>& registry, soda::directory<P>& slots, Heap& heap)
         : registry_(registry), slots_(slots), heap_(heap) {
         candidates_.reserve(least_capacity);
     }
 
     // Inside a visit of the slot's bitmap word.
-    observation visit(slot_atomic& slot, std::uint64_t window) noexcept {
+    observation visit(slot_atomic& slot, window_id window) noexcept {
         observation seen;
         std::uint64_t word = slot.load_acquire();
         if (layout::is_null(word)) return seen;
@@ -70,22 +73,22 @@ class arming_mover {
         }
         seen.address = address;
         if (layout::is_armed(word)) {
-            seen.inactive_windows = layout::age(word, window);
+            seen.inactive_windows = layout::age(word, window.number);
             seen.movable = true;
             seen.word = word;
             if (seen.inactive_windows > layout::restamp_age) // before the stamp comes round
-                seen.movable = rearm(slot, seen, window - layout::restamp_age / 2);
+                seen.movable = rearm(slot, seen, window.number - layout::restamp_age / 2);
             return seen;
         }
         seen.touched = layout::is_touched(word);
         seen.newborn = !seen.touched;
         seen.word = word;
-        seen.movable = rearm(slot, seen, window);
+        seen.movable = rearm(slot, seen, window.number);
         return seen;
     }
 
     // Another visit in the same window: it counts no further window.
-    observation revisit(slot_atomic& slot, std::uint64_t window) noexcept {
+    observation revisit(slot_atomic& slot, window_id window) noexcept {
         return visit(slot, window);
     }
 

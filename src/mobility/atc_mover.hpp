@@ -62,6 +62,8 @@ class atc_mover {
         bool touched; // a further touch is no reason to leave it
     };
 
+    static constexpr bool ages_are_stamps = false; // but what CIW counted
+
     atc_mover(scope_registry<P>& registry, soda::directory<P>& slots, Heap& heap,
               atc_state<P>& state)
         : registry_(registry), slots_(slots), heap_(heap), state_(state) {
@@ -69,7 +71,7 @@ class atc_mover {
     }
 
     // Inside a visit of the slot's bitmap word.
-    observation visit(slot_atomic& slot, std::uint64_t) noexcept {
+    observation visit(slot_atomic& slot, window_id window) noexcept {
         observation seen;
         std::uint64_t word = slot.load_acquire();
         if (layout::is_null(word)) return seen;
@@ -87,7 +89,7 @@ class atc_mover {
             seen.inactive_windows = seen.touched ? 0 : layout::inactive_windows(word);
             return seen;
         }
-        const std::uint64_t next = layout::visited(word, heap_id(object), sweep);
+        const std::uint64_t next = layout::visited(word, heap_id(object), sweep, window.counts);
         if (next == word || word::record_visit(slot, word, next)) {
             seen.inactive_windows = layout::inactive_windows(next);
             seen.movable = true;
@@ -100,7 +102,7 @@ class atc_mover {
     }
 
     // Another visit in the same window: CIW does not count it.
-    observation revisit(slot_atomic& slot, std::uint64_t window) noexcept {
+    observation revisit(slot_atomic& slot, window_id window) noexcept {
         const std::uint64_t word = slot.load_acquire();
         if (layout::is_null(word) || layout::is_accessed(word) || !layout::is_visited(word) ||
             !heap_.contains(reinterpret_cast<const void*>(layout::address(word))))

@@ -45,7 +45,7 @@ RC_GTEST_PROP(atc_word, a_transition_changes_its_own_fields_only, (std::uint64_t
     RC_ASSERT(layout::count(out) == (count == 0 || count == 127 ? count : count - 1));
 
     for (const bool sweep : {false, true}) {
-        const std::uint64_t seen = layout::visited(word, 2, sweep);
+        const std::uint64_t seen = layout::visited(word, 2, sweep, true);
         RC_ASSERT(layout::address(seen) == layout::address(word));
         RC_ASSERT(layout::heap(seen) == 2u);
         RC_ASSERT(layout::count(seen) == (sweep ? 0 : count));
@@ -55,6 +55,11 @@ RC_GTEST_PROP(atc_word, a_transition_changes_its_own_fields_only, (std::uint64_t
                                   ? 0
                                   : std::min(layout::inactive_windows(word) + 1, 31u);
         RC_ASSERT(layout::inactive_windows(seen) == idle);
+        // In a window that does not count: the same, but it makes nothing older that was idle before.
+        const std::uint64_t part = layout::visited(word, 2, sweep, false);
+        RC_ASSERT((part & ~layout::idle_mask) == (seen & ~layout::idle_mask));
+        RC_ASSERT(layout::inactive_windows(part) ==
+                  (idle > 1 ? layout::inactive_windows(word) : idle));
     }
 }
 

@@ -34,7 +34,7 @@ tier_id graded::tier_of_rate(int sixteenths) noexcept {
 
 void graded::begin_window(const window_beginning& now) noexcept {
     early_ = now.early;
-    relief_.begin_window(now.wanted_bytes);
+    relief_.begin_window(early_ ? now.wanted_bytes : 0);
     if (early_) return;
     set_budget();
     rates_.end_window();
@@ -116,8 +116,13 @@ void graded::count_window(word_facts& word, unsigned slot, bool touched) noexcep
     const bool large = (word.unmoved >> slot & 1) != 0;
     std::uint16_t& state = word.state[slot];
     // The window of its birth was not a whole one, and who makes an object touches it.
+    const bool seen_early = (state & touched_early) != 0;
+    state &= static_cast<std::uint16_t>(~touched_early);
     const bool born = state == 0 && (large || at == first_tier);
-    if (!born) state = rates_.after(state, touched, word.idle[slot]);
+    if (!born) {
+        const bool in_use = touched || seen_early;
+        state = rates_.after(state, in_use, in_use ? 0 : word.idle[slot]);
+    }
     if (born || (at == first_tier && !large))
         state = older(state);
     else if (!large)
@@ -131,10 +136,20 @@ std::uint16_t graded::older(std::uint16_t state) noexcept {
 }
 
 // True if the object of the first tier, which nobody touched, goes to the coldest at once.
+// What cannot go counts for nothing.
 bool graded::relieves(const word_facts& word, unsigned slot) noexcept {
-    if (!word.again) relief_.note(word.idle[slot]);
-    return (word.newborn >> slot & 1) == 0 && relief_.leaves(word.idle[slot]) &&
-           !word.about->never_cold(slot);
+    if ((word.movable >> slot & 1) == 0 || word.about->never_cold(slot)) return false;
+    const unsigned rank = relief::rank(false, word.quiet[slot]);
+    if (!word.again) relief_.note(rank, word.about->size(slot));
+    return (word.newborn >> slot & 1) == 0 && relief_.leaves(rank);
+}
+
+// An object that nobody touched in this window becomes hotter only when its estimate rests on as many windows as an
+// object of the first tier is watched for: what left that one for want of memory is hardly known. And not if it would
+// be read back.
+bool graded::may_become_hotter(const word_facts& word, unsigned slot) noexcept {
+    if ((word.touched >> slot & 1) != 0) return true;
+    return touch_rate::windows(word.state[slot]) >= windows_to_prove - 1 && !word.about->out(slot);
 }
 
 void graded::decide(word_facts& word, word_verdict& verdict) noexcept {
@@ -147,9 +162,12 @@ void graded::decide(word_facts& word, word_verdict& verdict) noexcept {
         const auto slot = static_cast<unsigned>(std::countr_zero(left));
         const bool large = (word.unmoved >> slot & 1) != 0;
         const tier_id at = word.tier[slot];
-        const std::uint16_t& state = word.state[slot];
+        std::uint16_t& state = word.state[slot];
         const bool touched = (word.touched >> slot & 1) != 0;
-        if (counts) count_window(word, slot, touched || touched_early(word, slot));
+        if (counts)
+            count_window(word, slot, touched);
+        else if (early_ && touched && !word.again)
+            state |= touched_early;
         if (large) {
             tier_id role = wanted_tier(word, slot);
             if (role != hottest && word.about->never_cold(slot)) role = hottest;
@@ -167,7 +185,7 @@ void graded::decide(word_facts& word, word_verdict& verdict) noexcept {
             const int outside = outside_of(state);
             if (outside > -outside_enough && outside < outside_enough) continue;
             // To read it back would cost more than a colder place gains.
-            if (outside < 0 && word.about->out(slot)) continue;
+            if (outside < 0 ? word.about->out(slot) : !may_become_hotter(word, slot)) continue;
         }
         tier_id target = wanted_tier(word, slot);
         if (target == at) continue;
@@ -231,7 +249,7 @@ void graded::correct(double measured, double predicted) noexcept {
 }
 
 directives graded::end_of_window(const window_facts& facts) noexcept {
-    relief_.end_window(facts.tiers[first_tier].live_bytes, facts.tiers[first_tier].live_objects);
+    relief_.end_window();
     std::uint64_t live_bytes = 0, live_objects = 0;
     for (const window_facts::tier_facts& tier : facts.tiers) {
         live_bytes += tier.live_bytes;

@@ -25,8 +25,9 @@
 // once, those idle for longest first (relief.hpp). An early window does nothing else: no rate, no age and no
 // hazard changes, and what it saw touched counts in the next one that is not early.
 //
-// State per slot: 15 bits, touch_rate's and three more: in the first tier for how many windows the object
-// has been seen there, else how far the rate has been outside of the class, -3 to 3, plus 4.
+// State per slot: 16 bits. touch_rate's; three more: in the first tier for how many windows the object has been
+// seen there, else how far the rate has been outside of the class, -3 to 3, plus 4; and whether an early window has
+// seen it touched since the last one that was not.
 //
 // Threads: the collector.
 #pragma once
@@ -72,7 +73,7 @@ class graded final : public placement {
     explicit graded(const options& settings, unsigned saturation = ~0u) noexcept;
 
     const tier_table& tiers() const noexcept override { return table; }
-    unsigned state_bits() const noexcept override { return 15; }
+    unsigned state_bits() const noexcept override { return 16; }
     void configure(const options& settings) noexcept override;
     void begin_window(const window_beginning& now) noexcept override;
     void decide(word_facts& word, word_verdict& verdict) noexcept override;
@@ -91,6 +92,7 @@ class graded final : public placement {
 
   private:
     static constexpr unsigned outside_shift = 12;
+    static constexpr std::uint16_t touched_early = 0x8000;
     static_assert(windows_to_prove < 8);
     static constexpr int outside_zero = 4;
     static constexpr int outside_enough = 2;
@@ -100,10 +102,7 @@ class graded final : public placement {
     static int outside_of(std::uint16_t state) noexcept;
     static std::uint16_t older(std::uint16_t state) noexcept;
     bool relieves(const word_facts& word, unsigned slot) noexcept;
-    // An object that is known, was armed since the last window that counts, and is not newborn.
-    static bool touched_early(const word_facts& word, unsigned slot) noexcept {
-        return word.idle[slot] == 0 && (word.newborn >> slot & 1) == 0 && word.state[slot] != 0;
-    }
+    static bool may_become_hotter(const word_facts& word, unsigned slot) noexcept;
     void count_window(word_facts& word, unsigned slot, bool touched) noexcept;
     void judge(word_facts& word, unsigned slot) noexcept;
     int size_of(const word_facts& word, unsigned slot) noexcept;

@@ -62,8 +62,11 @@ struct word_facts {
     bool again = false;        // a second look in the same window: changes of the state are dropped
     std::array<std::uint8_t, 64> tier;
     // Consecutive windows without a touch, the one that just ended included. 0 when touched. Early windows
-    // do not count: 0 also for what was touched since the last other window, as an early one has seen.
+    // do not count: 0 also for what was touched since the last other window, as an early one has seen. Where words
+    // count windows (ATC) that may be two too many.
     std::array<std::uint32_t, 64> idle;
+    // The same with early windows, where the protocol can say (arming); else `idle`.
+    std::array<std::uint32_t, 64> quiet;
     // The lowest state_bits() bits are kept. 0 for a slot that is new here. In and out.
     std::array<std::uint16_t, 64> state;
     const objects* about = nullptr;

@@ -19,7 +19,7 @@
 namespace obase::policy {
 
 struct reuse_ages {
-    static constexpr unsigned oldest = 253; // ages stop here
+    static constexpr unsigned oldest = 252; // ages stop here
 
     std::array<std::uint32_t, oldest + 1> pages{};   // by age at the end of the window
     std::array<std::uint32_t, oldest + 1> exposed{}; // by age at its beginning

@@ -10,9 +10,9 @@
 // all of COLD that was not touched in the window, while cold_threshold.hpp allows it, or while the process
 // is over its budget of memory: then something leaves anyway, and COLD is the best choice.
 //
-// While threads that allocate wait for memory, what was not touched goes from NEW and HOT to COLD at once, those
-// idle for longest first (relief.hpp). An early window does not move C_t, nor does the next one that is not, of
-// which it saw a part: neither has a rate per minute.
+// While threads that allocate wait for memory, what was not touched goes to COLD at once: from NEW, and when that
+// is not enough from HOT, those that have been quiet for longest first (relief.hpp). An early window does not move
+// C_t: it has no rate per minute. What it saw of COLD in use counts in the next one that is not early.
 //
 // CIW semantics: "exceeds C_t" is taken literally, idle > C_t, as in the text and the figures of both
 // papers. (OBASE 4.4 calls C_t = 3 "approximately six minutes"; an object is then demoted by the scan
@@ -33,6 +33,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 namespace obase::policy {
 
@@ -63,7 +64,7 @@ class three_temperatures final : public placement {
 
     void begin_window(const window_beginning& now) noexcept override {
         moves_ = now.moves;
-        relief_.begin_window(now.wanted_bytes);
+        relief_.begin_window(now.early ? now.wanted_bytes : 0);
         if (!moves_ || now.early) return;
         const std::uint64_t live = now.live_bytes[hot];
         churn_.begin_window(promoted_, hot_live_ > live ? hot_live_ - live : 0);
@@ -81,14 +82,17 @@ class three_temperatures final : public placement {
 
     directives end_of_window(const window_facts& facts) noexcept override {
         if (moves_) note_promotions(facts);
-        relief_.end_window(facts.tiers[first_tier].live_bytes + facts.tiers[hot].live_bytes,
-                           facts.tiers[first_tier].live_objects + facts.tiers[hot].live_objects);
-        const auto& in_cold = facts.tiers[cold];
+        relief_.end_window();
+        // What is in use leaves COLD in the window that sees it, so of early ones each sees others.
+        cold_pages_ += facts.tiers[cold].touched_pages;
+        most_pages_ = std::max(most_pages_, facts.touched_pages);
         directives next = controller_.current();
-        if (!facts.early && !after_early_)
-            next = controller_.end_of_window({facts.length_seconds, facts.touched_pages,
-                                              in_cold.touched_pages, in_cold.live_bytes});
-        after_early_ = facts.early;
+        if (!facts.early) {
+            next = controller_.end_of_window({facts.length_seconds, most_pages_,
+                                              std::exchange(cold_pages_, 0),
+                                              facts.tiers[cold].live_bytes});
+            most_pages_ = 0;
+        }
         refresh();
         over_budget_ = facts.excess_bytes > 0;
         next.pageout_allowed = next.pageout_allowed || over_budget_;
@@ -107,9 +111,8 @@ class three_temperatures final : public placement {
         const std::uint64_t bit = std::uint64_t{1} << slot;
         const bool in_use = (word.touched & bit) != 0;
         const tier_id at = word.tier[slot];
-        const bool idle = !in_use && (word.newborn & bit) == 0 &&
-                          (word.idle[slot] >= eligible_from_ || relief_.leaves(word.idle[slot]));
-        if (relief_.active() && !in_use && !word.again && at < cold) relief_.note(word.idle[slot]);
+        bool idle = !in_use && (word.newborn & bit) == 0 && word.idle[slot] >= eligible_from_;
+        if (relief_.active() && !in_use && at != cold) idle = relieves(word, slot) || idle;
         if ((word.unmoved & bit) != 0) {
             verdict.to[slot] = idle && !word.about->never_cold(slot) ? cold : hot;
             return;
@@ -125,6 +128,15 @@ class three_temperatures final : public placement {
             verdict.send(slot, target);
             verdict.sample |= bit;
         }
+    }
+
+    // True if the object, which nobody touched, goes because threads wait. What cannot go counts for nothing.
+    bool relieves(const word_facts& word, unsigned slot) noexcept {
+        const std::uint64_t bit = std::uint64_t{1} << slot;
+        const unsigned rank = relief::rank(word.tier[slot] == hot, word.quiet[slot]);
+        if ((word.movable & bit) == 0 || word.about->never_cold(slot)) return false;
+        if (!word.again && (word.unmoved & bit) == 0) relief_.note(rank, word.about->size(slot));
+        return (word.newborn & bit) == 0 && relief_.leaves(rank);
     }
 
     // An object of NEW that would be promoted, but whose place is used again.
@@ -158,9 +170,10 @@ class three_temperatures final : public placement {
     double dense_from_ = 0;
     bool moves_ = false;
     bool over_budget_ = false;
-    bool after_early_ = false;
-    std::uint64_t promoted_ = 0; // bytes from NEW to HOT, in the last window with moves
-    std::uint64_t hot_live_ = 0; // live bytes of HOT at its end, but for what died since
+    std::uint64_t cold_pages_ = 0,
+                  most_pages_ = 0; // touched, since the last window that was not early
+    std::uint64_t promoted_ = 0;   // bytes from NEW to HOT, in the last window with moves
+    std::uint64_t hot_live_ = 0;   // live bytes of HOT at its end, but for what died since
 };
 
 } // namespace obase::policy

@@ -237,8 +237,6 @@ void see(three_temperatures& policy, std::initializer_list<objects_alike> all) {
         word_builder word(policy.tiers());
         for (unsigned slot = 0; slot < count; ++slot) word.put(slot, what);
         word.ask(policy);
-        facts.tiers[what.tier].live_bytes += 64 * count;
-        facts.tiers[what.tier].live_objects += count;
     }
     policy.end_of_window(facts);
 }
@@ -250,25 +248,33 @@ TEST(three_temperatures, while_threads_wait_the_oldest_go_to_cold) {
     EXPECT_EQ(target_of(policy, idle_in(hot, 4)), cold) << "beyond C_t in any case";
     policy.end_of_window(window_facts());
     policy.begin_window(waited_for(640));
-    see(policy, {{idle_in(fresh, 2), 5},
-                 {idle_in(hot, 1), 5},
-                 {idle_in(fresh, 0), 50},
+    see(policy, {{{.tier = fresh, .quiet = 2}, 5},
+                 {{.tier = hot, .idle = 1, .quiet = 9}, 5},
+                 {idle_in(fresh, 0), 5},
                  {idle_in(cold, 3), 64},
-                 {touched_in(hot), 64}});
+                 {touched_in(hot), 64},
+                 // Of what cannot go no byte counts.
+                 {{.tier = fresh, .quiet = 9, .never_cold = true}, 64},
+                 {{.tier = fresh, .quiet = 9, .movable = false}, 64},
+                 {{.tier = fresh, .quiet = 9, .large = true}, 64}});
     policy.begin_window(waited_for(640));
-    EXPECT_EQ(target_of(policy, idle_in(fresh, 2)), cold);
-    EXPECT_EQ(target_of(policy, idle_in(hot, 1)), cold) << "both together have the bytes";
-    EXPECT_EQ(target_of(policy, idle_in(fresh, 0)), no_tier);
-    EXPECT_EQ(target_of(policy, idle_in(hot, 0)), no_tier);
+    EXPECT_EQ(target_of(policy, {.tier = fresh, .quiet = 2}), cold);
+    EXPECT_EQ(target_of(policy, idle_in(fresh, 0)), cold) << "both together have the bytes";
+    EXPECT_EQ(target_of(policy, {.tier = hot, .idle = 1, .quiet = 9}), no_tier)
+        << "HOT is for later";
     EXPECT_EQ(target_of(policy, touched_in(fresh)), hot);
-    EXPECT_EQ(target_of(policy, {.tier = fresh, .idle = 2, .newborn = true}), no_tier);
-    EXPECT_EQ(target_of(policy, {.tier = fresh, .idle = 2, .never_cold = true}), hot);
-    see(policy, {{{.tier = fresh, .newborn = true}, 20}});
+    EXPECT_EQ(target_of(policy, {.tier = fresh, .quiet = 2, .newborn = true}), no_tier);
+    EXPECT_EQ(target_of(policy, {.tier = fresh, .quiet = 2, .never_cold = true}), no_tier);
+    see(policy, {{{.tier = fresh, .newborn = true}, 2},
+                 {{.tier = hot, .quiet = 7}, 8},
+                 {idle_in(hot, 0), 64}});
     policy.begin_window(waited_for(640));
     EXPECT_EQ(target_of(policy, idle_in(fresh, 0)), cold) << "made before the last look";
+    EXPECT_EQ(target_of(policy, {.tier = hot, .quiet = 7}), cold);
+    EXPECT_EQ(target_of(policy, {.tier = hot, .quiet = 6}), no_tier);
     see(policy, {});
     policy.begin_window(waited_for(0, false));
-    EXPECT_EQ(target_of(policy, idle_in(fresh, 3)), no_tier) << "nobody waits";
+    EXPECT_EQ(target_of(policy, {.tier = fresh, .quiet = 3}), no_tier) << "nobody waits";
 }
 
 // What is asked about again in the same window was counted.
@@ -276,23 +282,31 @@ TEST(three_temperatures, counts_what_may_leave_once) {
     three_temperatures policy(starting_at(3));
     policy.begin_window(waited_for(640));
     word_builder word(policy.tiers());
-    for (unsigned slot = 0; slot < 10; ++slot) word.put(slot, idle_in(fresh, 2));
+    for (unsigned slot = 0; slot < 10; ++slot) word.put(slot, {.tier = fresh, .quiet = 2});
     word.ask(policy);
     word.facts.again = true;
     word.ask(policy);
-    window_facts facts;
-    facts.tiers[fresh].live_bytes = 640;
-    facts.tiers[fresh].live_objects = 10;
-    policy.end_of_window(facts);
+    policy.end_of_window(window_facts());
     policy.begin_window(waited_for(641));
     EXPECT_EQ(target_of(policy, idle_in(fresh, 0)), cold) << "ten are not enough";
 }
 
-// Nor does the next one, of which an early one saw a part.
+// A window in its turn does what windows do, whether threads wait or not: nothing would stop it when enough has left.
+TEST(three_temperatures, only_early_windows_relieve) {
+    for (const bool early : {true, false}) {
+        three_temperatures policy(starting_at(3));
+        policy.begin_window(waited_for(64));
+        see(policy, {{{.tier = fresh, .quiet = 3}, 1}});
+        policy.begin_window(waited_for(64, early));
+        EXPECT_EQ(target_of(policy, {.tier = fresh, .quiet = 3}), early ? cold : no_tier);
+    }
+}
+
+// What early windows saw of COLD in use is part of the next window's rate.
 TEST(three_temperatures, an_early_window_does_not_move_the_threshold) {
     three_temperatures policy(starting_at(3));
     policy.end_of_window(window_with(100, 0, 4096));
-    window_facts early = window_with(100, 50, 4096);
+    window_facts early = window_with(100, 10, 4096);
     early.early = true;
     early.excess_bytes = 1;
     for (int i = 0; i < 5; ++i) {
@@ -301,8 +315,13 @@ TEST(three_temperatures, an_early_window_does_not_move_the_threshold) {
         EXPECT_TRUE(next.pageout_allowed) << "it is over its budget";
     }
     EXPECT_TRUE(policy.leaves(cold, {4096, 8192, 1}));
-    EXPECT_EQ(policy.end_of_window(window_with(100, 50, 4096)).cold_threshold, 3u);
-    EXPECT_EQ(policy.end_of_window(window_with(100, 50, 4096)).cold_threshold, 4u);
+    three_temperatures at_once(starting_at(3));
+    at_once.end_of_window(window_with(100, 0, 4096));
+    EXPECT_EQ(policy.end_of_window(window_with(90, 0, 4096)),
+              at_once.end_of_window(window_with(100, 50, 4096)));
+    EXPECT_EQ(policy.current().cold_threshold, 4u);
+    EXPECT_EQ(policy.end_of_window(window_with(80, 0, 4096)),
+              at_once.end_of_window(window_with(80, 0, 4096)));
 }
 
 // Of what many short windows and the long one before them promoted, nothing dies, or most.

@@ -14,6 +14,7 @@ struct slot_facts {
     tier_id tier = 0;
     bool touched = false;
     unsigned idle = 0;
+    unsigned quiet = 0; // beyond idle
     bool newborn = false;
     bool never_cold = false;
     bool large = false;
@@ -38,6 +39,7 @@ class word_builder final : public objects {
         facts.tiers |= tier_mask{1} << at;
         facts.tier[slot] = static_cast<std::uint8_t>(at);
         facts.idle[slot] = what.touched ? 0 : what.idle;
+        facts.quiet[slot] = what.touched ? 0 : what.idle + what.quiet;
         facts.oldest = std::max(facts.oldest, facts.idle[slot]);
         facts.state[slot] = 0;
         described_[slot] = what;

@@ -8,16 +8,19 @@
 //             ... look, budget ...
 //             watch.settle(*claim, watch.next_after(taken, budget));
 //         }
-//     watch.note_window(freed, budget);           // the collector, after an early window
+//     watch.note_budget(budget);                  // the collector, when a window begins
+//     watch.note_window(left, budget);            // the collector, after an early window
 //
 // `taken` is heap::space::new_bytes(): it only grows, and by whole runs. The next look is due when so much more
 // has been taken as could not matter: 1/32 of what the process may still grow, at least 1 MiB. So a load from
 // nothing to a budget takes about 32 looks for each halving of the room, and the room is what is left up to the
 // limit, not the budget: the nearer to the limit, the more often threads wait.
 //
-// Windows that free nothing are not worth waiting for. After `patience` of them in a row a thread that waits does so
-// for one window, and after each further one twice as much may be taken until the next look. So a program that
-// uses all of its memory waits a number of times that grows with the logarithm of what it allocates.
+// Windows after which nothing leaves memory are not worth waiting for. After `patience` of them in a row a thread that
+// waits does so for one window, and after each further one twice as much may be taken until the next look. So a program
+// that uses all of its memory waits a number of times that grows with the logarithm of what it allocates. All is as at
+// the beginning when a window finds the process within its budget. For how long threads wait in all is wait_credit's to
+// say.
 //
 // Threads: due(), claim(), settle(), next_after(), hopeless(), restart() by any; note_window() by the collector. No
 // data is published by the words here: they say when, not what. Cost of due(): a load and a comparison.
@@ -61,19 +64,28 @@ class allocation_watch {
     }
 
     // The next allocation that is not at hand looks: the options or the collector have changed.
-    void restart() noexcept { next_look_.store_relaxed(0); }
-    // A window begins. So a budget that there was not, or that is less than it was, is seen.
+    void restart() noexcept {
+        useless_.store_relaxed(0);
+        next_look_.store_relaxed(0);
+    }
+    // A window begins. So a budget that there was not, or that is less than it was, is seen, and room where there was
+    // none.
     void note_budget(const memory_budget& now) noexcept {
         if (now.allowed == 0) return;
         std::uint64_t off = never;
-        if (!next_look_.cas_relaxed(off, 0) && now.excess() > 0 && !hopeless()) restart();
+        if (next_look_.cas_relaxed(off, 0)) return;
+        if (now.excess() <= 0 && hopeless())
+            restart();
+        else if (now.excess() > 0 && !hopeless())
+            next_look_.store_relaxed(0);
     }
 
-    // An early window has ended, and freed so many bytes while threads waited.
-    void note_window(double freed, const memory_budget& now) noexcept {
-        const auto worth_a_wait =
-            static_cast<double>(std::max(now.allowed / least_share, least_step));
-        useless_.store_relaxed(freed >= worth_a_wait ? 0 : useless_.load_relaxed() + 1);
+    // An early window has ended, after which so many bytes left memory.
+    void note_window(std::uint64_t left, const memory_budget& now) noexcept {
+        useless_.store_relaxed(left >= worth_a_wait(now) ? 0 : useless_.load_relaxed() + 1);
+    }
+    static std::uint64_t worth_a_wait(const memory_budget& now) noexcept { // bytes
+        return std::max(now.allowed / least_share, least_step);
     }
     bool hopeless() const noexcept { return useless_.load_relaxed() >= patience; }
 

@@ -89,7 +89,7 @@ TEST(allocation_watch, waiting_that_does_not_help_is_tried_less_and_less) {
         const std::uint64_t next = w.next_after(taken, full);
         EXPECT_GE(next, taken + 2 * mib);
         taken = next;
-        w.note_window(static_cast<double>(watch::least_step - 1), full);
+        w.note_window(watch::least_step - 1, full);
     }
     EXPECT_EQ(looks, 10u);
     for (int window = 0; window < 100; ++window) w.note_window(0, full);
@@ -99,17 +99,43 @@ TEST(allocation_watch, waiting_that_does_not_help_is_tried_less_and_less) {
     w.settle(*w.claim(0), gib);
     w.note_budget(full);
     EXPECT_FALSE(w.due(mib));
-    w.note_window(static_cast<double>(watch::least_step), full);
+    w.note_window(watch::least_step, full);
     EXPECT_FALSE(w.hopeless()) << "it helped";
     EXPECT_EQ(w.next_after(0, full), mib);
+}
+
+// Nothing helped, and the next look is far away. Then the program gives memory up, or gets another budget.
+TEST(allocation_watch, room_is_a_reason_to_begin_anew) {
+    const memory_budget full = budget(64 * mib, 128 * mib);
+    for (const bool asked : {false, true}) {
+        watch w;
+        for (unsigned window = 0; window < 2 * watch::patience; ++window) {
+            w.note_budget(full);
+            w.note_window(0, full);
+        }
+        w.settle(*w.claim(0), gib);
+        w.note_budget(full);
+        EXPECT_FALSE(w.due(mib));
+        if (asked)
+            w.restart();
+        else
+            w.note_budget(budget(64 * mib, 64 * mib));
+        EXPECT_TRUE(w.due(0));
+        EXPECT_FALSE(w.hopeless());
+        EXPECT_EQ(w.next_after(0, full), mib);
+    }
+    watch w;
+    w.settle(*w.claim(0), gib);
+    w.note_budget(budget(64 * mib, 64 * mib));
+    EXPECT_FALSE(w.due(mib)) << "there was hope";
 }
 
 TEST(allocation_watch, what_a_window_must_free_is_a_share_of_the_budget) {
     watch w;
     for (unsigned window = 0; window < watch::patience; ++window)
-        w.note_window(static_cast<double>(gib / 256 - 1), budget(gib, 2 * gib));
+        w.note_window(gib / 256 - 1, budget(gib, 2 * gib));
     EXPECT_TRUE(w.hopeless());
-    w.note_window(static_cast<double>(gib / 256), budget(gib, 2 * gib));
+    w.note_window(gib / 256, budget(gib, 2 * gib));
     EXPECT_FALSE(w.hopeless());
 }
 

@@ -247,6 +247,66 @@ TEST_F(backpressure, a_program_that_uses_all_of_its_memory_waits_a_few_times) {
         false);
 }
 
+// What the program uses for ever and what it replaces are more than its budget together. Moving out what it made last
+// makes room only until it makes the next, so it does not wait for that for long.
+TEST_F(backpressure, a_program_that_replaces_what_it_has_goes_on) {
+    passes([] {
+        configured(settings(text_of(budget)));
+        guides<obase::arming> kept;
+        for (std::uint64_t i = 0; i < (budget - budget / 6) / sizeof(object); ++i)
+            kept.emplace_back(
+                obase::make_managed_with<object>({.never_cold = true}, object{i, {}}));
+        constexpr std::size_t replaced = budget / 4 / sizeof(object);
+        guides<obase::arming> ring;
+        add(ring, replaced);
+        const auto seconds = [] {
+            return std::chrono::duration<double>(
+                       std::chrono::steady_clock::now().time_since_epoch())
+                .count();
+        };
+        const obase::statistics before = seen();
+        const double began = seconds();
+        for (std::size_t i = 0; i < 64 * replaced; ++i) {
+            auto made = obase::make_managed<object>();
+            made->id = i % replaced;
+            ring[i % replaced] = std::move(made);
+        }
+        const double passed = seconds() - began;
+        const obase::statistics now = seen();
+        report("replaced", now);
+        const double waited = now.allocation_wait_seconds - before.allocation_wait_seconds;
+        std::fprintf(stderr, "waited %.2f of %.2f s\n", waited, passed);
+        require(now.allocation_waits > before.allocation_waits, "it waited");
+        // wait_credit; a wait is .1 s, unless the thread that ends it has no processor.
+        require(waited <= 2 + .1 * passed + 1, "and went on");
+        check(ring);
+        return 0;
+    });
+}
+
+// When there was no hope for long, and then half of the memory is given up, the next load waits again.
+TEST_F(backpressure, a_load_after_a_time_without_hope_is_held_back) {
+    passes([] {
+        configured(settings(text_of(budget)));
+        {
+            guides<obase::arming> stuck;
+            for (std::uint64_t i = 0; i < 2 * budget / sizeof(object); ++i)
+                stuck.emplace_back(
+                    obase::make_managed_with<object>({.never_cold = true}, object{i, {}}));
+        }
+        const obase::statistics before = seen(); // gives their memory back
+        report("without hope", before);
+        seen(); // and this one sees that there is room
+        guides<obase::arming> all;
+        add(all, objects_of_load);
+        report("a load", seen());
+        require(seen().allocation_waits >= before.allocation_waits + 4, "it waited");
+        require(obase::os::resident_bytes() <= budget + slack, "and is near the budget");
+        check(all);
+        return 0;
+    });
+}
+
 // Several threads load; each waits for itself.
 TEST_F(backpressure, holds_the_load_of_many_threads) {
     passes([] {
@@ -279,6 +339,31 @@ TEST_F(backpressure, in_a_scope_nobody_waits) {
             report("in a scope", now);
             require(now.early_windows != 0, "a window was asked for");
             require(now.allocation_waits <= 1, "at the end of the scope at most");
+            check(all);
+            return 0;
+        },
+        false);
+}
+
+// The other protocol's collector waits for its scopes, and a thread that is in one waits for neither.
+TEST_F(backpressure, in_a_scope_of_the_other_protocol_nobody_waits) {
+    passes(
+        [] {
+            configured(settings(text_of(1 * mib)));
+            configured<obase::atc>(settings<obase::atc>("none"));
+            auto other = obase::make_managed<object, obase::atc>();
+            guides<obase::arming> all;
+            {
+                const obase::basic_scope<obase::atc> s;
+                add(all, 16 * mib / sizeof(object));
+                other->id = 1;
+            }
+            const obase::statistics now = seen();
+            report("in another protocol's scope", now);
+            require(now.early_windows != 0, "a window was asked for");
+            require(now.allocation_waits == 0, "nobody waited");
+            add(all, 16 * mib / sizeof(object));
+            require(seen().allocation_waits != 0, "outside of it somebody does");
             check(all);
             return 0;
         },

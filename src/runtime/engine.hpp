@@ -35,7 +35,9 @@
 #include "runtime/allocation_watch.hpp"
 #include "runtime/handoff_lock.hpp"
 #include "runtime/memory_budget.hpp"
+#include "runtime/other_engines.hpp"
 #include "runtime/self_check.hpp"
+#include "runtime/wait_credit.hpp"
 #include "runtime/why_not_freed.hpp"
 #include "soda/directory.hpp"
 #include "telemetry/recorder.hpp"
@@ -265,6 +267,7 @@ class engine final : public obase::runtime, private collector::control {
     void invalid_free(const void* address, heap::free_result result) noexcept;
     static void free_node(mobility::retired_object* node) noexcept { std::free(node); }
     [[gnu::noinline]] void look_at_memory(std::uint64_t taken, std::uint64_t coming) noexcept;
+    static bool this_thread_may_wait() noexcept;
     void ask_for_memory(std::uint64_t bytes, bool waits) noexcept;
     void wait_owed(record& self) noexcept;
     void reclaim_share(record& self) noexcept;
@@ -274,13 +277,14 @@ class engine final : public obase::runtime, private collector::control {
     void run() noexcept; // the collector thread
     bool reclaim_tick() noexcept;
     void run_window(bool forced, bool early, std::uint64_t pressed) noexcept;
-    void end_early_window() noexcept;
+    void end_early_window(std::uint64_t left) noexcept;
     bool may_collect() const noexcept { // under state_
         return running_ && stopping_.load_relaxed() == 0 && settings_.mode >= run_mode::move &&
                !degraded_.load_relaxed();
     }
     std::uint64_t write_allowance() noexcept;
     void charge_writes() noexcept;
+    std::uint64_t paged_out_bytes() const noexcept;
     void finish_window(const object_collector& done, std::uint64_t wanted) noexcept;
     void note_faults(policy::window_facts& facts) noexcept;
     std::uint64_t leaves_after(policy::tier_id id) const noexcept;
@@ -361,6 +365,7 @@ class engine final : public obase::runtime, private collector::control {
     // Under state_: bytes that threads want that allocate, and a window at once; 0: none do.
     std::uint64_t pressed_ = 0;
     std::uint64_t reliefs_ = 0;               // under state_: times when waits for it ended
+    wait_credit credit_;                      // under state_
     platform::atomic<std::uint32_t> waiting_; // threads in room_; changed under state_
     allocation_watch<platform> watch_;
     platform::atomic<std::uint32_t> stopping_;
@@ -381,7 +386,6 @@ class engine final : public obase::runtime, private collector::control {
     bool forced_ = false;
     bool early_ = false; // the window was begun before its time
     bool given_up_ = false;
-    std::uint64_t taken_before_ = 0; // heap::space::new_bytes() when the window began
     double paid_at_ = 0;         // monotonic: by then the last window is within collector_cpu_share
     double window_began_ = 0;    // monotonic
     double write_credit_ = 0;    // bytes, of option cold_write_limit; < 0: more was written

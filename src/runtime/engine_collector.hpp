@@ -46,10 +46,11 @@ void engine<Binding>::run() noexcept {
         const std::uint64_t pressed = pressed_;
         window_settings_ = settings_;
         lock.unlock();
+        const std::uint64_t left_before = paged_out_bytes();
         park_.lock();
         run_window(asked, !asked && now < next_window, pressed);
         park_.unlock();
-        if (pressed != 0) end_early_window();
+        if (pressed != 0) end_early_window(paged_out_bytes() - left_before);
         more = reclaim_tick();
         lock.lock();
         if (asked) {
@@ -65,18 +66,19 @@ void engine<Binding>::run() noexcept {
     room_.notify_all();
 }
 
-// Of a window for which threads may wait. They go on if there is room, or if windows make none; and for those that
-// still wait the next one begins.
+// Of a window for which threads may wait, after which so many bytes left memory. They go on if there is room, or if
+// windows make none; and for those that still wait the next one begins. What the program gave up itself is no reason to
+// wait: it needs no window for it.
 template <class Binding>
-void engine<Binding>::end_early_window() noexcept {
-    const std::uint64_t taken = space_.load_relaxed()->new_bytes();
-    memory_budget now = current_budget(window_settings_.memory);
-    // What threads took meanwhile did not leave.
-    watch_.note_window(static_cast<double>(budget_.used) +
-                           static_cast<double>(taken - taken_before_) -
-                           static_cast<double>(now.used),
-                       now);
+void engine<Binding>::end_early_window(std::uint64_t left) noexcept {
+    const heap::space& heaps = *space_.load_relaxed();
+    const memory_budget now = current_budget(window_settings_.memory);
+    if (early_) watch_.note_window(left, now);
+    std::uint64_t live_bytes = 0;
+    for (unsigned cls = 0; cls <= heaps.large_class(); ++cls)
+        live_bytes += heaps.counters(cls).live_bytes;
     const std::lock_guard guard(state_);
+    credit_.earn(live_bytes, watch_.worth_a_wait(now));
     if (now.excess() > 0 && !watch_.hopeless() && waiting_.load_relaxed() != 0) return;
     pressed_ = 0;
     ++reliefs_;
@@ -91,7 +93,8 @@ bool engine<Binding>::reclaim_tick() noexcept {
     const std::uint64_t before = reclaimer_.retired_by_destructors();
     const auto done = reclaimer_.reclaim_all(*self_, free_node, [this] {
         const std::lock_guard guard(state_);
-        return stopping_.load_relaxed() == 0 && requested_ <= served_ && pressed_ == 0;
+        const bool early = pressed_ != 0 && now_seconds() >= paid_at_;
+        return stopping_.load_relaxed() == 0 && requested_ <= served_ && !early;
     });
     count_reclaimed(done);
     return reclaimer_.retired_by_destructors() != before && reclaimer_.pending() != 0;
@@ -116,7 +119,6 @@ void engine<Binding>::run_window(bool forced, bool early, std::uint64_t pressed)
     plan.may_grow = budget_.may_grow();
     plan.early = early;
     if (pressed != 0) plan.wanted_bytes = budget_.wanted(pressed);
-    taken_before_ = space_.load_relaxed()->new_bytes();
     watch_.note_budget(budget_);
     if (early) recorder_.load_relaxed()->live.early_windows.add(1);
     plan.may_write = write_allowance();
@@ -178,6 +180,14 @@ void engine<Binding>::charge_writes() noexcept {
             for (const auto& from : collector_->moved_bytes()) written += from[to];
     recorder_.load_relaxed()->live.file_moved_bytes.add(written);
     write_credit_ -= static_cast<double>(written);
+}
+
+// So far, and really.
+template <class Binding>
+std::uint64_t engine<Binding>::paged_out_bytes() const noexcept {
+    std::uint64_t all = 0;
+    for (const std::uint64_t bytes : backend_->done().paged_out_bytes) all += bytes;
+    return all;
 }
 
 template <class Binding>
@@ -258,9 +268,7 @@ void engine<Binding>::finish_window(const object_collector&, std::uint64_t wante
     live.heap_metadata_bytes.set(heaps.metadata_bytes());
     live.peak_resident_bytes.set(os::peak_resident_bytes());
     const backend::totals& hinted = backend_->done();
-    std::uint64_t paged_out_bytes = 0;
-    for (const std::uint64_t bytes : hinted.paged_out_bytes) paged_out_bytes += bytes;
-    live.paged_out_bytes.set(paged_out_bytes);
+    live.paged_out_bytes.set(paged_out_bytes());
     live.hint_cold_bytes.set(hinted.cold_bytes);
     live.hint_pageout_bytes.set(hinted.page_out_bytes);
     live.hint_hugepage_bytes.set(hinted.huge_bytes);
@@ -274,7 +282,7 @@ void engine<Binding>::finish_window(const object_collector&, std::uint64_t wante
     last_end_ = now;
     if (!early_) last_window_end_ = now;
     const std::chrono::duration<double> wall = std::chrono::system_clock::now().time_since_epoch();
-    recorder.end_window(to_string(window_settings_.mode), wall.count());
+    recorder.end_window(to_string(window_settings_.mode), wall.count(), early_);
 }
 
 // Of the program's threads, in the window.

@@ -55,6 +55,7 @@ void engine<Binding>::load_environment_locked() noexcept {
 template <class Binding>
 void engine<Binding>::make_ready_locked() noexcept {
     load_environment_locked();
+    may_wait_for_memory.add(&this_thread_may_wait);
     const options now = effective();
     try {
         std::string why;

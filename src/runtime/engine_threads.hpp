@@ -93,13 +93,19 @@ void engine<Binding>::look_at_memory(std::uint64_t taken, std::uint64_t coming) 
     memory_budget now = current_budget(asked);
     now.used += coming;
     watch_.settle(*claimed, watch_.next_after(taken, now));
-    if (now.excess() <= 0 || collector_thread_.load_acquire() == os::thread_id()) return;
+    if (now.excess() <= 0) return;
     record* const self = static_cast<record*>(Binding::this_record_if_any());
-    const bool in_scope = self != nullptr && self->epoch.load_relaxed() != 0;
-    // The window may have to wait for this scope. In a destructor there may be anything above.
-    if (in_scope) self->owes_wait = self->exit_work = true;
-    ask_for_memory(static_cast<std::uint64_t>(std::ceil(now.excess())),
-                   !in_scope && (self == nullptr || !self->reclaiming));
+    if (self != nullptr && self->epoch.load_relaxed() != 0)
+        self->owes_wait = self->exit_work = true;
+    ask_for_memory(static_cast<std::uint64_t>(std::ceil(now.excess())), may_wait_for_memory.all());
+}
+
+// The window may have to wait for a scope. In a destructor there may be anything above.
+template <class Binding>
+bool engine<Binding>::this_thread_may_wait() noexcept {
+    const record* const self = Binding::this_record_if_any();
+    if (self != nullptr && (self->epoch.load_relaxed() != 0 || self->reclaiming)) return false;
+    return instance().collector_thread_.load_acquire() != os::thread_id();
 }
 
 // A window at once, if there is a collector. Whoever waits is in no scope, and holds none of obase's locks: so
@@ -111,6 +117,7 @@ void engine<Binding>::ask_for_memory(std::uint64_t bytes, bool waits) noexcept {
         std::unique_lock lock(state_);
         if (!may_collect()) return;
         pressed_ = std::max(pressed_, bytes);
+        waits = waits && credit_.any(began);
         if (waits) waiting_.fetch_add_relaxed(1); // before the collector wakes: it hurries
         wake_.notify_all();
         if (!waits) return;
@@ -118,6 +125,7 @@ void engine<Binding>::ask_for_memory(std::uint64_t bytes, bool waits) noexcept {
         room_.wait_for(lock, std::chrono::duration<double>(longest_allocation_wait_seconds),
                        [&] { return reliefs_ != seen || !may_collect(); });
         waiting_.fetch_sub_relaxed(1);
+        credit_.spend(began, now_seconds());
     }
     auto& live = recorder_.load_acquire()->live;
     live.allocation_waits.add(1);
@@ -137,7 +145,7 @@ void engine<Binding>::wait_owed(record& self) noexcept {
         const std::lock_guard guard(state_);
         pressed = pressed_;
     }
-    if (pressed != 0 && !self.reclaiming) ask_for_memory(pressed, true);
+    if (pressed != 0 && may_wait_for_memory.all()) ask_for_memory(pressed, true);
 }
 
 template <class Binding>

@@ -37,7 +37,7 @@ void recorder::set_tiers(const policy::tier_table& tiers) noexcept {
     reclaimable_tiers_ = tiers.with(&policy::tier::reclaimable);
 }
 
-void recorder::end_window(const char* mode, double end_unix_seconds) {
+void recorder::end_window(const char* mode, double end_unix_seconds, bool early) {
     live.windows.add();
     statistics now;
 #define OBASE_TAKE(kind, type, name, unit, help) now.name = live.name.get();
@@ -54,15 +54,17 @@ void recorder::end_window(const char* mode, double end_unix_seconds) {
     now.protocol = protocol_;
 
     const std::lock_guard lock(mutex_);
+    published_ = now;
+    if (early) return;
     window_record record{now.windows, end_unix_seconds, now};
 #define OBASE_GROWTH(kind, type, name, unit, help)                                                 \
-    record.values.name = kind::within(now.name, published_.name);
+    record.values.name = kind::within(now.name, recorded_.name);
     OBASE_STATISTICS(OBASE_GROWTH)
 #undef OBASE_GROWTH
     for (unsigned from = 0; from < now.tiers(); ++from)
         for (unsigned to = 0; to < now.tiers(); ++to)
-            record.values.moved_between[from][to] -= published_.moved_between[from][to];
-    published_ = now;
+            record.values.moved_between[from][to] -= recorded_.moved_between[from][to];
+    recorded_ = now;
     if (ring_.size() < capacity_) {
         try {
             ring_.push_back(record);

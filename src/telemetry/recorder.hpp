@@ -69,8 +69,9 @@ class recorder {
     void set_tiers(const policy::tier_table& tiers) noexcept;
     heap_statistics& of_heap(unsigned cls) noexcept { return heaps_[cls]; } // collector only
 
-    // Ends a window. `mode` must be static text. The clock is the caller's, so that tests own it.
-    void end_window(const char* mode, double end_unix_seconds);
+    // Ends a window. `mode` must be static text. The clock is the caller's, so that tests own it. What an early one
+    // did belongs to the next record of the history.
+    void end_window(const char* mode, double end_unix_seconds, bool early = false);
 
     statistics snapshot() const;
     // Oldest first.
@@ -92,6 +93,7 @@ class recorder {
     mutable std::mutex mutex_; // guards everything below
     std::size_t capacity_;     // 0 when there was no memory for a single record
     statistics published_;
+    statistics recorded_;             // what the last record ended with
     std::vector<window_record> ring_; // at most capacity_ records, oldest at oldest_
     std::size_t oldest_ = 0;
 };

@@ -39,6 +39,26 @@ TEST(recorder, publishes_at_the_end_of_a_window_only) {
     EXPECT_STREQ(now.mode, "move");
 }
 
+// Thousands of early windows do not push the others out.
+TEST(recorder, what_early_windows_did_belongs_to_the_next_record) {
+    recorder record(2, "arming");
+    for (int i = 0; i < 10; ++i) {
+        record.live.scanned_guides.add(1);
+        record.live.moved_between[0][1].add(1);
+        record.end_window("move", 0, i % 5 != 4);
+        EXPECT_EQ(record.snapshot().scanned_guides, static_cast<std::uint64_t>(i) + 1);
+        EXPECT_EQ(record.snapshot().windows, static_cast<std::uint64_t>(i) + 1);
+    }
+    const std::vector<window_record> history = record.history();
+    ASSERT_EQ(history.size(), 2u);
+    for (std::size_t i = 0; i < 2; ++i) {
+        EXPECT_EQ(history[i].index, 5 * (i + 1));
+        EXPECT_EQ(history[i].values.scanned_guides, 5u);
+        EXPECT_EQ(history[i].values.windows, 5u);
+        EXPECT_EQ(history[i].values.moved_between[0][1], 0u) << "no tiers are set";
+    }
+}
+
 TEST(recorder, history_holds_growth_of_counters_and_values_of_gauges) {
     recorder record(8, "arming");
     for (std::uint64_t window = 1; window <= 3; ++window) {

@@ -107,12 +107,14 @@ struct atc {
     }
 
     // The word after a visit: the access bit cleared, CIW up to date, the heap noted. `sweep` also
-    // sets ATC to 0: only when no counting scope is open.
-    static constexpr bits visited(bits word, unsigned heap, bool sweep) noexcept {
+    // sets ATC to 0: only when no counting scope is open. A window that does not
+    // count only tells what it saw untouched, CIW 1 or more, from what it did not.
+    static constexpr bits visited(bits word, unsigned heap, bool sweep, bool counts) noexcept {
         bits next = word & ~(access_bit | heap_mask);
         next |= bits{heap} << heap_shift;
         if (sweep) next &= ~count_mask;
         if (is_accessed(word) || !is_visited(word)) return next & ~idle_mask;
+        if (!counts && inactive_windows(word) != 0) return next;
         return inactive_windows(word) == idle_saturation ? next : next + idle_one;
     }
 
