@@ -88,6 +88,10 @@ struct name { // 1 to 32 of a-z, 0-9, - and _
         "move, hint (move and advise the kernel); can be switched while running")                  \
     ROW(real, window_seconds, 120, "seconds", 1e-3, 1e6,                                           \
         "time between two scans, before time_scale")                                               \
+    ROW(real, window_cpu_share, 0.02, "cores", 0, 1,                                               \
+        "policy graded: where nearly all objects are touched in a window, windows are shorter "    \
+        "than window_seconds, as long as the collector takes no more of a core than this; 0 = "    \
+        "never shorter")                                                                           \
     ROW(real, time_scale, 1, "", 1e-3, 1e6,                                                        \
         "divides every time constant: the window and the minute of the promotion rate")            \
     ROW(name, policy, "papers", "", 0, 0,                                                          \

@@ -39,7 +39,7 @@ void graded::begin_window(const window_beginning& now) noexcept {
     set_budget();
     rates_.end_window();
     sizes_.begin_window();
-    seen_ = 0;
+    seen_ = used_ = born_ = 0;
     wanted_.fill(0);
     turn_ += 0x85ebca6bu;
 }
@@ -119,8 +119,10 @@ void graded::count_window(word_facts& word, unsigned slot, bool touched) noexcep
     const bool seen_early = (state & touched_early) != 0;
     state &= static_cast<std::uint16_t>(~touched_early);
     const bool born = state == 0 && (large || at == first_tier);
+    born_ += born;
     if (!born) {
         const bool in_use = touched || seen_early;
+        used_ += in_use;
         state = rates_.after(state, in_use, in_use ? 0 : word.idle[slot]);
     }
     if (born || (at == first_tier && !large))
@@ -261,6 +263,9 @@ directives graded::end_of_window(const window_facts& facts) noexcept {
         const double running =
             std::max(facts.running_seconds, least_running * facts.length_seconds);
         allowed_stall_ = stall_target_ * running;
+        // Objects that no window sees, since nobody touched them, are among those that live.
+        length_.end_window(used_, live_objects - std::min(live_objects, born_));
+        current_.window_factor = length_.factor();
     }
     // What was never measured is taken for what others are.
     double usual = 0;

@@ -21,6 +21,8 @@
 //
 // An object whose page is out of memory moves to a hotter class only.
 //
+// Windows are shorter than asked for where nearly all objects are touched in one (window_length.hpp).
+//
 // While threads that allocate wait for memory, objects in NEW that were not touched go to the coldest class at
 // once, those idle for longest first (relief.hpp). An early window does nothing else: no rate, no age and no
 // hazard changes, and what it saw touched counts in the next one that is not early.
@@ -37,6 +39,7 @@
 #include "policy/relief.hpp"
 #include "policy/size_scale.hpp"
 #include "policy/touch_rate.hpp"
+#include "policy/window_length.hpp"
 
 #include <array>
 #include <cstdint>
@@ -117,6 +120,8 @@ class graded final : public placement {
     touch_rate rates_;
     relief relief_;
     size_scale sizes_;
+    window_length length_;
+    std::uint64_t used_ = 0, born_ = 0; // objects of this window
     bool early_ = false;
     double allowed_stall_ = 0; // seconds, as the last window that was not early says
     double stall_target_ = 0;

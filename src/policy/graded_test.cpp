@@ -14,6 +14,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstdio>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -330,8 +331,8 @@ class population {
         next_place_ = rate_.size();
     }
 
-    // Returns the share of objects that moved.
-    double window() {
+    // Returns the share of objects that moved. `length`: of a window in which `rates` are.
+    double window(double length = 1) {
         const std::size_t n = rate_.size();
         window_beginning beginning{.moves = true, .live_bytes = {}};
         for (std::size_t i = 0; i < n; ++i) beginning.live_bytes[tier_[i]] += size_[i];
@@ -347,7 +348,7 @@ class population {
             word_builder word(policy_.tiers());
             for (unsigned bit = 0; bit < 64 && base + bit < n; ++bit) {
                 const std::size_t i = base + bit;
-                touched_[i] = unit(random_) < -std::expm1(-rate_[i]);
+                touched_[i] = unit(random_) < -std::expm1(-rate_[i] * length);
                 idle_[i] = touched_[i] ? 0 : idle_[i] + 1;
                 word.put(bit, {.tier = tier_[i],
                                .touched = touched_[i],
@@ -379,8 +380,31 @@ class population {
             ++facts.touched_pages;
             ++facts.tiers[tier_[i]].touched_pages;
         }
-        policy_.end_of_window(facts);
+        next = policy_.end_of_window(facts);
         return static_cast<double>(moves.size()) / static_cast<double>(n);
+    }
+
+    // In which nobody touches anything, and no thread waits.
+    void early_window() {
+        policy_.begin_window({.moves = true, .early = true, .live_bytes = {}});
+        for (std::size_t base = 0; base < rate_.size(); base += 64) {
+            word_builder word(policy_.tiers());
+            for (unsigned bit = 0; bit < 64 && base + bit < rate_.size(); ++bit) {
+                const std::size_t i = base + bit;
+                word.put(bit, {.tier = tier_[i], .idle = idle_[i], .size = size_[i]});
+                word.facts.state[bit] = state_[i];
+            }
+            EXPECT_EQ(word.ask(policy_).move, 0u);
+            for (unsigned bit = 0; bit < 64 && base + bit < rate_.size(); ++bit)
+                EXPECT_EQ(word.facts.state[bit], state_[base + bit]);
+        }
+        window_facts facts;
+        facts.early = true;
+        for (std::size_t i = 0; i < rate_.size(); ++i) {
+            facts.tiers[tier_[i]].live_bytes += size_[i];
+            ++facts.tiers[tier_[i]].live_objects;
+        }
+        policy_.end_of_window(facts);
     }
 
     void exchange_rates() { std::shuffle(rate_.begin(), rate_.end(), random_); }
@@ -410,6 +434,7 @@ class population {
 
     bool tells_sizes = true; // else all are said to be as usual
     std::size_t sizes_asked = 0;
+    directives next;
 
   private:
     struct piece {
@@ -466,6 +491,62 @@ TEST(graded, ranks_a_heavy_tail) {
     population other(published, zipf(objects, .99), 1);
     for (int w = 0; w < 32; ++w) other.window();
     EXPECT_GT(other.inflation(.9), after + .03) << "the policy of the papers";
+}
+
+// An early window does not move what would not have moved, or keep what would have.
+TEST(graded, early_windows_change_no_move) {
+    graded plain({}), with_early({});
+    population one(plain, zipf(objects / 16, .99), 3),
+        other(with_early, zipf(objects / 16, .99), 3);
+    double all = 0;
+    for (int w = 0; w < 24; ++w) {
+        if (w == 12) {
+            one.exchange_rates();
+            other.exchange_rates();
+        }
+        for (int i = 0; i < w % 3; ++i) other.early_window();
+        const double moved = one.window();
+        EXPECT_EQ(other.window(), moved) << w;
+        all += moved;
+    }
+    EXPECT_GT(all, 1.2) << "also between classes";
+    EXPECT_EQ(one.inflation(.9), other.inflation(.9));
+}
+
+// Windows of so many accesses per object that nearly all are touched: a bit for each says nothing. So they get
+// shorter, and all is as if a shorter window had been asked for.
+TEST(graded, windows_in_which_all_is_touched_are_shortened) {
+    for (const double asked : {16., 64.}) { // accesses per object
+        double found[2];
+        for (const bool follows : {false, true}) {
+            graded policy({});
+            population heap(policy, zipf(objects, .99), 1);
+            double length = asked;
+            for (double accesses = 0; accesses < 256; accesses += length) {
+                if (follows) length = asked * heap.next.window_factor;
+                heap.window(length);
+            }
+            found[follows] = heap.inflation(.9);
+            EXPECT_GT(length, .5) << "and not shorter than need be";
+        }
+        std::printf(
+            "windows of %.0f accesses per object, inflation at .9 after 256: %.2f as asked for, "
+            "%.2f shortened\n",
+            asked, found[0], found[1]);
+        EXPECT_GT(found[0], 1.5);
+        EXPECT_LT(found[1], 1.1);
+    }
+    // Where they are as they should be they stay, also while the load grows: who makes an object touches it.
+    graded other({});
+    population usual(other, zipf(objects, .99), 1);
+    for (int w = 0; w < 8; ++w) {
+        usual.window();
+        EXPECT_EQ(usual.next.window_factor, 1);
+    }
+    three_temperatures published({});
+    population papers(published, zipf(objects, .99), 1);
+    for (int w = 0; w < 8; ++w) papers.window(64);
+    EXPECT_EQ(papers.next.window_factor, 1) << "its C_t counts windows of the length asked for";
 }
 
 // Median 192 bytes; one in 40 has more than five times as much, or less than a fifth.
@@ -755,6 +836,14 @@ TEST(graded, early_windows_teach_nothing_of_pages) {
     heap.run(policy, 40);
     const directives before = heap.next;
     ASSERT_TRUE(policy.leaves(graded::coldest, idle_page));
+    const auto what_leaves = [&policy] {
+        std::vector<std::pair<tier_id, unsigned>> all;
+        for (tier_id id = graded::hottest; id <= graded::coldest; ++id)
+            for (unsigned age = 0; age < 20; ++age)
+                if (policy.leaves(id, {0, 4096, age})) all.emplace_back(id, age);
+        return all;
+    };
+    const auto left_before = what_leaves();
     classes_of_pages early = heap; // all that was seen is touched, and nothing runs
     early.facts.early = true;
     early.facts.running_seconds = 0;
@@ -765,6 +854,7 @@ TEST(graded, early_windows_teach_nothing_of_pages) {
         early.facts.tiers[id].ages = &early.ages[id];
     }
     early.run(policy, 40);
+    EXPECT_EQ(what_leaves(), left_before);
     EXPECT_NEAR(early.next.faults, before.faults, .1 * before.faults);
     EXPECT_EQ(early.next.promotion_rate, before.promotion_rate);
     EXPECT_TRUE(policy.leaves(graded::coldest, idle_page));

@@ -123,11 +123,13 @@ struct window_facts {
     std::array<std::array<std::uint64_t, max_tiers>, max_tiers> moved_bytes{}; // [from][to]
 };
 
-// What holds until the next end_of_window(): for the statistics.
+// What holds until the next end_of_window(): for the statistics, and for the collector's clock.
 struct directives {
     unsigned cold_threshold = 0; // C_t
     double promotion_rate = 0;   // of the window that ended
     bool pageout_allowed = false;
+    // Of the length that was asked for, how long the next window should be; at most 1.
+    double window_factor = 1;
     // Predicted for the next window, of pages that are out; 0 where the policy does not predict.
     double faults = 0;
     double stall_seconds = 0;

@@ -276,6 +276,7 @@ class engine final : public obase::runtime, private collector::control {
 
     void run() noexcept; // the collector thread
     bool reclaim_tick() noexcept;
+    double next_window() const noexcept;
     void run_window(bool forced, bool early, std::uint64_t pressed) noexcept;
     void end_early_window(std::uint64_t left) noexcept;
     bool may_collect() const noexcept { // under state_
@@ -388,6 +389,8 @@ class engine final : public obase::runtime, private collector::control {
     bool given_up_ = false;
     double paid_at_ = 0;         // monotonic: by then the last window is within collector_cpu_share
     double window_began_ = 0;    // monotonic
+    double window_cpu_ = 0;      // seconds that the last window took
+    double window_factor_ = 1;   // policy::directives
     double write_credit_ = 0;    // bytes, of option cold_write_limit; < 0: more was written
     double credited_at_ = 0;     // monotonic; 0: never
     double last_window_end_ = 0; // monotonic, of those that were not early

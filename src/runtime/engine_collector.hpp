@@ -24,7 +24,7 @@ void engine<Binding>::run() noexcept {
     while (stopping_.load_relaxed() == 0) {
         const bool asked = requested_ > served_;
         const double now = now_seconds();
-        const double next_window = last_window_end_ + settings_.scaled_window_seconds();
+        const double next_window = this->next_window();
         const bool idle = settings_.mode == run_mode::off;
         if (!may_collect()) pressed_ = 0;
         const bool early = pressed_ != 0 && now >= paid_at_;
@@ -64,6 +64,17 @@ void engine<Binding>::run() noexcept {
     collector_thread_.store_release(0);
     finished_.notify_all();
     room_.notify_all();
+}
+
+// As the policy wants it, and what the last window took allows it; when it was asked for, if it is not sooner. Under
+// state_.
+template <class Binding>
+double engine<Binding>::next_window() const noexcept {
+    const double length = settings_.scaled_window_seconds();
+    if (window_factor_ >= 1 || settings_.window_cpu_share == 0) return last_window_end_ + length;
+    const double sooner = std::max(last_window_end_ + window_factor_ * length,
+                                   window_began_ + window_cpu_ / settings_.window_cpu_share);
+    return std::min(sooner, last_window_end_ + length);
 }
 
 // Of a window for which threads may wait, after which so many bytes left memory. They go on if there is room, or if
@@ -150,8 +161,8 @@ void engine<Binding>::run_window(bool forced, bool early, std::uint64_t pressed)
                  "memory is at its limit (OBASE_MEMORY): objects that are in use again stay in the "
                  "file under COLD until there is room; statistics count them");
     finish_window(*collector_, plan.wanted_bytes);
-    paid_at_ = window_began_ + static_cast<double>(os::thread_cpu_ns() - throttle_cpu_) * 1e-9 /
-                                   window_settings_.collector_cpu_share;
+    window_cpu_ = static_cast<double>(os::thread_cpu_ns() - throttle_cpu_) * 1e-9;
+    paid_at_ = window_began_ + window_cpu_ / window_settings_.collector_cpu_share;
 }
 
 // What the limit on writes leaves for this window. Credit is kept for two windows, so that one that had nothing
@@ -256,6 +267,7 @@ void engine<Binding>::finish_window(const object_collector&, std::uint64_t wante
         live.measured_faults.set(static_cast<double>(facts.major_faults) / facts.length_seconds);
     }
     live.pageout_allowed.set(next.pageout_allowed);
+    window_factor_ = next.window_factor;
     live.budget_bytes.set(budget_.allowed);
     live.budget_used_bytes.set(budget_.used);
     live.working_set_pages.set(facts.touched_pages);
