@@ -294,6 +294,7 @@ TEST_P(long_runs, no_room_means_no_object) {
 // Where no long run of the usual length is left, a shorter one will do.
 TEST_P(long_runs, the_last_runs_are_used) {
     s->free(s->allocate(8, {}));
+    for (int i = 0; i < 9; ++i) ASSERT_TRUE(add(8 * kib)); // two runs, so two are left over
     while (add(200 * kib)) {
     }
     const std::size_t before = objects.size();
@@ -301,6 +302,36 @@ TEST_P(long_runs, the_last_runs_are_used) {
     while (add(33 * kib)) {
     }
     EXPECT_GT(objects.size(), before);
+    EXPECT_GE(objects.back().at, s->range_begin(cls) + 256 * mib - 2 * run_bytes)
+        << "fewer than are usual, where none was before";
+    check_all();
+}
+
+// A gap of four runs of which one was taken for small objects.
+TEST_P(long_runs, lie_in_gaps_that_are_a_run_short) {
+    for (int i = 0; i < 8; ++i) ASSERT_TRUE(add(250 * kib));
+    free_if([](std::size_t i) { return i == 0 || i == 2 || i == 4; });
+    s->decommit_free_memory();
+    ASSERT_TRUE(add(8 * kib));
+    const std::size_t runs = s->runs_of(cls);
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(add(150 * kib));
+    EXPECT_EQ(s->runs_of(cls), runs);
+    check_all();
+    ASSERT_TRUE(add(150 * kib));
+    EXPECT_GT(s->runs_of(cls), runs) << "there are no more gaps";
+}
+
+// What was given back has no storage.
+TEST_P(long_runs, storage_comes_before_objects) {
+    if (!GetParam()) GTEST_SKIP() << "storage is a file's";
+    for (int i = 0; i < 8; ++i) ASSERT_TRUE(add(250 * kib));
+    free_if([](std::size_t i) { return i < 7; });
+    s->decommit_free_memory();
+    fault.fallocate = ENOSPC;
+    EXPECT_FALSE(add(250 * kib));
+    check_all();
+    fault = {};
+    ASSERT_TRUE(add(250 * kib));
     check_all();
 }
 

@@ -123,7 +123,7 @@ void graded::count_window(word_facts& word, unsigned slot, bool touched) noexcep
     if (!born) {
         const bool in_use = touched || seen_early;
         used_ += in_use;
-        state = rates_.after(state, in_use, in_use ? 0 : word.idle[slot]);
+        state = rates_.after(state, in_use, word.idle[slot]);
     }
     if (born || (at == first_tier && !large))
         state = older(state);

@@ -152,6 +152,9 @@ TEST(graded, while_threads_wait_the_oldest_of_new_go_to_the_coldest) {
     window_facts facts;
     facts.early = true;
     policy.end_of_window(facts);
+    graded other = policy;
+    other.begin_window(waited_for(641));
+    EXPECT_EQ(target_of(other, {.quiet = 1}), graded::coldest) << "each counts once";
     policy.begin_window(waited_for(640));
     EXPECT_EQ(target({.quiet = 2}), graded::coldest);
     EXPECT_EQ(target({.quiet = 1}), no_tier);
@@ -245,6 +248,10 @@ TEST(graded, an_object_made_before_an_early_window_is_as_new) {
     one.idle = ~0u;
     EXPECT_EQ(one.window(false), no_tier);
     EXPECT_EQ(touch_rate::windows(one.state), 0u) << "the window of its birth";
+    life used;
+    used.state = 0x8000; // as the early window left it, which saw it touched
+    EXPECT_EQ(used.window(false), no_tier);
+    EXPECT_EQ(used.state, one.state);
 }
 
 // Whoever makes an object touches it, and so does the load before the collector runs.

@@ -320,8 +320,12 @@ TEST(three_temperatures, an_early_window_does_not_move_the_threshold) {
     EXPECT_EQ(policy.end_of_window(window_with(90, 0, 4096)),
               at_once.end_of_window(window_with(100, 50, 4096)));
     EXPECT_EQ(policy.current().cold_threshold, 4u);
-    EXPECT_EQ(policy.end_of_window(window_with(80, 0, 4096)),
-              at_once.end_of_window(window_with(80, 0, 4096)));
+    EXPECT_EQ(policy.end_of_window(window_with(60, 1, 4096)),
+              at_once.end_of_window(window_with(60, 1, 4096)));
+    EXPECT_EQ(
+        policy.current().promotion_rate,
+        three_temperatures(starting_at(3)).end_of_window(window_with(60, 1, 4096)).promotion_rate)
+        << "of this window only";
 }
 
 // Of what many short windows and the long one before them promoted, nothing dies, or most.

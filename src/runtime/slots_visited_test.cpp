@@ -124,6 +124,31 @@ TEST(collector, sees_guides_far_into_parents_in_cold) {
     EXPECT_EQ(child.status, 0) << child.err;
 }
 
+// They go to COLD before their children, which are pinned. No thread touches them there, and the children must follow
+// when they can.
+TEST(collector, children_follow_long_parents_to_cold_when_they_can) {
+    const auto child = run_in_child([] {
+        configured_runtime();
+        std::vector<obase::guide<long_parent>> parents;
+        constexpr std::uint64_t count = 20;
+        std::vector<obase::pin<leaf_object>> pins;
+        for (std::uint64_t i = 0; i < count; ++i) {
+            auto made = obase::make_managed<long_parent>();
+            made->child = obase::make_managed<leaf_object>(leaf_object{i, {}});
+            parents.emplace_back(std::move(made));
+            obase::scope s;
+            pins.emplace_back(parents.back()->child);
+        }
+        collect(12);
+        require(objects_in(2) == count, "the parents in COLD");
+        pins.clear();
+        collect(12);
+        require(objects_in(2) == 2 * count, "all in COLD");
+        return 0;
+    });
+    EXPECT_EQ(child.status, 0) << child.err;
+}
+
 // With classes of 8 MiB a leaf of SODA that begins in COLD ends in LARGE.
 TEST(collector, sees_guides_in_large_objects_when_classes_are_small) {
     for (const std::uint64_t mib : {1u, 2u, 4u, 8u, 16u, 32u}) {
