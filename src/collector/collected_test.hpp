@@ -26,6 +26,7 @@
 #include <functional>
 #include <memory>
 #include <new>
+#include <set>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -205,6 +206,7 @@ class script final : public policy::placement {
     void begin_window(const policy::window_beginning& now) noexcept override { beginning = now; }
     void decide(policy::word_facts& word, policy::word_verdict& verdict) noexcept override {
         ++words;
+        bases.insert(word.base);
         judged_again += word.again;
         for (std::uint64_t left = word.seen; left != 0; left &= left - 1) {
             const auto slot = static_cast<unsigned>(std::countr_zero(left));
@@ -238,6 +240,7 @@ class script final : public policy::placement {
     bool hot_leaves = false, cold_leaves = true; // memory, when it is idle
     std::uint64_t words = 0, judged_again = 0, began = 0;
     unsigned oldest_state = 0;
+    std::set<std::uintptr_t> bases; // of the words
     policy::window_beginning beginning;
 };
 

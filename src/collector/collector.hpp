@@ -628,7 +628,7 @@ void collector<Mover>::visit_slots(std::uintptr_t base, std::uint64_t bits) {
                 base + 8u * static_cast<unsigned>(std::countr_zero(bits))));
         return;
     }
-    word_base_ = base;
+    word_base_ = word_.base = base;
     word_.seen = word_.touched = word_.newborn = word_.movable = word_.unmoved = 0;
     word_.tiers = 0;
     word_.oldest = 0;

@@ -568,6 +568,16 @@ TYPED_TEST(collector_of, runs_of_new_are_emptied_in_their_window) {
     EXPECT_GE(w.recorder.live.decommitted_bytes.get(), 2 * run_bytes);
 }
 
+// Neighbours are told by it.
+TYPED_TEST(collector_of, the_policy_is_told_where_words_lie) {
+    typename TestFixture::world w(200);
+    for (int i = 0; i < 3; ++i) EXPECT_TRUE(w.window());
+    std::set<std::uintptr_t> bases;
+    for (std::size_t i = 0; i < w.count(); ++i)
+        bases.insert(reinterpret_cast<std::uintptr_t>(&w.guides[i]) & ~std::uintptr_t{511});
+    EXPECT_EQ(w.policy.bases, bases);
+}
+
 // An object is as old as windows that are not early say, however many early ones there are. What was armed after the
 // last of them has no age. Words that count windows count one more in the first early one.
 TYPED_TEST(collector_of, early_windows_count_no_age) {

@@ -15,6 +15,8 @@ constexpr int clearly = octave + margin;
 constexpr double enough_faults = 16;       // of which a prediction can be judged
 constexpr double weight_of_window = 0.125; // of a window's faults, in the correction
 constexpr double most_correction = 8;
+constexpr unsigned watched = 8;          // words, of which one tells what is used together
+constexpr unsigned windows_to_watch = 4; // that an estimate must have for it
 constexpr double cold_kept =
     7. / 8; // of what was seen of the coldest class, from one window to the next
 
@@ -38,6 +40,8 @@ void graded::begin_window(const window_beginning& now) noexcept {
     if (early_) return;
     set_budget();
     rates_.end_window();
+    together_.end_window();
+    words_ = 0;
     sizes_.begin_window();
     seen_ = used_ = born_ = 0;
     wanted_.fill(0);
@@ -60,10 +64,13 @@ void graded::set_budget() noexcept {
     }
 }
 
-// The same answer whenever it is asked in a window: a slot is asked about again before it moves.
-bool graded::within_budget(unsigned distance, std::uint16_t state, unsigned slot) const noexcept {
+// The same answer whenever it is asked in a window: a slot is asked about again before it moves. Where neighbours are
+// used together, the same for all slots of the word.
+bool graded::within_budget(unsigned distance, const word_facts& word,
+                           unsigned slot) const noexcept {
     if (distance != least_distance_) return distance > least_distance_;
-    const std::uint32_t mixed = (state * 64u + slot + turn_) * 0x9e3779b1u;
+    const std::uintptr_t place = word.base / 8 + (together_.block() == 1 ? slot : 0);
+    const std::uint32_t mixed = (static_cast<std::uint32_t>(place) + turn_) * 0x9e3779b1u;
     return (mixed >> 16) < share_at_least_ * 65536;
 }
 
@@ -111,24 +118,66 @@ int graded::size_of(const word_facts& word, unsigned slot) noexcept {
     return found;
 }
 
-void graded::count_window(word_facts& word, unsigned slot, bool touched) noexcept {
+// In one word of so many, in another of them in each window.
+void graded::watch_neighbours(const word_facts& word) noexcept {
+    if (((++words_ + turn_) & (watched - 1)) != 0) return;
+    std::array<double, 64> residual, deviation;
+    unsigned count = 0;
+    for (std::uint64_t left = word.seen & ~word.unmoved; left != 0; left &= left - 1) {
+        const auto slot = static_cast<unsigned>(std::countr_zero(left));
+        if (touch_rate::windows(word.state[slot]) < windows_to_watch) continue;
+        const double expected = rates_.expected(word.state[slot]);
+        residual[count] = in_use(word, slot) - expected;
+        deviation[count++] = std::sqrt(expected * (1 - expected));
+    }
+    together_.note(residual.data(), deviation.data(), count);
+}
+
+// Of those of a block that are in one tier.
+void graded::join_neighbours(word_facts& word) noexcept {
+    const unsigned block = together_.block();
+    for (std::uint64_t left = word.seen & ~word.unmoved; left != 0;) {
+        std::array<touch_rate::sum, max_tiers> all{};
+        std::uint64_t members = 0;
+        for (unsigned i = 0; i < block && left != 0; ++i, left &= left - 1) {
+            const auto slot = static_cast<unsigned>(std::countr_zero(left));
+            if (touch_rate::windows(word.state[slot]) == 0) continue;
+            members |= left & -left;
+            rates_.add(all[word.tier[slot]], word.state[slot]);
+        }
+        for (; members != 0; members &= members - 1) {
+            const auto slot = static_cast<unsigned>(std::countr_zero(members));
+            word.state[slot] = rates_.joined(word.state[slot], all[word.tier[slot]]);
+        }
+    }
+}
+
+// The estimates of the word's objects, one window later.
+void graded::count_windows(word_facts& word) noexcept {
+    watch_neighbours(word);
+    for (std::uint64_t left = word.seen; left != 0; left &= left - 1)
+        count_window(word, static_cast<unsigned>(std::countr_zero(left)));
+    if (together_.block() > 1) join_neighbours(word);
+    for (std::uint64_t left = word.seen & ~word.unmoved; left != 0; left &= left - 1)
+        if (const auto slot = static_cast<unsigned>(std::countr_zero(left));
+            word.tier[slot] != first_tier)
+            judge(word, slot);
+}
+
+void graded::count_window(word_facts& word, unsigned slot) noexcept {
     const tier_id at = word.tier[slot];
     const bool large = (word.unmoved >> slot & 1) != 0;
+    const bool used = in_use(word, slot);
     std::uint16_t& state = word.state[slot];
-    // The window of its birth was not a whole one, and who makes an object touches it.
-    const bool seen_early = (state & touched_early) != 0;
     state &= static_cast<std::uint16_t>(~touched_early);
+    // The window of its birth was not a whole one, and who makes an object touches it.
     const bool born = state == 0 && (large || at == first_tier);
     born_ += born;
     if (!born) {
-        const bool in_use = touched || seen_early;
-        used_ += in_use;
-        state = rates_.after(state, in_use, word.idle[slot]);
+        used_ += used;
+        state = rates_.after(state, used, word.idle[slot]);
     }
-    if (born || (at == first_tier && !large))
-        state = older(state);
-    else if (!large)
-        judge(word, slot);
+    if (born || (at == first_tier && !large)) state = older(state);
 }
 
 // One more window in the first tier.
@@ -159,6 +208,7 @@ void graded::decide(word_facts& word, word_verdict& verdict) noexcept {
     if (counts) {
         seen_ += static_cast<std::uint64_t>(std::popcount(word.seen));
         note_a_size(word);
+        count_windows(word);
     }
     for (std::uint64_t left = word.seen; left != 0; left &= left - 1) {
         const auto slot = static_cast<unsigned>(std::countr_zero(left));
@@ -166,10 +216,7 @@ void graded::decide(word_facts& word, word_verdict& verdict) noexcept {
         const tier_id at = word.tier[slot];
         std::uint16_t& state = word.state[slot];
         const bool touched = (word.touched >> slot & 1) != 0;
-        if (counts)
-            count_window(word, slot, touched);
-        else if (early_ && touched && !word.again)
-            state |= touched_early;
+        if (early_ && touched && !word.again) state |= touched_early;
         if (large) {
             tier_id role = wanted_tier(word, slot);
             if (role != hottest && word.about->never_cold(slot)) role = hottest;
@@ -199,7 +246,7 @@ void graded::decide(word_facts& word, word_verdict& verdict) noexcept {
         if (at != first_tier) {
             const unsigned distance = target > at ? target - at : at - target;
             if (!word.again && (word.movable >> slot & 1) != 0) ++wanted_[distance];
-            if (!within_budget(distance, state, slot)) continue;
+            if (!within_budget(distance, word, slot)) continue;
         }
         verdict.send(slot, target);
     }

@@ -19,6 +19,9 @@
 // threads run; where the process has a budget of memory and is over it, the one at which it is not. What its
 // faults really were corrects the prediction.
 //
+// Where neighbouring slots are used together (co_access.hpp) their objects have one estimate, the mean of all, and
+// go the same way.
+//
 // An object whose page is out of memory moves to a hotter class only.
 //
 // Windows are shorter than asked for where nearly all objects are touched in one (window_length.hpp).
@@ -34,6 +37,7 @@
 // Threads: the collector.
 #pragma once
 
+#include "policy/co_access.hpp"
 #include "policy/fault_price.hpp"
 #include "policy/placement.hpp"
 #include "policy/relief.hpp"
@@ -106,18 +110,26 @@ class graded final : public placement {
     static std::uint16_t older(std::uint16_t state) noexcept;
     bool relieves(const word_facts& word, unsigned slot) noexcept;
     static bool may_become_hotter(const word_facts& word, unsigned slot) noexcept;
-    void count_window(word_facts& word, unsigned slot, bool touched) noexcept;
+    static bool in_use(const word_facts& word, unsigned slot) noexcept {
+        return (word.touched >> slot & 1) != 0 || (word.state[slot] & touched_early) != 0;
+    }
+    void watch_neighbours(const word_facts& word) noexcept;
+    void join_neighbours(word_facts& word) noexcept;
+    void count_windows(word_facts& word) noexcept;
+    void count_window(word_facts& word, unsigned slot) noexcept;
     void judge(word_facts& word, unsigned slot) noexcept;
     int size_of(const word_facts& word, unsigned slot) noexcept;
     void note_a_size(const word_facts& word) noexcept;
     tier_id wanted_tier(const word_facts& word, unsigned slot) noexcept;
-    bool within_budget(unsigned distance, std::uint16_t state, unsigned slot) const noexcept;
+    bool within_budget(unsigned distance, const word_facts& word, unsigned slot) const noexcept;
     void set_budget() noexcept;
     void correct(double measured, double predicted) noexcept;
     double assumed_hazard(tier_id id) const noexcept;
     double cold_hazard(const reuse_ages& ages, double assumed, bool counts) noexcept;
 
     touch_rate rates_;
+    co_access together_;
+    std::uint32_t words_ = 0; // of this window
     relief relief_;
     size_scale sizes_;
     window_length length_;

@@ -52,7 +52,8 @@ class objects {
 // What a scan learned about the slots of one SODA word. Bit i of a mask, and entry i of an array,
 // belong to the same slot. Array entries without their bit in `seen` are undefined.
 struct word_facts {
-    std::uint64_t seen = 0; // has a managed object; the other masks are parts of it
+    std::uintptr_t base = 0; // address of the word's first slot
+    std::uint64_t seen = 0;  // has a managed object; the other masks are parts of it
     std::uint64_t touched = 0;
     std::uint64_t newborn = 0; // first visit, and not touched: its window was not a whole one
     std::uint64_t movable = 0; // may be moved in this window

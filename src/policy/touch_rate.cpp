@@ -29,7 +29,7 @@ constexpr double most_expected = 1 - 1. / 64; // a share of windows: 4 touches p
 } // namespace
 
 touch_rate::touch_rate() noexcept {
-    std::array<double, 256> share{}; // by e
+    auto& share = share_;
     for (unsigned e = 1; e < 256; ++e) share[e] = std::exp2((e - 255.0) / units_of_octave);
     for (unsigned n = 1; n <= most_windows; ++n)
         for (unsigned touched = 0; touched < 2; ++touched)
@@ -111,7 +111,19 @@ unsigned touch_rate::code_within(double windows) noexcept {
     return found;
 }
 
+std::uint16_t touch_rate::joined(std::uint16_t state, const sum& all) const noexcept {
+    const double share = all.shares / all.count;
+    const unsigned known = (all.codes + all.count / 2) / all.count;
+    const auto above = std::upper_bound(share_.begin(), share_.end(), share);
+    auto e = static_cast<unsigned>(std::max<std::ptrdiff_t>(above - share_.begin() - 1, 0));
+    if (above != share_.end() &&
+        (drawn_ >> 16 & 255) < 256 * (share - share_[e]) / (*above - share_[e]))
+        ++e;
+    return static_cast<std::uint16_t>((state & 0xf000) | known << 8 | e);
+}
+
 void touch_rate::end_window() noexcept {
+    draw();
     misfit_ = chance_ > 0 ? off_ / chance_ : 0;
     off_ = chance_ = 0;
     if (misfit_ > shift_misfit) {
@@ -148,7 +160,7 @@ std::uint16_t touch_rate::after(std::uint16_t state, bool touched, unsigned idle
     }
     unsigned known = std::min(code(state), last_code_);
     const unsigned n = std::min(unsigned{windows_of_[known]} + 1, static_cast<unsigned>(memory_));
-    const std::uint32_t drawn = random();
+    const std::uint32_t drawn = drawn_;
     const std::uint16_t step = next_[n][touched ? 1 : 0][e];
     const unsigned next = (step >> 8) + ((drawn & 255) < (step & 255u) ? 1u : 0u);
     if (known < last_code_) {

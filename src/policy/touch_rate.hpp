@@ -12,7 +12,8 @@
 //
 // e is the mean of the last n bits: e += (touched - e) / (n + 1). Beyond six windows not every n has a code,
 // and n goes to the next by chance, so that it counts right on average. Rounding of e is stochastic, too: steps
-// smaller than a unit are not lost. What a state says is as unlikely as 1 in 64 (a touch of what is hardly
+// smaller than a unit are not lost. In one window chance is the same for all slots: objects that were touched in the same
+// windows have the same state, and stay together. What a state says is as unlikely as 1 in 64 (a touch of what is hardly
 // touched, or many windows without one) makes the estimate forget: n falls to a quarter, at least 3, and it
 // learns again.
 //
@@ -29,7 +30,7 @@
 // with one touch were touched by a pass over all of them, and are not touched again.
 //
 // Source: simulation (docs/temperature.md). Cost: two looks into tables of 66 and 8 KiB, two sums in one of
-// 8 KiB, and a random number; 4096 logarithms a window. Threads: the collector.
+// 8 KiB; 4096 logarithms a window. Threads: the collector.
 #pragma once
 
 #include <array>
@@ -50,12 +51,31 @@ class touch_rate {
     static unsigned windows(std::uint16_t state) noexcept { return windows_of_[code(state)]; }
 
     void end_window() noexcept;
+    // Another chance, as each window has.
+    void draw() noexcept { drawn_ = random(); }
     double memory() const noexcept { return memory_; } // windows
     // Of the window that end_window() ended; 1: as expected. 0: no slot was known well enough.
     double misfit() const noexcept { return misfit_; }
 
     // One more window. `idle`: consecutive windows without a touch, this one included.
     std::uint16_t after(std::uint16_t state, bool touched, unsigned idle) noexcept;
+
+    // The share of windows with a touch that is expected; of a state with n > 0.
+    double expected(std::uint16_t state) const noexcept {
+        return expected_[code(state)][state & 255];
+    }
+    // Of slots whose objects are used together: all get the mean of their e, rounded by chance, and of their n.
+    struct sum {
+        double shares = 0;
+        unsigned codes = 0;
+        unsigned count = 0;
+    };
+    void add(sum& all, std::uint16_t state) const noexcept {
+        all.shares += share_[state & 255];
+        all.codes += code(state);
+        ++all.count;
+    }
+    std::uint16_t joined(std::uint16_t state, const sum& all) const noexcept; // all.count > 0
 
     // In sixteenths; of a state with n > 0.
     int sixteenths(std::uint16_t state) const noexcept {
@@ -98,6 +118,8 @@ class touch_rate {
     double misfit_ = 0;
     double off_ = 0, chance_ = 0; // sums of the window: squares, and those expected by chance
     std::uint32_t random_ = 0x9e3779b9;
+    std::uint32_t drawn_ = 0x9e3779b9; // of this window
+    std::array<double, 256> share_{};  // by e
 };
 
 } // namespace obase::policy

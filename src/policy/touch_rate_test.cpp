@@ -27,6 +27,11 @@ struct slot {
     unsigned idle = 0;
 
     void window(touch_rate& rates, bool touched) {
+        rates.draw();
+        again(rates, touched);
+    }
+    // In the same window as another slot.
+    void again(touch_rate& rates, bool touched) {
         idle = touched ? 0 : idle + 1;
         state = rates.after(state, touched, idle);
     }
@@ -96,7 +101,7 @@ struct many_slots {
         std::uniform_real_distribution<double> unit;
         rates.end_window();
         for (std::size_t i = 0; i < slots.size(); ++i)
-            slots[i].window(rates, unit(random) < -std::expm1(-touches[i]));
+            slots[i].again(rates, unit(random) < -std::expm1(-touches[i]));
     }
     touch_rate rates;
     std::mt19937_64 random;
@@ -107,7 +112,7 @@ struct many_slots {
 TEST(touch_rate, remembers_long_while_the_load_stays_as_it_is) {
     many_slots load(5);
     for (int w = 0; w < 60; ++w) load.window();
-    EXPECT_GT(load.rates.memory(), 40);
+    EXPECT_GT(load.rates.memory(), 30);
     EXPECT_NEAR(load.rates.misfit(), 1, .1);
 }
 
@@ -161,6 +166,56 @@ TEST(touch_rate, rounds_fairly) {
     EXPECT_NEAR(mean / slots, .02, .003);
 }
 
+// So what is used together stays together.
+TEST(touch_rate, objects_with_the_same_windows_have_the_same_state) {
+    touch_rate rates;
+    std::mt19937_64 random(4);
+    std::bernoulli_distribution touched(.1);
+    slot one, other;
+    for (int w = 0; w < 200; ++w) {
+        const bool both = touched(random);
+        rates.end_window();
+        one.again(rates, both);
+        other.again(rates, both);
+        ASSERT_EQ(one.state, other.state) << w;
+    }
+}
+
+// The mean of shares, however often they are joined, and of the windows they are made of.
+TEST(touch_rate, joined_states_are_their_mean) {
+    touch_rate rates;
+    slot often, seldom;
+    for (int w = 0; w < 10; ++w) {
+        often.window(rates, true);
+        seldom.window(rates, w == 5);
+    }
+    touch_rate::sum all;
+    rates.add(all, often.state);
+    rates.add(all, seldom.state);
+    double mean = 0;
+    constexpr int draws = 2000;
+    for (int i = 0; i < draws; ++i) {
+        rates.draw();
+        const std::uint16_t joined = rates.joined(often.state | 0x5000, all);
+        EXPECT_EQ(joined & 0xf000, 0x5000) << "the owner's bits";
+        EXPECT_EQ(joined & 0xfff, rates.joined(seldom.state, all) & 0xfff);
+        mean += std::exp2(((joined & 255) - 255.0) / 24) / draws;
+    }
+    const double seldom_share = std::exp2(((seldom.state & 255) - 255.0) / 24);
+    EXPECT_NEAR(mean, (1 + seldom_share) / 2, .005);
+    slot fresh;
+    fresh.window(rates, true);
+    touch_rate::sum unequal;
+    for (int i = 0; i < 3; ++i) rates.add(unequal, often.state);
+    rates.add(unequal, fresh.state);
+    const unsigned windows = touch_rate::windows(rates.joined(fresh.state, unequal));
+    EXPECT_GT(windows, 1u);
+    EXPECT_LT(windows, touch_rate::windows(often.state));
+    touch_rate::sum none;
+    rates.add(none, 0x0100); // one window, no touch
+    EXPECT_EQ(rates.joined(0x0100, none), 0x0100);
+}
+
 TEST(touch_rate, forgets_when_it_is_surprised) {
     touch_rate rates;
     slot s;
@@ -187,7 +242,7 @@ TEST(touch_rate, what_a_state_is_worth_is_measured) {
     std::vector<slot> slots(20'000);
     const auto window = [&](auto is_touched) {
         rates.end_window();
-        for (std::size_t i = 0; i < slots.size(); ++i) slots[i].window(rates, is_touched(i));
+        for (std::size_t i = 0; i < slots.size(); ++i) slots[i].again(rates, is_touched(i));
     };
     const auto tenth = [](std::size_t i) { return i % 10 == 0; };
     window([](std::size_t) { return true; });
@@ -210,7 +265,7 @@ TEST(touch_rate, what_was_measured_is_forgotten) {
         std::vector<slot> slots(5000);
         for (int w = 0; w < 5; ++w) {
             rates.end_window();
-            for (slot& s : slots) s.window(rates, w == 0 || (w == 4 && touched_again));
+            for (slot& s : slots) s.again(rates, w == 0 || (w == 4 && touched_again));
         }
         slot one;
         for (int w = 0; w < 4; ++w) one.window(rates, w == 0);
