@@ -32,7 +32,7 @@ class co_access {
     static constexpr unsigned most = 64;
     static constexpr double least_correlation = 0.05;
     static constexpr double most_of_the_best = 0.6;
-    static constexpr double enough = 256; // squares of deviations, to judge by
+    static constexpr double enough = 256; // products of deviations of pairs, to judge by
 
     void note(const double* residual, const double* deviation, unsigned count) noexcept {
         for (unsigned i = 0; i < count; ++i) {
@@ -69,11 +69,11 @@ class co_access {
                 all.together * weight_of_before + at.together - at.pairs * common * common;
             all.apart = all.apart * weight_of_before + at.apart;
             at = scale();
-            correlation[i] = all.apart < enough ? 0 : all.together / all.apart;
+            correlation[i] = all.apart == 0 ? 0 : all.together / all.apart;
             best = std::max(best, correlation[i]);
         }
         block_ = 1;
-        if (best < least_correlation) return;
+        if (kept_[0].apart < enough || best < least_correlation) return;
         for (std::size_t i = 0; i < scale_count; ++i)
             if (correlation[i] >= most_of_the_best * best) block_ = 2u << i;
     }

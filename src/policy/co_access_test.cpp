@@ -49,7 +49,8 @@ TEST(co_access, knows_nothing_at_first) {
     co_access together;
     together.end_window();
     EXPECT_EQ(together.block(), 1u);
-    EXPECT_EQ(block_after({.group = 64}, 1, 2), 1u) << "two words are not enough";
+    EXPECT_EQ(block_after({.group = 2}, 1, 10), 1u) << "ten words are not enough";
+    EXPECT_EQ(block_after({.group = 2}, 1, 100), 2u);
 }
 
 TEST(co_access, objects_that_are_used_by_themselves_are_no_block) {

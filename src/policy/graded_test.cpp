@@ -583,6 +583,67 @@ TEST(graded, what_is_used_together_stays_together) {
         }
 }
 
+// Of what is used together some would move now and some in a later window, to another place.
+TEST(graded, a_word_moves_as_one_where_neighbours_are_used_together) {
+    for (const unsigned group : {1u, 32u}) {
+        graded policy({});
+        population heap(policy, std::vector<double>(objects / 16, .3), 10);
+        heap.group = group;
+        for (int w = 0; w < 12; ++w) heap.window();
+        touch_rate rates;
+        std::uint16_t used = 0;
+        for (int w = 0; w < 40; ++w) {
+            rates.draw();
+            used = rates.after(used, true, 0);
+        }
+        unsigned whole = 0, parts = 0;
+        for (int w = 0; w < 4; ++w) {
+            policy.begin_window({.moves = true, .live_bytes = {}});
+            for (unsigned base = 0; base < 4096; base += 64) {
+                word_builder word(policy.tiers());
+                word.facts.base = base * 8;
+                for (unsigned bit = 0; bit < 64; ++bit) {
+                    word.put(bit, {.tier = graded::coldest - 2, .touched = true});
+                    word.facts.state[bit] = static_cast<std::uint16_t>(used | 7 << 12);
+                }
+                const int moved = std::popcount(word.ask(policy).move);
+                whole += w != 0 && moved == 64;
+                parts += w != 0 && moved != 0 && moved != 64;
+            }
+        }
+        EXPECT_EQ(whole != 0, group == 32);
+        EXPECT_EQ(parts != 0, group == 1);
+    }
+}
+
+// Whoever loads touches one object after the other: nothing was expected of them, so that says nothing of togetherness.
+TEST(graded, a_load_does_not_look_like_objects_used_together) {
+    graded loaded({}), idle({});
+    std::uint16_t alone[2] = {}, beside[2] = {};
+    for (int w = 0; w < 24; ++w) {
+        for (graded* policy : {&loaded, &idle}) {
+            policy->begin_window({.moves = true, .live_bytes = {}});
+            for (unsigned base = 64; base < 64 * 500; base += 64) {
+                word_builder word(policy->tiers());
+                word.facts.base = base * 8;
+                for (unsigned bit = 0; bit < 64; ++bit) // others in each window
+                    word.put(bit, {.touched = policy == &loaded && (base / 64 + bit / 8) % 3 == 0});
+                word.ask(*policy);
+            }
+            word_builder word(policy->tiers());
+            std::uint16_t* const states = policy == &loaded ? beside : alone;
+            for (unsigned bit = 0; bit < 2; ++bit) {
+                word.put(bit, {.tier = graded::hottest, .touched = bit == 0});
+                word.facts.state[bit] = states[bit];
+            }
+            word.ask(*policy);
+            for (unsigned bit = 0; bit < 2; ++bit) states[bit] = word.facts.state[bit];
+        }
+        EXPECT_EQ(beside[0], alone[0]) << w;
+        EXPECT_EQ(beside[1], alone[1]) << w;
+    }
+}
+
 // An early window does not move what would not have moved, or keep what would have.
 TEST(graded, early_windows_change_no_move) {
     graded plain({}), with_early({});
