@@ -69,11 +69,11 @@ class co_access {
                 all.together * weight_of_before + at.together - at.pairs * common * common;
             all.apart = all.apart * weight_of_before + at.apart;
             at = scale();
-            correlation[i] = all.apart == 0 ? 0 : all.together / all.apart;
+            correlation[i] = all.apart < enough ? 0 : all.together / all.apart;
             best = std::max(best, correlation[i]);
         }
         block_ = 1;
-        if (kept_[0].apart < enough || best < least_correlation) return;
+        if (best < least_correlation) return;
         for (std::size_t i = 0; i < scale_count; ++i)
             if (correlation[i] >= most_of_the_best * best) block_ = 2u << i;
     }
