@@ -136,17 +136,31 @@ void check_jump(unit& in, const clang::CallExpr* call, const clang::FunctionDecl
 }
 
 void check_asm(unit& in, const clang::GCCAsmStmt* statement) {
-    const auto check = [&](const clang::Expr* operand) {
+    const auto check = [&](const clang::Expr* operand, bool is_input) {
         if (operand == nullptr) return;
         const auto* mark = slot_named(operand->IgnoreParenImpCasts(), in.types);
         if (mark == nullptr) mark = slot_address(operand, in.types);
-        if (mark == nullptr) return;
-        in.refuse_for(mark, statement->getAsmLoc(), "asm",
-                      "inline assembly uses the slot " + quoted(mark),
-                      "load the field into a variable first, or use __atomic builtins");
+        if (mark != nullptr) {
+            in.refuse_for(mark, statement->getAsmLoc(), "asm",
+                          "inline assembly uses the slot " + quoted(mark),
+                          "load the field into a variable first, or use __atomic builtins");
+            return;
+        }
+        // Without instructions it hides where the address comes from, and uses nothing.
+        if (!is_input || statement->getAsmString()->getString().empty()) return;
+        const clang::QualType type = operand->IgnoreParenCasts()->getType();
+        const clang::QualType to = type->isArrayType() ? type : type->getPointeeType();
+        mark = to.isNull() ? nullptr : in.types.held_mark(to);
+        if (mark != nullptr)
+            in.refuse_for(mark, statement->getAsmLoc(), "asm",
+                          "inline assembly gets the address of a struct with the marked field " +
+                              quoted(mark),
+                          "hand over what it needs: the value of a field, or its address");
     };
-    for (unsigned i = 0; i < statement->getNumOutputs(); ++i) check(statement->getOutputExpr(i));
-    for (unsigned i = 0; i < statement->getNumInputs(); ++i) check(statement->getInputExpr(i));
+    for (unsigned i = 0; i < statement->getNumOutputs(); ++i)
+        check(statement->getOutputExpr(i), statement->isOutputPlusConstraint(i));
+    for (unsigned i = 0; i < statement->getNumInputs(); ++i)
+        check(statement->getInputExpr(i), true);
 }
 
 } // namespace obase::frontend

@@ -5,10 +5,15 @@
 #include "checks.hpp"
 
 #include "clang/AST/Decl.h"
+#include "clang/AST/DeclCXX.h"
 #include "clang/AST/Expr.h"
+#include "clang/AST/RecordLayout.h"
 #include "clang/Basic/Builtins.h"
 #include "llvm/ADT/StringSwitch.h"
 
+#include <algorithm>
+#include <cstdint>
+#include <map>
 #include <vector>
 
 namespace obase::frontend {
@@ -68,6 +73,64 @@ const clang::FieldDecl* mark_at(unit& in, const clang::Expr* argument) {
     return to.isNull() ? nullptr : in.types.held_mark(to);
 }
 
+// Marked fields by their places in a record, those of its members, bases and arrays, too. `end`: only those that
+// begin before it.
+using places = std::map<std::uint64_t, const clang::FieldDecl*>; // bytes
+void find_places(unit& in, clang::QualType type, std::uint64_t at, std::uint64_t end,
+                 const clang::FieldDecl* mark, places& found) {
+    if (at >= end) return;
+    if (const auto* array = in.ast.getAsConstantArrayType(type)) {
+        const auto element = in.ast.getTypeSizeInChars(array->getElementType()).getQuantity();
+        for (std::uint64_t i = 0; i < array->getSize().getZExtValue(); ++i) {
+            const std::uint64_t next = at + i * static_cast<std::uint64_t>(element);
+            if (next >= end) return;
+            find_places(in, array->getElementType(), next, end, mark, found);
+        }
+        return;
+    }
+    if (mark != nullptr) {
+        found[at] = mark;
+        return;
+    }
+    const auto* record = type->getAsRecordDecl();
+    record = record == nullptr ? nullptr : record->getDefinition();
+    if (record == nullptr || in.types.held_mark(type) == nullptr) return;
+    const auto& layout = in.ast.getASTRecordLayout(record);
+    if (const auto* derived = llvm::dyn_cast<clang::CXXRecordDecl>(record))
+        for (const auto& base : derived->bases())
+            if (!base.isVirtual())
+                find_places(in, base.getType(),
+                            at + static_cast<std::uint64_t>(
+                                     layout.getBaseClassOffset(base.getType()->getAsCXXRecordDecl())
+                                         .getQuantity()),
+                            end, nullptr, found);
+    for (const auto* field : record->fields())
+        if (!field->isBitField())
+            find_places(in, field->getType(),
+                        at + layout.getFieldOffset(field->getFieldIndex()) / 8, end,
+                        in.types.is_marked(field) ? field : nullptr, found);
+}
+
+// A marked field of the one type where the other has none, in what the two have in common.
+const clang::FieldDecl* mark_of_one(unit& in, clang::QualType one, clang::QualType other) {
+    const auto is_whole = [](clang::QualType type) {
+        const auto* record = type->getAsRecordDecl();
+        return record != nullptr && record->getDefinition() != nullptr && !record->isUnion() &&
+               !record->isInvalidDecl() && !type->isDependentType();
+    };
+    if (!is_whole(one) || !is_whole(other)) return nullptr;
+    const auto end = static_cast<std::uint64_t>(
+        std::min(in.ast.getTypeSizeInChars(one), in.ast.getTypeSizeInChars(other)).getQuantity());
+    places of_one, of_other;
+    find_places(in, one, 0, end, nullptr, of_one);
+    find_places(in, other, 0, end, nullptr, of_other);
+    for (const auto& [at, mark] : of_one)
+        if (!of_other.contains(at)) return mark;
+    for (const auto& [at, mark] : of_other)
+        if (!of_one.contains(at)) return mark;
+    return nullptr;
+}
+
 bool is_zero(unit& in, const clang::Expr* value) {
     clang::Expr::EvalResult result;
     return !value->isValueDependent() && value->EvaluateAsInt(result, in.ast) &&
@@ -124,7 +187,17 @@ void check_cast(unit& in, const clang::ExplicitCastExpr* cast) {
         return;
     }
     if (!from->getType()->isPointerType() && !from->getType()->isArrayType()) return;
-    if (!to->isPointerType() || !to->getPointeeType()->isArithmeticType()) return;
+    if (!to->isPointerType()) return;
+    if (cast->getCastKind() == clang::CK_BitCast && from->getType()->isPointerType()) {
+        const clang::QualType seen = from->getType()->getPointeeType();
+        if (const auto* mark = mark_of_one(in, seen, to->getPointeeType()))
+            in.refuse_for(mark, cast->getExprLoc(), "cast",
+                          quoted(seen, in.ast) + " is looked at as " +
+                              quoted(to->getPointeeType(), in.ast) +
+                              ", and only one of them has the marked field " + quoted(mark),
+                          "mark the field in both, or make the one the other's first member");
+    }
+    if (!to->getPointeeType()->isArithmeticType()) return;
     const auto* mark = mark_at(in, from);
     if (mark != nullptr)
         in.refuse_for(mark, cast->getExprLoc(), "cast",

@@ -39,22 +39,39 @@ enum : unsigned {
     member = 16,  // of what an object begins with; with exact
     deep = 64,    // with holder: one in which the address of such a variable is
     loaded = 128, // from such a variable: perhaps borrowed, perhaps something else
+    result = 256, // with loaded: of a function that got a borrowed address, and may return it
 };
 
 constexpr llvm::StringLiteral must_not_outlive = "; the object may move when the operation ends. ";
+// Not to mark this field, too: two marked fields would each free or move the object.
+constexpr llvm::StringLiteral one_owner =
+    "An object has one owner, the marked field that it is in. Keep a key or an index instead, or "
+    "search for it in each operation; that goes for parents, tails and previous elements. Mark "
+    "this one with OBASE_GUIDED only if the object leaves the other within the operation";
+
+// Of a type that may be, or have in it, an address.
+bool has_address(llvm::Type* type) {
+    if (type->isPtrOrPtrVectorTy()) return true;
+    return llvm::any_of(type->subtypes(), has_address);
+}
 
 class checker {
   public:
-    checker(const slots& fields, const llvm::SetVector<llvm::CallBase*>& allocations,
-            const scope_plan& plan, problems& errors, trust& accepted,
-            const llvm::DataLayout& layout)
-        : fields_(fields), allocations_(allocations), plan_(plan), errors_(errors),
-          accepted_(accepted), layout_(layout) {}
+    checker(llvm::Module& module, const slots& fields,
+            const llvm::SetVector<llvm::CallBase*>& allocations, const marks& said,
+            const scope_plan& plan, problems& errors, trust& accepted)
+        : module_(module), fields_(fields), allocations_(allocations), said_(said), plan_(plan),
+          errors_(errors), accepted_(accepted), layout_(module.getDataLayout()) {}
 
     void check() {
         for (llvm::Instruction* access : fields_.accesses)
             if (!llvm::isa<llvm::StoreInst>(access)) raise(*access, borrowed | exact);
         for (llvm::CallBase* call : allocations_) raise(*call, borrowed | exact);
+        for (llvm::Function& f : module_)
+            if (f.isDeclaration() && said_.of(f) == role::internal &&
+                has_address(f.getReturnType()))
+                for_each_call(
+                    f, [this](llvm::CallBase& call) { raise(call, borrowed | loaded | result); });
         while (!work_.empty()) {
             llvm::Value* v = work_.pop_back_val();
             const unsigned flags = flags_.lookup(v);
@@ -69,6 +86,13 @@ class checker {
                 errors_.refuse(*i, "the distance of two managed objects, which changes when one of "
                                    "them moves. Keep the order in a counter or a key of the "
                                    "objects");
+        for (llvm::Instruction* i : orders_)
+            if (is_object(i->getOperand(0)) && is_object(i->getOperand(1)))
+                errors_.refuse(*i, "the order of two managed objects by their addresses, which "
+                                   "changes when one of them moves. Compare a counter or a key of "
+                                   "the objects");
+        for (const auto& [where, object] : kept_)
+            if ((flags_.lookup(object) & holder) == 0) refuse_kept(*where);
     }
 
   private:
@@ -86,8 +110,10 @@ class checker {
             // perhaps the address of such a variable.
             // Numbers beside it are numbers.
             if ((flags & holder) != 0 && !fields_.is_access(&user) &&
-                !user.getType()->isIntOrIntVectorTy() && !user.getType()->isFPOrFPVectorTy()) {
-                if (is_variable(flags) && !may_hold(v, sizeof(void*)))
+                !user.getType()->isFPOrFPVectorTy()) {
+                const bool number = user.getType()->isIntOrIntVectorTy();
+                if (number ? !holds_as_number(v, user)
+                           : is_variable(flags) && !may_hold(v, sizeof(void*)))
                     elsewhere_.insert(&u);
                 else
                     raise(user, borrowed | loaded | ((flags & deep) != 0 ? holder | deep : 0));
@@ -127,6 +153,7 @@ class checker {
                 raise(user, flags);
             return;
         case llvm::Instruction::ICmp:
+            if (llvm::cast<llvm::ICmpInst>(user).isRelational()) orders_.insert(&user);
             return;
         case llvm::Instruction::Ret:
             returned(flags, user);
@@ -137,21 +164,26 @@ class checker {
             passed(flags, llvm::cast<llvm::CallBase>(user), u);
             return;
         default:
-            if ((flags & borrowed) == 0) return;
             if (is_difference(user)) {
-                differences_.insert(&user);
+                if ((flags & borrowed) != 0) differences_.insert(&user);
                 return;
             }
             if (is_alignment_check(user)) return;
             if (user.isBinaryOp() || user.isCast() || llvm::isa<llvm::SwitchInst>(user)) {
-                // A number loaded from a variable may be any number.
-                if ((flags & (holder | loaded)) == 0)
+                // A number loaded from a variable may be any number. It stays what it is: the
+                // address may be hidden in it and come out again.
+                if ((flags & (holder | loaded)) != 0) {
+                    if (user.getType()->isIntegerTy(64) || user.getType()->isPointerTy())
+                        raise(user, flags & ~unsigned{exact | inside | member});
+                    return;
+                }
+                if ((flags & borrowed) != 0)
                     errors_.refuse(user, "the address of a managed object is computed with as a "
                                          "number, which changes when the object moves. Take a key "
                                          "or a counter of the object for hashes and orders");
                 return;
             }
-            if ((flags & (holder | loaded)) == 0)
+            if ((flags & borrowed) != 0 && (flags & (holder | loaded)) == 0)
                 errors_.refuse(user, "this use of the address of a managed object is not "
                                      "understood. Use it by loads, stores and calls");
         }
@@ -264,25 +296,25 @@ class checker {
                 raise(*object, as);
             } else if (auto* parameter = llvm::dyn_cast<llvm::Argument>(object)) {
                 stored_by_callee(*parameter, where, as, at);
-            } else if ((flags_.lookup(object) & (holder | loaded)) != 0) {
+            } else if ((flags_.lookup(object) & holder) != 0) {
                 // A variable whose address was kept in another one. It has the flag already; which
                 // one it is, and where in it the address comes to be, is not known.
                 anywhere_ = true;
             } else if (llvm::isa<llvm::GlobalValue>(object)) {
                 errors_.refuse(where, llvm::Twine("the address of a managed object is stored into "
                                                   "a global variable") +
-                                          must_not_outlive +
-                                          "Mark the variable's field with OBASE_GUIDED and let it "
-                                          "own the object, or keep a key");
+                                          must_not_outlive + one_owner);
             } else if (!llvm::isa<llvm::ConstantPointerNull, llvm::UndefValue>(object)) {
-                errors_.refuse(where, llvm::Twine("the address of a managed object is kept in "
-                                                  "memory that outlives the operation, in a field "
-                                                  "that is not marked or in a container") +
-                                          must_not_outlive +
-                                          "Mark the field with OBASE_GUIDED if it owns the object, "
-                                          "else keep a key or look it up again");
+                // Unless it turns out to be a variable.
+                kept_.insert({&where, object});
             }
         }
+    }
+    void refuse_kept(llvm::Instruction& where) {
+        errors_.refuse(where, llvm::Twine("the address of a managed object is kept in memory that "
+                                          "outlives the operation, in a field that is not marked "
+                                          "or in a container") +
+                                  must_not_outlive + one_owner);
     }
 
     // Into what the parameter points to: for each caller, into what it hands over.
@@ -334,6 +366,19 @@ class checker {
                           (at >= from && static_cast<std::uint64_t>(at - from) < bytes);
                });
     }
+    // True if the number that is loaded there is certainly such an address: it was copied as bytes.
+    bool holds_as_number(llvm::Value& address, const llvm::Instruction& number) const {
+        if (layout_.getTypeStoreSize(number.getType()) != sizeof(void*)) return false;
+        const llvm::Value* object = llvm::getUnderlyingObject(&address, 0);
+        const auto places = places_.find(object);
+        if (places == places_.end()) return false;
+        const auto* variable = llvm::dyn_cast<llvm::AllocaInst>(object);
+        llvm::Type* of = variable != nullptr ? variable->getAllocatedType() : nullptr;
+        while (of != nullptr && of->isArrayTy()) of = of->getArrayElementType();
+        const std::int64_t from = offset_in(*object, address);
+        return places->second.contains(somewhere) ? of == number.getType()
+                                                  : places->second.contains(from);
+    }
     void hand_on_places(llvm::Value& address, llvm::Argument& parameter) {
         const llvm::Value* object = llvm::getUnderlyingObject(&address, 0);
         const std::int64_t from = offset_in(*object, address);
@@ -356,6 +401,8 @@ class checker {
             for (const auto& [object, places] : places_) after += places.size();
             if (before == after) break;
         }
+        for (const auto& [where, object] : kept_)
+            anywhere_ = anywhere_ || (flags_.lookup(object) & holder) != 0;
         const auto skipped = std::exchange(elsewhere_, {});
         for (const llvm::Use* u : skipped)
             reaches(*u->get(), flags_.lookup(u->get()),
@@ -440,38 +487,106 @@ class checker {
             hand_on_places(*u.get(), *callee->getArg(number));
         }
         if (number >= call.getFunctionType()->getNumParams()) {
-            if ((flags & borrowed) != 0)
+            if ((flags & borrowed) != 0 &&
+                (callee == nullptr || !look_up(*callee).reads_variable_arguments))
                 errors_.refuse(call, "the address of a managed object is among the variable "
                                      "arguments of a call, where it cannot be followed. Hand over "
                                      "what the object holds");
             return;
         }
-        if (callee == nullptr || callee->isDeclaration() || number >= callee->arg_size()) {
-            if (callee != nullptr && keeps(*callee, number))
-                errors_.refuse(call, "the address of a managed object is handed to " +
-                                         callee->getName() + ", which keeps it" + must_not_outlive +
-                                         "Hand over a key, or a copy of what is needed");
-            else if (!is_memory_call(call))
-                accepted_.accept(call, number, (flags & holder) == 0);
-            return;
+        if (callee == nullptr) {
+            accepted_.accept(call, number, (flags & holder) == 0);
+            for (const target& one : targets_of(call))
+                if (number < one.function->arg_size() && !one.function->isDeclaration())
+                    raise(*one.function->getArg(number),
+                          one.certain ? flags
+                                      : (flags & ~unsigned{exact | inside | member}) | loaded);
+            returned_elsewhere(flags, call, {}, u);
+        } else if (callee->isDeclaration() || number >= callee->arg_size()) {
+            passed_elsewhere(flags, call, *callee, u);
+        } else {
+            raise(*callee->getArg(number), flags);
         }
-        raise(*callee->getArg(number), flags);
     }
 
-    // Functions of the C library that still have the address when they have returned: for another
-    // thread, for the thread's end, for the program's, in a stream or a table. Of a variable that
-    // holds an address they keep what it holds.
-    static bool keeps(const llvm::Function& callee, unsigned argument) {
-        return llvm::StringSwitch<bool>(callee.getName())
-            .Case("pthread_create", argument == 3)
-            .Case("thrd_create", argument == 2)
-            .Cases("pthread_setspecific", "tss_set", "on_exit", argument == 1)
-            .Cases("tsearch", "putenv", argument == 0)
-            .Cases("setbuf", "setbuffer", "setvbuf", argument == 1)
-            .Case("insque", argument == 0)
-            .Case("epoll_ctl", argument == 3)
-            .Case("timer_create", argument == 1)
-            .Default(false);
+    // To a function that is not compiled here.
+    void passed_elsewhere(unsigned flags, llvm::CallBase& call, llvm::Function& callee,
+                          const llvm::Use& u) {
+        const unsigned number = call.getArgOperandNo(&u);
+        if (is_memory_call(call)) {
+            if (!is_free(call) && (flags & borrowed) != 0 && call.getType()->isPointerTy())
+                raise(call, borrowed | exact); // realloc
+            return;
+        }
+        const known_function known = look_up(callee);
+        if ((known.keeps >> number & 1) != 0)
+            errors_.refuse(call, "the address of a managed object is handed to " +
+                                     callee.getName() + ", which keeps it" + must_not_outlive +
+                                     "Hand over a key, or a copy of what is needed");
+        else
+            accepted_.accept(call, number, (flags & holder) == 0);
+        if (known.end >= 0 && number == 0 && (flags & borrowed) != 0)
+            stored_outside(call.getArgOperand(static_cast<unsigned>(known.end)), call, holder, 0);
+        returned_elsewhere(flags, call, known, u);
+    }
+
+    // What a function that is not known may return that was handed an address with these flags.
+    void returned_elsewhere(unsigned flags, llvm::CallBase& call, const known_function& known,
+                            const llvm::Use& u) {
+        if (!has_address(call.getType())) return;
+        const bool concerned = call.getArgOperandNo(&u) == known.of;
+        switch (known.result) {
+        case known_function::gives::other:
+            return;
+        case known_function::gives::argument:
+            if (concerned) raise(call, flags & ~unsigned{exact | inside | member});
+            return;
+        case known_function::gives::part:
+            if (concerned) raise(call, (flags & ~unsigned{exact | member}) | inside);
+            return;
+        case known_function::gives::unknown:
+            // Of a variable: what is in it.
+            if ((flags & borrowed) == 0 && !may_hold(*u.get(), unknown_size))
+                elsewhere_.insert(&u);
+            else
+                raise(call, borrowed | loaded | result | (flags & (holder | deep)));
+            return;
+        }
+    }
+
+    // Functions of this unit that a call through a pointer may be of.
+    struct target {
+        llvm::Function* function;
+        bool certain; // it is seen how the pointer comes there
+    };
+    llvm::SmallVector<target, 4> targets_of(const llvm::CallBase& call) {
+        llvm::SmallVector<target, 4> found;
+        llvm::SmallVector<llvm::Value*, 8> work{call.getCalledOperand()};
+        llvm::DenseSet<llvm::Value*> seen;
+        bool all_seen = true;
+        while (!work.empty()) {
+            llvm::Value* v = work.pop_back_val()->stripPointerCasts();
+            if (!seen.insert(v).second) continue;
+            if (auto* f = llvm::dyn_cast<llvm::Function>(v)) {
+                found.push_back({f, true});
+            } else if (llvm::isa<llvm::PHINode, llvm::SelectInst>(v)) {
+                for (llvm::Value* one : llvm::cast<llvm::Instruction>(v)->operands())
+                    if (one->getType()->isPointerTy()) work.push_back(one);
+            } else if (auto* parameter = llvm::dyn_cast<llvm::Argument>(v)) {
+                for_each_call(*parameter->getParent(), [&](llvm::CallBase& caller) {
+                    if (parameter->getArgNo() < caller.arg_size())
+                        work.push_back(caller.getArgOperand(parameter->getArgNo()));
+                });
+            } else if (!llvm::isa<llvm::Constant>(v)) {
+                all_seen = false;
+            }
+        }
+        if (all_seen) return found;
+        for (llvm::Function& f : module_)
+            if (!f.isDeclaration() && f.getFunctionType() == call.getFunctionType() &&
+                f.hasAddressTaken())
+                found.push_back({&f, false});
+        return found;
     }
 
     void passed_to_intrinsic(unsigned flags, llvm::IntrinsicInst& call, const llvm::Use& u) {
@@ -485,8 +600,7 @@ class checker {
         case llvm::Intrinsic::memcpy_inline:
         case llvm::Intrinsic::memmove:
             // A variable with an address in it is copied.
-            if (call.getArgOperandNo(&u) == 1 && (flags & holder) != 0)
-                stored_outside(call.getArgOperand(0), call, flags & (holder | deep), somewhere);
+            if (call.getArgOperandNo(&u) == 1 && (flags & holder) != 0) copied(flags, call, u);
             return;
         case llvm::Intrinsic::vastart:
         case llvm::Intrinsic::vacopy:
@@ -496,8 +610,31 @@ class checker {
         }
     }
 
+    // The bytes of a variable, with those of the addresses in it.
+    void copied(unsigned flags, llvm::IntrinsicInst& call, const llvm::Use& u) {
+        const llvm::Value* object = llvm::getUnderlyingObject(u.get(), 0);
+        const std::int64_t from = offset_in(*object, *u.get());
+        const auto known = places_.find(object);
+        const unsigned as = flags & (holder | deep);
+        if (known == places_.end() || from == somewhere || anywhere_) {
+            stored_outside(call.getArgOperand(0), call, as, somewhere);
+            return;
+        }
+        elsewhere_.insert(&u); // more places may become known
+        const auto* bytes = llvm::dyn_cast<llvm::ConstantInt>(call.getArgOperand(2));
+        const std::set<std::int64_t> places = known->second; // the copy may be of the same variable
+        for (const std::int64_t at : places)
+            if (at == somewhere)
+                stored_outside(call.getArgOperand(0), call, as, somewhere);
+            else if (at >= from && (bytes == nullptr ||
+                                    static_cast<std::uint64_t>(at - from) < bytes->getZExtValue()))
+                stored_outside(call.getArgOperand(0), call, as, at - from);
+    }
+
+    llvm::Module& module_;
     const slots& fields_;
     const llvm::SetVector<llvm::CallBase*>& allocations_;
+    const marks& said_;
     const scope_plan& plan_;
     problems& errors_;
     trust& accepted_;
@@ -510,16 +647,17 @@ class checker {
     bool anywhere_ = false;                       // places_ does not have all of them
     llvm::SetVector<const llvm::Use*> elsewhere_; // of holders, but not of what they hold
     llvm::SetVector<llvm::Instruction*> differences_;
+    llvm::SetVector<llvm::Instruction*> orders_;
+    // Where an address is stored, and the memory, which outlives the operation or is a variable.
+    llvm::SetVector<std::pair<llvm::Instruction*, llvm::Value*>> kept_;
 };
 
 } // namespace
 
-void check_escapes(const slots& fields, const llvm::SetVector<llvm::CallBase*>& allocations,
+void check_escapes(llvm::Module& module, const slots& fields,
+                   const llvm::SetVector<llvm::CallBase*>& allocations, const marks& said,
                    const scope_plan& plan, problems& errors, trust& accepted) {
-    if (fields.accesses.empty()) return;
-    checker(fields, allocations, plan, errors, accepted,
-            fields.accesses.front()->getModule()->getDataLayout())
-        .check();
+    checker(module, fields, allocations, said, plan, errors, accepted).check();
 }
 
 } // namespace obase::passes

@@ -8,6 +8,7 @@
 //   allocation.cpp      which allocations end in marked fields
 //   scopes.cpp          which functions are operations
 //   escapes.cpp         whether an address from a marked field can outlive its operation
+//   known_functions.cpp what functions of the libraries do with an address
 //   trust.cpp           what they could not check
 //   problems.cpp        errors, with locations in the source and what to do
 // and if there are no errors
@@ -172,7 +173,26 @@ struct scope_plan {
 scope_plan plan_scopes(llvm::Module& module, const slots& fields, const marks& said,
                        problems& errors);
 
-void check_escapes(const slots& fields, const llvm::SetVector<llvm::CallBase*>& allocations,
+// What a function that is not compiled here does with the addresses that it is handed, as far as its
+// name tells.
+struct known_function {
+    enum class gives {
+        unknown,  // perhaps an address that it got, or one inside of what that points to
+        argument, // the address that it got as argument `of`
+        part,     // an address inside of what that points to
+        other,    // neither
+    };
+    llvm::StringRef name;
+    unsigned keeps = 0; // a bit for each argument that it still has when it has returned
+    gives result = gives::unknown;
+    unsigned of = 0;
+    int end = -1; // the argument through which it hands out an address inside of argument 0
+    bool reads_variable_arguments = false; // and neither keeps nor returns them
+};
+known_function look_up(const llvm::Function& f);
+
+void check_escapes(llvm::Module& module, const slots& fields,
+                   const llvm::SetVector<llvm::CallBase*>& allocations, const marks& said,
                    const scope_plan& plan, problems& errors, trust& accepted);
 
 // Slots in memory that is set to zero, or to a variable's initial value, end before.
