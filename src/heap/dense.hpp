@@ -244,6 +244,7 @@ class dense_heap {
     bool make_ready(std::size_t run) noexcept;
     void forget_frees(std::size_t run) noexcept;
     void seal(std::uint32_t number) noexcept;
+    void seal_long_runs() noexcept;
     void end_run(std::size_t number) noexcept;
     bool grow() noexcept;
     bool returnable(std::size_t run) noexcept;

@@ -308,6 +308,22 @@ void dense_heap<P>::seal(std::uint32_t number) noexcept {
     run.status.store_release(dense_run::state::sealed);
 }
 
+// Open long runs that are as good as full, or of what they were filled with a quarter is dead: as long as a run is
+// open it is neither returned nor compacted, and that may be megabytes.
+template <class P>
+void dense_heap<P>::seal_long_runs() noexcept {
+    for (std::uint32_t& open : open_long_) {
+        if (open == no_run) continue;
+        const dense_run& run = runs_[open];
+        const std::size_t filled = run.fill.load_relaxed();
+        const std::size_t live = run.live.load_relaxed() & dense_detail::bytes_mask;
+        if (filled + max_small_size < length_of_run(open) << run_shift && live >= filled / 4 * 3)
+            continue;
+        seal(open);
+        open = no_run;
+    }
+}
+
 // Nothing of the run is in use any more. Its memory is still there.
 template <class P>
 void dense_heap<P>::end_run(std::size_t number) noexcept {
@@ -428,6 +444,7 @@ evacuation_choice dense_heap<P>::select_evacuation(double max_live_fraction, std
         std::uint32_t live;
         std::uint32_t run;
     };
+    seal_long_runs();
     const std::size_t end = frontier_.load_relaxed();
     for (std::size_t i = 0; i < end; ++i) runs_[i].evacuating = false;
     evacuation_choice chosen;
@@ -559,6 +576,7 @@ std::size_t dense_heap<P>::decommit_free_memory(pacer& ask) noexcept {
     // A file that is too old to be written back by name; here, because no thread uses the
     // descriptors.
     while (frozen_count_ > 2 * files_kept) merge_oldest();
+    seal_long_runs();
     constexpr std::size_t most = piece_bytes >> run_shift;
     const std::size_t end = frontier_.load_relaxed();
     std::size_t bytes = 0;

@@ -226,7 +226,7 @@ TEST_P(long_runs, do_not_keep_the_pages_of_what_was_there_before) {
 // Emptied as a whole, the emptiest by share first; its holes are those below what it was filled to.
 TEST_P(long_runs, are_evacuated) {
     for (int i = 0; i < 240; ++i) ASSERT_TRUE(add(20 * kib)); // 12 to a run, 240 KiB
-    ASSERT_TRUE(add(250 * kib));                              // seals the last of them
+    ASSERT_TRUE(add(200 * kib));                              // seals the last of them
     const std::size_t room = 240 * kib;
     EXPECT_EQ(s->room_of_run(cls, s->run_of(objects[0].at)), room);
     EXPECT_EQ(s->length_of_run(cls, s->run_of(objects[0].at)), 4U);
@@ -319,6 +319,38 @@ TEST_P(long_runs, lie_in_gaps_that_are_a_run_short) {
     check_all();
     ASSERT_TRUE(add(150 * kib));
     EXPECT_GT(s->runs_of(cls), runs) << "there are no more gaps";
+}
+
+// Though nothing else is put into their class: an object of 4 MiB would leave as much in each that it passes through.
+TEST_P(long_runs, that_are_open_are_free_when_their_last_object_is) {
+    for (const std::size_t size : {20 * kib, 250 * kib, 4 * mib}) {
+        ASSERT_TRUE(add(size));
+        check_all();
+        free_if([](std::size_t) { return true; });
+        s->decommit_free_memory();
+        EXPECT_EQ(s->counters(cls).extent_bytes, 0u) << size;
+        EXPECT_EQ(resident(), 0u) << size;
+        expect_valid();
+    }
+    ASSERT_TRUE(add(20 * kib));
+    const std::size_t runs = s->counters(cls).runs;
+    s->decommit_free_memory();
+    ASSERT_TRUE(add(20 * kib));
+    EXPECT_EQ(s->counters(cls).runs, runs) << "what is in use goes on being filled";
+    check_all();
+}
+
+TEST_P(long_runs, that_are_open_are_evacuated_when_they_have_holes) {
+    for (int i = 0; i < 4; ++i) ASSERT_TRUE(add(50 * kib));
+    s->select_evacuation(cls, .75, mib);
+    for (const object& o : objects) EXPECT_FALSE(s->evacuating(o.at));
+    free_if([](std::size_t i) { return i < 3; });
+    s->select_evacuation(cls, .75, mib);
+    EXPECT_TRUE(s->evacuating(objects.back().at));
+    move_chosen();
+    s->decommit_free_memory();
+    EXPECT_LE(resident(), 64 * kib);
+    check_all();
 }
 
 // What was given back has no storage.

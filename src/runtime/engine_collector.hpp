@@ -166,7 +166,7 @@ void engine<Binding>::run_window(bool forced, bool early, std::uint64_t pressed)
 }
 
 // What the limit on writes leaves for this window. Credit is kept for two windows, so that one that had nothing
-// to write leaves its share to the next.
+// to write leaves its share to the next; and until the largest object can be written.
 template <class Binding>
 std::uint64_t engine<Binding>::write_allowance() noexcept {
     const auto limit = static_cast<double>(window_settings_.cold_write_limit);
@@ -178,7 +178,8 @@ std::uint64_t engine<Binding>::write_allowance() noexcept {
     const double window = window_settings_.scaled_window_seconds();
     const double since = credited_at_ == 0 ? window : window_began_ - credited_at_;
     credited_at_ = window_began_;
-    write_credit_ = std::min(write_credit_ + limit * since, 2 * limit * window);
+    write_credit_ = std::min(write_credit_ + limit * since,
+                             std::max(2 * limit * window, double{heap::max_dense_size}));
     return static_cast<std::uint64_t>(std::max(write_credit_, 0.0));
 }
 

@@ -17,6 +17,7 @@
 #include <gtest/gtest.h>
 
 #include <cerrno>
+#include <chrono>
 #include <cstdint>
 #include <cstdlib>
 #include <filesystem>
@@ -213,6 +214,34 @@ TYPED_TEST(large_objects, leave_memory_when_untouched_and_come_back) {
     });
     EXPECT_EQ(child.status, 0) << child.err;
     EXPECT_TRUE(child.messages().empty()) << child.err;
+}
+
+// A limit on writes of which two windows are less than the object has: it saves up. What it has passed through is
+// not kept for it.
+TYPED_TEST(large_objects, leave_memory_under_a_limit_on_writes) {
+    using test = large_objects<TypeParam>;
+    if (!test::on_disk) GTEST_SKIP() << "/tmp is memory itself (tmpfs)";
+    const auto child = run_in_child([] {
+        test::configure();
+        obase::options settings = test::runtime().settings();
+        settings.window_seconds = .05;
+        settings.cold_write_limit = 8 * mib;
+        require(test::runtime().configure(settings).empty(), "a limit");
+        typename test::population objects;
+        objects.add(1, 4 * mib);
+        objects.add(1, 300 * kib);
+        objects.verify(0);
+        while (test::collect().heaps[2].live_bytes < objects.bytes())
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+        const auto now = test::collect(2);
+        require(now.heaps[0].extent_bytes + now.heaps[1].extent_bytes + now.heaps[3].extent_bytes <=
+                    mib / 4,
+                "and elsewhere nothing is left");
+        objects.verify(0);
+        objects.verify(1);
+        return 0;
+    });
+    EXPECT_EQ(child.status, 0) << child.err;
 }
 
 // With classes by rate they go where their rate says.
