@@ -13,7 +13,6 @@
 // for functions that are known to keep it, it is accepted on trust (trust.cpp).
 #include "instrumentation.hpp"
 
-#include <llvm/ADT/StringSwitch.h>
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/DataLayout.h>
