@@ -4,9 +4,9 @@
 // platform, as slab_heap.
 //
 // Objects lie without gaps, in the order in which the collector moved them, in 64 KiB runs that are
-// bump-filled; one run is open per attribute set. A bit per granule says where objects begin, which
-// is all there is per object: its size is the distance to the next beginning, or to the run's fill
-// mark. Freed objects leave holes that are never filled; sparse runs are evacuated by the
+// bump-filled. One run is open per attribute set, and another one for objects from `least_middle_size`
+// bytes, whose beginnings take less memory (beginnings.hpp): all there is per object. Its size is the
+// distance to the next beginning, or to the run's fill mark. Freed objects leave holes that are never filled; sparse runs are evacuated by the
 // collector, and a run without live bytes goes back. New runs are taken at the lowest free address,
 // so extents stay dense.
 //
@@ -14,8 +14,7 @@
 // object needs, that are opened, filled, evacuated and freed as one. The first, the *head*, has what is
 // known of all of them, and its number is that of the long run; the others say how far it is. What a long
 // run has not been filled with takes no memory: its pages have never been touched, and whole runs behind
-// the last object are free again when it is full. Beginnings are marked by a bit per large_granule, in a
-// table of their own: one bit per granule would be 1/64 of the memory, for hardly any bits.
+// the last object are free again when it is full.
 //
 // Threads: allocate, undo, evacuation and return are the collector's alone; free() and size_of()
 // are for any thread.
@@ -53,6 +52,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "heap/beginnings.hpp"
 #include "heap/invalid_free.hpp"
 #include "heap/pacer.hpp"
 #include "heap/poison.hpp"
@@ -80,6 +80,7 @@ struct dense_run {
     bool shared = false;                               // mapped shared, as long as no fork froze it
     typename P::template atomic<std::uint16_t> before; // runs from the head of its long run; else 0
     typename P::template atomic<std::uint16_t> length; // of the head of a long run: runs; else 0
+    typename P::template atomic<bool> middle;          // has objects from least_middle_size bytes
 };
 static_assert(sizeof(dense_run<os::native_platform>) == 32);
 
@@ -119,8 +120,11 @@ struct evacuation_choice {
 template <class P>
 class dense_heap {
     using dense_run = heap::dense_run<P>;
+    using beginnings = heap::beginnings<P>;
 
   public:
+    static constexpr std::size_t least_middle_size = beginnings::place;
+
     // `directory` nullptr: anonymous memory. Returns 0 or an errno value; *what says which step
     // failed.
     int create(char* base, std::size_t bytes, const char* directory, poisoning poison_freed,
@@ -212,6 +216,7 @@ class dense_heap {
   private:
     static constexpr std::size_t words_per_run = run_bytes / granule / 64;
     static constexpr std::size_t long_words_per_run = run_bytes / large_granule / 64;
+    static constexpr std::size_t places_per_run = run_bytes / beginnings::place;
     static_assert(max_dense_size >> run_shift <= UINT16_MAX);
 
     std::size_t run_number(const void* object) const noexcept {
@@ -221,22 +226,20 @@ class dense_heap {
     std::size_t offset_in(std::size_t run, const void* object) const noexcept {
         return static_cast<std::size_t>(static_cast<const char*>(object) - memory_of(run));
     }
-    // Where objects of a run begin: a bit for each `unit` bytes.
-    struct marks {
-        typename P::template atomic<std::uint64_t>* words;
-        std::size_t unit;
-        bool test(std::size_t offset) const noexcept {
-            const std::size_t at = offset / unit;
-            return (words[at / 64].load_acquire() >> (at % 64) & 1U) != 0;
-        }
-    };
-    marks marks_of(std::size_t run) const noexcept {
-        if (runs_[run].length.load_acquire() == 0)
-            return {starts_.data() + run * words_per_run, granule};
-        return {long_starts_.data() + run * long_words_per_run, large_granule};
+    beginnings beginnings_of(std::size_t run) const noexcept {
+        if (runs_[run].length.load_acquire() != 0)
+            return {long_starts_.data() + run * long_words_per_run, large_granule};
+        if (runs_[run].middle.load_acquire())
+            return beginnings(middle_starts_.data() + run * places_per_run);
+        return {starts_.data() + run * words_per_run, granule};
     }
-    static std::size_t next_mark(const marks& of, std::size_t after, std::size_t limit) noexcept;
-    bool open_run(unsigned set) noexcept;
+    // Which run is open for objects of the size.
+    std::uint32_t& open_for(std::size_t size, unsigned set) noexcept {
+        if (size > max_small_size) return open_long_[set];
+        return size < least_middle_size ? open_[set] : open_middle_[set];
+    }
+    bool open_run_for(std::size_t size, unsigned set) noexcept;
+    void forget_beginnings(std::size_t run, bool middle) noexcept;
     bool open_long_run_for(std::size_t size, unsigned set) noexcept;
     bool open_long_run(unsigned set, std::size_t length, bool may_grow) noexcept;
     std::size_t free_neighbours(std::size_t count, bool may_grow) noexcept;
@@ -292,6 +295,8 @@ class dense_heap {
     reserved_array<dense_run> runs_;
     reserved_array<typename P::template atomic<std::uint64_t>> starts_;
     reserved_array<typename P::template atomic<std::uint64_t>> long_starts_; // of long runs
+    reserved_array<typename P::template atomic<std::uint8_t>>
+        middle_starts_; // of those with `middle`
     // Laid out as starts_: objects that free_checked() has freed. Committed when the first of them is.
     reserved_array<typename P::template atomic<std::uint64_t>> freed_;
     reserved_array<std::uint64_t> free_; // one bit per run that may be opened again
@@ -300,6 +305,7 @@ class dense_heap {
     typename P::template atomic<std::size_t> frontier_; // runs [0, frontier_) have been used
     std::size_t committed_ = 0;                         // bytes
     std::uint32_t open_[attribute_sets] = {};
+    std::uint32_t open_middle_[attribute_sets] = {};
     std::uint32_t open_long_[attribute_sets] = {};
 };
 

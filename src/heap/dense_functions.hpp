@@ -36,11 +36,13 @@ int dense_heap<P>::create(char* base, std::size_t bytes, const char* directory,
     bytes_ = bytes;
     poison_ = poison_freed;
     std::fill(std::begin(open_), std::end(open_), no_run);
+    std::fill(std::begin(open_middle_), std::end(open_middle_), no_run);
     std::fill(std::begin(open_long_), std::end(open_long_), no_run);
     const std::size_t runs = bytes >> run_shift;
     *what = "reserving side tables";
     if (!runs_.reserve(runs) || !starts_.reserve(runs * words_per_run) ||
-        !long_starts_.reserve(runs * long_words_per_run) || !freed_.reserve(runs * words_per_run) ||
+        !long_starts_.reserve(runs * long_words_per_run) ||
+        !middle_starts_.reserve(runs * places_per_run) || !freed_.reserve(runs * words_per_run) ||
         !free_.reserve((runs + 63) / 64)) {
         return ENOMEM;
     }
@@ -72,28 +74,12 @@ void dense_heap<P>::destroy() noexcept {
     runs_.release();
     starts_.release();
     long_starts_.release();
+    middle_starts_.release();
     freed_.release();
     free_.release();
 }
 
 // Where objects end.
-
-// Offset of the first mark in (after, limit); limit when there is none.
-template <class P>
-std::size_t dense_heap<P>::next_mark(const marks& of, std::size_t after,
-                                     std::size_t limit) noexcept {
-    const std::size_t first = after / of.unit + 1;
-    const std::size_t end = limit / of.unit;
-    for (std::size_t at = first; at < end;) {
-        const std::uint64_t word = of.words[at / 64].load_acquire() >> (at % 64);
-        if (word != 0) {
-            at += static_cast<unsigned>(std::countr_zero(word));
-            return at < end ? at * of.unit : limit;
-        }
-        at = (at / 64 + 1) * 64;
-    }
-    return limit;
-}
 
 // The fill mark is read before the marks, and allocate() writes it after them: a thread that sees a
 // fill mark beyond the end of the object also sees the mark that ends it. When the fill mark just
@@ -103,7 +89,7 @@ std::size_t dense_heap<P>::size_of(const void* object) const noexcept {
     const std::size_t run = run_of(object);
     const std::size_t offset = offset_in(run, object);
     const std::size_t fill = runs_[run].fill.load_acquire();
-    return next_mark(marks_of(run), offset, fill) - offset;
+    return beginnings_of(run).next(offset, fill) - offset;
 }
 
 template <class P>
@@ -112,9 +98,8 @@ std::size_t dense_heap<P>::size_of_racy(const void* object) const noexcept {
     const std::size_t run = run_of(object);
     const std::size_t offset = offset_in(run, object);
     if (runs_[run].status.load_acquire() == dense_run::state::unused) return 0;
-    const marks of = marks_of(run);
-    if (offset % of.unit != 0 || offset >= runs_[run].fill.load_acquire()) return 0;
-    return of.test(offset) ? size_of(object) : 0;
+    if (offset >= runs_[run].fill.load_acquire()) return 0;
+    return beginnings_of(run).test(offset) ? size_of(object) : 0;
 }
 
 // Filling.
@@ -122,26 +107,21 @@ std::size_t dense_heap<P>::size_of_racy(const void* object) const noexcept {
 template <class P>
 void* dense_heap<P>::allocate(std::size_t size, unsigned set) noexcept {
     if (size > max_dense_size) return nullptr;
-    const bool is_long = size > max_small_size;
-    std::uint32_t& number = (is_long ? open_long_ : open_)[set];
+    const std::uint32_t& number = open_for(size, set);
     const bool fits = number != no_run && runs_[number].fill.load_relaxed() + size <=
                                               length_of_run(number) << run_shift;
-    if (!fits && !(is_long ? open_long_run_for(size, set) : open_run(set))) return nullptr;
+    if (!fits && !(size > max_small_size ? open_long_run_for(size, set) : open_run_for(size, set)))
+        return nullptr;
     dense_run& run = runs_[number];
     const std::uint32_t begin = run.fill.load_relaxed();
     const auto end = static_cast<std::uint32_t>(begin + size);
-    const marks of = marks_of(number);
+    const beginnings of = beginnings_of(number);
     // Marks that an undo left behind lie in [begin, high). No thread can be looking past the one at
     // `begin`.
     const std::uint32_t marked = std::min(end, run.high);
-    for (std::size_t at = next_mark(of, begin, marked); at < marked;
-         at = next_mark(of, at, marked)) {
-        of.words[at / of.unit / 64].fetch_and_relaxed(~(std::uint64_t{1} << (at / of.unit % 64)));
-    }
-    const std::size_t first = begin / of.unit;
-    auto& word = of.words[first / 64];
-    // Only this thread writes marks, so no read-modify-write is needed.
-    word.store_release(word.load_relaxed() | std::uint64_t{1} << (first % 64));
+    for (std::size_t at = of.next(begin, marked); at < marked; at = of.next(at, marked))
+        of.clear(at);
+    of.set(begin);
     run.live.fetch_add_relaxed(dense_detail::one_object + size);
     run.fill.store_release(end); // pairs with size_of
     run.high = std::max(run.high, end);
@@ -149,7 +129,9 @@ void* dense_heap<P>::allocate(std::size_t size, unsigned set) noexcept {
 }
 
 template <class P>
-bool dense_heap<P>::open_run(unsigned set) noexcept {
+bool dense_heap<P>::open_run_for(std::size_t size, unsigned set) noexcept {
+    const bool middle = size >= least_middle_size;
+    std::uint32_t& open = open_for(size, set);
     std::size_t number = lowest_free();
     if (number == SIZE_MAX && adoptable_) {
         adopt_free_runs();
@@ -164,24 +146,36 @@ bool dense_heap<P>::open_run(unsigned set) noexcept {
     if (reused) {
         if (!make_ready(number)) return false;
         set_free_bit(number, false);
-        for (std::size_t i = 0; i < words_per_run; ++i)
-            starts_[number * words_per_run + i].store_relaxed(0);
+        forget_beginnings(number, middle);
         forget_frees(number);
     } else {
         run.file.store_relaxed(file_.load_relaxed());
         run.shared = file_backed();
         frontier_.store_release(number + 1);
     }
-    if (open_[set] != no_run) seal(open_[set]);
+    if (open != no_run) seal(open);
     run.fill.store_relaxed(0);
     run.high = 0;
+    run.middle.store_release(middle);
     run.set = static_cast<std::uint8_t>(set);
     run.returned = false;
     run.evacuating = false;
     if (hides(poison_)) asan::hide(memory_of(number), run_bytes);
     run.status.store_release(dense_run::state::open);
-    open_[set] = static_cast<std::uint32_t>(number);
+    open = static_cast<std::uint32_t>(number);
     return true;
+}
+
+// Those of objects that were there before, in the form that the next ones have: of the other form no page is touched.
+template <class P>
+void dense_heap<P>::forget_beginnings(std::size_t number, bool middle) noexcept {
+    if (middle) {
+        for (std::size_t i = 0; i < places_per_run; ++i)
+            middle_starts_[number * places_per_run + i].store_relaxed(0);
+    } else {
+        for (std::size_t i = 0; i < words_per_run; ++i)
+            starts_[number * words_per_run + i].store_relaxed(0);
+    }
 }
 
 // Storage first: from then on a write to the run cannot fail.
@@ -348,7 +342,7 @@ bool dense_heap<P>::grow() noexcept {
                  bytes_ - committed_);
     const std::size_t runs = (committed_ + chunk) >> run_shift;
     if (!runs_.commit_to(runs) || !starts_.commit_to(runs * words_per_run) ||
-        !free_.commit_to((runs + 63) / 64)) {
+        !middle_starts_.commit_to(runs * places_per_run) || !free_.commit_to((runs + 63) / 64)) {
         return false;
     }
     const auto commit = [&](std::size_t bytes) {
@@ -758,7 +752,7 @@ dense_counters dense_heap<P>::counters() const noexcept {
 template <class P>
 std::size_t dense_heap<P>::metadata_bytes() const noexcept {
     return runs_.committed_bytes() + starts_.committed_bytes() + long_starts_.committed_bytes() +
-           freed_.committed_bytes() + free_.committed_bytes();
+           middle_starts_.committed_bytes() + freed_.committed_bytes() + free_.committed_bytes();
 }
 
 template <class P>
@@ -845,12 +839,14 @@ const char* dense_heap<P>::validate() const noexcept {
                 return "a long run has a run that does not belong to it";
         if (((live >> 32) == 0) != ((live & dense_detail::bytes_mask) == 0))
             return "live objects without bytes";
-        const marks of = marks_of(i);
+        const beginnings of = beginnings_of(i);
         if (fill != 0 && !of.test(0)) return "a run begins with no object";
         std::size_t objects = 0;
-        for (std::size_t at = 0; at < fill; at = next_mark(of, at, fill)) ++objects;
+        for (std::size_t at = 0; at < fill; at = of.next(at, fill)) ++objects;
         if ((live >> 32) > objects) return "more live objects than beginnings";
-        const auto& open = run.length.load_relaxed() != 0 ? open_long_ : open_;
+        const auto& open = run.length.load_relaxed() != 0 ? open_long_
+                           : run.middle.load_relaxed()    ? open_middle_
+                                                          : open_;
         if (status == dense_run::state::open && open[run.set] != i)
             return "an open run that is not being filled";
     }
@@ -908,7 +904,7 @@ void dense_heap<P>::fork_prepare() noexcept {
 // the last run that are still mapped with it.
 template <class P>
 std::size_t dense_heap<P>::freeze_current_file() noexcept {
-    for (auto* const opened : {&open_, &open_long_})
+    for (auto* const opened : {&open_, &open_middle_, &open_long_})
         for (std::uint32_t& open : *opened) {
             if (open != no_run) runs_[open].status.store_release(dense_run::state::sealed);
             open = no_run;

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+//
+// beginnings: where the objects of a dense run begin. All there is per object in the dense classes: an
+// object's size is the distance to the next beginning, or to the run's fill mark.
+//
+// In one of two forms, which the run's size of objects decides:
+//   a bit per `unit` bytes      units are a granule for small objects, 1/64 of the memory, or a large_granule in
+//                               long runs
+//   a byte per `place` bytes    for objects that are no smaller than a place, so at most one begins in each: 0, or
+//                               which granule of the place it is, + 1. 1/512 of the memory, of which the bits
+//                               would take 1/64, hardly any of them set.
+//
+// Threads: set() and clear() are the collector's; test() and next() for any thread. set() releases, next() and test()
+// acquire: what was written before a beginning was set is seen by who finds it.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+
+#include "heap/size_class.hpp"
+
+namespace obase::heap {
+
+template <class P>
+class beginnings {
+  public:
+    using word = typename P::template atomic<std::uint64_t>;
+    using byte = typename P::template atomic<std::uint8_t>;
+
+    static constexpr std::size_t place = 512; // bytes
+    static_assert(place / granule < 256);
+
+    beginnings(word* bits, std::size_t unit) noexcept : bits_(bits), unit_(unit) {}
+    explicit beginnings(byte* places) noexcept : places_(places), unit_(granule) {}
+
+    bool test(std::size_t offset) const noexcept {
+        if (offset % unit_ != 0) return false;
+        if (places_ != nullptr)
+            return places_[offset / place].load_acquire() == 1 + offset % place / granule;
+        const std::size_t at = offset / unit_;
+        return (bits_[at / 64].load_acquire() >> (at % 64) & 1U) != 0;
+    }
+
+    // The first in (after, limit); limit when there is none.
+    std::size_t next(std::size_t after, std::size_t limit) const noexcept {
+        return places_ != nullptr ? next_place(after, limit) : next_bit(after, limit);
+    }
+
+    // Only one thread writes, so no read-modify-write is needed.
+    void set(std::size_t offset) const noexcept {
+        if (places_ != nullptr) {
+            places_[offset / place].store_release(
+                static_cast<std::uint8_t>(1 + offset % place / granule));
+            return;
+        }
+        const std::size_t at = offset / unit_;
+        word& of = bits_[at / 64];
+        of.store_release(of.load_relaxed() | std::uint64_t{1} << (at % 64));
+    }
+    void clear(std::size_t offset) const noexcept {
+        if (places_ != nullptr) {
+            places_[offset / place].store_relaxed(0);
+            return;
+        }
+        const std::size_t at = offset / unit_;
+        bits_[at / 64].fetch_and_relaxed(~(std::uint64_t{1} << (at % 64)));
+    }
+
+  private:
+    std::size_t next_bit(std::size_t after, std::size_t limit) const noexcept {
+        const std::size_t end = limit / unit_;
+        for (std::size_t at = after / unit_ + 1; at < end;) {
+            const std::uint64_t found = bits_[at / 64].load_acquire() >> (at % 64);
+            if (found != 0) {
+                at += static_cast<unsigned>(std::countr_zero(found));
+                return at < end ? at * unit_ : limit;
+            }
+            at = (at / 64 + 1) * 64;
+        }
+        return limit;
+    }
+    std::size_t next_place(std::size_t after, std::size_t limit) const noexcept {
+        for (std::size_t at = after / place; at * place < limit; ++at) {
+            const std::size_t granule_there = places_[at].load_acquire();
+            if (granule_there == 0) continue;
+            const std::size_t offset = at * place + (granule_there - 1) * granule;
+            if (offset > after) return offset < limit ? offset : limit;
+        }
+        return limit;
+    }
+
+    word* bits_ = nullptr;
+    byte* places_ = nullptr;
+    std::size_t unit_;
+};
+
+} // namespace obase::heap
