@@ -30,11 +30,9 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <new>
 #include <span>
-#include <vector>
 
-#include "heap/reserved_array.hpp"
+#include "heap/scratch_list.hpp"
 
 namespace obase::collector {
 
@@ -50,11 +48,6 @@ class evacuation {
         bool compacted = false;  // is to be emptied, though nothing may leave
     };
 
-    evacuation() noexcept = default;
-    ~evacuation() { release_lists(); }
-    evacuation(const evacuation&) = delete;
-    evacuation& operator=(const evacuation&) = delete;
-
     // Before a scan. False: no memory, and nothing will be chosen.
     // `least_gain`: the share of a run that has to be free, or leave, for what stays to be moved.
     bool begin(std::size_t runs, double least_gain) noexcept {
@@ -62,20 +55,19 @@ class evacuation {
         noted_ = left_out_ = 0;
         next_ = 0;
         chosen_.clear();
-        try {
-            tallies_.assign(runs, {});
-        } catch (const std::bad_alloc&) {
+        if (!tallies_.reserve(runs) || !chosen_.reserve(runs)) {
             end();
             return false;
         }
+        tallies_.assign_zero(runs);
         return true;
     }
 
     // Frees all memory.
     void end() noexcept {
-        std::vector<tally>().swap(tallies_);
-        std::vector<chosen>().swap(chosen_);
-        release_lists();
+        tallies_.release();
+        chosen_.release();
+        lists_.release();
         next_ = 0;
     }
 
@@ -98,30 +90,28 @@ class evacuation {
                 bool holes_may_be_made = true) noexcept {
         for (const chosen& done : chosen_) tallies_[done.run].place = 0;
         chosen_.clear();
-        release_lists();
+        lists_.release();
         if (list_bytes == 0) return false;
         std::size_t total = 0;
-        try {
-            for (; next_ < tallies_.size(); ++next_) {
-                tally& t = tallies_[next_];
-                if (t.objects == 0 || t.newborn) continue;
-                const run_state now = state_of(next_);
-                if (t.leaving == 0 && !now.compacted) continue;
-                const bool whole = now.compacted || worth_it(t, now);
-                if (!whole && !holes_may_be_made) {
-                    left_out_ += t.leaving_objects;
-                    continue;
-                }
-                if (!chosen_.empty() && (total + t.objects) * sizeof(Slot) > list_bytes) break;
-                chosen_.push_back({static_cast<std::uint32_t>(next_), t.objects, 0, whole, whole,
-                                   total, now.bytes});
-                t.place = static_cast<std::uint32_t>(chosen_.size());
-                total += t.objects;
+        for (; next_ < tallies_.size(); ++next_) {
+            tally& t = tallies_[next_];
+            if (t.objects == 0 || t.newborn) continue;
+            const run_state now = state_of(next_);
+            if (t.leaving == 0 && !now.compacted) continue;
+            const bool whole = now.compacted || worth_it(t, now);
+            if (!whole && !holes_may_be_made) {
+                left_out_ += t.leaving_objects;
+                continue;
             }
-            if (total != 0 && !(lists_.reserve(total) && lists_.commit_to(total)))
-                throw std::bad_alloc();
-            listed_slots_ = total;
-        } catch (const std::bad_alloc&) {
+            if (!chosen_.empty() && (total + t.objects) * sizeof(Slot) > list_bytes) break;
+            chosen_.push_back(
+                {static_cast<std::uint32_t>(next_), t.objects, 0, whole, whole, total, now.bytes});
+            t.place = static_cast<std::uint32_t>(chosen_.size());
+            total += t.objects;
+        }
+        if (lists_.reserve(total)) {
+            lists_.assign_zero(total);
+        } else {
             for (const chosen& one : chosen_) tallies_[one.run].place = 0;
             chosen_.clear();
             next_ = tallies_.size();
@@ -132,7 +122,7 @@ class evacuation {
     std::size_t noted() const noexcept { return noted_; } // objects, by note()
     // Objects that were to leave runs that choose() has left out.
     std::size_t left_out() const noexcept { return left_out_; }
-    std::size_t list_bytes() const noexcept { return listed_slots_ * sizeof(Slot); }
+    std::size_t list_bytes() const noexcept { return lists_.size() * sizeof(Slot); }
     std::size_t chosen_runs() const noexcept { return chosen_.size(); }
     std::size_t run(std::size_t i) const noexcept { return chosen_[i].run; }
     std::size_t bytes(std::size_t i) const noexcept { return chosen_[i].bytes; }
@@ -180,11 +170,6 @@ class evacuation {
     }
 
   private:
-    void release_lists() noexcept {
-        lists_.release();
-        listed_slots_ = 0;
-    }
-
     static constexpr std::size_t few = 16; // one in so many
 
     struct tally {
@@ -216,10 +201,9 @@ class evacuation {
     std::size_t noted_ = 0;    // objects
     std::size_t left_out_ = 0; // objects
     std::size_t next_ = 0;     // runs before it have had their turn
-    std::vector<tally> tallies_;
-    std::vector<chosen> chosen_;
-    heap::reserved_array<Slot> lists_; // a mapping of its own: an allocator would keep its pages
-    std::size_t listed_slots_ = 0;     // that it has room for
+    heap::scratch_list<tally> tallies_;
+    heap::scratch_list<chosen> chosen_;
+    heap::scratch_list<Slot> lists_;
 };
 
 } // namespace obase::collector

@@ -22,6 +22,7 @@
 // natively and under the deterministic scheduler. Heap is heap::space or a test's.
 #pragma once
 
+#include "heap/scratch_list.hpp"
 #include "mobility/contracts.hpp"
 #include "mobility/mover_types.hpp"
 #include "mobility/pins.hpp"
@@ -94,14 +95,7 @@ class arming_mover {
 
     // Room for `count` candidates, so that visits need not allocate. Outside of any visit. False:
     // no memory.
-    bool reserve(std::size_t count) noexcept {
-        try {
-            candidates_.reserve(count);
-            return true;
-        } catch (const std::bad_alloc&) {
-            return false;
-        }
-    }
+    bool reserve(std::size_t count) noexcept { return candidates_.reserve(count); }
 
     // Inside the same visit. False when the list is full: the object stays for now.
     bool add_candidate(slot_atomic& slot, const observation& seen, unsigned target) noexcept {
@@ -110,7 +104,7 @@ class arming_mover {
         return true;
     }
 
-    std::vector<candidate>& candidates() noexcept { return candidates_; }
+    heap::scratch_list<candidate>& candidates() noexcept { return candidates_; }
 
     // After the last visit, outside of any. `self` is the collector's own record or null. When the
     // wait is given up, or membarrier fails, the candidates are gone and nothing may move (R1, R6).
@@ -171,7 +165,7 @@ class arming_mover {
     void forget() noexcept { candidates_.clear(); }
 
     // Nothing to switch off after a round of moves.
-    void finish() noexcept { forget(); }
+    void finish() noexcept { candidates_.release(); }
 
   private:
     static constexpr std::size_t least_capacity = 64;
@@ -193,7 +187,7 @@ class arming_mover {
     scope_registry<P>& registry_;
     soda::directory<P>& slots_;
     Heap& heap_;
-    std::vector<candidate> candidates_;
+    heap::scratch_list<candidate> candidates_;
     std::vector<std::uint64_t> pinned_;
 };
 

@@ -29,7 +29,7 @@ struct mover : ::testing::Test {
         EXPECT_TRUE(seen.movable);
         EXPECT_TRUE(w.mover.add_candidate(s, seen, 1));
         EXPECT_EQ(wait_for_grace_period(), wait_result::done);
-        return w.mover.move(w.mover.candidates().at(0), number, moved);
+        return w.mover.move(w.mover.candidates()[0], number, moved);
     }
     wait_result wait_for_grace_period() {
         return w.mover.wait_for_grace_period(nullptr, [](const auto&) { return true; });
@@ -164,7 +164,7 @@ struct stays : mover {
         EXPECT_EQ(w.registered(), 2u) << "R11: the destination's bits went on a veto";
         w.destroy(self, h);
     }
-    move_result move() { return w.mover.move(w.mover.candidates().at(0), 3, moved); }
+    move_result move() { return w.mover.move(w.mover.candidates()[0], 3, moved); }
 
     world_type::object* parent;
     world_type::holder* h;

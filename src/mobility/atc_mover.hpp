@@ -28,6 +28,7 @@
 // Threads: one mover thread (R13).
 #pragma once
 
+#include "heap/scratch_list.hpp"
 #include "mobility/atc_thread.hpp"
 #include "mobility/contracts.hpp"
 #include "mobility/mover_types.hpp"
@@ -117,14 +118,7 @@ class atc_mover {
 
     // Room for `count` candidates, so that visits need not allocate. Outside of any visit. False:
     // no memory.
-    bool reserve(std::size_t count) noexcept {
-        try {
-            candidates_.reserve(count);
-            return true;
-        } catch (const std::bad_alloc&) {
-            return false;
-        }
-    }
+    bool reserve(std::size_t count) noexcept { return candidates_.reserve(count); }
 
     // Inside the same visit. False when the list is full: the object stays for now.
     bool add_candidate(slot_atomic& slot, const observation& seen, unsigned target) noexcept {
@@ -133,7 +127,7 @@ class atc_mover {
         return true;
     }
 
-    std::vector<candidate>& candidates() noexcept { return candidates_; }
+    heap::scratch_list<candidate>& candidates() noexcept { return candidates_; }
 
     // After the last visit, outside of any. Afterwards no thread holds a candidate's address
     // without being counted. Without candidates: waits until every scope that is open now has ended
@@ -230,7 +224,7 @@ class atc_mover {
 
     // No more moves in this round.
     void finish() noexcept {
-        candidates_.clear();
+        candidates_.release();
         if (phase() == atc_phase::prepare || phase() == atc_phase::active) {
             state_.phase.store_seq_cst(atc_phase::drain);
             drain_epoch_ = registry_.advance();
@@ -310,7 +304,7 @@ class atc_mover {
     soda::directory<P>& slots_;
     Heap& heap_;
     atc_state<P>& state_;
-    std::vector<candidate> candidates_;
+    heap::scratch_list<candidate> candidates_;
     std::vector<std::uint64_t> pinned_;
     const thread_record<P>* self_ = nullptr;
     epoch_number drain_epoch_ = 0;

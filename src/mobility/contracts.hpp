@@ -8,13 +8,13 @@
 // obligations (src/mobility/obligations_test.hpp) test it.
 #pragma once
 
+#include "heap/scratch_list.hpp"
 #include "mobility/mover_types.hpp"
 #include "mobility/scope_registry.hpp"
 
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <vector>
 
 namespace obase::mobility {
 
@@ -69,7 +69,7 @@ concept mover =
         { m.visit(slot, window) } noexcept -> std::same_as<observation>;
         { m.reserve(count) } noexcept -> std::same_as<bool>;
         { m.add_candidate(slot, seen, target) } noexcept -> std::same_as<bool>;
-        { m.candidates() } noexcept -> std::same_as<std::vector<typename M::candidate>&>;
+        { m.candidates() } noexcept -> std::same_as<heap::scratch_list<typename M::candidate>&>;
         { m.wait_for_grace_period(self, give_up) } noexcept -> std::same_as<wait_result>;
         { m.move(chosen, window, result) } noexcept -> std::same_as<move_result>;
         { m.forget() } noexcept;

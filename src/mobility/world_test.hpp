@@ -544,7 +544,8 @@ class world : public Protocol<E> {
     // Moves what wait_for_grace_period() has left: nothing, if the wait was given up.
     unsigned move_all(std::uint64_t window = window_step) {
         unsigned moved = 0;
-        for (const auto& c : std::vector(this->mover.candidates())) {
+        for (const auto& c :
+             std::vector(this->mover.candidates().begin(), this->mover.candidates().end())) {
             moved_object result;
             moved += this->mover.move(c, window, result) == move_result::moved;
         }
