@@ -584,6 +584,22 @@ TEST(space, overhead_of_small_dense_objects) {
     EXPECT_GE(overhead, 0.0);
 }
 
+// Property: a run that is filled again knows nothing of what began in it before.
+TEST(space, dense_runs_are_used_again_with_other_sizes) {
+    const owned_space s = make_space({.range_bytes = 16 * mib});
+    heap::pacer goes_on;
+    for (const std::size_t size : {512U, 1032U, 64U, 520U, 48U, 2000U}) {
+        std::vector<void*> objects;
+        for (std::size_t bytes = 0; bytes < 3 * heap::run_bytes; bytes += size)
+            objects.push_back(s->allocate_dense(hot_class, size, {}));
+        for (void* const o : objects) ASSERT_EQ(s->info(o).size, size);
+        for (void* const o : objects) s->free(o);
+        s->decommit_free_memory(goes_on);
+        ASSERT_TRUE(s->validate(nullptr));
+    }
+    EXPECT_LE(s->runs_of(hot_class), 12U) << "the same runs";
+}
+
 // Where values of 1 KiB begin is known for less than a hundredth of their bytes: what is cold and on a disk would
 // else keep that in memory.
 TEST(space, overhead_of_middle_dense_objects) {
