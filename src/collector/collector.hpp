@@ -64,6 +64,9 @@ class control {
     virtual void call_begins() noexcept = 0;
     virtual void call_ends() noexcept = 0;
     virtual void wait_begins() noexcept = 0;
+    // Frees what is retired, as far as no scope holds it: nobody can move it, and one such object keeps the
+    // memory of its run.
+    virtual void reclaim() noexcept {}
     // A scope keeps the collector waiting. True: give this round of moves up.
     virtual bool give_up(std::uint32_t thread_id, std::uint64_t epoch) noexcept = 0;
 };
@@ -475,6 +478,7 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
             mover_.finish();
         }
     }
+    if (complete && plan_.move) control.reclaim();
     auto& live = recorder_.live;
     between_pieces ask(control);
     live.decommitted_bytes.add(returned_early_ + space_.decommit_free_memory(ask));

@@ -300,6 +300,7 @@ class engine final : public obase::runtime, private collector::control {
     void call_begins() noexcept override { park_.unlock(); }
     void call_ends() noexcept override { park_.lock(); }
     void wait_begins() noexcept override;
+    void reclaim() noexcept override;
     bool give_up(std::uint32_t thread_id, std::uint64_t epoch) noexcept override;
 
     static void fork_prepare() noexcept;

@@ -399,6 +399,16 @@ void engine<Binding>::wait_begins() noexcept {
     wait_began_ = now_seconds();
 }
 
+// Destructors may wait for a thread that forks.
+template <class Binding>
+void engine<Binding>::reclaim() noexcept {
+    if (degraded() || reclaimer_.pending() == 0) return;
+    park_.unlock();
+    count_reclaimed(
+        reclaimer_.reclaim(free_node, self_, [this] { return stopping_.load_relaxed() == 0; }));
+    park_.lock();
+}
+
 template <class Binding>
 bool engine<Binding>::give_up(std::uint32_t, std::uint64_t) noexcept {
     const double limit =

@@ -21,6 +21,7 @@
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
+#include <vector>
 
 namespace {
 
@@ -201,6 +202,31 @@ TYPED_TEST(reclaiming, of_a_list_by_the_collector) {
         TestFixture::runtime(run_mode::move);
         obase::retire(TestFixture::make_list(100'000));
         while (TestFixture::node::alive != 0) usleep(1000);
+        return 0;
+    });
+    EXPECT_EQ(child.status, 0) << child.err;
+}
+
+// Property: what is retired when a window begins keeps no run from being emptied in it.
+TYPED_TEST(reclaiming, comes_before_the_memory_of_a_window_goes_back) {
+    const auto child = run_in_child([] {
+        auto& runtime = TestFixture::runtime(run_mode::move);
+        constexpr int count = 20'000;
+        const auto hot = [&] { return runtime.statistics().heaps[1]; };
+        std::vector<obase::guide<counted_object, TypeParam>> guides(count);
+        for (auto& guide : guides) guide = TestFixture::make();
+        for (int window = 0; window < 3; ++window) {
+            for (auto& guide : guides) {
+                const typename TypeParam::scope one;
+                guide->bytes[0] = 1;
+            }
+            require(runtime.collect_now() == obase::collect_result::done, "a collector");
+        }
+        require(hot().live_objects > count / 2, "in HOT");
+        for (auto& guide : guides) obase::retire(guide.release());
+        require(runtime.collect_now() == obase::collect_result::done, "a collector");
+        require(counted_object::alive == 0, "all are freed");
+        require(hot().extent_bytes < 200'000, "their memory is given back");
         return 0;
     });
     EXPECT_EQ(child.status, 0) << child.err;
