@@ -113,6 +113,9 @@ class space_heap {
     std::size_t room_of_run(unsigned cls, std::size_t run) const noexcept {
         return space_->room_of_run(cls, run);
     }
+    std::size_t room_where_born(std::size_t run) const noexcept {
+        return space_->room_where_born(run);
+    }
     std::size_t decommit_large(heap::pacer& ask) noexcept { return space_->decommit_large(ask); }
     std::size_t runs_of(unsigned cls) const noexcept { return space_->runs_of(cls); }
     std::size_t objects_in_run(unsigned cls, std::size_t run) const noexcept {

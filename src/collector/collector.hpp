@@ -166,6 +166,10 @@ class collector final : private policy::objects {
     // memory, and some more. They are memory like any other: without this bound a tier that objects leave
     // one by one would grow to live bytes / live_fraction.
     static constexpr double holes_kept_share = 0.02;
+    // The same of NEW, whose free places threads use again: so more of them may be kept, since much of what is
+    // compacted is filled by the next objects. What is denser than this is left as it is.
+    static constexpr double places_kept_share = 0.04;
+    static constexpr double full_enough = 0.94;
     // Objects leave runs that are not emptied until all dense tiers have holes of such a share of their live
     // bytes, of those that are in memory. The rest waits until some are compacted, or until a run is worth emptying.
     static constexpr double most_holes_share = 0.03;
@@ -216,6 +220,12 @@ class collector final : private policy::objects {
         return cls == policy::first_tier ? 1. / 32 : 1 - plan_.live_fraction;
     }
     void choose_sparse_runs(const policy::window_beginning& now) noexcept;
+    void choose_sparse_runs_where_born() noexcept;
+    bool sparse_where_born(std::size_t run) const noexcept {
+        const std::size_t room = space_.room_where_born(run);
+        return static_cast<double>(space_.bytes_in_run(policy::first_tier, run)) <
+               sparse_where_born_ * static_cast<double>(room);
+    }
     void begin_evacuation();
     bool scan_outside_lazy(control& control);
     void limit_leaving();
@@ -381,6 +391,7 @@ class collector final : private policy::objects {
     evacuation<slot_atomic*> evacuation_[heap::max_classes];
     unsigned tier_ = policy::first_tier; // that is being emptied
     std::size_t in_flight_ = 0;          // bytes that may be resident twice
+    double sparse_where_born_ = 0;       // share of a run of NEW; what is sparser is compacted
     std::size_t leaves_at_once_ = 0;     // what may still leave a tier in the scan
     std::uint64_t returned_early_ = 0;
     double live_when_chosen_ = 0; // share of the run that is being emptied
@@ -525,6 +536,32 @@ void collector<Mover>::choose_sparse_runs(const policy::window_beginning& now) n
     const std::size_t room = std::max(most_holes - std::min(most_holes, holes), least_room);
     // Without compaction nothing would close them.
     holes_.begin(plan_.evacuate ? room : allowance::unlimited);
+}
+
+// After the scan. Where values are replaced, what the freed ones leave is spread over all runs of NEW, and no run
+// becomes empty: it would stay as large as it was when it had most objects.
+template <class Mover>
+void collector<Mover>::choose_sparse_runs_where_born() noexcept {
+    constexpr std::size_t shares = 32;
+    sparse_where_born_ = 0;
+    if (!plan_.evacuate || plan_.early) return;
+    std::array<std::size_t, shares> free_of{}; // bytes, by the share of the run that is in use
+    std::size_t free_places = 0, live = 0;
+    for (std::size_t run = 0; run < space_.runs_of(policy::first_tier); ++run) {
+        const std::size_t room = space_.room_where_born(run);
+        const std::size_t used = std::min(room, space_.bytes_in_run(policy::first_tier, run));
+        if (room == 0) continue;
+        live += used;
+        free_places += room - used;
+        free_of[std::min(used * shares / room, shares - 1)] += room - used;
+    }
+    const std::size_t kept = share_of(live, places_kept_share) + plan_.least_holes / 4;
+    for (std::size_t i = 0; free_places > kept && i < shares; ++i) {
+        const double below = static_cast<double>(i + 1) / shares;
+        if (below > full_enough) break;
+        sparse_where_born_ = below;
+        free_places -= std::min(free_places, free_of[i]);
+    }
 }
 
 template <class Mover>
@@ -979,6 +1016,7 @@ void collector<Mover>::begin_evacuation() {
 template <class Mover>
 bool collector<Mover>::empty_chosen_runs(control& control) {
     bool complete = true;
+    choose_sparse_runs_where_born();
     while (complete && !abandoned_ && !enough_returned() && choose_runs()) {
         complete = find_slots(control);
         phase_ = phase::empty;
@@ -1003,7 +1041,9 @@ bool collector<Mover>::choose_runs() noexcept {
         const auto state_of = [this, cls](std::size_t run) {
             return typename evacuation<slot_atomic*>::run_state{
                 space_.objects_in_run(cls, run), space_.bytes_in_run(cls, run),
-                space_.room_of_run(cls, run), space_.run_evacuating(cls, run)};
+                space_.room_of_run(cls, run),
+                cls == policy::first_tier ? sparse_where_born(run)
+                                          : space_.run_evacuating(cls, run)};
         };
         // Without room for holes a list for what may not leave is a scan for nothing.
         const bool holes_may_be_made =

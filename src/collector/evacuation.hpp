@@ -15,11 +15,11 @@
 //   list()     in a second scan: the slots of the chosen runs;
 //   slots()    of one chosen run.
 //
-// A run is chosen if something would leave it, or it is so sparse that the heap wants it empty, and no
-// newborn object lies in it: after the scan the word of a newborn object cannot be told from that of a
-// touched one. It is evacuated as a whole, with the objects that stay, if the heap wants it, or if most of
-// its objects were seen (what no slot points to cannot be moved) and that frees enough of it; else it is
-// left with holes.
+// A run is chosen if something would leave it and no newborn object lies in it: after the scan the word of a
+// newborn object cannot be told from that of a touched one. Or if it is so sparse that it should be empty, or much
+// would leave it; with a newborn object in it, nothing in it counts as touched then. It is evacuated as a whole, with the objects that stay,
+// if it should be empty, or if most of its objects were seen (what no slot points to cannot be moved) and that
+// frees enough of it; else it is left with holes.
 //
 // Memory: 12 bytes per run, and a word per object of the chosen runs. Without it nothing is chosen, and
 // less moves in the window.
@@ -95,17 +95,18 @@ class evacuation {
         std::size_t total = 0;
         for (; next_ < tallies_.size(); ++next_) {
             tally& t = tallies_[next_];
-            if (t.objects == 0 || t.newborn) continue;
+            if (t.objects == 0) continue;
             const run_state now = state_of(next_);
-            if (t.leaving == 0 && !now.compacted) continue;
             const bool whole = now.compacted || worth_it(t, now);
+            if ((t.leaving == 0 || t.newborn) && !now.compacted && !(whole && t.leaving >= much))
+                continue;
             if (!whole && !holes_may_be_made) {
                 left_out_ += t.leaving_objects;
                 continue;
             }
             if (!chosen_.empty() && (total + t.objects) * sizeof(Slot) > list_bytes) break;
-            chosen_.push_back(
-                {static_cast<std::uint32_t>(next_), t.objects, 0, whole, whole, total, now.bytes});
+            chosen_.push_back({static_cast<std::uint32_t>(next_), t.objects, 0, whole, whole, total,
+                               now.bytes, t.newborn != 0});
             t.place = static_cast<std::uint32_t>(chosen_.size());
             total += t.objects;
         }
@@ -171,6 +172,8 @@ class evacuation {
 
   private:
     static constexpr std::size_t few = 16; // one in so many
+    // Bytes that leave a run, for which it is worth to move newborn objects, too.
+    static constexpr std::size_t much = heap::run_bytes / 8;
 
     struct tally {
         std::uint32_t leaving = 0; // bytes

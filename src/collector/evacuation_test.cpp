@@ -51,12 +51,12 @@ using list = std::vector<std::size_t>;
 
 TEST(emptying, chooses_what_something_leaves_and_nothing_was_born_in) {
     heap h(6);
-    h.fill(0, 0);                        // nothing leaves
-    h.fill(1, per_run);                  // all of it
-    h.fill(2, per_run, per_run, true);   // one is newborn
-    h.fill(3, per_run / 2, per_run / 2); // half of the objects have no slot
-    h.fill(4, 1);                        // too little to be worth it
-    h.fill(5, 6);                        // a tenth
+    h.fill(0, 0);                           // nothing leaves
+    h.fill(1, per_run);                     // all of it
+    h.fill(2, per_run / 16, per_run, true); // one is newborn
+    h.fill(3, per_run / 2, per_run / 2);    // half of the objects have no slot
+    h.fill(4, 1);                           // too little to be worth it
+    h.fill(5, 6);                           // a tenth
     EXPECT_TRUE(h.choose());
     EXPECT_EQ(h.chosen(), (list{1, 3, 4, 5}));
     for (std::size_t i = 0; i < 4; ++i) {
@@ -159,15 +159,29 @@ TEST(emptying, goes_on_where_the_memory_for_lists_ended) {
 // What the heap wants to compact is chosen though nothing leaves it, and emptied however little of it was
 // seen.
 TEST(emptying, what_is_compacted_is_emptied_as_a_whole) {
-    heap h(4);
+    heap h(5);
     h.fill(0, 0);
     h.fill(1, 0, per_run / 8);
-    h.fill(2, 0, per_run, true); // a newborn object in it
-    h.fill(3, 0, 0);             // nothing was seen
+    h.fill(2, 0, per_run, true);            // a newborn object in it
+    h.fill(3, 0, 0);                        // nothing was seen
+    h.fill(4, per_run / 16, per_run, true); // not compacted
     for (std::size_t run = 0; run < 4; ++run) h.states[run].compacted = true;
     EXPECT_TRUE(h.choose());
-    EXPECT_EQ(h.chosen(), (list{0, 1}));
-    for (std::size_t i = 0; i < 2; ++i) EXPECT_TRUE(h.runs.run_is_whole(h.runs.run(i))) << i;
+    EXPECT_EQ(h.chosen(), (list{0, 1, 2}));
+    for (std::size_t i = 0; i < 3; ++i) {
+        EXPECT_TRUE(h.runs.run_is_whole(h.runs.run(i))) << i;
+        EXPECT_EQ(h.runs.born_since(i), i == 2) << "else what is newborn counts as touched";
+    }
+}
+
+TEST(emptying, what_much_leaves_is_chosen_with_a_newborn_object) {
+    heap h(2);
+    h.fill(0, per_run / 8, per_run, true);
+    h.fill(1, per_run / 8 - 1, per_run, true);
+    EXPECT_TRUE(h.choose());
+    ASSERT_EQ(h.chosen(), (list{0}));
+    EXPECT_TRUE(h.runs.run_is_whole(0));
+    EXPECT_TRUE(h.runs.born_since(0));
 }
 
 // To move what stays is worth it where that empties the run.

@@ -27,6 +27,14 @@ std::uint32_t slab_heap<P>::blocks_in_use(std::size_t number) const noexcept {
 }
 
 template <class P>
+std::size_t slab_heap<P>::room_in_memory(std::size_t number) const noexcept {
+    const slab_run& run = runs_[number];
+    if (run.word.view().state == run_state::free || run.current.load_relaxed()) return 0;
+    const std::size_t size = run.block_size.load_relaxed();
+    return run_bytes / size * size - std::min(run_bytes / size * size, decommitted_bytes(run));
+}
+
+template <class P>
 bool slab_heap<P>::closed(std::size_t number) const noexcept {
     const run_view now = runs_[number].word.view();
     return now.state == run_state::attached && now.owner == closed_owner;

@@ -22,7 +22,9 @@
 
 #include <gtest/gtest.h>
 
+#include "heap/address_sanitizer.hpp"
 #include "os/memory.hpp"
+#include "os/process.hpp"
 
 namespace obase::heap {
 namespace {
@@ -282,6 +284,25 @@ TEST_F(returning, pieces_that_the_system_does_not_take_stay_usable) {
     live_on(s);
     EXPECT_GE(s.decommit_free_memory(), 10 * mib);
     expect_valid(s);
+}
+
+// Property: what is known of the sizes of blocks goes back with the runs, however few of them at a time.
+TEST_F(returning, slack_goes_back_with_runs_that_return_one_by_one) {
+    if (asan::present()) GTEST_SKIP() << "the shadow is resident too";
+    const owned_space s = make_space();
+    std::vector<void*> objects(96 * mib / 1088);
+    const auto resident_after = [&](std::size_t turns) {
+        for (void*& object : objects) object = s->allocate(1032, {});
+        for (std::size_t turn = 0; turn < turns; ++turn) {
+            for (void*& object : objects)
+                if (object != nullptr && s->run_of(object) % turns == turn)
+                    s->free(std::exchange(object, nullptr));
+            s->decommit_free_memory();
+        }
+        return os::resident_bytes();
+    };
+    const std::uint64_t at_once = resident_after(1);
+    EXPECT_LE(resident_after(3), at_once + 300'000) << "of 786,432 bytes of slack";
 }
 
 // The dirty part of a free extent grows and shrinks with its neighbours.

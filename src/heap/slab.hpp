@@ -270,6 +270,9 @@ class slab_heap {
     std::uint32_t block_size(std::size_t run) const noexcept {
         return runs_[run].block_size.load_relaxed();
     }
+    // Bytes of its blocks that are in memory, handed out or not. 0: it is free, or a thread's current one,
+    // whose blocks come into memory as it is filled. Racy.
+    std::size_t room_in_memory(std::size_t run) const noexcept;
     // Closes those runs below `end` for which wanted(context, run) is true, except for the current
     // ones of threads.
     void close_runs(std::size_t end, bool (*wanted)(void*, std::size_t), void* context) noexcept;
@@ -366,6 +369,7 @@ class slab_heap {
     std::size_t decommit_idle_runs(pacer& ask) noexcept;
     std::size_t decommit_unused_pages(slab_run& run, pacer& ask) noexcept;
     bool sort_dirty_runs() noexcept;
+    void decommit_slack() noexcept;
     std::size_t decommit_piece(const std::uint32_t* runs, std::size_t count, pacer& ask) noexcept;
     bool recommit(slab_run& run) noexcept;
     std::uint32_t decommitted_blocks(const slab_run& run) const noexcept;
@@ -395,6 +399,8 @@ class slab_heap {
     std::uint32_t spare_ = 0;      // first of the heaps that no thread has
     std::uint32_t max_heaps_ = 0;
     thread_heap* shared_ = nullptr; // for threads that cannot have their own: under its lock
+
+    bool slack_left_ = false; // collector: of returned runs, in pages that they share with others
 
     heap_lock<P>
         decommitting_; // held over each change of lists by decommit_unused_pages(), for fork

@@ -640,6 +640,33 @@ void slab_heap<P>::scavenge_attached() noexcept {
     }
 }
 
+// Runs go back a few at a time, and a page of slack_ belongs to eight: those that are all back now have none. They
+// are the caller's alone meanwhile, as in decommit_piece().
+template <class P>
+void slab_heap<P>::decommit_slack() noexcept {
+    if (!slack_left_) return;
+    slack_left_ = false;
+    constexpr std::size_t in_page = os::page_size >> (run_shift - 7);
+    std::vector<std::uint32_t> runs;
+    try {
+        runs.reserve(frontier_.load_acquire());
+    } catch (const std::bad_alloc&) {
+        return;
+    }
+    for (std::uint32_t number = returned_.take_all(); number != returned_.none;
+         number = runs_[number].next.load_relaxed())
+        runs.push_back(number);
+    std::sort(runs.begin(), runs.end());
+    for (std::size_t i = 0; i + in_page <= runs.size();) {
+        const bool whole = runs[i] % in_page == 0 && runs[i + in_page - 1] == runs[i] + in_page - 1;
+        if (whole)
+            slack_.decommit(std::size_t{runs[i]} << (run_shift - 7),
+                            std::size_t{runs[i] + in_page} << (run_shift - 7));
+        i += whole ? in_page : 1;
+    }
+    for (std::size_t i = runs.size(); i-- > 0;) returned_.push(runs[i], next_link());
+}
+
 // Puts what is dirty on sorted_, from where threads that need runs take them meanwhile. False: nothing
 // is there.
 template <class P>
@@ -675,6 +702,7 @@ std::size_t slab_heap<P>::decommit_piece(const std::uint32_t* runs, std::size_t 
         os::advise(base_ + (lowest << run_shift), count << run_shift, os::advice::dontneed) == 0;
     // The slack of free blocks means nothing.
     if (ok) slack_.decommit(lowest << (run_shift - 7), (lowest + count) << (run_shift - 7));
+    slack_left_ = true;
     ask.call_ends();
     std::size_t bytes = ok ? count << run_shift : 0;
     for (std::size_t i = 0; i < count; ++i) {
@@ -695,7 +723,10 @@ std::size_t slab_heap<P>::decommit_free_memory(pacer& ask) noexcept {
     scavenge_attached();
     scavenge_partial(scavenge::collector);
     std::size_t bytes = decommit_idle_runs(ask);
-    if (!sort_dirty_runs()) return bytes;
+    if (!sort_dirty_runs()) {
+        decommit_slack();
+        return bytes;
+    }
     // Pieces end where a page of slack_ does, so that those go back too.
     constexpr std::size_t most = piece_bytes >> run_shift;
     std::uint32_t next = sorted_.pop(next_link());
@@ -715,6 +746,7 @@ std::size_t slab_heap<P>::decommit_free_memory(pacer& ask) noexcept {
     }
     for (std::uint32_t rest; (rest = sorted_.pop(next_link())) != sorted_.none;)
         dirty_.push(rest, next_link());
+    decommit_slack();
     return bytes;
 }
 

@@ -191,6 +191,10 @@ class space {
     std::size_t room_of_run(unsigned cls, std::size_t run) const noexcept {
         return cls == new_class ? run_bytes : dense_[cls - 1].room_of_run(run);
     }
+    // Of a run of NEW that no thread is filling: bytes of its blocks that are in memory, handed out or not. Racy.
+    std::size_t room_where_born(std::size_t run) const noexcept {
+        return slabs_.room_in_memory(run);
+    }
     // True if the object may reach beyond the 64 KiB in which it begins. Any thread. Precondition:
     // contains(object).
     bool may_be_long(const void* object) const noexcept {
