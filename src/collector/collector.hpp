@@ -231,6 +231,13 @@ class collector final : private policy::objects {
     void limit_leaving();
     bool empty_chosen_runs(control& control);
     bool choose_runs() noexcept;
+    std::uint64_t left_new() const noexcept {
+        std::uint64_t bytes = 0;
+        for (policy::tier_id to = policy::first_tier + 1; to < tiers_.count(); ++to)
+            bytes += moved_bytes_[policy::first_tier][to];
+        return bytes;
+    }
+    bool new_stays_behind() const noexcept;
     bool empty_tier(control& control);
     // As window_log::run_out(), of a run of any length.
     bool run_out(policy::tier_id id, std::size_t run) const noexcept {
@@ -394,8 +401,10 @@ class collector final : private policy::objects {
     double sparse_where_born_ = 0;       // share of a run of NEW; what is sparser is compacted
     std::size_t leaves_at_once_ = 0;     // what may still leave a tier in the scan
     std::uint64_t returned_early_ = 0;
-    double live_when_chosen_ = 0; // share of the run that is being emptied
-    bool whole_ = false;          // what stays in it moves, too
+    std::uint64_t new_before_ = 0;      // extent bytes of NEW when it began to be emptied
+    std::uint64_t left_new_before_ = 0; // bytes that had left NEW by then
+    double live_when_chosen_ = 0;       // share of the run that is being emptied
+    bool whole_ = false;                // what stays in it moves, too
     bool worth_emptying_ = false; // what leaves it may make holes: they are closed now, or soon
     bool judged_in_turn_ = false; // this is a later round
     bool born_since_ = false;     // a newborn object was seen in it
@@ -1017,6 +1026,8 @@ template <class Mover>
 bool collector<Mover>::empty_chosen_runs(control& control) {
     bool complete = true;
     choose_sparse_runs_where_born();
+    new_before_ = space_.counters(policy::first_tier).extent_bytes;
+    left_new_before_ = left_new();
     while (complete && !abandoned_ && !enough_returned() && choose_runs()) {
         complete = find_slots(control);
         phase_ = phase::empty;
@@ -1054,6 +1065,15 @@ bool collector<Mover>::choose_runs() noexcept {
     return any;
 }
 
+// True if too little memory came back for what has left NEW: where values are replaced all the time, new ones fill
+// runs that were to be emptied, and whatever else leaves would be in memory twice. The rest waits for the next window.
+template <class Mover>
+bool collector<Mover>::new_stays_behind() const noexcept {
+    const std::uint64_t now = space_.counters(policy::first_tier).extent_bytes;
+    const std::uint64_t left = left_new() - left_new_before_;
+    return now + left > new_before_ + 2 * in_flight_;
+}
+
 // False: stop. Runs are closed for their turn only.
 template <class Mover>
 bool collector<Mover>::empty_tier(control& control) {
@@ -1071,6 +1091,10 @@ bool collector<Mover>::empty_tier(control& control) {
         complete = empty_runs(first, last, control) && !abandoned_;
         open_runs(first, last, ask);
         first = last;
+        if (tier_ == policy::first_tier && first < tier.chosen_runs() && new_stays_behind()) {
+            tier.end(); // nothing of it is chosen again in this window
+            break;
+        }
     }
     return complete || abandoned_;
 }

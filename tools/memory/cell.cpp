@@ -29,6 +29,7 @@
 #include <stdexcept>
 #include <string_view>
 #include <thread>
+#include <utility>
 #include <vector>
 
 // jemalloc's, where the program has it.
@@ -78,8 +79,9 @@ class cell {
         decommit_free_memory();
         report_loaded();
         if (!settings_.limit.empty() && !settings_.limit_first) {
-            limiter_.ask_for(bytes_of_limit(settings_.limit, limiter_.charge_or(start_)),
-                             settings_.swap != "none");
+            const std::uint64_t bytes = bytes_of_limit(settings_.limit, limiter_.charge_or(start_));
+            limiter_.ask_for(bytes, settings_.swap != "none");
+            aim_below(bytes);
             report_limit();
         }
         if (runtime_ != nullptr) configure(mode_);
@@ -151,9 +153,23 @@ class cell {
                {"used_method", meter_->method()}});
     }
 
+    // A limit that cannot be in force yet, since the kernel would end the process, is nothing that obase could see: it
+    // is its budget until then, of which it sees .9 in a group's limit too.
+    void aim_below(std::uint64_t bytes) {
+        if (settings_.plain() || limiter_.in_force() || options_.memory != options().memory) return;
+        aims_ = true;
+        if (const std::string why = options_.set("memory", std::to_string(bytes / 10 * 9));
+            !why.empty())
+            throw std::runtime_error(why);
+    }
+
     void report_limit() {
         if (limit_told_ || !limiter_.in_force()) return;
         limit_told_ = true;
+        if (std::exchange(aims_, false) && runtime_ != nullptr) {
+            options_.memory = options().memory;
+            configure(mode_);
+        }
         tell_({{"event", "limit"}, {"bytes", *limiter_.in_force()}, {"window", windows_}});
     }
 
@@ -305,6 +321,7 @@ class cell {
     std::uint64_t peak_ = 0;
     std::uint64_t windows_ = 0;
     bool limit_told_ = false;
+    bool aims_ = false; // the budget is the limit that is to come
     statistics last_;
 };
 
