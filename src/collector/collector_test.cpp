@@ -698,6 +698,27 @@ TYPED_TEST(collector_of, runs_are_closed_for_their_turn_only) {
     w.check();
 }
 
+// While new objects take what is emptied no more leaves NEW than may be in memory twice. The rest does in another
+// window.
+TYPED_TEST(collector_of, new_is_emptied_as_far_as_memory_comes_back) {
+    typename TestFixture::world w(24 * 64);
+    this->load(w);
+    std::vector<void*> more;
+    std::uint64_t waits = w.control.waits;
+    w.control.at_checkpoint = [&] {
+        if (std::exchange(waits, w.control.waits) == w.control.waits) return;
+        for (int i = 0; i < 3 * 64; ++i) more.push_back(w.heap.allocate(kib));
+    };
+    EXPECT_TRUE(w.window());
+    EXPECT_GE(w.moved(), 2U * 64);
+    EXPECT_LE(w.moved(), 12U * 64);
+    w.control.at_checkpoint = nullptr;
+    for (int i = 0; i < 2; ++i) EXPECT_TRUE(w.window());
+    EXPECT_GE(w.moved(), 23U * 64);
+    for (void* const o : more) w.heap.free(o);
+    w.check();
+}
+
 // Sparse runs of HOT are compacted.
 TYPED_TEST(collector_of, sparse_runs_are_evacuated) {
     typename TestFixture::world w(6 * 64);
