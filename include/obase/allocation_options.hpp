@@ -57,7 +57,10 @@ struct allocation_options {
     // for most objects.
     constexpr bool usual() const noexcept {
         return (alignment == 1 || alignment == 2 || alignment == 4 || alignment == 8) &&
-               !never_cold && near == nullptr && in == nullptr && expect == expectation::nothing;
+               !never_cold && !placed();
+    }
+    constexpr bool placed() const noexcept {
+        return near != nullptr || in != nullptr || expect != expectation::nothing;
     }
 };
 

@@ -92,6 +92,14 @@ class space_heap {
     unsigned class_of(const void* p) const noexcept { return space_->class_of(p); }
     unsigned classes() const noexcept { return space_->classes(); }
     unsigned large_class() const noexcept { return space_->large_class(); }
+    heap::expectation expected_of(const void* p) const noexcept { return space_->expected_of(p); }
+    // In NEAR, beside `neighbour` (null: beside those that are expected to be used so).
+    void* allocate_near(const void* neighbour, std::size_t size, heap::expectation expect) {
+        heap::space::neighbour found;
+        return space_->allocate_placed(std::max(size, block_bytes), attr,
+                                       {neighbour, nullptr, expect}, &found);
+    }
+    bool in_near(const void* p) const { return space_->class_of(p) == space_->near_class(); }
     char* range_begin(unsigned cls) const noexcept { return space_->range_begin(cls); }
     std::size_t range_bytes() const noexcept { return space_->range_bytes(); }
     auto counters(unsigned cls) const noexcept { return space_->counters(cls); }
@@ -169,7 +177,7 @@ class space_heap {
         return reinterpret_cast<std::uintptr_t>(space_->range_begin(0));
     }
     std::uintptr_t end() const noexcept {
-        return begin() + (space_->classes() + 1) * space_->range_bytes();
+        return begin() + (space_->classes() + 2) * space_->range_bytes();
     }
     std::size_t object_bytes = 0;
     std::size_t block_bytes = 0; // objects are at least so large

@@ -209,7 +209,7 @@ class near_heap {
 
     struct alignas(64) stripe {
         os::blocking_lock<P> lock;
-        typename P::template atomic<std::uint64_t> live_bytes, live_objects;
+        typename P::template atomic<std::uint64_t> live_bytes, live_objects, groups;
     };
     // What is asked for, in granules.
     struct wish {
@@ -328,9 +328,8 @@ class near_heap {
     alignas(64) mutable os::blocking_lock<P> pool_; // guards what follows
     std::uint32_t groups_used_ = 0;                 // numbers [0, groups_used_) have been used
     std::uint32_t unused_group_ = 0;                // number + 1
-    std::uint32_t live_groups_ = 0;
-    std::uint32_t unit_ring_ = 0; // unit number + 1, of those with free pages
-    std::uint32_t half_ = 0;      // page number + 1 of a page whose second half waits for a group
+    std::uint32_t unit_ring_ = 0;                   // unit number + 1, of those with free pages
+    std::uint32_t half_ = 0; // page number + 1 of a page whose second half waits for a group
     std::array<std::array<std::uint32_t, near_chunks>, expectations> shared_{}; // by free chunks
     std::uint64_t slack_ = 0;
     std::uint64_t claimed_ = 0;

@@ -44,8 +44,8 @@ bool near_heap<P>::create(char* base, std::size_t bytes, poisoning poison_freed)
     bytes_ = bytes & ~(near_unit_bytes - 1);
     poison_ = poison_freed;
     const std::size_t pages = std::max<std::size_t>(bytes_ / os::page_size, 1);
-    // A group has a chunk, but while its first object is placed.
-    return pages_.reserve(pages) && groups_.reserve(pages * near_chunks + stripes) &&
+    // Of two chunks each, on average: beyond, there is no room.
+    return pages_.reserve(pages) && groups_.reserve(pages * (near_chunks / 2) + stripes) &&
            units_.reserve(std::max<std::size_t>(bytes_ / near_unit_bytes, 1));
 }
 
@@ -71,10 +71,11 @@ std::uint32_t near_heap<P>::new_group() noexcept {
             if (!groups_.commit_to(std::size_t{groups_used_} + 1)) return 0;
             number = groups_used_++;
         }
-        ++live_groups_;
     }
     // A thread with the name of a group that had the number before may be looking at it.
-    const std::lock_guard hold(stripe_of(number).lock);
+    stripe& its = stripe_of(number);
+    const std::lock_guard hold(its.lock);
+    its.groups.store_relaxed(its.groups.load_relaxed() + 1);
     group& made = groups_[number];
     made.used = true;
     made.newest = made.freed = made.objects = made.chunks = 0;
@@ -90,10 +91,11 @@ void near_heap<P>::end_if_empty(std::uint32_t number) noexcept {
     leave_newest(number);
     mine.count.store_release(mine.count.load_relaxed() + 1);
     mine.used = false;
+    stripe& its = stripe_of(number);
+    its.groups.store_relaxed(its.groups.load_relaxed() - 1);
     const std::lock_guard hold(pool_);
     mine.next = unused_group_;
     unused_group_ = number + 1;
-    --live_groups_;
 }
 
 template <class P>
@@ -708,10 +710,10 @@ near_counters near_heap<P>::counters() const noexcept {
     for (const stripe& one : stripes_) {
         now.live_bytes += one.live_bytes.load_relaxed();
         now.live_objects += one.live_objects.load_relaxed();
+        now.groups += one.groups.load_relaxed();
     }
     const std::lock_guard hold(pool_);
     now.extent_bytes = (pages_in_use_ + dirty_pages_) * os::page_size;
-    now.groups = live_groups_;
     now.claimed_bytes = claimed_ * near_chunk_bytes;
     return now;
 }
@@ -845,10 +847,11 @@ const char* near_heap<P>::validate() const noexcept {
             }
         }
     if (listed != shared) return "near: shared pages and lists";
-    std::uint64_t counted = 0, live = 0, held = 0, groups = 0;
+    std::uint64_t counted = 0, live = 0, held = 0, groups = 0, live_groups = 0;
     for (const stripe& one : stripes_) {
         counted += one.live_objects.load_relaxed();
         live += one.live_bytes.load_relaxed();
+        live_groups += one.groups.load_relaxed();
     }
     for (std::uint32_t i = 0; i < groups_used_; ++i) {
         if (!groups_[i].used) continue;
@@ -860,7 +863,7 @@ const char* near_heap<P>::validate() const noexcept {
     if (claimed != claimed_ || held != claimed_) return "near: claimed chunks";
     if (slack != slack_) return "near: slack";
     if (in_use != pages_in_use_ || dirty != dirty_pages_) return "near: pages in use";
-    if (groups != live_groups_) return "near: groups";
+    if (groups != live_groups) return "near: groups";
     return nullptr;
 }
 

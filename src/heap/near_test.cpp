@@ -487,7 +487,7 @@ TEST(near_fork, parent_and_child_have_whole_heaps) {
         pacer goes_on;
         while (stop.load_acquire() == 0) world.heap.decommit_free_memory(goes_on);
     });
-    for (int i = 0; i < 20; ++i) {
+    for (int i = 0; i < 40; ++i) {
         world.heap.fork_prepare();
         const pid_t child = fork();
         if (child == 0) {
