@@ -74,7 +74,10 @@ class space_heap {
     space_heap(const space_heap&) = delete;
     space_heap& operator=(const space_heap&) = delete;
 
-    void* allocate(std::size_t size) { return space_->allocate(std::max(size, block_bytes), attr); }
+    void* allocate(std::size_t size) {
+        return beside != nullptr ? allocate_near(beside, size, expect)
+                                 : space_->allocate(std::max(size, block_bytes), attr);
+    }
     void free(void* p) { space_->free(p); }
 
     bool contains(const void* p) const noexcept { return space_->contains(p); }
@@ -94,10 +97,10 @@ class space_heap {
     unsigned large_class() const noexcept { return space_->large_class(); }
     heap::expectation expected_of(const void* p) const noexcept { return space_->expected_of(p); }
     // In NEAR, beside `neighbour` (null: beside those that are expected to be used so).
-    void* allocate_near(const void* neighbour, std::size_t size, heap::expectation expect) {
+    void* allocate_near(const void* neighbour, std::size_t size, heap::expectation wanted) {
         heap::space::neighbour found;
         return space_->allocate_placed(std::max(size, block_bytes), attr,
-                                       {neighbour, nullptr, expect}, &found);
+                                       {neighbour, nullptr, wanted}, &found);
     }
     bool in_near(const void* p) const { return space_->class_of(p) == space_->near_class(); }
     char* range_begin(unsigned cls) const noexcept { return space_->range_begin(cls); }
@@ -179,6 +182,8 @@ class space_heap {
     std::uintptr_t end() const noexcept {
         return begin() + (space_->classes() + 2) * space_->range_bytes();
     }
+    const void* beside = nullptr; // objects are born beside this one
+    heap::expectation expect = heap::expectation::nothing;
     std::size_t object_bytes = 0;
     std::size_t block_bytes = 0; // objects are at least so large
     heap::attributes attr;

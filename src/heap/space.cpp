@@ -243,7 +243,7 @@ void* space::allocate_placed(std::size_t size, attributes attr, const placement&
             *found = neighbour::found;
     }
     if (object == nullptr) return allocate(size, attr);
-    if (hides(poison_)) asan::show(object, rounded);
+    if (const bool hidden = hides(poison_); hidden) asan::show(object, rounded);
     return object;
 }
 
@@ -339,7 +339,9 @@ evacuation_choice space::select_evacuation(unsigned cls, double max_live_fractio
 std::size_t space::decommit_free_memory(pacer& ask) noexcept {
     std::size_t bytes = slabs_.decommit_free_memory(ask);
     if (!ask.may_continue()) return bytes;
-    bytes += decommit_large(ask);
+    bytes += large_.decommit_free_memory(ask);
+    if (!ask.may_continue()) return bytes;
+    bytes += near_.decommit_free_memory(ask);
     for (unsigned cls = 1; cls < classes_ && ask.may_continue(); ++cls)
         bytes += dense_[cls - 1].decommit_free_memory(ask);
     return bytes;

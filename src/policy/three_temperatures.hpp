@@ -79,9 +79,8 @@ class three_temperatures final : public placement {
         // Most words: nothing in them that could move, whatever slot it is.
         const bool touched_stay = word.touched == 0 || word.tiers == tier_mask{1} << hot;
         const bool idle_stay = word.oldest < eligible_from_ || word.tiers == tier_mask{1} << cold;
-        const bool expected = (word.expected_hot | word.expected_cold) != 0;
-        if (touched_stay && idle_stay && word.unmoved == 0 && !relief_.active() && !expected)
-            return;
+        if ((word.expected_hot | word.expected_cold) == 0)
+            if (touched_stay && idle_stay && word.unmoved == 0 && !relief_.active()) return;
         for (std::uint64_t left = word.seen; left != 0; left &= left - 1)
             decide_slot(word, verdict, static_cast<unsigned>(std::countr_zero(left)));
     }
