@@ -367,9 +367,11 @@ class collector final : private policy::objects {
         std::uintptr_t object; // where it was
         policy::tier_id target;
         unsigned idle; // windows
+        bool newborn;
     };
     std::vector<large_leaver> leaving_large_; // see move_large()
-    std::size_t large_queued_ = 0;            // bytes
+    bool late_newborn_ = false;    // the one that is judged again was newborn in the scan
+    std::size_t large_queued_ = 0; // bytes
     // An object on its way to a tier with the role promoted_to (HOT) is in use, and a touch between its
     // arming and its publish keeps it where it is. So few of them are queued at a time, while idle
     // ones share a wait in great numbers. How few: see adapt_hot_batch().
@@ -772,8 +774,8 @@ void collector<Mover>::note_leaver(unsigned bit) {
     if (near && (leaving_large_.size() + 1) * sizeof(large_leaver) > in_flight_ / 2)
         recorder_.live.postponed_moves.add(1);
     else
-        leaving_large_.push_back(
-            {&slot_at(bit), seen_[bit].address, verdict_.to[bit], word_.idle[bit]});
+        leaving_large_.push_back({&slot_at(bit), seen_[bit].address, verdict_.to[bit],
+                                  word_.idle[bit], (word_.newborn >> bit & 1) != 0});
 }
 
 // An object that is in use again where a run of a lazy tier is out waits for the end of the scan, if there is
@@ -810,7 +812,11 @@ bool collector<Mover>::move_large(control& control) {
     std::sort(leaving_large_.begin(), leaving_large_.end(),
               [](const large_leaver& a, const large_leaver& b) { return a.object < b.object; });
     return move_set_aside(
-        leaving_large_.size(), [this](std::size_t i) { return leaving_large_[i].slot; },
+        leaving_large_.size(),
+        [this](std::size_t i) {
+            late_newborn_ = leaving_large_[i].newborn;
+            return leaving_large_[i].slot;
+        },
         [this](const void* object) { return !enough_returned() && bytes_in_large(object) != 0; },
         control);
 }
@@ -823,6 +829,7 @@ bool collector<Mover>::move_set_aside(std::size_t count, SlotOf&& slot_of, Wante
     phase_ = phase::late;
     judged_in_turn_ = false;
     bool complete = true;
+    late_newborn_ = false;
     for (std::size_t i = 0; complete && i < count && !abandoned_; ++i) {
         slot_atomic* const slot = slot_of(i);
         if (slots_.begin_visit(slot)) {
@@ -850,6 +857,8 @@ template <class Mover>
 void collector<Mover>::judge_again() {
     if ((word_.seen & word_.movable & ~word_.unmoved) == 0) return;
     const unsigned bit = lowest_seen();
+    // The scan has armed what it saw newborn.
+    if (phase_ == phase::late && late_newborn_ && word_.touched == 0) word_.newborn = word_.seen;
     // No newborn object was in the run when it was chosen, and none has been seen there since: an age of
     // 0 says touched in the window that ended. Nothing is born in a lazy tier; what was born in LARGE since
     // the scan is so now.

@@ -71,7 +71,8 @@ inline constexpr unsigned near_unit_pages = near_unit_bytes / os::page_size; // 
 // How an object will be used, as far as the program knows (obase::expectation).
 enum class expectation : std::uint8_t { nothing, hot, cold, once };
 inline constexpr unsigned expectations = 4;
-// Objects of different sets never share a chunk, those of different expectations no page.
+// Objects of different sets never share a chunk, those of different expectations no page. A group has the
+// expectation of its first object.
 inline constexpr unsigned near_sets = attribute_sets * expectations;
 
 constexpr unsigned near_set(attributes attr, expectation expect) noexcept {
@@ -102,6 +103,7 @@ template <class P>
 struct near_group {
     typename P::template atomic<std::uint32_t> count; // of the groups that had the number before
     bool used;
+    std::uint8_t kind;    // expectation of its first object, and so of all
     std::uint8_t set;     // of the chunks from the cursor on
     std::uint16_t cursor; // granules in the newest page
     std::uint16_t limit;
@@ -282,7 +284,7 @@ class near_heap {
     }
     static unsigned first_fit(std::uint32_t free, unsigned count, unsigned alignment) noexcept;
 
-    void* allocate_in(std::uint32_t number, std::uint32_t neighbour, const wish& what) noexcept;
+    void* allocate_in(std::uint32_t number, std::uint32_t neighbour, wish what) noexcept;
     char* place(std::uint32_t number, std::uint32_t neighbour, const wish& what) noexcept;
     char* at_cursor(std::uint32_t number, const wish& what) noexcept;
     bool extend(std::uint32_t number, unsigned end, const wish& what) noexcept;

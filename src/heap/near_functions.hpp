@@ -156,14 +156,19 @@ void* near_heap<P>::join(typename P::template atomic<group_name>& name, std::siz
 // Places. All of them with the group's lock held.
 
 template <class P>
-void* near_heap<P>::allocate_in(std::uint32_t number, std::uint32_t neighbour,
-                                const wish& what) noexcept {
+void* near_heap<P>::allocate_in(std::uint32_t number, std::uint32_t neighbour, wish what) noexcept {
+    group& mine = groups_[number];
+    // That objects lie together is a promise, what is expected of them a guess.
+    if (mine.objects == 0)
+        mine.kind = static_cast<std::uint8_t>(what.kind());
+    else
+        what.set = what.set % attribute_sets + mine.kind * attribute_sets;
     char* const object = place(number, neighbour, what);
     if (object == nullptr) return nullptr;
-    ++groups_[number].objects;
-    stripe& mine = stripe_of(number);
-    mine.live_bytes.store_relaxed(mine.live_bytes.load_relaxed() + what.granules * granule);
-    mine.live_objects.store_relaxed(mine.live_objects.load_relaxed() + 1);
+    ++mine.objects;
+    stripe& its = stripe_of(number);
+    its.live_bytes.store_relaxed(its.live_bytes.load_relaxed() + what.granules * granule);
+    its.live_objects.store_relaxed(its.live_objects.load_relaxed() + 1);
     return object;
 }
 

@@ -223,6 +223,9 @@ TEST(near, expectations_share_no_page) {
         EXPECT_EQ(at->second, kind);
     }
     for (const auto& [object, kind] : made) EXPECT_EQ(world.heap.expected_of(object), kind);
+    // A neighbour is a promise, what is expected a guess.
+    void* const beside = world.join(made[2].first, 48, near_set({}, expectation::hot));
+    EXPECT_EQ(world.heap.expected_of(beside), expectation::cold);
     EXPECT_EQ(world.broken(), "");
 }
 
