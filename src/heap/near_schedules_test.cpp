@@ -132,6 +132,7 @@ void a_neighbour_s_end_meets_its_group() {
         if (joined != nullptr) w.filled(joined, 72);
     });
     threads::run();
+    w.finish(joined != nullptr ? 2 : 1, joined != nullptr ? 2 : 1);
     w.end(stranger);
     if (joined != nullptr) w.end(joined);
     w.finish(0, 0);
