@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// chained_hash_table: a fixed array of buckets, each a doubly linked list of nodes in the order of insertion, with
-// key and value allocated apart; the key-value store's table of M2T (Aboytes and Mehra, section III.C). What its
-// parts lie next to is a template parameter.
+// chained_hash_table: a fixed array of buckets, each a doubly linked list of nodes, the newest first, with key and
+// value allocated apart; the key-value store's table of M2T (Aboytes and Mehra, section III.C). What its parts lie
+// next to is a template parameter.
 //
 //     crestdb::chained_hash_table<> table(1 << 20);                       // a bucket per key, nodes and keys near
 //     crestdb::basic_chained_hash_table<obase::arming, crestdb::near_all> other(1 << 20, 64);
@@ -111,6 +111,16 @@ class basic_chained_hash_table
         return false;
     }
 
+    // put() of a key that is not there, without a search for it: to load long lists.
+    // Precondition: it is not there, and no other thread puts it.
+    void put_absent(std::string_view key, std::string_view value) {
+        const scope one_operation;
+        owner fresh = new_value(key, value);
+        bucket& in = bucket_of(key);
+        const std::unique_lock alone(lock_of(in));
+        insert(in, key, fresh);
+    }
+
     bool erase(std::string_view key) {
         const scope one_operation;
         bucket& in = bucket_of(key);
@@ -148,6 +158,19 @@ class basic_chained_hash_table
             visit(static_cast<const void*>(n->key), sizeof(obase::bytes) + n->key->size());
             if (n->key->view() == key) return;
         }
+    }
+
+    // visit() as in visit_chain(), and with the value, for every record. No thread writes meanwhile.
+    template <class Visit>
+    void visit_all(Visit&& visit) const {
+        const scope one_operation;
+        for (std::size_t i = 0; i < buckets_; ++i)
+            for (const node* n = table_[i].first; n != nullptr; n = n->next) {
+                visit(static_cast<const void*>(n), sizeof(node));
+                visit(static_cast<const void*>(n->key), sizeof(obase::bytes) + n->key->size());
+                const obase::bytes* const value = n->value.peek();
+                visit(static_cast<const void*>(value), sizeof(obase::bytes));
+            }
     }
 
     std::size_t size() const noexcept { return size_.load_relaxed(); }
@@ -218,19 +241,24 @@ class basic_chained_hash_table
         n->~node();
         Protocol::deallocate(n);
     }
+    void insert(bucket& in, std::string_view key, owner& value) {
+        node* const added = make_node(in, key, value);
+        added->next = in.first;
+        if (in.first != nullptr) in.first->previous = added;
+        in.first = added;
+        size_.fetch_add_relaxed(1);
+    }
     static node* unlink(bucket& in, node* n) noexcept {
         (n->previous != nullptr ? n->previous->next : in.first) = n->next;
         if (n->next != nullptr) n->next->previous = n->previous;
         return n;
     }
 
-    // Precondition: the bucket's lock is held. *last (may be null): the last node that was looked at.
-    static node* find(const bucket& in, std::string_view key, node** last = nullptr) noexcept {
-        for (node* n = in.first; n != nullptr; n = n->next) {
-            if (n->key->view() == key) return n;
-            if (last != nullptr) *last = n;
-        }
-        return nullptr;
+    // Precondition: the bucket's lock is held.
+    static node* find(const bucket& in, std::string_view key) noexcept {
+        node* n = in.first;
+        while (n != nullptr && n->key->view() != key) n = n->next;
+        return n;
     }
     template <class Read>
     found look_up(std::string_view key, const Read& read) const {
@@ -272,14 +300,10 @@ class basic_chained_hash_table
     outcome insert_or_replace(bucket& in, std::string_view key, owner& fresh) {
         {
             const std::unique_lock alone(lock_of(in));
-            node* last = nullptr;
-            if (node* const n = find(in, key, &last); n != nullptr) {
+            if (node* const n = find(in, key); n != nullptr) {
                 fresh = n->value.exchange(std::move(fresh));
             } else {
-                node* const added = make_node(in, key, fresh);
-                added->previous = last;
-                (last != nullptr ? last->next : in.first) = added;
-                size_.fetch_add_relaxed(1);
+                insert(in, key, fresh);
                 return outcome::inserted;
             }
         }
