@@ -191,6 +191,23 @@ TEST(near, large_groups_have_pages_of_their_own_in_a_unit) {
     EXPECT_EQ(world.broken(), "");
 }
 
+// Also when another unit, which new groups begin in, has pages again.
+TEST(near, a_group_stays_in_its_unit) {
+    near_world world;
+    std::vector<void*> others;
+    for (unsigned i = 0; i < near_unit_pages; ++i) others.push_back(world.begin(4096));
+    void* last = world.begin(4096);
+    const std::size_t unit = world.page_of(last) / near_unit_pages;
+    EXPECT_NE(world.page_of(others[0]) / near_unit_pages, unit);
+    for (unsigned i = 0; i < near_unit_pages; i += 3) world.heap.free(others[i]);
+    for (int i = 0; i < 100; ++i) {
+        last = world.join(last, 4096);
+        EXPECT_EQ(world.page_of(last) / near_unit_pages, unit);
+    }
+    EXPECT_EQ(world.page_of(world.begin(4096)) / near_unit_pages, 0u);
+    EXPECT_EQ(world.broken(), "");
+}
+
 TEST(near, an_object_goes_to_its_neighbour_s_page_while_that_has_room) {
     near_world world;
     std::vector<void*> members{world.begin(512)};
@@ -463,6 +480,37 @@ TEST(near_threads, groups_are_grown_and_freed_by_all_threads) {
     for (auto& place : places)
         if (void* const object = place.load_relaxed(); object != nullptr) world.heap.free(object);
     EXPECT_EQ(world.heap.counters().groups, 0u);
+    EXPECT_EQ(world.broken(), "");
+}
+
+// A fork while the collector gives pages back: the child has them.
+TEST(near_fork, pages_that_are_going_back_are_the_child_s_too) {
+    struct forks final : pacer {
+        near_world& world;
+        int status = -1;
+        explicit forks(near_world& w) : world(w) {}
+        void call_begins() noexcept override {
+            world.heap.fork_prepare();
+            const pid_t child = fork();
+            if (child == 0) {
+                world.heap.fork_child();
+                bool ok = world.broken().empty();
+                // All of the only unit can be had.
+                for (unsigned i = 0; i < near_unit_pages; ++i)
+                    ok = ok && world.begin(4096) != nullptr;
+                _exit(ok && world.broken().empty() ? 0 : 1);
+            }
+            world.heap.fork_parent();
+            waitpid(child, &status, 0);
+        }
+    };
+    near_world world(near_unit_bytes);
+    std::vector<void*> all;
+    for (int i = 0; i < 100; ++i) all.push_back(world.begin(4096));
+    for (void* const one : all) world.heap.free(one);
+    forks ask(world);
+    EXPECT_EQ(world.heap.decommit_free_memory(ask), 100u * os::page_size);
+    EXPECT_EQ(ask.status, 0);
     EXPECT_EQ(world.broken(), "");
 }
 
