@@ -42,7 +42,6 @@ using nlohmann::json;
 
 // Plain pointers, with memory from glibc's malloc.
 struct from_glibc : plain {
-    static constexpr const char* name = "glibc";
     static void* allocate(std::size_t bytes, const allocation_options& how) noexcept {
         if (bytes > PTRDIFF_MAX) return nullptr;
         return how.alignment <= alignof(std::max_align_t) ? __libc_malloc(bytes)
