@@ -39,10 +39,24 @@ typedef struct obase_guide {
     uint64_t word;
 } obase_guide;
 
-/* How an object is placed; NULL means {1, 0}. */
+/* Objects that lie together, by a name in the program's own memory. Zero: no objects yet; when the last is
+ * freed it is empty again. Never copied while in use. */
+typedef struct obase_group {
+    uint64_t name;
+} obase_group;
+
+/* How an object will be used, as far as the program knows. */
+enum obase_expect { OBASE_EXPECT_NOTHING, OBASE_EXPECT_HOT, OBASE_EXPECT_COLD, OBASE_EXPECT_ONCE };
+
+/* How an object is placed; NULL means {1}. See obase/allocation_options.hpp. */
 typedef struct obase_allocation_options {
     size_t alignment; /* power of two up to 4096, 0 = 1 */
     int never_cold;   /* keep the object out of COLD */
+    int expect;       /* enum obase_expect; other values are OBASE_EXPECT_NOTHING */
+    const void*
+        near; /* a live object of obase's, beside which to lie; NULL: none. One that is no such
+                          object is ignored, and counted (statistics: near_missed) */
+    obase_group* in; /* used instead of near, unless NULL */
 } obase_allocation_options;
 
 /* An open pin. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // obase: objects that move under running threads, so that hot ones share pages and cold ones share
-// pages. This header is all of the public C++ interface; obase.h is the C one.
+// pages. All of the public C++ interface but place/group.hpp; obase.h is the C one.
 //
 //     #include <obase/obase.hpp>
 //

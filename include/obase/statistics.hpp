@@ -111,6 +111,8 @@ namespace obase {
     ROW(gauge, whole, hints_stopped, "flag", "1 after an I/O error ended all hints")               \
     ROW(counter, whole, decommitted_bytes, "bytes", "free pages given back to the kernel")         \
     ROW(counter, whole, failed_allocations, "objects", "allocations the heaps could not serve")    \
+    ROW(counter, whole, near_missed, "objects",                                                    \
+        "objects that were to lie near another one or in a group, and could not")                  \
     ROW(counter, whole, invalid_frees, "frees",                                                    \
         "frees without effect: no object begins there, or it was freed before")                    \
     ROW(gauge, whole, soda_leaves, "leaves", "leaves of the map of guides in use")                 \

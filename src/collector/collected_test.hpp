@@ -74,7 +74,10 @@ class space_heap {
     space_heap(const space_heap&) = delete;
     space_heap& operator=(const space_heap&) = delete;
 
-    void* allocate(std::size_t size) { return space_->allocate(std::max(size, block_bytes), attr); }
+    void* allocate(std::size_t size) {
+        return beside != nullptr ? allocate_near(beside, size, expect)
+                                 : space_->allocate(std::max(size, block_bytes), attr);
+    }
     void free(void* p) { space_->free(p); }
 
     bool contains(const void* p) const noexcept { return space_->contains(p); }
@@ -92,6 +95,14 @@ class space_heap {
     unsigned class_of(const void* p) const noexcept { return space_->class_of(p); }
     unsigned classes() const noexcept { return space_->classes(); }
     unsigned large_class() const noexcept { return space_->large_class(); }
+    heap::expectation expected_of(const void* p) const noexcept { return space_->expected_of(p); }
+    // In NEAR, beside `neighbour` (null: beside those that are expected to be used so).
+    void* allocate_near(const void* neighbour, std::size_t size, heap::expectation wanted) {
+        heap::space::neighbour found;
+        return space_->allocate_placed(std::max(size, block_bytes), attr,
+                                       {neighbour, nullptr, wanted}, &found);
+    }
+    bool in_near(const void* p) const { return space_->class_of(p) == space_->near_class(); }
     char* range_begin(unsigned cls) const noexcept { return space_->range_begin(cls); }
     std::size_t range_bytes() const noexcept { return space_->range_bytes(); }
     auto counters(unsigned cls) const noexcept { return space_->counters(cls); }
@@ -172,8 +183,10 @@ class space_heap {
         return reinterpret_cast<std::uintptr_t>(space_->range_begin(0));
     }
     std::uintptr_t end() const noexcept {
-        return begin() + (space_->classes() + 1) * space_->range_bytes();
+        return begin() + (space_->classes() + 2) * space_->range_bytes();
     }
+    const void* beside = nullptr; // objects are born beside this one
+    heap::expectation expect = heap::expectation::nothing;
     std::size_t object_bytes = 0;
     std::size_t block_bytes = 0; // objects are at least so large
     heap::attributes attr;

@@ -229,6 +229,7 @@ class collector final : private policy::objects {
     void begin_evacuation();
     bool scan_outside_lazy(control& control);
     void limit_leaving();
+    void note_leaver(unsigned bit);
     bool empty_chosen_runs(control& control);
     bool choose_runs() noexcept;
     std::uint64_t left_new() const noexcept {
@@ -269,6 +270,7 @@ class collector final : private policy::objects {
     }
     void visit_slots(std::uintptr_t base, std::uint64_t bits);
     void visit_slot(unsigned bit);
+    void note_expectation(unsigned bit) noexcept;
     void judge_word();
     void judge_again();
     void decide_with_states();
@@ -303,16 +305,16 @@ class collector final : private policy::objects {
     }
     void note_large();
     void note_left_in_large();
-    // 0 if it is not in LARGE, or not there any more.
+    // 0 if it is not in LARGE or NEAR, or not there any more.
     std::size_t bytes_in_large(const void* object) const noexcept {
         const bool there =
-            space_.contains(object) && space_.class_of(object) == space_.large_class();
+            space_.contains(object) && space_.class_of(object) >= space_.large_class();
         return there ? std::size_t{space_.info(object).size} : 0;
     }
     // Where the policy and the statistics have it.
     policy::tier_id tier_of(const void* object) const noexcept {
         const unsigned cls = space_.class_of(object);
-        return cls == space_.large_class() ? policy::first_tier : cls;
+        return cls >= space_.large_class() ? policy::first_tier : cls;
     }
     slot_atomic& slot_at(unsigned bit) const noexcept {
         return *reinterpret_cast<slot_atomic*>(word_base_ + 8u * bit);
@@ -374,7 +376,7 @@ class collector final : private policy::objects {
     // The word being visited or judged.
     std::uintptr_t word_base_ = 0;
     unsigned visited_ = 0, foreign_here_ = 0; // slots of it
-    std::uint64_t in_large_ = 0;              // part of word_.seen: in LARGE, and may leave it
+    std::uint64_t in_large_ = 0; // part of word_.seen: in LARGE or NEAR, and may leave it
     policy::word_facts word_;
     policy::word_verdict verdict_;
     std::array<mobility::observation, 64> seen_;
@@ -382,11 +384,14 @@ class collector final : private policy::objects {
     std::vector<slot_atomic*> late_; // see postpone()
     struct large_leaver {
         slot_atomic* slot;
+        std::uintptr_t object; // where it was
         policy::tier_id target;
         unsigned idle; // windows
+        bool newborn;
     };
     std::vector<large_leaver> leaving_large_; // see move_large()
-    std::size_t large_queued_ = 0;            // bytes
+    bool late_newborn_ = false;    // the one that is judged again was newborn in the scan
+    std::size_t large_queued_ = 0; // bytes
     // An object on its way to a tier with the role promoted_to (HOT) is in use, and a touch between its
     // arming and its publish keeps it where it is. So few of them are queued at a time, while idle
     // ones share a wait in great numbers. How few: see adapt_hot_batch().
@@ -680,6 +685,7 @@ void collector<Mover>::visit_slots(std::uintptr_t base, std::uint64_t bits) {
     }
     word_base_ = word_.base = base;
     word_.seen = word_.touched = word_.newborn = word_.movable = word_.unmoved = 0;
+    word_.expected_hot = word_.expected_cold = word_.expected_once = 0;
     word_.tiers = 0;
     word_.oldest = 0;
     in_large_ = 0;
@@ -699,7 +705,8 @@ void collector<Mover>::visit_slot(unsigned bit) {
         return;
     }
     unsigned tier = space_.class_of(pointer_to(seen.address));
-    if (tier == tiers_.count()) {
+    if (tier > tiers_.count()) note_expectation(bit);
+    if (tier >= tiers_.count()) { // LARGE or NEAR
         if (space_.info(pointer_to(seen.address)).size > heap::max_dense_size) {
             word_.unmoved |= std::uint64_t{1} << bit;
         } else {
@@ -718,6 +725,25 @@ void collector<Mover>::visit_slot(unsigned bit) {
     word_.tier[bit] = static_cast<std::uint8_t>(tier);
     word_.idle[bit] = idle;
     word_.quiet[bit] = quiet;
+}
+
+// Of an object in NEAR.
+template <class Mover>
+void collector<Mover>::note_expectation(unsigned bit) noexcept {
+    const std::uint64_t mask = std::uint64_t{1} << bit;
+    switch (space_.expected_of(object_at(bit))) {
+    case heap::expectation::nothing:
+        break;
+    case heap::expectation::hot:
+        word_.expected_hot |= mask;
+        break;
+    case heap::expectation::cold:
+        word_.expected_cold |= mask;
+        break;
+    case heap::expectation::once:
+        word_.expected_once |= mask;
+        break;
+    }
 }
 
 // After the visit, without the hazard: the objects may be freed meanwhile. Of them only addresses and
@@ -772,8 +798,7 @@ void collector<Mover>::limit_leaving() {
         if (wished && !plan_move(bit, verdict_.to[bit])) verdict_.move &= ~mask;
         const bool leaves = (verdict_.move & mask) != 0;
         if ((in_large_ & mask) != 0) {
-            if (wished)
-                leaving_large_.push_back({&slot_at(bit), verdict_.to[bit], word_.idle[bit]});
+            if (wished) note_leaver(bit);
             verdict_.move &= ~mask;
             continue;
         }
@@ -790,6 +815,17 @@ void collector<Mover>::limit_leaving() {
         else
             verdict_.move &= ~mask;
     }
+}
+
+// What leaves LARGE or NEAR is listed. Objects in NEAR are many, and those beyond the list wait for another window.
+template <class Mover>
+void collector<Mover>::note_leaver(unsigned bit) {
+    const bool near = space_.class_of(object_at(bit)) != space_.large_class();
+    if (near && (leaving_large_.size() + 1) * sizeof(large_leaver) > in_flight_ / 2)
+        recorder_.live.postponed_moves.add(1);
+    else
+        leaving_large_.push_back({&slot_at(bit), seen_[bit].address, verdict_.to[bit],
+                                  word_.idle[bit], (word_.newborn >> bit & 1) != 0});
 }
 
 // An object that is in use again where a run of a lazy tier is out waits for the end of the scan, if there is
@@ -818,12 +854,19 @@ bool collector<Mover>::move_late(control& control) {
     return complete;
 }
 
-// What leaves LARGE leaves memory as soon as it has moved. So a part at a time, as much as may be resident
-// twice, or one object. False: stop.
+// What leaves LARGE or NEAR leaves memory as soon as it has moved. So a part at a time, as much as may be resident
+// twice, or one object; in the order of addresses, so that neighbours that leave for one tier stay neighbours.
+// False: stop.
 template <class Mover>
 bool collector<Mover>::move_large(control& control) {
+    std::sort(leaving_large_.begin(), leaving_large_.end(),
+              [](const large_leaver& a, const large_leaver& b) { return a.object < b.object; });
     return move_set_aside(
-        leaving_large_.size(), [this](std::size_t i) { return leaving_large_[i].slot; },
+        leaving_large_.size(),
+        [this](std::size_t i) {
+            late_newborn_ = leaving_large_[i].newborn;
+            return leaving_large_[i].slot;
+        },
         [this](const void* object) { return !enough_returned() && bytes_in_large(object) != 0; },
         control);
 }
@@ -836,6 +879,7 @@ bool collector<Mover>::move_set_aside(std::size_t count, SlotOf&& slot_of, Wante
     phase_ = phase::late;
     judged_in_turn_ = false;
     bool complete = true;
+    late_newborn_ = false;
     for (std::size_t i = 0; complete && i < count && !abandoned_; ++i) {
         slot_atomic* const slot = slot_of(i);
         if (slots_.begin_visit(slot)) {
@@ -863,6 +907,8 @@ template <class Mover>
 void collector<Mover>::judge_again() {
     if ((word_.seen & word_.movable & ~word_.unmoved) == 0) return;
     const unsigned bit = lowest_seen();
+    // The scan has armed what it saw newborn.
+    if (phase_ == phase::late && late_newborn_ && word_.touched == 0) word_.newborn = word_.seen;
     // No newborn object was in the run when it was chosen, and none has been seen there since: an age of
     // 0 says touched in the window that ended. Nothing is born in a lazy tier; what was born in LARGE since
     // the scan is so now.
@@ -1251,7 +1297,8 @@ void collector<Mover>::note_left_in_large() {
         if (!slots_.begin_visit(one.slot)) continue;
         const void* const object = pointer_to(Mover::layout::address(one.slot->load_relaxed()));
         slots_.end_visit();
-        if (const std::size_t bytes = bytes_in_large(object); bytes != 0)
+        if (const std::size_t bytes = bytes_in_large(object);
+            bytes != 0 && space_.class_of(object) == space_.large_class())
             log_.note_large(object, bytes, one.target, one.idle);
     }
     std::vector<large_leaver>().swap(leaving_large_);

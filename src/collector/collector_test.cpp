@@ -1247,6 +1247,72 @@ TYPED_TEST(collector_of, objects_too_large_to_move_are_noted_and_go_back) {
     EXPECT_GE(w.recorder.live.decommitted_bytes.get(), returned + bytes);
 }
 
+// A world in which the objects of every `groups`-th guide lie together in NEAR.
+template <class World>
+void put_near(World& w, std::size_t groups) {
+    std::vector<void*> first(groups);
+    for (std::size_t i = 0; i < w.count(); ++i) {
+        w.heap.free(w.exchange(w.main, w.guides[i], nullptr));
+        // What an object of NEW begins, others join.
+        w.heap.beside = first[i % groups];
+        auto* const made = w.make(i, 0);
+        if (first[i % groups] == nullptr) first[i % groups] = made;
+        w.give(w.main, w.guides[i], made);
+    }
+    w.heap.beside = nullptr;
+}
+
+// Objects of NEAR leave it for the tiers that they belong to, and neighbours of one temperature stay neighbours.
+TYPED_TEST(collector_of, near_objects_move_in_the_order_of_their_neighbours) {
+    constexpr std::size_t groups = 16, members = 20;
+    typename TestFixture::world w(groups * members, 64);
+    put_near(w, groups);
+    std::size_t in_near = 0;
+    for (std::size_t i = 0; i < w.count(); ++i) in_near += w.heap.in_near(w.peek(i));
+    EXPECT_EQ(in_near, w.count() - groups);
+    w.check();
+    const auto live = w.heap.counters(tier_new).live_objects;
+    EXPECT_EQ(live, w.count());
+
+    EXPECT_TRUE(w.window());
+    const auto is_used = [](std::size_t i) { return i / groups % 2 == 1; };
+    for (int k = 0; k < 3; ++k) {
+        for (std::size_t i = 0; i < w.count(); ++i)
+            if (is_used(i)) w.use(w.main, i);
+        EXPECT_TRUE(w.window());
+        w.check();
+    }
+    // Of 20 members 10 were used. Those of a group lie side by side.
+    for (const unsigned tier : {tier_hot, tier_cold}) {
+        std::map<void*, std::size_t> in_order;
+        for (std::size_t i = groups; i < w.count(); ++i) {
+            ASSERT_EQ(w.tier_of(i), is_used(i) ? tier_hot : tier_cold) << i;
+            if (w.tier_of(i) == tier) in_order.emplace(w.peek(i), i % groups);
+        }
+        std::size_t changes = 0, last = groups;
+        for (const auto& [object, group] : in_order) changes += std::exchange(last, group) != group;
+        EXPECT_LE(changes, groups + groups / 4) << tier;
+    }
+    EXPECT_LE(w.heap.counters(tier_new).extent_bytes, run_bytes)
+        << "NEW's open run, and nothing of NEAR";
+}
+
+// A window that is stopped while objects leave NEAR leaves the rest where it is.
+TYPED_TEST(collector_of, near_objects_may_be_stopped_half_way) {
+    for (const std::uint64_t stop : {1U, 3U, 9U, 30U}) {
+        typename TestFixture::world w(200, 64);
+        put_near(w, 5);
+        EXPECT_TRUE(w.window());
+        w.control.stop_at = w.control.asked + stop;
+        w.window();
+        w.check();
+        w.control.stop_at = scripted_control::never;
+        for (int k = 0; k < 3; ++k) EXPECT_TRUE(w.window());
+        w.check();
+        EXPECT_EQ(w.in_tier(tier_cold), w.count()) << stop;
+    }
+}
+
 // The state of a slot goes on from window to window, wherever the slot's own object moves to, and
 // begins anew where another slot begins.
 TYPED_TEST(collector_of, slots_keep_their_state) {

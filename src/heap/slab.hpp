@@ -230,6 +230,10 @@ class slab_heap {
     free_result free_checked(void* block) noexcept;
     // Precondition: create() was told that blocks are tracked; the block was just allocated.
     void note_allocated(const void* block) noexcept;
+    // True if a block of a run in use begins at the address, which lies in the range. It may be free.
+    bool begins_block(const void* address) const noexcept;
+    // True if it was told so and the block is not freed. Precondition: as note_allocated().
+    bool is_out(const void* block) const noexcept;
 
     // Size of a live object.
     std::size_t size_of(const void* block) const noexcept {

@@ -80,6 +80,23 @@ void slab_heap<P>::note_allocated(const void* block) noexcept {
 }
 
 template <class P>
+bool slab_heap<P>::begins_block(const void* address) const noexcept {
+    const std::size_t offset = offset_of(address);
+    if ((offset >> run_shift) >= frontier_.load_acquire()) return false;
+    const slab_run& run = run_of(address);
+    if (run.word.view().state == run_state::free) return false;
+    const std::size_t size = run.block_size.load_relaxed();
+    const std::size_t in_run = offset & (run_bytes - 1);
+    return size != 0 && in_run % size == 0 && in_run + size <= run_bytes;
+}
+
+template <class P>
+bool slab_heap<P>::is_out(const void* block) const noexcept {
+    const std::size_t at = granule_of(block);
+    return (out_[at / 64].load_relaxed() >> (at % 64) & 1) != 0;
+}
+
+template <class P>
 free_result slab_heap<P>::free_checked(void* block) noexcept {
     const std::size_t offset = offset_of(block);
     if ((offset >> run_shift) >= frontier_.load_acquire()) return free_result::no_object;

@@ -28,6 +28,11 @@ std::size_t automatic_range() noexcept {
     return std::clamp<std::size_t>(std::bit_ceil(here.ram_bytes * 4), 64 * gib, 4096 * gib);
 }
 
+// What lies there is a part of what programs have, and its tables take more than those of the others.
+std::size_t near_bytes(std::size_t range) noexcept {
+    return std::max(std::min(range, gib), range / 4);
+}
+
 void say(std::string* why_not, const char* text) noexcept {
     if (why_not == nullptr) return;
     try {
@@ -110,7 +115,7 @@ bool space::set_up(const space_options& options, std::string* why_not) noexcept 
                          "vm.max_map_count)");
             return false;
         }
-        const std::size_t ranges = range * (classes_ + 1);
+        const std::size_t ranges = range * (classes_ + 1) + near_bytes(range);
         void* const probe = os::reserve(ranges + ranges / 8, base_alignment);
         if (probe == nullptr) continue;
         os::release(static_cast<char*>(probe) + ranges, ranges / 8);
@@ -125,8 +130,10 @@ bool space::set_up(const space_options& options, std::string* why_not) noexcept 
     quick_allocate_bytes_ = hides(poison_) || check_ ? 0 : max_small_size;
     shift_ = static_cast<unsigned>(std::countr_zero(range_bytes_));
     bool ok = slabs_.create(base_, range_bytes_, slot_, check_, poison_) &&
-              large_.create(range_begin(classes_), range_bytes_, poison_);
-    for (unsigned i = 0; i <= classes_; ++i) ok = ok && touched_[i].create(range_bytes_);
+              large_.create(range_begin(classes_), range_bytes_, poison_) &&
+              near_.create(range_begin(near_class()), near_bytes(range_bytes_), poison_) &&
+              begun_.create();
+    for (unsigned i = 0; i <= near_class(); ++i) ok = ok && touched_[i].create(range_bytes_);
     if (!ok) {
         say(why_not, "no address space for the side tables (RLIMIT_AS, or vm.max_map_count)");
         return false;
@@ -157,6 +164,8 @@ void space::destroy(space* s) noexcept {
     if (s == nullptr) return;
     s->slabs_.destroy();
     s->large_.destroy();
+    s->near_.destroy();
+    s->begun_.destroy();
     for (dense_heap<native>& dense : s->dense_) dense.destroy();
     for (touched_map& map : s->touched_) map.destroy();
     if (s->base_ != nullptr) {
@@ -187,6 +196,57 @@ void* space::allocate_elsewhere(std::size_t size, attributes attr) noexcept {
     return object;
 }
 
+namespace {
+// Threads that allocate at once use different groups, as far as they go.
+unsigned place_of_this_thread(unsigned places) noexcept {
+    static native::atomic<unsigned> threads;
+    thread_local const unsigned mine = threads.fetch_add_relaxed(1);
+    return mine % places;
+}
+} // namespace
+
+// Of an address in the space. What was freed in NEW is known only where frees are checked.
+bool space::has_neighbours(const void* object) const noexcept {
+    const unsigned cls = class_of(object);
+    if (cls == new_class) return slabs_.begins_block(object) && (!check_ || slabs_.is_out(object));
+    return cls != classes_ && info(object).size != 0;
+}
+
+void* space::allocate_placed(std::size_t size, attributes attr, const placement& where,
+                             neighbour* found) noexcept {
+    const std::size_t rounded = object_size(size, attr);
+    const expectation expect =
+        static_cast<unsigned>(where.expect) < expectations ? where.expect : expectation::nothing;
+    const bool asked = where.near != nullptr || where.in != nullptr;
+    *found = asked ? neighbour::missed : neighbour::none;
+    void* object = nullptr;
+    if (rounded >= size && rounded <= max_near_size) {
+        const unsigned set = near_set(attr, expect);
+        if (where.in != nullptr) {
+            static_assert(sizeof(begun_groups::name_word) == sizeof(group_name));
+            object =
+                near_.join(*reinterpret_cast<begun_groups::name_word*>(where.in), rounded, set);
+        } else if (where.near != nullptr && contains(where.near)) {
+            if (class_of(where.near) == near_class()) {
+                object = near_.join(where.near, rounded, set);
+            } else if (has_neighbours(where.near)) {
+                if (auto* const name = begun_.of(where.near); name != nullptr)
+                    object = near_.join(*name, rounded, set);
+            }
+            if (object == nullptr && !has_neighbours(where.near)) *found = neighbour::no_object;
+        }
+        if (object == nullptr && expect != expectation::nothing)
+            object = near_.join(
+                expected_[static_cast<unsigned>(expect)][place_of_this_thread(expected_groups)],
+                rounded, set);
+        else if (object != nullptr && asked)
+            *found = neighbour::found;
+    }
+    if (object == nullptr) return allocate(size, attr);
+    if (const bool hidden = hides(poison_); hidden) asan::show(object, rounded);
+    return object;
+}
+
 void space::free_elsewhere(void* object) noexcept {
     if (object == nullptr) return;
     native::check(contains(object), "free of an address that is not in the space");
@@ -203,6 +263,8 @@ void space::free_elsewhere(void* object) noexcept {
             slabs_.free(object);
     } else if (cls == classes_) {
         large_.free(object);
+    } else if (cls == near_class()) {
+        native::check(near_.free(object) == free_result::done, "free of what is no object");
     } else {
         dense_[cls - 1].free(object);
     }
@@ -211,11 +273,13 @@ void space::free_elsewhere(void* object) noexcept {
 free_result space::free_checked(void* object) noexcept {
     const unsigned cls = class_of(object);
     if (cls == new_class) return slabs_.free_checked(object);
+    if (cls == near_class()) return near_.free(object);
     return cls == classes_ ? large_.free_checked(object) : dense_[cls - 1].free_checked(object);
 }
 
 std::size_t space::usable_size_elsewhere(const void* object) const noexcept {
     const unsigned cls = class_of(object);
+    if (cls == near_class()) return near_.size_of(object);
     return cls == classes_ ? large_.size_of(object) : dense_[cls - 1].size_of(object);
 }
 
@@ -228,6 +292,11 @@ space::object_info space::info(const void* object) const noexcept {
     }
     if (cls == classes_) {
         return {large_.size_of(object), attributes_at(large_.set_of(object))};
+    }
+    if (cls == near_class()) {
+        const std::size_t size = near_.size_of_racy(object);
+        return size == 0 ? object_info{0, {}}
+                         : object_info{size, attributes_at(near_.set_of(object))};
     }
     const dense_heap<native>& dense = dense_[cls - 1];
     const std::size_t size = dense.size_of_racy(object);
@@ -271,6 +340,8 @@ std::size_t space::decommit_free_memory(pacer& ask) noexcept {
     std::size_t bytes = slabs_.decommit_free_memory(ask);
     if (!ask.may_continue()) return bytes;
     bytes += large_.decommit_free_memory(ask);
+    if (!ask.may_continue()) return bytes;
+    bytes += near_.decommit_free_memory(ask);
     for (unsigned cls = 1; cls < classes_ && ask.may_continue(); ++cls)
         bytes += dense_[cls - 1].decommit_free_memory(ask);
     return bytes;
@@ -282,7 +353,7 @@ void space::mark_touched(const void* object, std::size_t size) noexcept {
 }
 
 void space::clear_touched() noexcept {
-    for (unsigned i = 0; i <= classes_; ++i) touched_[i].clear();
+    for (unsigned i = 0; i <= near_class(); ++i) touched_[i].clear();
 }
 
 bool space::run_touched(const void* address) const noexcept {
@@ -294,9 +365,10 @@ space::class_counters space::counters(unsigned cls) const noexcept {
     class_counters out;
     if (cls == new_class) {
         const slab_counters c = slabs_.counters();
-        out.live_bytes = c.live_bytes;
-        out.live_objects = c.live_objects;
-        out.extent_bytes = c.extent_bytes;
+        const near_counters near = near_.counters();
+        out.live_bytes = c.live_bytes + near.live_bytes;
+        out.live_objects = c.live_objects + near.live_objects;
+        out.extent_bytes = c.extent_bytes + near.extent_bytes;
         out.runs = c.runs;
     } else if (cls == classes_) {
         const large_counters c = large_.counters();
@@ -316,19 +388,22 @@ space::class_counters space::counters(unsigned cls) const noexcept {
 }
 
 std::uint64_t space::metadata_bytes() const noexcept {
-    std::uint64_t bytes = space_bytes + slabs_.metadata_bytes() + large_.metadata_bytes();
+    std::uint64_t bytes = space_bytes + slabs_.metadata_bytes() + large_.metadata_bytes() +
+                          near_.metadata_bytes() + begun_.metadata_bytes();
     for (unsigned cls = 1; cls < classes_; ++cls) bytes += dense_[cls - 1].metadata_bytes();
-    for (unsigned i = 0; i <= classes_; ++i) bytes += touched_[i].metadata_bytes();
+    for (unsigned i = 0; i <= near_class(); ++i) bytes += touched_[i].metadata_bytes();
     return bytes;
 }
 
 void space::fork_prepare() noexcept {
     slabs_.fork_prepare();
     large_.fork_prepare();
+    near_.fork_prepare();
     for (unsigned cls = 1; cls < classes_; ++cls) dense_[cls - 1].fork_prepare();
 }
 
 void space::fork_parent() noexcept {
+    near_.fork_parent();
     large_.fork_parent();
     slabs_.fork_parent();
 }
@@ -337,6 +412,7 @@ bool space::fork_child() noexcept {
     bool complete = true;
     for (unsigned cls = 1; cls < classes_; ++cls)
         complete = dense_[cls - 1].fork_child() && complete;
+    near_.fork_child();
     large_.fork_child();
     slabs_.fork_child();
     return complete;
@@ -345,6 +421,7 @@ bool space::fork_child() noexcept {
 bool space::validate(std::string* what) const {
     const char* broken = slabs_.validate();
     if (broken == nullptr) broken = large_.validate();
+    if (broken == nullptr) broken = near_.validate();
     for (unsigned cls = 1; broken == nullptr && cls < classes_; ++cls) {
         broken = dense_[cls - 1].validate();
     }

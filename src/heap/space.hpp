@@ -2,15 +2,17 @@
 //
 // space: the reserved address ranges of one runtime, and every object in them (the papers' SAMA).
 //
-//   base                                                       base + (classes + 1) * range_bytes
-//   +----------------+----------------+----------------+-- .. --+--------------------+
-//   | class 0        | class 1        | class 2        |        | LARGE              |
-//   | slabs, threads | dense, filled by the collector alone     | extents of pages   |
-//   +----------------+----------------+----------------+-- .. --+--------------------+
+//   base                                                   base + (classes + 1) * range_bytes
+//   +----------------+----------------+----------------+-- .. --+--------------------+------------------+
+//   | class 0        | class 1        | class 2        |        | LARGE              | NEAR             |
+//   | slabs, threads | dense, filled by the collector alone     | extents of pages   | pages of groups  |
+//   +----------------+----------------+----------------+-- .. --+--------------------+------------------+
 //
-// All ranges have the same power-of-two size, so an address tells its class by a subtraction and a
+// All ranges have the same power-of-two size, but for NEAR, which may be a fourth of it; so an address tells its class by a subtraction and a
 // shift. The number of classes (2..15), and which of them lie in a file, are the caller's: a policy's
-// tiers (policy/tiers.hpp). Objects are born in class 0. No object has a header.
+// tiers (policy/tiers.hpp). Objects are born in class 0; those above 16 KiB in LARGE, and those of which the program
+// says what they are used with in NEAR (near.hpp). What is counted for class 0 counts NEAR, too. No object has
+// a header.
 //
 // Failures: every allocation may return nullptr (reservation, RLIMIT_AS, overcommit, map count,
 // disk or the tables' own memory used up); nothing is changed then, nothing aborts, failures()
@@ -33,9 +35,11 @@
 #include <memory>
 #include <string>
 
+#include "heap/begun_groups.hpp"
 #include "heap/dense.hpp"
 #include "heap/invalid_free.hpp"
 #include "heap/large.hpp"
+#include "heap/near.hpp"
 #include "heap/poison.hpp"
 #include "heap/size_class.hpp"
 #include "heap/slab.hpp"
@@ -81,14 +85,15 @@ class space {
 
     // Any thread, O(1), no locks.
 
-    // In any class or LARGE; true also for addresses where no object is.
+    // In any class, LARGE or NEAR; true also for addresses where no object is.
     bool contains(const void* address) const noexcept { return offset_of(address) < total_bytes_; }
-    // Precondition: contains(address). large_class() for LARGE.
+    // Precondition: contains(address). large_class() for LARGE, near_class() for NEAR.
     unsigned class_of(const void* address) const noexcept {
         return static_cast<unsigned>(offset_of(address) >> shift_);
     }
     unsigned classes() const noexcept { return classes_; }
     unsigned large_class() const noexcept { return classes_; }
+    unsigned near_class() const noexcept { return classes_ + 1; }
 
     // An object in NEW, or in LARGE when it needs more than max_small_size. Aligned as asked;
     // contents undefined. Size 0 counts as 1. NEW takes locks only when it needs a new run; LARGE
@@ -111,6 +116,26 @@ class space {
         if (size > max_small_size) [[unlikely]]
             return nullptr;
         return heap::allocate_at_hand(*thread_heaps[Slot], size, attribute_index({}));
+    }
+    // What the program says of an object's use (obase/allocation_options.hpp).
+    struct placement {
+        const void* near = nullptr; // a live object of this space, beside which to lie
+        group_name* in = nullptr;   // or the name of a group; used as an atomic
+        expectation expect = expectation::nothing;
+    };
+    enum class neighbour : std::uint8_t {
+        none,     // was asked for
+        found,    // the object lies with it
+        missed,   // none that objects can lie with; the object is an ordinary one
+        no_object // missed, and the address is in the space, where no object begins
+    };
+    // As allocate(), in NEAR. What cannot be placed (larger than max_near_size, a bad neighbour, no room in NEAR)
+    // is an ordinary object. *found tells. Takes a lock, which is shared by a 64th of all groups.
+    void* allocate_placed(std::size_t size, attributes attr, const placement& where,
+                          neighbour* found) noexcept;
+    // How the program expects the object to be used, while it lies in NEAR. Precondition: contains(object).
+    expectation expected_of(const void* object) const noexcept {
+        return class_of(object) == near_class() ? near_.expected_of(object) : expectation::nothing;
     }
     // malloc's twin: 16-byte alignment.
     void* allocate_raw(std::size_t size) noexcept { return allocate(size, attributes{4, false}); }
@@ -141,7 +166,9 @@ class space {
     }
 
     // Bytes of memory that was not resident, ever given to threads by allocate(): whole runs in NEW.
-    std::uint64_t new_bytes() const noexcept { return slabs_.new_bytes() + large_.new_bytes(); }
+    std::uint64_t new_bytes() const noexcept {
+        return slabs_.new_bytes() + large_.new_bytes() + near_.new_bytes();
+    }
     // How many allocations failed so far.
     std::uint64_t failures() const noexcept { return failures_.load_relaxed(); }
 
@@ -163,19 +190,20 @@ class space {
     // After a veto: only the collector has seen the object.
     void undo_allocate_dense(void* object) noexcept;
 
-    // True if the object lies in a run that select_evacuation chose. False for NEW and LARGE.
+    // True if the object lies in a run that select_evacuation chose. False for NEW, LARGE and NEAR.
     bool evacuating(const void* object) const noexcept {
         const unsigned cls = class_of(object);
         return cls != new_class && cls < classes_ && dense_[cls - 1].evacuating(object);
     }
-    // Share of the object's run that live objects take, about; in LARGE, of its pages. Precondition: it is in
-    // NEW or LARGE, where objects are born.
+    // Share of the object's run that live objects take, about; in LARGE, of its pages, in NEAR, of its page.
+    // Precondition: it is in NEW, LARGE or NEAR, where objects are born.
     double live_fraction_where_born(const void* object) const noexcept {
         if (class_of(object) == new_class) return slabs_.live_fraction_of_run(object);
+        if (class_of(object) == near_class()) return near_.live_fraction_of_page(object);
         const std::size_t size = std::max<std::size_t>(large_.size_of(object), 1);
         return static_cast<double>(size) / static_cast<double>(round_up(size, os::page_size));
     }
-    // Emptying runs of a class other than LARGE. Their numbers count from 0 in the order of addresses; a long
+    // Emptying runs of a class other than LARGE and NEAR. Their numbers count from 0 in the order of addresses; a long
     // run of a dense class (dense.hpp) has that of its first 64 KiB.
 
     std::size_t run_of(const void* object) const noexcept {
@@ -199,7 +227,8 @@ class space {
     // contains(object).
     bool may_be_long(const void* object) const noexcept {
         const unsigned cls = class_of(object);
-        return cls != new_class && (cls == classes_ || dense_[cls - 1].in_long_run(object));
+        return cls != new_class && cls != near_class() &&
+               (cls == classes_ || dense_[cls - 1].in_long_run(object));
     }
 
     std::size_t runs_of(unsigned cls) const noexcept {
@@ -261,13 +290,23 @@ class space {
         pacer never_stops;
         return decommit_free_memory(never_stops);
     }
-    // The same of LARGE alone.
-    std::size_t decommit_large(pacer& ask) noexcept { return large_.decommit_free_memory(ask); }
+    // The same of LARGE and NEAR alone.
+    std::size_t decommit_large(pacer& ask) noexcept {
+        const std::size_t bytes = large_.decommit_free_memory(ask);
+        return ask.may_continue() ? bytes + near_.decommit_free_memory(ask) : bytes;
+    }
 
     // Page accounting of a window. Mark each touched object once.
     void mark_touched(const void* object, std::size_t size) noexcept;
     // cls may be large_class().
-    touched touched_in(unsigned cls) const noexcept { return touched_[cls].totals(); }
+    touched touched_in(unsigned cls) const noexcept {
+        touched all = touched_[cls].totals();
+        if (cls == new_class) {
+            all.pages += touched_[near_class()].totals().pages;
+            all.bytes += touched_[near_class()].totals().bytes;
+        }
+        return all;
+    }
     void clear_touched() noexcept;
     // True if any object in the 64 KiB run around the address was marked.
     bool run_touched(const void* address) const noexcept;
@@ -276,13 +315,13 @@ class space {
     void for_each_touched_run(unsigned cls, F&& fn) const {
         walk_touched(cls, &touched_map::walk, run_bytes, fn);
     }
-    // The same for touched pages.
+    // The same for touched pages. Neither knows of NEAR.
     template <class F>
     void for_each_touched_page(unsigned cls, F&& fn) const {
         walk_touched(cls, &touched_map::walk_pages, os::page_size, fn);
     }
 
-    // fn(char* begin, char* end): stretches of a class (not LARGE) that hold objects, in address
+    // fn(char* begin, char* end): stretches of a class (not LARGE or NEAR) that hold objects, in address
     // order, page aligned. Stretches that touch are one.
     template <class F>
     void for_each_extent(unsigned cls, F&& fn) const {
@@ -384,6 +423,7 @@ class space {
             &c);
     }
     void* allocate_elsewhere(std::size_t size, attributes attr) noexcept;
+    bool has_neighbours(const void* object) const noexcept;
     std::size_t usable_size_elsewhere(const void* object) const noexcept;
     void free_elsewhere(void* object) noexcept;
     bool set_up(const space_options& options, std::string* why_not) noexcept;
@@ -401,8 +441,13 @@ class space {
     slab_heap<native> slabs_;
     native::atomic<std::uint64_t> failures_;
     large_heap large_;
+    near_heap<native> near_;
+    begun_groups begun_;
+    // Of what is expected alone, without a neighbour: groups that threads share.
+    static constexpr unsigned expected_groups = 16;
+    begun_groups::name_word expected_[expectations][expected_groups];
     dense_heap<native> dense_[max_classes - 1];
-    touched_map touched_[max_classes + 1];
+    touched_map touched_[max_classes + 2];
 };
 
 } // namespace obase::heap

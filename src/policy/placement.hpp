@@ -58,9 +58,12 @@ struct word_facts {
     std::uint64_t newborn = 0; // first visit, and not touched: its window was not a whole one
     std::uint64_t movable = 0; // may be moved in this window
     std::uint64_t unmoved = 0; // too large to move; tier[i] is the number of tiers
-    tier_mask tiers = 0;       // tiers in which an object of the word lies
-    unsigned oldest = 0;       // the largest idle[i]
-    bool again = false;        // a second look in the same window: changes of the state are dropped
+    // What the program expected when it allocated them (obase/allocation_options.hpp), of objects that are where
+    // they were born: a prior for what has not been seen yet.
+    std::uint64_t expected_hot = 0, expected_cold = 0, expected_once = 0;
+    tier_mask tiers = 0; // tiers in which an object of the word lies
+    unsigned oldest = 0; // the largest idle[i]
+    bool again = false;  // a second look in the same window: changes of the state are dropped
     std::array<std::uint8_t, 64> tier;
     // Consecutive windows without a touch, the one that just ended included. 0 when touched. Early windows
     // do not count: 0 also for what was touched since the last other window, as an early one has seen. Where words

@@ -10,6 +10,10 @@
 // all of COLD that was not touched in the window, while cold_threshold.hpp allows it, or while the process
 // is over its budget of memory: then something leaves anyway, and COLD is the best choice.
 //
+// What the program expects of an object holds while the object is where it was born and nothing else is known: one
+// that is expected to be cold goes to COLD at once unless it was touched, and one that is expected to be hot to
+// HOT; one to be used once is not promoted.
+//
 // While threads that allocate wait for memory, what was not touched goes to COLD at once: from NEW, and when that
 // is not enough from HOT, those that have been quiet for longest first (relief.hpp). An early window does not move
 // C_t: it has no rate per minute. What it saw of COLD in use counts in the next one that is not early.
@@ -75,7 +79,8 @@ class three_temperatures final : public placement {
         // Most words: nothing in them that could move, whatever slot it is.
         const bool touched_stay = word.touched == 0 || word.tiers == tier_mask{1} << hot;
         const bool idle_stay = word.oldest < eligible_from_ || word.tiers == tier_mask{1} << cold;
-        if (touched_stay && idle_stay && word.unmoved == 0 && !relief_.active()) return;
+        if ((word.expected_hot | word.expected_cold) == 0)
+            if (touched_stay && idle_stay && word.unmoved == 0 && !relief_.active()) return;
         for (std::uint64_t left = word.seen; left != 0; left &= left - 1)
             decide_slot(word, verdict, static_cast<unsigned>(std::countr_zero(left)));
     }
@@ -113,6 +118,12 @@ class three_temperatures final : public placement {
         const tier_id at = word.tier[slot];
         bool idle = !in_use && (word.newborn & bit) == 0 && word.idle[slot] >= eligible_from_;
         if (relief_.active() && !in_use && at != cold) idle = relieves(word, slot) || idle;
+        if (at == first_tier && (word.unmoved & bit) == 0) {
+            const bool new_here = !in_use && word.idle[slot] < eligible_from_;
+            if (new_here && (word.expected_cold & bit) != 0) idle = true;
+            if (new_here && (word.expected_hot & bit) != 0) return verdict.send(slot, hot);
+            if (in_use && (word.expected_once & bit) != 0) return;
+        }
         if ((word.unmoved & bit) != 0) {
             verdict.to[slot] = idle && !word.about->never_cold(slot) ? cold : hot;
             return;

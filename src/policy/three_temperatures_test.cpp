@@ -89,6 +89,32 @@ TEST(three_temperatures, the_first_visit_moves_only_what_was_touched) {
     EXPECT_EQ(target_of(policy, seen), hot);
 }
 
+// What the program expects holds until something was seen, and no longer.
+TEST(three_temperatures, expectations_are_priors) {
+    three_temperatures policy(starting_at(3));
+    const auto expected = [](auto what, bool newborn, bool touched, unsigned idle = 0) {
+        slot_facts seen{.tier = fresh, .touched = touched, .idle = idle, .newborn = newborn};
+        seen.expect = what;
+        return seen;
+    };
+    EXPECT_EQ(target_of(policy, expected(slot_facts::cold, true, false)), cold);
+    EXPECT_EQ(target_of(policy, expected(slot_facts::hot, true, false)), hot);
+    EXPECT_EQ(target_of(policy, expected(slot_facts::once, true, false)), no_tier);
+    EXPECT_EQ(target_of(policy, expected(slot_facts::cold, false, false, 1)), cold);
+    // Seen: used though it was to be cold, idle though it was to be hot.
+    EXPECT_EQ(target_of(policy, expected(slot_facts::cold, false, true)), hot);
+    EXPECT_EQ(target_of(policy, expected(slot_facts::hot, false, false, 4)), cold);
+    EXPECT_EQ(target_of(policy, expected(slot_facts::once, false, true)), no_tier) << "never HOT";
+    EXPECT_EQ(target_of(policy, expected(slot_facts::once, false, false, 4)), cold);
+    // In another tier it has been seen.
+    slot_facts moved = expected(slot_facts::cold, false, false, 1);
+    moved.tier = hot;
+    EXPECT_EQ(target_of(policy, moved), no_tier);
+    slot_facts kept = expected(slot_facts::cold, true, false);
+    kept.never_cold = true;
+    EXPECT_EQ(target_of(policy, kept), hot);
+}
+
 TEST(three_temperatures, saturated_counters_are_beyond_every_threshold) {
     constexpr unsigned five_bits = 31;
     for (unsigned threshold = 1; threshold <= 32; ++threshold) {

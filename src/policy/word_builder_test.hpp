@@ -22,6 +22,7 @@ struct slot_facts {
     double run_is_live = 1; // live_fraction_of_run
     bool out = false;
     std::size_t size = 64;
+    enum { nothing, hot, cold, once } expect = nothing;
 };
 
 class word_builder final : public objects {
@@ -35,6 +36,9 @@ class word_builder final : public objects {
         if (what.newborn) facts.newborn |= bit;
         if (what.movable) facts.movable |= bit;
         if (what.large) facts.unmoved |= bit;
+        if (what.expect == slot_facts::hot) facts.expected_hot |= bit;
+        if (what.expect == slot_facts::cold) facts.expected_cold |= bit;
+        if (what.expect == slot_facts::once) facts.expected_once |= bit;
         const tier_id at = what.large ? tiers_.count() : what.tier;
         facts.tiers |= tier_mask{1} << at;
         facts.tier[slot] = static_cast<std::uint8_t>(at);

@@ -56,6 +56,10 @@ void* obase_alloc(size_t bytes, const obase_allocation_options* how) {
     if (how != nullptr) {
         wish.alignment = how->alignment == 0 ? 1 : how->alignment;
         wish.never_cold = how->never_cold != 0;
+        wish.near = how->near;
+        wish.in = reinterpret_cast<obase::group*>(how->in);
+        if (how->expect > 0 && how->expect <= OBASE_EXPECT_ONCE)
+            wish.expect = static_cast<obase::expectation>(how->expect);
     }
     return arming::allocate(bytes, wish);
 }

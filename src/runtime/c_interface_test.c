@@ -64,7 +64,7 @@ static void test_options(void) {
 }
 
 static void test_allocation(void) {
-    obase_allocation_options how = {0, 0};
+    obase_allocation_options how = {0};
     for (size_t alignment = 1; alignment <= 4096; alignment *= 2) {
         how.alignment = alignment;
         char* object = obase_alloc(100, &how);

@@ -141,7 +141,10 @@ class engine final : public obase::runtime, private collector::control {
         return space_.load_acquire()->may_be_long(object);
     }
     int heap_of(const void* address) const noexcept override {
-        return manages(address) ? static_cast<int>(space_.load_acquire()->class_of(address)) : -1;
+        if (!manages(address)) return -1;
+        const heap::space& heaps = *space_.load_acquire();
+        const unsigned cls = heaps.class_of(address);
+        return static_cast<int>(cls == heaps.near_class() ? heap::new_class : cls);
     }
     std::vector<window_record> history() const override {
         const telemetry::recorder* recorder = recorder_.load_acquire();
@@ -260,6 +263,8 @@ class engine final : public obase::runtime, private collector::control {
         return nullptr;
     }
 
+    void* allocate_placed(heap::space& heaps, std::size_t bytes, heap::attributes attr,
+                          const allocation_options& how) noexcept;
     [[gnu::noinline]] static void* allocate_usual_elsewhere(std::size_t bytes) noexcept;
     [[gnu::noinline]] static void deallocate_elsewhere(void* object) noexcept;
     void free_foreign(void* object) noexcept;
@@ -331,6 +336,8 @@ class engine final : public obase::runtime, private collector::control {
 #endif
     platform::atomic<std::uint32_t> checks_frees_{debug_checks ? 1U : 0U};
     platform::atomic<std::uint64_t> invalid_frees_;
+    platform::atomic<std::uint64_t> near_missed_;
+    platform::atomic<std::uint32_t> said_no_neighbour_;
     // Objects that malloc gave in the heaps' stead, by their addresses. Made for the first of them.
     platform::atomic<slots*> foreign_;
     platform::atomic<std::uint32_t> foreign_unknown_; // there was no memory to note one

@@ -278,6 +278,7 @@ void engine<Binding>::finish_window(const object_collector&, std::uint64_t wante
     live.pending_objects.set(reclaimer_.pending());
     live.failed_allocations.set(heaps.failures());
     live.invalid_frees.set(invalid_frees_.load_relaxed());
+    live.near_missed.set(near_missed_.load_relaxed());
     live.heap_metadata_bytes.set(heaps.metadata_bytes());
     live.peak_resident_bytes.set(os::peak_resident_bytes());
     const backend::totals& hinted = backend_->done();

@@ -67,7 +67,8 @@ void* engine<Binding>::allocate_managed(std::size_t bytes, const allocation_opti
     attributes.log2_alignment =
         static_cast<std::uint8_t>(std::max(3, std::countr_zero(how.alignment)));
     attributes.never_cold = how.never_cold;
-    void* object = heaps->allocate(bytes, attributes);
+    void* object = how.placed() ? allocate_placed(*heaps, bytes, attributes, how)
+                                : heaps->allocate(bytes, attributes);
     if (const std::uint64_t taken = heaps->new_bytes(); watch_.due(taken)) [[unlikely]]
         look_at_memory(taken, bytes > heap::max_small_size && object != nullptr ? bytes : 0);
     // else no allocator has room, and there is no shortage
@@ -75,6 +76,37 @@ void* engine<Binding>::allocate_managed(std::size_t bytes, const allocation_opti
         say_once(said_foreign_,
                  "no room in the heaps for a new object (OBASE_HEAP_RESERVE, or a limit on "
                  "memory): such objects come from malloc and never move; statistics count them");
+    return object;
+}
+
+static_assert(static_cast<int>(obase::expectation::once) ==
+                  static_cast<int>(heap::expectation::once) &&
+              static_cast<int>(obase::expectation::cold) ==
+                  static_cast<int>(heap::expectation::cold));
+static_assert(sizeof(group) == sizeof(heap::group_name));
+
+// A bad neighbour costs its locality, and is counted.
+template <class Binding>
+void* engine<Binding>::allocate_placed(heap::space& heaps, std::size_t bytes, heap::attributes attr,
+                                       const allocation_options& how) noexcept {
+    heap::space::neighbour found;
+    void* const object =
+        heaps.allocate_placed(bytes, attr,
+                              {how.near, how.in != nullptr ? &how.in->name : nullptr,
+                               static_cast<heap::expectation>(how.expect)},
+                              &found);
+    if (found == heap::space::neighbour::none || found == heap::space::neighbour::found)
+        return object;
+    near_missed_.fetch_add_relaxed(1);
+    if (found == heap::space::neighbour::no_object && checks_frees_.load_relaxed() != 0 &&
+        said_no_neighbour_.load_relaxed() == 0 && said_no_neighbour_.exchange_acq_rel(1) == 0) {
+        char line[160];
+        std::snprintf(line, sizeof line,
+                      "an object was to lie near %p, where there is none: was it freed? "
+                      "Statistics count such calls (near_missed)",
+                      how.near);
+        say(line);
+    }
     return object;
 }
 

@@ -120,7 +120,8 @@ const mistake mistakes[] = {
      1},
     {"twice_in_new_of_eight_bytes", "was freed before",
      [] {
-         obase_allocation_options how = {8, 0};
+         obase_allocation_options how = {};
+         how.alignment = 8;
          void* object = obase_alloc(8, &how);
          obase_free(object);
          obase_free(object);

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: MIT
+//
+// near_heap's own text under the deterministic scheduler, and on threads: two threads that grow one group, frees
+// by another thread, a group that ends while it is named, and memory that goes back, each against the others.
+//
+// The oracle is the test's: which objects are there, and which bytes they have.
+#include "heap/near_functions.hpp"
+
+#include "heap/schedules_test.hpp"
+#include "os/memory.hpp"
+#include "testing/native_threads.hpp"
+
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+namespace obase::heap {
+namespace {
+
+constexpr unsigned usual = near_set({}, expectation::nothing);
+
+template <class P>
+class world {
+    using threads = testing::threads_for<P>;
+
+  public:
+    world() {
+        base_ = static_cast<char*>(os::reserve(near_unit_bytes, near_unit_bytes));
+        threads::require(base_ != nullptr && heap.create(base_, near_unit_bytes, poisoning::none),
+                         "a heap");
+    }
+    ~world() {
+        heap.destroy();
+        os::release(base_, near_unit_bytes);
+    }
+    world(const world&) = delete;
+    world& operator=(const world&) = delete;
+
+    void* filled(void* object, std::size_t size) {
+        threads::require(object != nullptr, "there is room");
+        std::memset(object, static_cast<int>(size / 8 & 0xFF), size);
+        return object;
+    }
+    void end(void* object) {
+        const std::size_t size = heap.size_of(object);
+        const auto* const bytes = static_cast<const unsigned char*>(object);
+        threads::require(bytes[0] == (size / 8 & 0xFF) && bytes[size - 1] == (size / 8 & 0xFF),
+                         "an object keeps its bytes and its size");
+        threads::require(heap.free(object) == free_result::done, "an object is freed once");
+    }
+    // When all threads have ended.
+    void finish(std::size_t objects, std::size_t groups) {
+        const char* const broken = heap.validate();
+        threads::require(broken == nullptr, broken);
+        const near_counters now = heap.counters();
+        threads::require(now.live_objects == objects, "as many objects as are there");
+        threads::require(now.groups == groups, "as many groups as have objects");
+    }
+
+    near_heap<P> heap;
+
+  private:
+    char* base_ = nullptr;
+};
+
+// Property: two threads that put objects near one get places of their own, on one page while that has room.
+template <class P>
+void two_threads_grow_one_group() {
+    using threads = testing::threads_for<P>;
+    world<P> w;
+    void* const first = w.filled(w.heap.begin_group(48, usual, nullptr), 48);
+    std::vector<void*> made[2];
+    for (auto& mine : made)
+        threads::spawn("grower", [&] {
+            for (const std::size_t size : {104U, 48U, 600U})
+                mine.push_back(w.filled(w.heap.join(first, size, usual), size));
+        });
+    threads::run();
+    w.finish(7, 1);
+    const auto page = [](void* object) { return reinterpret_cast<std::uintptr_t>(object) >> 12; };
+    for (auto& mine : made)
+        for (void* const object : mine) {
+            threads::require(page(object) == page(first), "one page");
+            w.end(object);
+        }
+    w.end(first);
+    w.finish(0, 0);
+}
+IN_BOTH_WORLDS(near_schedules, two_threads_grow_one_group, 200)
+
+// Property: what another thread frees is reused or given back, and no place twice.
+template <class P>
+void frees_by_others_meet_the_group_that_grows() {
+    using threads = testing::threads_for<P>;
+    world<P> w;
+    std::vector<void*> made;
+    void* const first = w.filled(w.heap.begin_group(128, usual, nullptr), 128);
+    for (int i = 0; i < 4; ++i) made.push_back(w.filled(w.heap.join(first, 120, usual), 120));
+    for (const std::size_t half : {0U, 2U})
+        threads::spawn("freer", [&, half] {
+            w.end(made[half]);
+            w.end(made[half + 1]);
+        });
+    std::vector<void*> later;
+    threads::spawn("grower", [&] {
+        for (const std::size_t size : {120U, 256U, 120U})
+            later.push_back(w.filled(w.heap.join(first, size, usual), size));
+    });
+    threads::run();
+    w.finish(4, 1);
+    for (void* const object : later) w.end(object);
+    w.end(first);
+    w.finish(0, 0);
+}
+IN_BOTH_WORLDS(near_schedules, frees_by_others_meet_the_group_that_grows, 200)
+
+// Property: a neighbour that is freed meanwhile is none, or one that was still there; nothing is put into a group
+// that has ended, and the number of one that ended is another's without a trace.
+template <class P>
+void a_neighbour_s_end_meets_its_group() {
+    using threads = testing::threads_for<P>;
+    world<P> w;
+    void* const first = w.filled(w.heap.begin_group(48, usual, nullptr), 48);
+    void* joined = nullptr;
+    void* stranger = nullptr;
+    threads::spawn("owner", [&] {
+        w.end(first);
+        stranger = w.filled(w.heap.begin_group(64, usual, nullptr), 64);
+    });
+    threads::spawn("other", [&] {
+        joined = w.heap.join(first, 72, usual);
+        if (joined != nullptr) w.filled(joined, 72);
+    });
+    threads::run();
+    // Another group's object at the very place is a neighbour like others.
+    const std::size_t objects = joined != nullptr ? 2 : 1;
+    w.finish(objects, stranger == first ? w.heap.counters().groups : objects);
+    w.end(stranger);
+    if (joined != nullptr) w.end(joined);
+    w.finish(0, 0);
+}
+IN_BOTH_WORLDS(near_schedules, a_neighbour_s_end_meets_its_group, 200)
+
+// Property: threads that name one group at once, and empty it, agree on which group it is.
+template <class P>
+void threads_name_a_group_at_once() {
+    using threads = testing::threads_for<P>;
+    world<P> w;
+    typename P::template atomic<group_name> name;
+    void* kept[2] = {};
+    for (void*& mine : kept)
+        threads::spawn("namer", [&] {
+            w.end(w.filled(w.heap.join(name, 48, usual), 48));
+            mine = w.filled(w.heap.join(name, 72, usual), 72);
+        });
+    threads::run();
+    w.finish(2, 1);
+    for (void* const object : kept) w.end(object);
+    w.finish(0, 0);
+}
+IN_BOTH_WORLDS(near_schedules, threads_name_a_group_at_once, 200)
+
+// Property: pages go back to the system only while they have no objects.
+template <class P>
+void memory_goes_back_while_groups_come_and_go() {
+    using threads = testing::threads_for<P>;
+    world<P> w;
+    void* const before = w.filled(w.heap.begin_group(2048, usual, nullptr), 2048);
+    threads::spawn("freer", [&] { w.end(before); });
+    threads::spawn("collector", [&] {
+        pacer goes_on;
+        for (int i = 0; i < 2; ++i) w.heap.decommit_free_memory(goes_on);
+    });
+    void* after = nullptr;
+    threads::spawn("maker",
+                   [&] { after = w.filled(w.heap.begin_group(1024, usual, nullptr), 1024); });
+    threads::run();
+    w.end(after);
+    w.finish(0, 0);
+}
+IN_BOTH_WORLDS(near_schedules, memory_goes_back_while_groups_come_and_go, 200)
+
+} // namespace
+} // namespace obase::heap

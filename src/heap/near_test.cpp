@@ -1,0 +1,567 @@
+// SPDX-License-Identifier: MIT
+//
+// near_heap: members of a group share pages, objects keep their bytes, and the heap against a simple model of
+// what is live, where, how large, and in which group.
+#include "heap/near.hpp"
+
+#include "heap/sanitized.hpp"
+#include "os/memory.hpp"
+#include "os/process.hpp"
+#include "testing/tier.hpp"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <map>
+#include <random>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace obase::heap {
+namespace {
+
+using native = os::native_platform;
+using name_word = native::atomic<group_name>;
+
+constexpr std::size_t mib = std::size_t{1} << 20;
+constexpr unsigned usual = near_set({}, expectation::nothing);
+
+class near_world {
+  public:
+    explicit near_world(std::size_t bytes = 256 * mib, poisoning how = poisoning_here(false))
+        : bytes_(bytes), how_(how) {
+        base_ = static_cast<char*>(os::reserve(bytes, near_unit_bytes));
+        EXPECT_TRUE(base_ != nullptr && heap.create(base_, bytes, how));
+    }
+    ~near_world() {
+        heap.destroy();
+        os::release(base_, bytes_);
+    }
+    near_world(const near_world&) = delete;
+    near_world& operator=(const near_world&) = delete;
+
+    void* begin(std::size_t size, unsigned set = usual, group_name* name = nullptr) {
+        return shown(heap.begin_group(size, set, name), size);
+    }
+    void* join(const void* neighbour, std::size_t size, unsigned set = usual) {
+        return shown(heap.join(neighbour, size, set), size);
+    }
+    void* join(name_word& name, std::size_t size, unsigned set = usual) {
+        return shown(heap.join(name, size, set), size);
+    }
+    std::string broken() const {
+        const char* const what = heap.validate();
+        return what != nullptr ? what : "";
+    }
+    char* base() const { return base_; }
+    std::size_t page_of(const void* object) const {
+        return static_cast<std::size_t>(static_cast<const char*>(object) - base_) / os::page_size;
+    }
+
+    near_heap<native> heap;
+
+  private:
+    void* shown(void* object, std::size_t size) const { // as the space does
+        if (object != nullptr && hides(how_)) asan::show(object, size);
+        return object;
+    }
+    std::size_t bytes_;
+    poisoning how_;
+    char* base_ = nullptr;
+};
+
+class groups_of_objects {
+  public:
+    groups_of_objects(near_world& world, std::size_t groups, std::size_t size)
+        : world_(world), members_(groups), size_(size) {}
+
+    void add(std::size_t group) {
+        auto& members = members_[group];
+        void* const made =
+            members.empty() ? world_.begin(size_) : world_.join(members.back(), size_);
+        ASSERT_NE(made, nullptr);
+        std::memset(made, static_cast<int>(group % 251), size_);
+        members.push_back(made);
+    }
+    void end(std::size_t group, std::size_t member) {
+        auto& members = members_[group];
+        ASSERT_EQ(world_.heap.free(members[member]), free_result::done);
+        members.erase(members.begin() + static_cast<std::ptrdiff_t>(member));
+    }
+    std::size_t members(std::size_t group) const { return members_[group].size(); }
+
+    double mean_pages() const {
+        std::size_t pages = 0;
+        for (const auto& members : members_) {
+            std::set<std::size_t> of_group;
+            for (const void* member : members) of_group.insert(world_.page_of(member));
+            pages += of_group.size();
+        }
+        return static_cast<double>(pages) / static_cast<double>(members_.size());
+    }
+    // Also that each has the bytes of its group.
+    bool overlap() const {
+        std::map<const char*, std::size_t> all;
+        for (std::size_t group = 0; group < members_.size(); ++group)
+            for (const void* member : members_[group]) {
+                const auto* const bytes = static_cast<const char*>(member);
+                for (std::size_t i = 0; i < size_; ++i)
+                    if (static_cast<unsigned char>(bytes[i]) != group % 251) return true;
+                if (!all.emplace(bytes, group).second) return true;
+            }
+        const char* end = nullptr;
+        for (const auto& [at, group] : all) {
+            if (at < end) return true;
+            end = at + size_;
+        }
+        return false;
+    }
+
+  private:
+    near_world& world_;
+    std::vector<std::vector<void*>> members_;
+    std::size_t size_;
+};
+
+// Property: 2,000 groups of 40 objects of 48 bytes, allocated in turns, lie on hardly more than a page each; and so
+// they do when half of all objects have been freed and allocated again.
+TEST(near, members_of_a_group_share_pages) {
+    constexpr std::size_t groups = 2'000, members = 40;
+    near_world world;
+    groups_of_objects all(world, groups, 48);
+    for (std::size_t i = 0; i < members; ++i)
+        for (std::size_t group = 0; group < groups; ++group) all.add(group);
+    EXPECT_LE(all.mean_pages(), 1.6);
+    EXPECT_FALSE(all.overlap());
+    EXPECT_EQ(world.broken(), "");
+
+    std::minstd_rand random(7);
+    for (std::size_t i = 0; i < members / 2; ++i)
+        for (std::size_t group = 0; group < groups; ++group)
+            all.end(group, random() % all.members(group));
+    EXPECT_EQ(world.broken(), "");
+    for (std::size_t i = 0; i < members / 2; ++i)
+        for (std::size_t group = 0; group < groups; ++group) all.add(group);
+    EXPECT_LE(all.mean_pages(), 1.6);
+    EXPECT_FALSE(all.overlap());
+    EXPECT_EQ(world.broken(), "");
+    const near_counters now = world.heap.counters();
+    EXPECT_EQ(now.live_objects, groups * members);
+    EXPECT_EQ(now.live_bytes, groups * members * 48);
+    EXPECT_EQ(now.groups, groups);
+}
+
+// Groups of one small object each take hardly more than their chunk, once there are many.
+TEST(near, many_small_groups_are_packed) {
+    constexpr std::size_t groups = 200'000;
+    near_world world;
+    for (std::size_t i = 0; i < groups; ++i) ASSERT_NE(world.begin(72), nullptr);
+    EXPECT_LE(static_cast<double>(world.heap.counters().extent_bytes),
+              1.25 * groups * near_chunk_bytes + 5 * static_cast<double>(mib));
+    EXPECT_EQ(world.broken(), "");
+}
+
+// A group beyond a page has pages of its own, all in one unit while that has room, and no more than it needs.
+TEST(near, large_groups_have_pages_of_their_own_in_a_unit) {
+    constexpr std::size_t groups = 5, members = 1'000, size = 96;
+    near_world world;
+    std::vector<std::vector<void*>> all(groups);
+    for (std::size_t i = 0; i < members; ++i)
+        for (auto& group : all) {
+            group.push_back(group.empty() ? world.begin(size) : world.join(group.back(), size));
+            ASSERT_NE(group.back(), nullptr);
+        }
+    for (const auto& group : all) {
+        std::set<std::size_t> pages, units;
+        for (const void* member : group) {
+            pages.insert(world.page_of(member));
+            units.insert(world.page_of(member) / near_unit_pages);
+        }
+        EXPECT_LE(pages.size(), members * size / os::page_size + 3);
+        EXPECT_EQ(units.size(), 1u);
+    }
+    EXPECT_EQ(world.broken(), "");
+}
+
+// Also when another unit, which new groups begin in, has pages again.
+TEST(near, a_group_stays_in_its_unit) {
+    near_world world;
+    std::vector<void*> others;
+    for (unsigned i = 0; i < near_unit_pages; ++i) others.push_back(world.begin(4096));
+    void* last = world.begin(4096);
+    const std::size_t unit = world.page_of(last) / near_unit_pages;
+    EXPECT_NE(world.page_of(others[0]) / near_unit_pages, unit);
+    for (unsigned i = 0; i < near_unit_pages; i += 3) world.heap.free(others[i]);
+    for (int i = 0; i < 100; ++i) {
+        last = world.join(last, 4096);
+        EXPECT_EQ(world.page_of(last) / near_unit_pages, unit);
+    }
+    EXPECT_EQ(world.page_of(world.begin(4096)) / near_unit_pages, 0u);
+    EXPECT_EQ(world.broken(), "");
+}
+
+TEST(near, an_object_goes_to_its_neighbour_s_page_while_that_has_room) {
+    near_world world;
+    std::vector<void*> members{world.begin(512)};
+    for (int i = 0; i < 40; ++i) members.push_back(world.join(members.back(), 512));
+    for (const std::size_t i : {3U, 12U, 30U}) {
+        const std::size_t page = world.page_of(members[i]);
+        // On another page than the newest, a place beside the neighbour.
+        ASSERT_EQ(world.heap.free(members[i + 1]), free_result::done);
+        ASSERT_EQ(world.page_of(members[i + 1]), page);
+        members[i + 1] = world.join(members[i], 480);
+        EXPECT_EQ(world.page_of(members[i + 1]), page);
+        EXPECT_EQ(world.heap.size_of(members[i + 1]), 480u);
+    }
+    EXPECT_EQ(world.broken(), "");
+}
+
+TEST(near, expectations_share_no_page) {
+    near_world world;
+    std::map<std::size_t, expectation> kinds;
+    std::vector<std::pair<void*, expectation>> made;
+    for (int i = 0; i < 3'000; ++i) {
+        const auto kind = static_cast<expectation>(i % 4);
+        const std::size_t size = 8U * (1 + static_cast<unsigned>(i) % 60);
+        const unsigned set = near_set({}, kind);
+        void* const object =
+            i < 400 ? world.begin(size, set) : world.join(made[made.size() - 400].first, size, set);
+        ASSERT_NE(object, nullptr);
+        made.emplace_back(object, kind);
+        const auto [at, first] = kinds.emplace(world.page_of(object), kind);
+        EXPECT_EQ(at->second, kind);
+    }
+    for (const auto& [object, kind] : made) EXPECT_EQ(world.heap.expected_of(object), kind);
+    // A neighbour is a promise, what is expected a guess.
+    void* const beside = world.join(made[2].first, 48, near_set({}, expectation::hot));
+    EXPECT_EQ(world.heap.expected_of(beside), expectation::cold);
+    EXPECT_EQ(world.broken(), "");
+}
+
+TEST(near, what_is_no_live_object_has_no_neighbours_and_is_not_freed) {
+    near_world world;
+    char* const object = static_cast<char*>(world.begin(64));
+    char* const other = static_cast<char*>(world.join(object, 64));
+    int of_test = 0;
+    const void* const bad[] = {nullptr,      &of_test,         object + 8,
+                               object + 3,   world.base() - 8, world.base() + 256 * mib,
+                               object + 200, object + 64 * mib};
+    for (const void* address : bad) {
+        EXPECT_EQ(world.join(address, 48), nullptr);
+        EXPECT_EQ(world.heap.size_of_racy(address), 0u);
+        EXPECT_NE(world.heap.free(const_cast<void*>(address)), free_result::done);
+    }
+    EXPECT_EQ(world.heap.free(object), free_result::done);
+    EXPECT_NE(world.heap.free(object), free_result::done);
+    EXPECT_EQ(world.join(object, 48), nullptr);
+    EXPECT_NE(world.join(other, 48), nullptr);
+    EXPECT_EQ(world.heap.counters().live_objects, 2u);
+    EXPECT_EQ(world.broken(), "");
+}
+
+// A name outlives its group: the next object begins another one, in which others are found.
+TEST(near, a_name_whose_objects_are_gone_is_used_again) {
+    near_world world;
+    name_word name;
+    void* const first = world.join(name, 48);
+    const group_name before = name.load_relaxed();
+    void* const second = world.join(name, 48);
+    EXPECT_EQ(name.load_relaxed(), before);
+    EXPECT_EQ(world.page_of(first), world.page_of(second));
+    world.heap.free(first);
+    world.heap.free(second);
+    EXPECT_EQ(world.heap.counters().groups, 0u);
+    // Another group gets the number.
+    ASSERT_NE(world.begin(48), nullptr);
+    void* const third = world.join(name, 48);
+    EXPECT_NE(name.load_relaxed(), before);
+    void* const fourth = world.join(name, 48);
+    EXPECT_EQ(world.page_of(third), world.page_of(fourth));
+    EXPECT_EQ(world.heap.counters().groups, 2u);
+    // No name of this heap.
+    name_word nonsense(0x1234'5678'9ABC'DEF0);
+    EXPECT_EQ(world.join(nonsense, 48), nullptr);
+    EXPECT_EQ(world.broken(), "");
+}
+
+// Everything that a group had goes back when it is empty, and its pages to the system.
+TEST(near, empty_groups_give_their_chunks_back) {
+    near_world world;
+    std::vector<void*> all;
+    for (unsigned group = 0; group < 300; ++group) {
+        all.push_back(world.begin(104));
+        for (unsigned i = 0; i < group; ++i)
+            all.push_back(world.join(all.back(), 8U + 8U * (i % 90)));
+    }
+    EXPECT_GT(world.heap.counters().claimed_bytes, 0u);
+    std::minstd_rand random(3);
+    std::shuffle(all.begin(), all.end(), random);
+    for (void* const object : all) ASSERT_EQ(world.heap.free(object), free_result::done);
+    near_counters now = world.heap.counters();
+    EXPECT_EQ(now.live_objects, 0u);
+    EXPECT_EQ(now.groups, 0u);
+    EXPECT_EQ(now.claimed_bytes, 0u);
+    EXPECT_EQ(world.broken(), "");
+    pacer goes_on;
+    EXPECT_EQ(world.heap.decommit_free_memory(goes_on), now.extent_bytes);
+    EXPECT_EQ(world.heap.counters().extent_bytes, 0u);
+    EXPECT_EQ(world.broken(), "");
+    void* const again = world.begin(4096);
+    std::memset(again, 1, 4096);
+    EXPECT_EQ(world.broken(), "");
+}
+
+TEST(near, without_room_nothing_is_changed) {
+    near_world world(near_unit_bytes);
+    std::vector<void*> all;
+    for (;;) {
+        void* const made = all.empty() ? world.begin(4000) : world.join(all.back(), 4000);
+        if (made == nullptr) break;
+        all.push_back(made);
+    }
+    EXPECT_EQ(all.size(), near_unit_pages);
+    EXPECT_EQ(world.begin(4000), nullptr);
+    name_word name;
+    EXPECT_EQ(world.join(name, 4000), nullptr);
+    EXPECT_EQ(world.heap.counters().groups, 1u);
+    EXPECT_EQ(world.broken(), "");
+    world.heap.free(all[100]);
+    all[100] = world.join(all[0], 4096);
+    EXPECT_NE(all[100], nullptr);
+    EXPECT_EQ(world.broken(), "");
+
+    near_world none(4096);
+    EXPECT_EQ(none.begin(8), nullptr);
+    EXPECT_EQ(none.broken(), "");
+}
+
+// Property: after any sequence of operations objects have their bytes, sizes, alignments and sets, none overlap,
+// and every invariant of the heap holds.
+void behaves_like_the_model(poisoning how) {
+    struct object {
+        std::size_t size;
+        unsigned set;
+        unsigned seed;
+    };
+    near_world world(64 * mib, how);
+    std::map<char*, object> objects;
+    std::vector<name_word> names(6);
+    unsigned seeds = 0;
+    const auto fill = [](char* to, const object& o) {
+        std::minstd_rand random(o.seed);
+        for (std::size_t i = 0; i < o.size; ++i) to[i] = static_cast<char>(random());
+    };
+    const auto check = [&](char* at, const object& o) {
+        RC_ASSERT(world.heap.size_of(at) == o.size);
+        RC_ASSERT(world.heap.size_of_racy(at) == o.size);
+        RC_ASSERT(world.heap.set_of(at) == o.set % attribute_sets);
+        std::vector<char> expected(o.size);
+        fill(expected.data(), o);
+        RC_ASSERT(std::memcmp(expected.data(), at, o.size) == 0);
+    };
+    const auto any = [&] {
+        auto at = objects.begin();
+        std::advance(at, *rc::gen::inRange<std::size_t>(0, objects.size()));
+        return at;
+    };
+    const int steps = *rc::gen::inRange(1, 600);
+    for (int step = 0; step < steps; ++step) {
+        const int what = *rc::gen::inRange(0, 100);
+        if (what < 60) {
+            attributes attr;
+            attr.log2_alignment = static_cast<std::uint8_t>(*rc::gen::weightedOneOf<int>(
+                {{6, rc::gen::just(3)}, {2, rc::gen::inRange(3, 13)}}));
+            attr.never_cold = *rc::gen::weightedElement<bool>({{8, false}, {1, true}});
+            const std::size_t size = std::min(
+                max_near_size,
+                object_size(*rc::gen::weightedOneOf<std::size_t>(
+                                {{8, rc::gen::inRange<std::size_t>(1, 120)},
+                                 {2, rc::gen::inRange<std::size_t>(1, max_near_size + 1)}}),
+                            attr));
+            const unsigned set =
+                near_set(attr, static_cast<expectation>(*rc::gen::weightedOneOf<int>(
+                                   {{6, rc::gen::just(0)}, {1, rc::gen::inRange(0, 4)}})));
+            void* made = nullptr;
+            if (what < 10 || objects.empty())
+                made = world.begin(size, set);
+            else if (what < 45)
+                made = world.join(any()->first, size, set);
+            else
+                made =
+                    world.join(names[*rc::gen::inRange<std::size_t>(0, names.size())], size, set);
+            RC_ASSERT(static_cast<bool>(made));
+            RC_ASSERT(reinterpret_cast<std::uintptr_t>(made) % (1U << attr.log2_alignment) == 0U);
+            auto* const begin = static_cast<char*>(made);
+            const auto after = objects.lower_bound(begin);
+            bool overlaps = after != objects.end() && begin + size > after->first;
+            if (after != objects.begin()) {
+                const auto before = std::prev(after);
+                overlaps = overlaps || before->first + before->second.size > begin;
+            }
+            RC_ASSERT_FALSE(overlaps);
+            const object o{size, set, ++seeds};
+            fill(begin, o);
+            objects.emplace(begin, o);
+        } else if (what < 95) {
+            if (objects.empty()) continue;
+            const auto victim = any();
+            check(victim->first, victim->second);
+            RC_ASSERT(world.heap.free(victim->first) == free_result::done);
+            RC_ASSERT(world.heap.free(victim->first) != free_result::done);
+            objects.erase(victim);
+        } else {
+            pacer goes_on;
+            world.heap.decommit_free_memory(goes_on);
+        }
+        if (what % 10 != 0) continue;
+        RC_ASSERT(world.broken() == "");
+        std::size_t bytes = 0;
+        for (const auto& [at, o] : objects) bytes += o.size;
+        const near_counters now = world.heap.counters();
+        RC_ASSERT(now.live_objects == objects.size());
+        RC_ASSERT(now.live_bytes == bytes);
+    }
+    for (const auto& [at, o] : objects) check(at, o);
+    RC_ASSERT(world.broken() == "");
+}
+RC_GTEST_PROP(near_model, any_program, ()) { behaves_like_the_model(poisoning_here(false)); }
+RC_GTEST_PROP(near_model, any_program_with_poison, ()) {
+    behaves_like_the_model(poisoning_here(true));
+}
+
+// Threads grow the same groups and free each other's objects while memory goes back.
+TEST(near_threads, groups_are_grown_and_freed_by_all_threads) {
+    constexpr unsigned threads = 4, groups = 8;
+    near_world world(64 * mib);
+    std::vector<name_word> names(groups);
+    std::vector<native::atomic<void*>> places(groups * 64);
+    const auto rounds = testing::scaled_for_build(40'000, 2'000'000, 20'000'000);
+    std::vector<std::jthread> running;
+    native::atomic<unsigned> wrong;
+    for (unsigned t = 0; t < threads; ++t)
+        running.emplace_back([&, t] {
+            std::minstd_rand random(t + 1);
+            for (std::uint64_t i = 0; i < rounds; ++i) {
+                auto& place = places[random() % places.size()];
+                const std::size_t size = 8U + 8U * (random() % 40);
+                void* const made = world.join(names[random() % groups], size);
+                if (made == nullptr) {
+                    wrong.fetch_add_relaxed(1);
+                    continue;
+                }
+                std::memset(made, static_cast<int>(size / 8), size);
+                void* const before = place.exchange_acq_rel(made);
+                if (before == nullptr) continue;
+                const std::size_t held = world.heap.size_of(before);
+                const auto* const bytes = static_cast<const unsigned char*>(before);
+                if (bytes[0] != held / 8 || bytes[held - 1] != held / 8 ||
+                    world.heap.free(before) != free_result::done)
+                    wrong.fetch_add_relaxed(1);
+            }
+        });
+    running.emplace_back([&] {
+        pacer goes_on;
+        for (int i = 0; i < 50; ++i) {
+            world.heap.decommit_free_memory(goes_on);
+            std::this_thread::yield();
+        }
+    });
+    running.clear();
+    EXPECT_EQ(wrong.load_relaxed(), 0u);
+    EXPECT_EQ(world.broken(), "");
+    for (auto& place : places)
+        if (void* const object = place.load_relaxed(); object != nullptr) world.heap.free(object);
+    EXPECT_EQ(world.heap.counters().groups, 0u);
+    EXPECT_EQ(world.broken(), "");
+}
+
+// A fork while the collector gives pages back: the child has them.
+TEST(near_fork, pages_that_are_going_back_are_the_child_s_too) {
+    struct forks final : pacer {
+        near_world& world;
+        int status = -1;
+        explicit forks(near_world& w) : world(w) {}
+        void call_begins() noexcept override {
+            world.heap.fork_prepare();
+            const pid_t child = fork();
+            if (child == 0) {
+                world.heap.fork_child();
+                bool ok = world.broken().empty();
+                // All of the only unit can be had.
+                for (unsigned i = 0; i < near_unit_pages; ++i)
+                    ok = ok && world.begin(4096) != nullptr;
+                _exit(ok && world.broken().empty() ? 0 : 1);
+            }
+            world.heap.fork_parent();
+            waitpid(child, &status, 0);
+        }
+    };
+    near_world world(near_unit_bytes);
+    std::vector<void*> all;
+    for (int i = 0; i < 100; ++i) all.push_back(world.begin(4096));
+    for (void* const one : all) world.heap.free(one);
+    forks ask(world);
+    EXPECT_EQ(world.heap.decommit_free_memory(ask), 100u * os::page_size);
+    EXPECT_EQ(ask.status, 0);
+    EXPECT_EQ(world.broken(), "");
+}
+
+// A fork at any moment of other threads leaves parent and child with whole heaps.
+TEST(near_fork, parent_and_child_have_whole_heaps) {
+    if (thread_sanitized) GTEST_SKIP() << "ThreadSanitizer does not follow threads into a child";
+    near_world world(64 * mib);
+    name_word name;
+    native::atomic<unsigned> stop;
+    std::vector<std::jthread> busy;
+    for (unsigned t = 0; t < 2; ++t)
+        busy.emplace_back([&, t] {
+            std::minstd_rand random(t + 1);
+            std::vector<void*> mine;
+            while (stop.load_acquire() == 0) {
+                if (mine.size() > 500 || (!mine.empty() && random() % 2 == 0)) {
+                    world.heap.free(mine.back());
+                    mine.pop_back();
+                } else {
+                    mine.push_back(world.join(name, 8U + 8U * (random() % 200)));
+                }
+            }
+        });
+    busy.emplace_back([&] {
+        pacer goes_on;
+        while (stop.load_acquire() == 0) world.heap.decommit_free_memory(goes_on);
+    });
+    for (int i = 0; i < 40; ++i) {
+        world.heap.fork_prepare();
+        const pid_t child = fork();
+        if (child == 0) {
+            world.heap.fork_child();
+            bool ok = world.broken().empty();
+            for (int k = 0; k < 1'000; ++k) {
+                void* const made = world.join(name, 200);
+                ok = ok && made != nullptr;
+                std::memset(made, 1, 200);
+            }
+            ok = ok && world.broken().empty();
+            _exit(ok ? 0 : 1);
+        }
+        world.heap.fork_parent();
+        ASSERT_GT(child, 0);
+        int status = -1;
+        ASSERT_EQ(waitpid(child, &status, 0), child);
+        EXPECT_EQ(status, 0);
+    }
+    stop.store_release(1);
+    busy.clear();
+    EXPECT_EQ(world.broken(), "");
+}
+
+} // namespace
+} // namespace obase::heap

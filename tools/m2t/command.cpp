@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+#include "tools/m2t/command.hpp"
+
+#include "tools/bench/command_line.hpp"
+#include "tools/m2t/m2t.hpp"
+
+#include <memory>
+#include <string>
+
+namespace obase::tools {
+
+store_bench add_m2t(CLI::App& bench) {
+    CLI::App* command = bench.add_subcommand(
+        "m2t",
+        "a table of long lists whose parts lie together or apart, with and without temperature");
+    auto s = std::make_shared<m2t_settings>();
+    const auto several = [](CLI::Option* option) { option->delimiter(','); };
+    several(
+        command->add_option("--layout", s->layouts, "repeatable, or with commas; all unless given")
+            ->check(CLI::IsMember(m2t_layouts())));
+    several(
+        command
+            ->add_option("--tier", s->tiers, "dram: measured; model: modelled; both unless given")
+            ->check(CLI::IsMember({"dram", "model"})));
+    several(command->add_option("--records-per-bucket", s->per_bucket, "repeatable")
+                ->check(CLI::Range(1, 1'000'000))
+                ->capture_default_str());
+    several(command->add_option("--workload", s->workloads, "YCSB's; repeatable")
+                ->check(CLI::IsMember({"A", "B", "C", "D", "F"}))
+                ->capture_default_str());
+    command->add_option("--distribution", s->distribution, "the workload's own unless given")
+        ->check(CLI::IsMember({"uniform", "zipfian", "latest", "hotspot", "loop"}));
+    command->add_option("--theta", s->theta, "skew of Zipf's law; workload C only, unless .99")
+        ->check(CLI::Range(0.01, 5.0))
+        ->capture_default_str();
+    command->add_option("--loop-share", s->loop_share, "of the records, that loop asks for")
+        ->check(CLI::Range(0.001, 1.0))
+        ->capture_default_str();
+    command->add_option("--records", s->records, "that are loaded")
+        ->check(CLI::Range(1'000, 200'000'000))
+        ->capture_default_str();
+    command->add_option("--value-bytes", s->value_bytes, "of each record")
+        ->check(CLI::Range(1, 1'000'000))
+        ->capture_default_str();
+    command
+        ->add_option("--operations", s->operations,
+                     "of one repetition; 0: fewer where lists are long")
+        ->check(not_negative)
+        ->capture_default_str();
+    command->add_option("--cache-bytes", s->cache_bytes, "of the modelled last-level cache")
+        ->check(CLI::Range(1024, 1 << 30))
+        ->capture_default_str();
+    return {command, [s](bool quick, std::size_t pairs) {
+                m2t_settings settings = *s;
+                settings.pairs = pairs;
+                if (quick) {
+                    settings.records = 8'000;
+                    settings.operations = 4'000;
+                    settings.cache_bytes = 64 << 10;
+                    settings.pairs = std::min<std::size_t>(pairs, 2);
+                }
+                return bench_m2t(settings);
+            }};
+}
+
+} // namespace obase::tools

@@ -1,0 +1,520 @@
+// SPDX-License-Identifier: MIT
+#include "tools/m2t/m2t.hpp"
+
+#include "tools/bench/child_process.hpp"
+#include "tools/bench/interrupt.hpp"
+#include "tools/bench/spread.hpp"
+#include "tools/bench/stopwatch.hpp"
+#include "tools/bench/zipf.hpp"
+#include "tools/m2t/tiered_memory_model.hpp"
+#include "tools/workload/distribution.hpp"
+#include "tools/workload/key_format.hpp"
+#include "tools/workload/ycsb_mix.hpp"
+
+#include "crestdb/hash/chained_hash_table.hpp"
+#include "os/process.hpp"
+
+#include <obase/obase.hpp>
+#include <obase/plain.hpp>
+
+#include <fmt/format.h>
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+// glibc's own, wherever the program's malloc comes from.
+extern "C" {
+void* __libc_malloc(std::size_t bytes);
+void* __libc_memalign(std::size_t alignment, std::size_t bytes);
+void __libc_free(void* object);
+}
+
+namespace obase::tools {
+namespace {
+
+using nlohmann::json;
+
+// Plain pointers, with memory from glibc's malloc.
+struct from_glibc : plain {
+    static void* allocate(std::size_t bytes, const allocation_options& how) noexcept {
+        if (bytes > PTRDIFF_MAX) return nullptr;
+        return how.alignment <= alignof(std::max_align_t) ? __libc_malloc(bytes)
+                                                          : __libc_memalign(how.alignment, bytes);
+    }
+    static void deallocate(void* object) noexcept { __libc_free(object); }
+    static std::size_t usable_size(const void*) noexcept {
+        return 64;
+    } // of what is retired: a guess
+};
+
+bool has_jemalloc() { return dlsym(RTLD_DEFAULT, "mallctl") != nullptr; }
+
+struct layout {
+    const char* name;
+    bool temperature;
+};
+constexpr layout layouts[] = {{"malloc", false},     {"jemalloc", false},
+                              {"near", false},       {"near-meta", false},
+                              {"temperature", true}, {"near-meta+temperature", true}};
+
+constexpr std::size_t key_bytes = 24;
+using key_text = std::array<char, key_bytes>;
+std::string_view key_of(key_text& into, std::uint64_t id) {
+    workload::write_key(into, id);
+    return {into.data(), into.size()};
+}
+
+struct cell_of {
+    std::string layout;
+    std::string workload;
+    std::size_t per_bucket = 1;
+    bool measured = false; // else modelled
+};
+
+// Lists cost a visit per record; a repetition is some seconds at most.
+std::size_t operations_of(const m2t_settings& s, std::size_t per_bucket) {
+    if (s.operations != 0) return s.operations;
+    return std::clamp<std::size_t>(12'000'000 / (per_bucket / 2 + 1), 10'000, 600'000);
+}
+
+struct request {
+    workload::operation what;
+    std::uint64_t id;
+};
+
+std::vector<request> requests_of(const m2t_settings& s, char letter, std::size_t count,
+                                 std::uint64_t seed) {
+    std::vector<request> made;
+    made.reserve(count);
+    const workload::ycsb_workload mix = *workload::ycsb(letter);
+    const auto ids =
+        s.distribution.empty() ? mix.ids : *workload::distribution_named(s.distribution);
+    if (s.theta != workload::ycsb_theta) {
+        // Which record is how popular is the same in every repetition.
+        const auto drawn = zipf_sequence(s.records, count, s.theta, seed);
+        for (const std::uint32_t id : drawn) made.push_back({workload::operation::read, id});
+        return made;
+    }
+    workload::request_plan plan({.records = s.records,
+                                 .operations = mix.operations,
+                                 .ids = ids,
+                                 .seed = seed,
+                                 .live_share = s.loop_share,
+                                 .expected_inserts = count / 10});
+    workload::request_stream stream = plan.stream(0);
+    for (std::size_t i = 0; i < count; ++i) {
+        const workload::request one = stream.next();
+        made.push_back({one.what, one.id});
+        if (one.what == workload::operation::insert) stream.completed(one.id);
+    }
+    return made;
+}
+
+template <class Table>
+void run(Table& table, const std::vector<request>& requests, const std::string& value,
+         std::uint64_t& sum) {
+    key_text text;
+    const auto use = [&sum](std::string_view seen) {
+        for (std::size_t i = 0; i < seen.size(); i += 64)
+            sum += static_cast<unsigned char>(seen[i]);
+    };
+    for (const request& one : requests) {
+        const std::string_view key = key_of(text, one.id);
+        switch (one.what) {
+        case workload::operation::read:
+            if (!table.get(key, use)) throw std::runtime_error("a record is lost");
+            break;
+        case workload::operation::read_modify_write:
+            table.modify(key, [&](std::string_view old) {
+                use(old);
+                return std::string_view(value);
+            });
+            break;
+        default:
+            table.put(key, value);
+        }
+    }
+}
+
+std::string value_of(const m2t_settings& s) { return std::string(s.value_bytes, 'v'); }
+
+template <class Table>
+json model_of(const m2t_settings& s, Table& table, const std::vector<request>& requests) {
+    tiered_memory_model counting({});
+    const std::size_t value = sizeof(bytes) + s.value_bytes;
+    const auto touch_all = [&](tiered_memory_model& of) {
+        table.visit_all(
+            [&](const void* at, std::size_t n) { of.touch(at, n == sizeof(bytes) ? value : n); });
+    };
+    touch_all(counting);
+    tiered_memory_model model(
+        {.cache_bytes = s.cache_bytes, .footprint_pages = counting.footprint()});
+    touch_all(model);
+    key_text text;
+    std::uint64_t visits = 0;
+    for (std::size_t i = 0; i < requests.size(); ++i) {
+        if (i == requests.size() / 2) { // the first half fills the caches
+            model.clear();
+            visits = 0;
+        }
+        const std::string_view key = key_of(text, requests[i].id);
+        std::uint64_t seen = 0;
+        table.visit_chain(key, [&](const void* at, std::size_t n) {
+            model.access(at, n);
+            ++seen;
+        });
+        visits += seen / 2;
+        table.visit_path(key, [&](const void* at, std::size_t n) { model.access(at, n); });
+        model.operation();
+    }
+    const auto& now = model.counts();
+    const auto each = [&now](std::uint64_t n) {
+        return static_cast<double>(n) /
+               static_cast<double>(std::max<std::uint64_t>(now.operations, 1));
+    };
+    return {
+        {"visits_per_op", each(visits)},
+        {"llc_misses_per_op", each(now.cache_misses)},
+        {"tlb_misses_per_op", each(now.tlb_misses)},
+        {"pages_touched", now.pages},
+        {"far_share", now.cache_misses == 0 ? 0.
+                                            : static_cast<double>(now.far_misses) /
+                                                  static_cast<double>(now.cache_misses)},
+        {"cache_hit_share", 1 - static_cast<double>(now.cache_misses) /
+                                    static_cast<double>(std::max<std::uint64_t>(now.accesses, 1))},
+        {"migrated_pages", now.migrated_pages},
+        {"modelled_ns_per_op",
+         now.ns / static_cast<double>(std::max<std::uint64_t>(now.operations, 1))}};
+}
+
+void check(const std::string& error) {
+    if (!error.empty()) throw std::runtime_error(error);
+}
+
+// In a process of its own.
+template <class Protocol, class Placement>
+json run_cell(const m2t_settings& s, const cell_of& cell, bool temperature, std::uint64_t seed) {
+    if constexpr (Protocol::moves_objects) {
+        options settings = runtime::get().settings();
+        settings.mode = temperature ? run_mode::move : run_mode::off;
+        settings.window_seconds = 1e6;
+        check(runtime::get().configure(settings));
+        if (temperature) check(runtime::get().start());
+    }
+    const std::string value = value_of(s);
+    const std::uint64_t before = os::resident_bytes();
+    crestdb::basic_chained_hash_table<Protocol, Placement> table(s.records, cell.per_bucket);
+    key_text text;
+    for (std::size_t id = 0; id < s.records; ++id) {
+        table.put_absent(key_of(text, id), value);
+        if (id % 65'536 == 0 && interrupted()) throw interruption("while records were loaded");
+    }
+    const std::size_t count = operations_of(s, cell.per_bucket);
+    const char letter = cell.workload[0];
+    std::uint64_t sum = 0;
+    json result;
+    result["bytes_per_record"] =
+        static_cast<double>(os::resident_bytes() - before) / static_cast<double>(s.records);
+    if constexpr (Protocol::moves_objects) {
+        // Until what is used and what is not has been told apart: C_t windows and some.
+        const auto warm = requests_of(s, 'C', count, seed + 1000);
+        for (int window = 0; temperature && window < 6; ++window) {
+            run(table, warm, value, sum);
+            if (runtime::get().collect_now() != collect_result::done)
+                throw std::runtime_error("a window was given up");
+        }
+        result["bytes_per_record_settled"] =
+            static_cast<double>(os::resident_bytes() - before) / static_cast<double>(s.records);
+        result["near_missed"] = runtime::get().statistics().near_missed;
+    }
+    const auto requests = requests_of(s, letter, count, seed);
+    if (!cell.measured) {
+        result.update(
+            model_of(s, table, requests_of(s, 'C', std::min<std::size_t>(count, 100'000), seed)));
+        return result;
+    }
+    if (!temperature) run(table, requests_of(s, 'C', count / 4 + 1, seed + 1), value, sum);
+    const double began = cpu_ns();
+    run(table, requests, value, sum);
+    result["cpu_ns_per_op"] = (cpu_ns() - began) / static_cast<double>(count);
+    result["sum"] = sum % 2; // so that what was read counts
+    return result;
+}
+
+json run_layout(const m2t_settings& s, const cell_of& cell, std::uint64_t seed) {
+    const std::string& name = cell.layout;
+    using namespace crestdb;
+    if (name == "malloc") return run_cell<from_glibc, near_nothing>(s, cell, false, seed);
+    if (name == "jemalloc") return run_cell<plain, near_nothing>(s, cell, false, seed);
+    if (name == "near") return run_cell<arming, near_all>(s, cell, false, seed);
+    if (name == "near-meta") return run_cell<arming, near_metadata>(s, cell, false, seed);
+    if (name == "temperature") return run_cell<arming, near_nothing>(s, cell, true, seed);
+    return run_cell<arming, near_metadata>(s, cell, true, seed);
+}
+
+std::string command_for(const m2t_settings& s, const cell_of& cell) {
+    std::string text =
+        fmt::format("obase bench m2t --layout malloc,{} --records-per-bucket {} --workload {} "
+                    "--tier {} --records {} --value-bytes {}",
+                    cell.layout, cell.per_bucket, cell.workload, cell.measured ? "dram" : "model",
+                    s.records, s.value_bytes);
+    if (!s.distribution.empty()) text += " --distribution " + s.distribution;
+    if (s.theta != workload::ycsb_theta) text += fmt::format(" --theta {}", s.theta);
+    return text;
+}
+
+// The targets of issue "M2T" for the defaults; none for anything else.
+double target_of(const m2t_settings& s, const cell_of& cell) {
+    if (!cell.measured || s.value_bytes != 1000 || s.records < 1'000'000 ||
+        cell.layout != "near-meta" || !s.distribution.empty() || s.theta != workload::ycsb_theta)
+        return 0;
+    const bool reads = cell.workload == "C";
+    switch (cell.per_bucket) {
+    case 1:
+        return reads ? 1.05 : 0;
+    case 8:
+        return reads ? 1.2 : 0;
+    case 64:
+        return reads ? 4 : 0;
+    case 1024:
+        return reads ? 10 : 4.7;
+    default:
+        return 0;
+    }
+}
+
+json cell_json(const m2t_settings& s, const cell_of& cell) {
+    return {{"layout", cell.layout},
+            {"records_per_bucket", cell.per_bucket},
+            {"value_bytes", s.value_bytes},
+            {"workload", cell.workload},
+            {"distribution", s.distribution.empty() ? "default" : s.distribution},
+            {"theta", s.theta},
+            {"transport", "memory"},
+            {"tier", cell.measured ? "dram" : "model"},
+            {"throughput_ops", nullptr},
+            {"ratio", nullptr},
+            {"ci95", nullptr},
+            {"cpu_ns_per_op", nullptr},
+            {"visits_per_op", nullptr},
+            {"llc_misses_per_op", nullptr},
+            {"tlb_misses_per_op", nullptr},
+            {"pages_touched", nullptr},
+            {"far_share", nullptr},
+            {"modelled_ns_per_op", nullptr},
+            {"major_faults_per_op", nullptr},
+            {"migrated_pages", nullptr},
+            {"bytes_per_record", nullptr}};
+}
+
+// All cells of one row, with their ratios to malloc.
+class row {
+  public:
+    row(const m2t_settings& s, const std::vector<std::string>& names, std::size_t per_bucket,
+        std::string letter, bool measured)
+        : s_(s), names_(names), per_bucket_(per_bucket), letter_(std::move(letter)),
+          measured_(measured) {}
+
+    void run_all(bench_result& into) {
+        const std::size_t pairs = measured_ ? std::max<std::size_t>(s_.pairs, 1) : 1;
+        for (std::size_t pair = 0; pair < pairs && !interrupted(); ++pair)
+            for (std::size_t i = 0; i < names_.size() && !interrupted(); ++i) {
+                // In turns, and each time another one first.
+                const std::string& name = names_[(i + pair) % names_.size()];
+                const cell_of cell{name, letter_, per_bucket_, measured_};
+                tell(fmt::format("m2t {} {} per bucket, {} {}", name, per_bucket_, letter_,
+                                 measured_ ? "dram" : "model"));
+                results_[name].push_back(in_child_process(
+                    "m2t " + name, [&] { return run_layout(s_, cell, 1 + pair); }));
+            }
+        if (interrupted()) into.partial = true;
+        for (const std::string& name : names_) report(name, into);
+    }
+
+  private:
+    // Processor or modelled time of an operation, in each repetition.
+    std::vector<double> times(const std::string& name) const {
+        std::vector<double> all;
+        const auto found = results_.find(name);
+        if (found == results_.end()) return all;
+        for (const json& one : found->second)
+            all.push_back(one.at(measured_ ? "cpu_ns_per_op" : "modelled_ns_per_op").get<double>());
+        return all;
+    }
+    void report(const std::string& name, bench_result& into) {
+        const auto found = results_.find(name);
+        if (found == results_.end() || found->second.empty()) return;
+        const cell_of cell{name, letter_, per_bucket_, measured_};
+        json out = cell_json(s_, cell);
+        for (const auto& [key, value] : found->second.front().items())
+            if (key != "sum") out[key] = value;
+        const std::vector<double> mine = times(name), base = times("malloc");
+        const double typical = spread_of(mine).median;
+        if (measured_) out["cpu_ns_per_op"] = typical;
+        out["throughput_ops"] = 1e9 / typical;
+        std::vector<double> ratios;
+        for (std::size_t i = 0; i < std::min(mine.size(), base.size()); ++i)
+            ratios.push_back(base[i] / mine[i]);
+        if (!ratios.empty()) {
+            const spread ratio = ratios.size() == 1
+                                     ? spread{ratios[0], ratios[0], ratios[0], 1, false}
+                                     : geometric_spread_of(ratios);
+            out["ratio"] = ratio.median;
+            out["ci95"] = {ratio.low, ratio.high};
+            if (name != "malloc") {
+                figure f;
+                f.name = fmt::format(
+                    "m2t {}, {} per bucket, {} bytes, {}, {}: throughput to malloc", name,
+                    per_bucket_, s_.value_bytes, letter_, measured_ ? "dram" : "modelled");
+                f.value = ratio;
+                f.target = target_of(s_, cell);
+                f.kind = f.target > 0 ? bound::at_least : bound::none;
+                f.command = command_for(s_, cell);
+                into.figures.push_back(f);
+            }
+        }
+        into.json["cells"].push_back(out);
+    }
+
+    const m2t_settings& s_;
+    const std::vector<std::string>& names_;
+    std::size_t per_bucket_;
+    std::string letter_;
+    bool measured_;
+    std::map<std::string, std::vector<json>> results_;
+};
+
+// The numbers of the paper, and what this run says of each.
+class claims {
+  public:
+    explicit claims(const json& cells) : cells_(cells) {}
+
+    json all() {
+        // Our longest lists are the paper's: 2,460 misses for an operation.
+        const json* base = longest("malloc", "dram");
+        const json* best = nullptr;
+        for (const char* name : {"near", "near-meta"})
+            if (const json* one = longest(name, "dram");
+                one != nullptr && !(*one)["ratio"].is_null() &&
+                (best == nullptr || (*one)["ratio"] > (*best)["ratio"]))
+                best = one;
+        const bool long_lists =
+            base != nullptr && (*base)["records_per_bucket"].get<std::size_t>() >= 1000;
+        add("YCSB-C: throughput of NextTo to standard allocation (Fig. 2), lists as long as the "
+            "paper's",
+            "3.39-4.69", long_lists && best != nullptr ? &(*best)["ratio"] : nullptr, 3.39, 4.69);
+        const json* near = longest("near", "dram");
+        add("mnalloc alone, everything next to (Fig. 4)", "3.86-4.14",
+            long_lists && near != nullptr ? &(*near)["ratio"] : nullptr, 3.86, 4.14);
+        add("skew .25: throughput (Fig. 3)", "3.52-3.87", of_theta(.25), 3.52, 3.87);
+        add("skew 2: throughput (Fig. 3)", "2.36-2.65", of_theta(2), 2.36, 2.65);
+        add("L3 misses, skew .99 (Table I)", "3.14", modelled("llc_misses_per_op"), 3.14, 3.15);
+        add("TLB misses, skew .99 (Table I: 4.081e11 / 4.410e10 is 9.25; the prose says 9.51)",
+            "9.25", modelled("tlb_misses_per_op"), 9.25, 9.51);
+        add("pages migrated (Fig. 5), promoted and demoted", "244, 211", modelled("migrated_pages"),
+            211, 244);
+        for (const char* what :
+             {"L1 and L2 misses (Table I): 2.16 and 3.06; no such caches are modelled",
+              "TPP alone: 2.3-14 % (Fig. 4); needs two tiers of memory",
+              "M2T beyond mnalloc: .05-.41 % (Fig. 4); needs two tiers of memory",
+              "migration rate: 180-310 MB/s and 4-32 KB/s (Fig. 6); needs two tiers of memory",
+              "accesses that hit a cache: 41.24 and 31.85 % more (Fig. 7); needs its counters"})
+            list_.push_back({{"claim", what},
+                             {"paper", nullptr},
+                             {"ours", nullptr},
+                             {"verdict", "not testable"}});
+        return list_;
+    }
+
+  private:
+    const json* longest(const std::string& layout, const std::string& tier,
+                        double theta = workload::ycsb_theta) const {
+        const json* found = nullptr;
+        for (const json& one : cells_)
+            if (one["layout"] == layout && one["tier"] == tier && one["workload"] == "C" &&
+                one["distribution"] == "default" && one["theta"] == theta &&
+                (found == nullptr || one["records_per_bucket"] > (*found)["records_per_bucket"]))
+                found = &one;
+        return found;
+    }
+    const json* of_theta(double theta) const {
+        const json* one = longest("near", "dram", theta);
+        return one != nullptr && !(*one)["ratio"].is_null() ? &(*one)["ratio"] : nullptr;
+    }
+    const json* modelled(const char* what) {
+        const json* base = longest("malloc", "model");
+        const json* near = longest("near", "model");
+        if (base == nullptr || near == nullptr || (*near)[what].get<double>() == 0) return nullptr;
+        kept_.push_back((*base)[what].get<double>() / (*near)[what].get<double>());
+        return &kept_.back();
+    }
+    void add(const std::string& what, const char* paper, const json* ours, double low,
+             double high) {
+        const char* said = "not testable";
+        if (ours != nullptr)
+            said = ours->get<double>() > high * 1.05  ? "exceeded"
+                   : ours->get<double>() >= low * .95 ? "reproduced"
+                                                      : "not reproduced";
+        list_.push_back({{"claim", what},
+                         {"paper", paper},
+                         {"ours", ours != nullptr ? *ours : json(nullptr)},
+                         {"verdict", said}});
+    }
+
+    const json& cells_;
+    json list_ = json::array();
+    std::vector<json> kept_ = [] {
+        std::vector<json> room;
+        room.reserve(8); // addresses are kept
+        return room;
+    }();
+};
+
+} // namespace
+
+const std::vector<std::string>& m2t_layouts() {
+    static const std::vector<std::string> names = [] {
+        std::vector<std::string> all;
+        for (const layout& one : layouts) all.emplace_back(one.name);
+        return all;
+    }();
+    return names;
+}
+
+bench_result bench_m2t(const m2t_settings& s) {
+    if (s.theta != workload::ycsb_theta && s.workloads != std::vector<std::string>{"C"})
+        throw std::invalid_argument(
+            "--theta other than .99 is for workload C only (--workload says otherwise)");
+    if (s.theta != workload::ycsb_theta && !s.distribution.empty())
+        throw std::invalid_argument("--theta other than .99 and --distribution exclude each other");
+    std::vector<std::string> names = s.layouts.empty() ? m2t_layouts() : s.layouts;
+    bench_result result;
+    result.json["cells"] = json::array();
+    result.json["hints"] = json::array();
+    result.json["skipped_layouts"] = json::array();
+    if (const auto at = std::find(names.begin(), names.end(), "jemalloc");
+        at != names.end() && !has_jemalloc()) {
+        names.erase(at);
+        result.json["skipped_layouts"].push_back("jemalloc: this program is not linked with it");
+    }
+    for (const std::size_t per_bucket : s.per_bucket)
+        for (const std::string& letter : s.workloads)
+            for (const std::string tier : {"dram", "model"}) {
+                const bool asked = s.tiers.empty() ||
+                                   std::find(s.tiers.begin(), s.tiers.end(), tier) != s.tiers.end();
+                // The model knows searches, whatever the workload writes.
+                if (!asked || result.partial || (tier == "model" && letter != "C")) continue;
+                row(s, names, per_bucket, letter, tier == "dram").run_all(result);
+            }
+    const json cells = result.json["cells"];
+    result.json["claims"] = claims(cells).all();
+    return result;
+}
+
+} // namespace obase::tools

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+//
+// `obase bench m2t`: what it is worth that the parts of a bucket lie together, and what temperature adds (M2T,
+// section IV). One chained hash table (crestdb/hash/chained_hash_table.hpp), loaded in random order and asked by one
+// thread, in several layouts:
+//
+//   malloc                  glibc's malloc for every node, key and value; what the others are compared with
+//   jemalloc                jemalloc's
+//   near                    nodes, keys and values of a bucket together: the paper's
+//   near-meta               nodes and keys together, values elsewhere
+//   temperature             obase moves values by temperature, nodes and keys lie as they came
+//   near-meta+temperature   both
+//
+// Tiers: `dram` is measured here, as processor time of the thread that asks; `model` is
+// tiered_memory_model.hpp over the addresses of the same table.
+#pragma once
+
+#include "tools/bench/bench.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace obase::tools {
+
+struct m2t_settings {
+    std::vector<std::string> layouts; // empty: all
+    std::vector<std::string> tiers;   // empty: both
+    std::vector<std::size_t> per_bucket = {1, 8, 64, 1024};
+    std::vector<std::string> workloads = {"C"}; // A, B, C, D, F
+    std::string distribution;                   // "": the workload's own
+    double theta = .99; // of Zipf's law; other values than .99: workload C only
+    double loop_share = .31;
+    std::size_t records = 1'000'000;
+    std::size_t value_bytes = 1000;
+    std::size_t operations = 0;                     // 0: by the length of the lists
+    std::size_t cache_bytes = std::size_t{1} << 20; // of the model
+    std::size_t pairs = 5;
+};
+
+const std::vector<std::string>& m2t_layouts();
+
+// Throws std::invalid_argument, or std::runtime_error where it cannot measure.
+bench_result bench_m2t(const m2t_settings& settings);
+
+} // namespace obase::tools

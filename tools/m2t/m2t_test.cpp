@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: MIT
+//
+// The model of `obase bench m2t` where its numbers are known, and a smoke run of every layout.
+#include "tools/m2t/m2t.hpp"
+
+#include "tools/m2t/tiered_memory_model.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <stdexcept>
+
+namespace obase::tools {
+namespace {
+
+const char* at(std::size_t page, std::size_t line = 0) {
+    return reinterpret_cast<const char*>(std::uintptr_t{0x7000'0000'0000} + page * 4096 +
+                                         line * 64);
+}
+
+TEST(tiered_memory_model, what_fits_is_missed_once) {
+    tiered_memory_model model({.cache_bytes = 64 << 10});
+    for (int round = 0; round < 3; ++round)
+        for (std::size_t page = 0; page < 16; ++page)
+            for (std::size_t line = 0; line < 64; ++line) model.access(at(page, line), 8);
+    EXPECT_EQ(model.counts().accesses, 3u * 1024);
+    EXPECT_EQ(model.counts().cache_misses, 1024u);
+    EXPECT_EQ(model.counts().tlb_misses, 16u);
+    EXPECT_EQ(model.counts().pages, 16u);
+    EXPECT_EQ(model.counts().far_misses, 0u);
+}
+
+TEST(tiered_memory_model, what_does_not_fit_is_missed_each_time) {
+    tiered_memory_model model({.cache_bytes = 64 << 10});
+    constexpr std::size_t pages = 2 * tiered_memory_model::tlb_entries;
+    for (int round = 0; round < 2; ++round)
+        for (std::size_t page = 0; page < pages; ++page) model.access(at(page), 64);
+    EXPECT_EQ(model.counts().cache_misses, 2 * pages);
+    EXPECT_EQ(model.counts().tlb_misses, 2 * pages);
+}
+
+TEST(tiered_memory_model, an_object_over_two_lines_is_two_accesses) {
+    tiered_memory_model model({});
+    model.access(at(0) + 60, 8);
+    EXPECT_EQ(model.counts().accesses, 2u);
+    EXPECT_EQ(model.counts().pages, 1u);
+}
+
+// The first pages are local; a far one that is missed twice in a window changes places with the local one that was
+// used least recently.
+TEST(tiered_memory_model, pages_that_are_missed_come_near) {
+    tiered_memory_model model(
+        {.cache_bytes = 1 << 10, .footprint_pages = 10, .local_share = .5, .window = 1});
+    for (std::size_t page = 0; page < 10; ++page) model.touch(at(page), 8);
+    model.access(at(0), 8);
+    EXPECT_EQ(model.counts().far_misses, 0u);
+    model.access(at(9, 1), 8);
+    model.access(at(9, 2), 8);
+    EXPECT_EQ(model.counts().far_misses, 2u);
+    model.operation();
+    EXPECT_EQ(model.counts().migrated_pages, 2u);
+    model.access(at(9, 3), 8);
+    EXPECT_EQ(model.counts().far_misses, 2u) << "it is local now";
+    model.access(at(0, 5), 8);
+    EXPECT_EQ(model.counts().far_misses, 2u) << "it was used";
+}
+
+TEST(tiered_memory_model, does_not_depend_on_where_memory_is_mapped) {
+    const auto misses = [](std::size_t first_page) {
+        tiered_memory_model model({.cache_bytes = 16 << 10});
+        for (std::size_t i = 0; i < 20'000; ++i)
+            model.access(at(first_page + i * i % 701, i % 64), 8);
+        return model.counts().cache_misses;
+    };
+    EXPECT_EQ(misses(0), misses(12'345));
+}
+
+m2t_settings small() {
+    m2t_settings s;
+    s.records = 3'000;
+    s.operations = 2'000;
+    s.per_bucket = {1, 64};
+    s.cache_bytes = 16 << 10;
+    s.pairs = 2;
+    return s;
+}
+
+TEST(m2t, every_layout_has_its_cells) {
+    const bench_result result = bench_m2t(small());
+    EXPECT_FALSE(result.partial);
+    std::size_t model = 0;
+    for (const auto& cell : result.json["cells"]) {
+        EXPECT_GT(cell["throughput_ops"].get<double>(), 0) << cell;
+        EXPECT_GT(cell["ratio"].get<double>(), 0) << cell;
+        EXPECT_GT(cell["bytes_per_record"].get<double>(), 500) << cell;
+        if (cell["tier"] != "model") continue;
+        ++model;
+        EXPECT_GE(cell["visits_per_op"].get<double>(), 1) << cell;
+        EXPECT_GT(cell["tlb_misses_per_op"].get<double>() + cell["llc_misses_per_op"].get<double>(),
+                  0);
+    }
+    const std::size_t skipped = result.json["skipped_layouts"].size();
+    EXPECT_EQ(model, 2 * (m2t_layouts().size() - skipped));
+    EXPECT_EQ(result.json["cells"].size(), 2 * model);
+    EXPECT_GE(result.json["claims"].size(), 10u);
+}
+
+// What lies together is on fewer pages, whatever the machine is.
+TEST(m2t, near_touches_fewer_pages_than_malloc) {
+    m2t_settings s = small();
+    s.layouts = {"malloc", "near-meta"};
+    s.tiers = {"model"};
+    s.per_bucket = {64};
+    s.records = 20'000;
+    const bench_result result = bench_m2t(s);
+    const auto& cells = result.json["cells"];
+    ASSERT_EQ(cells.size(), 2u);
+    EXPECT_EQ(cells[0]["visits_per_op"], cells[1]["visits_per_op"]);
+    EXPECT_GT(cells[0]["tlb_misses_per_op"].get<double>(),
+              2 * cells[1]["tlb_misses_per_op"].get<double>());
+    EXPECT_GT(cells[1]["ratio"].get<double>(), 1);
+}
+
+TEST(m2t, every_workload_runs) {
+    m2t_settings s = small();
+    s.layouts = {"malloc", "near", "near-meta+temperature"};
+    s.tiers = {"dram"};
+    s.workloads = {"A", "B", "D", "F"};
+    s.per_bucket = {8};
+    s.pairs = 1;
+    EXPECT_EQ(bench_m2t(s).json["cells"].size(), 12u);
+    s.workloads = {"C"};
+    s.theta = 2;
+    EXPECT_EQ(bench_m2t(s).json["cells"].size(), 3u);
+    s.theta = .99;
+    s.distribution = "loop";
+    EXPECT_EQ(bench_m2t(s).json["cells"].size(), 3u);
+}
+
+TEST(m2t, refuses_what_it_does_not_have) {
+    m2t_settings s = small();
+    s.theta = .5;
+    s.workloads = {"A"};
+    EXPECT_THROW(bench_m2t(s), std::invalid_argument);
+}
+
+} // namespace
+} // namespace obase::tools
