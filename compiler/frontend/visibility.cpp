@@ -371,6 +371,9 @@ void visibility::set_closure(const clang::LambdaExpr* closure, bool stays_here, 
 }
 
 void visibility::look_at(clang::FunctionDecl* function) {
+    // What another translation unit returns from within an operation is known by the marks file.
+    if (!function->isThisDeclarationADefinition() && outside_.role(function) == internal_text)
+        annotate(function, internal_text);
     if (!function->doesThisDeclarationHaveABody() || function->isDependentContext() ||
         function->isImplicit() || function->isDefaulted() || function->isInvalidDecl() ||
         decisions_.count(function->getCanonicalDecl()) != 0)

@@ -147,6 +147,9 @@ bool is_allocation(const llvm::CallBase& call);
 bool is_free(const llvm::CallBase& call);
 // These, realloc and malloc_usable_size: the runtime's take their place.
 bool is_memory_call(const llvm::CallBase& call);
+bool reallocates(const llvm::CallBase& call);
+// asprintf and vasprintf: they allocate what their first argument says where to put.
+bool prints_into_argument(const llvm::CallBase& call);
 
 // The program's own malloc (annotated "obase::makes") may serve more than marked fields, and may be
 // called from other translation units: each one that is defined here gets a twin, whose name ends in
@@ -155,8 +158,11 @@ bool is_memory_call(const llvm::CallBase& call);
 void add_managing_twins(marks& said);
 
 struct allocations {
-    // Whose results are stored into slots: calls of allocation functions and of the program's own.
+    // Whose results are stored into slots: calls of allocation functions, of realloc, and of the
+    // program's own.
     llvm::SetVector<llvm::CallBase*> found;
+    // Calls of asprintf into a variable whose value is.
+    llvm::SetVector<llvm::CallBase*> printed;
     // Calls of functions that are no part of operations, and seem to make what is stored.
     llvm::SetVector<llvm::CallBase*> hiding;
 };
@@ -187,20 +193,21 @@ struct known_function {
     gives result = gives::unknown;
     unsigned of = 0;
     int end = -1; // the argument through which it hands out an address inside of argument 0
+    int calls =
+        -1; // the argument that it calls with addresses inside of what argument `of` points to
     bool reads_variable_arguments = false; // and neither keeps nor returns them
 };
 known_function look_up(const llvm::Function& f);
 
-void check_escapes(llvm::Module& module, const slots& fields,
-                   const llvm::SetVector<llvm::CallBase*>& allocations, const marks& said,
-                   const scope_plan& plan, problems& errors, trust& accepted);
+void check_escapes(llvm::Module& module, const slots& fields, const allocations& allocated,
+                   const marks& said, const scope_plan& plan, problems& errors, trust& accepted);
 
 // Slots in memory that is set to zero, or to a variable's initial value, end before.
 void end_overwritten_slots(llvm::Module& module, const slots& fields, const marks& said);
 void convert_accesses(llvm::Module& module, slots& fields);
 // True if the object is not touched: its address is only compared with null, or prefetched.
 bool is_no_access(const llvm::LoadInst& load);
-void convert_allocations(llvm::Module& module, const llvm::SetVector<llvm::CallBase*>& allocations);
+void convert_allocations(llvm::Module& module, const allocations& allocated);
 
 // The calls by which a function is an operation: one at its beginning, one at each of its exits.
 struct scope_calls {

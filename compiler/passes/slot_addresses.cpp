@@ -12,6 +12,7 @@
 #include <llvm/ADT/MapVector.h>
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/Constants.h>
+#include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/Transforms/Scalar/SROA.h>
@@ -71,6 +72,7 @@ class finder {
     void look() {
         found_ = {};
         wanted_.clear();
+        assigned_.clear();
         unknown_.clear();
         recursion_.clear();
         for_twins_.clear();
@@ -274,6 +276,15 @@ class finder {
             if (value != nullptr && value->isNullValue()) return;
             break;
         }
+        case llvm::Intrinsic::memcpy:
+        case llvm::Intrinsic::memcpy_inline:
+        case llvm::Intrinsic::memmove: {
+            // One pointer: the constructors of std::unique_ptr that move.
+            const auto* bytes = llvm::dyn_cast<llvm::ConstantInt>(call.getArgOperand(2));
+            if (bytes == nullptr || bytes->getZExtValue() != sizeof(void*)) break;
+            assigned_.insert(&call);
+            return;
+        }
         default:
             break;
         }
@@ -312,8 +323,24 @@ class finder {
         return false;
     }
 
+    // Copies of one pointer as bytes become loads and stores.
+    void assign_what_is_copied() {
+        for (llvm::IntrinsicInst* copy : assigned_) {
+            llvm::IRBuilder<> here(copy);
+            auto* transfer = llvm::cast<llvm::MemTransferInst>(copy);
+            llvm::Value* word = here.CreateAlignedLoad(here.getPtrTy(), transfer->getRawSource(),
+                                                       llvm::Align(8), transfer->isVolatile());
+            here.CreateAlignedStore(word, transfer->getRawDest(), llvm::Align(8),
+                                    transfer->isVolatile());
+            changed_.insert(copy->getFunction());
+            copy->eraseFromParent();
+        }
+        assigned_.clear();
+    }
+
     bool inline_what_is_needed() {
         changed_.clear();
+        assign_what_is_copied();
         llvm::SetVector<llvm::Function*> unneeded;
         wanted_ = inline_all(wanted_, unneeded);
         for (const auto& [call, numbers] : for_twins_) {
@@ -432,6 +459,7 @@ class finder {
     slots found_;
     llvm::SmallVector<llvm::Value*, 64> work_;
     llvm::SetVector<llvm::CallBase*> wanted_;
+    llvm::SetVector<llvm::IntrinsicInst*> assigned_;
     llvm::SetVector<llvm::Function*> returning_;
     llvm::SetVector<llvm::Function*> changed_;
     llvm::MapVector<llvm::CallBase*, parameter_numbers> for_twins_;
