@@ -20,6 +20,7 @@
 #include <llvm/Transforms/Utils/Cloning.h>
 
 #include <cstdint>
+#include <initializer_list>
 #include <set>
 #include <utility>
 
@@ -139,7 +140,7 @@ class tracer {
                 return;
             }
             llvm::Function* callee = callee_of(*call);
-            if (callee != nullptr && said_.makers.contains(callee)) {
+            if (is_maker(*call) || (callee != nullptr && said_.makers.contains(callee))) {
                 found_.found.insert(call);
                 return;
             }
@@ -416,6 +417,32 @@ class made_functions {
             here.CreateRetVoid();
         });
     }
+    // A call through a pointer, which may be to a function of the C library.
+    void call_managing(llvm::CallBase& call) {
+        llvm::IRBuilder<> here(&call);
+        llvm::Value* called = call.getCalledOperand();
+        const auto instead = [&](llvm::StringRef name, llvm::Value* by) {
+            llvm::Value* known =
+                module_.getOrInsertFunction(name, call.getFunctionType()).getCallee();
+            called =
+                here.CreateSelect(here.CreateICmpEQ(call.getCalledOperand(), known), by, called);
+        };
+        const llvm::FunctionType* type = call.getFunctionType();
+        const auto is = [&](std::initializer_list<llvm::Type*> parameters) {
+            return type->getReturnType() == pointer_ &&
+                   type->params() == llvm::ArrayRef(parameters);
+        };
+        if (is({size_})) {
+            instead("malloc", malloc().getCallee());
+        } else if (is({size_, size_})) {
+            instead("calloc", runtime("calloc", pointer_, {size_, size_}).getCallee());
+        } else if (is({pointer_, size_})) {
+            instead("realloc", realloc());
+            // As initializers have it: convert_pointers_to_functions.
+            instead(runtime_name(module_, "realloc"), realloc());
+        }
+        call.setCalledOperand(called);
+    }
     // count * bytes, or as many as no allocation has.
     llvm::Value* product(llvm::IRBuilder<>& here, llvm::Value* count, llvm::Value* bytes) {
         llvm::Value* both =
@@ -499,6 +526,10 @@ void convert_allocations(llvm::Module& module, const allocations& allocated) {
             llvm::Value* bytes = call->getArgOperand(1);
             if (call->arg_size() > 2) bytes = made.product(here, bytes, call->getArgOperand(2));
             replace_call(*call, made.realloc(), {call->getArgOperand(0), bytes});
+            continue;
+        }
+        if (callee_of(*call) == nullptr) {
+            made.call_managing(*call);
             continue;
         }
         if (!is_allocation(*call)) {

@@ -350,7 +350,8 @@ class checker {
         if (plan_.operations.contains(&f) && !parameter.hasStructRetAttr()) {
             errors_.refuse(where, llvm::Twine("an operation stores the address of a managed object "
                                               "into its caller's memory") +
-                                      must_not_outlive + "Copy what the caller needs");
+                                      must_not_outlive + "Copy what the caller needs. " +
+                                      one_owner);
             return;
         }
         if (plan_.operations.contains(&f)) {

@@ -24,6 +24,7 @@
 
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/DenseSet.h>
+#include <llvm/ADT/MapVector.h>
 #include <llvm/ADT/STLFunctionalExtras.h>
 #include <llvm/ADT/SetVector.h>
 #include <llvm/ADT/SmallVector.h>
@@ -88,6 +89,8 @@ struct marks {
     llvm::SetVector<llvm::Function*> makers;
     // With which marked fields end, whether or not they name them.
     llvm::DenseSet<const llvm::Function*> destructors;
+    // Marked variables of the unit's own, and whether what they hold is an array of slots.
+    llvm::MapVector<llvm::GlobalVariable*, bool> variables;
     // The twins made by add_managing_twins.
     llvm::SetVector<llvm::Function*> managing_twins;
 
@@ -113,6 +116,12 @@ void tell_runtime(llvm::Module& module);
 marks read_marks(llvm::Module& module);
 // True if the instruction says that its operand is the address of a marked field.
 bool is_field_annotation(const llvm::Value& v);
+// The same, and that what the field holds is an array whose elements are slots.
+bool is_elements_annotation(const llvm::Value& v);
+// True if the function is called through a field that the marks name as one that allocates.
+bool is_maker(const llvm::CallBase& call);
+// Where functions use marked variables, their addresses are annotated as those of fields.
+void annotate_variables(const marks& said);
 // The variable of which the instruction says that it holds marked fields, else null.
 llvm::AllocaInst* annotated_variable(llvm::Instruction& i);
 
