@@ -149,6 +149,9 @@ class tracer {
                 hides(*call, *callee);
                 return;
             }
+            // Callers that keep what it makes elsewhere get what malloc makes: it is inlined where the
+            // result ends in a slot.
+            if (only_makes(*callee)) found_.hiding.insert(call);
             add_results(*callee);
         } else if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&v)) {
             from_variable(*load);
@@ -156,6 +159,22 @@ class tracer {
                              llvm::ExtractValueInst, llvm::InsertValueInst>(&v)) {
             for (llvm::Value* operand : llvm::cast<llvm::Instruction>(v).operands()) add(operand);
         }
+    }
+
+    // True if the function returns what it has allocated, or what functions that it calls have, and has
+    // nothing to do with slots.
+    bool only_makes(const llvm::Function& f) const {
+        bool makes = false;
+        for (const llvm::Instruction& i : llvm::instructions(f)) {
+            if (fields_.is_access(&i)) return false;
+            const auto* result = llvm::dyn_cast<llvm::ReturnInst>(&i);
+            if (result == nullptr || result->getReturnValue() == nullptr) continue;
+            const auto* call = llvm::dyn_cast<llvm::CallBase>(
+                llvm::getUnderlyingObject(result->getReturnValue(), 0));
+            makes = makes || call != nullptr ||
+                    llvm::isa<llvm::PHINode, llvm::LoadInst>(result->getReturnValue());
+        }
+        return makes;
     }
 
     // What operations hand to the function: they have a scope in which the address is good. Others may

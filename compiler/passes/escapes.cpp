@@ -220,10 +220,13 @@ class checker {
     }
     // An object keeps its alignment.
     static bool is_alignment_check(const llvm::Instruction& i) {
-        const auto* mask = i.getOpcode() == llvm::Instruction::And
+        // p & 63, p % 64
+        const bool masks = i.getOpcode() == llvm::Instruction::And;
+        const auto* mask = masks || i.getOpcode() == llvm::Instruction::URem
                                ? llvm::dyn_cast<llvm::ConstantInt>(i.getOperand(1))
                                : nullptr;
-        return mask != nullptr && mask->getValue().ult(largest_alignment) &&
+        if (!masks && mask != nullptr && !mask->getValue().isPowerOf2()) return false;
+        return mask != nullptr && mask->getValue().ule(largest_alignment) &&
                llvm::all_of(i.users(),
                             [](const llvm::User* user) { return llvm::isa<llvm::ICmpInst>(user); });
     }
@@ -360,10 +363,12 @@ class checker {
         }
         places_[&parameter].insert(at);
         raise(parameter, as);
-        for_each_call(f, [&](llvm::CallBase& call) {
+        const bool all_seen = for_each_call(f, [&](llvm::CallBase& call) {
             if (parameter.getArgNo() < call.arg_size())
                 stored_outside(call.getArgOperand(parameter.getArgNo()), call, as, at);
         });
+        // A virtual method, or another function that is called through a pointer with its memory.
+        if (!all_seen && called_through_pointer_.contains(&f)) refuse_kept(where);
     }
 
     // Where in a variable, or in what a parameter points to, addresses were stored: other members of
@@ -520,10 +525,13 @@ class checker {
         if (callee == nullptr) {
             accepted_.accept(call, number, (flags & holder) == 0);
             for (const target& one : targets_of(call))
-                if (number < one.function->arg_size() && !one.function->isDeclaration())
+                if (number < one.function->arg_size() && !one.function->isDeclaration()) {
+                    // What is seen to get there has arguments that are seen, too.
+                    if (!one.certain) called_through_pointer_.insert(one.function);
                     raise(*one.function->getArg(number),
                           one.certain ? flags
                                       : (flags & ~unsigned{exact | inside | member}) | loaded);
+                }
             returned_elsewhere(flags, call, {}, u);
         } else if (callee->isDeclaration() || number >= callee->arg_size()) {
             passed_elsewhere(flags, call, *callee, u);
@@ -704,6 +712,7 @@ class checker {
     std::set<std::tuple<const llvm::Argument*, unsigned, std::int64_t>> filled_;
     std::map<const llvm::Value*, std::set<std::int64_t>> places_;
     std::set<std::pair<llvm::Value*, llvm::Argument*>> handed_on_;
+    llvm::DenseSet<const llvm::Function*> called_through_pointer_; // with such an address
     bool anywhere_ = false;                       // places_ does not have all of them
     llvm::SetVector<const llvm::Use*> elsewhere_; // of holders, but not of what they hold
     llvm::SetVector<llvm::Instruction*> differences_;

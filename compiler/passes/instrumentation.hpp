@@ -8,6 +8,7 @@
 //   allocation.cpp      which allocations end in marked fields
 //   scopes.cpp          which functions are operations
 //   escapes.cpp         whether an address from a marked field can outlive its operation
+//   owners.cpp          whether an operation leaves a new object in two marked fields
 //   known_functions.cpp what functions of the libraries do with an address
 //   trust.cpp           what they could not check
 //   problems.cpp        errors, with locations in the source and what to do
@@ -210,6 +211,9 @@ known_function look_up(const llvm::Function& f);
 
 void check_escapes(llvm::Module& module, const slots& fields, const allocations& allocated,
                    const marks& said, const scope_plan& plan, problems& errors, trust& accepted);
+
+void check_owners(llvm::Module& module, const slots& fields, const allocations& allocated,
+                  const scope_plan& plan, problems& errors);
 
 // Slots in memory that is set to zero, or to a variable's initial value, end before.
 void end_overwritten_slots(llvm::Module& module, const slots& fields, const marks& said);

@@ -50,6 +50,7 @@ class instrument : public llvm::PassInfoMixin<instrument> {
         const scope_plan plan = plan_scopes(module, fields, said, errors);
         trust accepted;
         check_escapes(module, fields, allocated, said, plan, errors, accepted);
+        check_owners(module, fields, allocated, plan, errors);
         accepted.write(module, errors);
         // With an error there will be no object file, so the module may stay as it is.
         if (!errors.any()) {

@@ -28,7 +28,8 @@ class board {
     }
     int value(int pile) const {
         int v = 0;
-        for (const card* c = pile_[pile].get(); c; c = c->below.get()) v = (v * 7 + c->number) % 10007;
+        for (const card* c = pile_[pile].get(); c; c = c->below.get())
+            v = (v * 7 + c->number) % 10007;
         return v;
     }
 };

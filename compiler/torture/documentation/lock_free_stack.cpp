@@ -15,11 +15,13 @@ class stack {
   public:
     void push(long key) {
         node* n = new node{key, top_.load()};
-        for (node* expected = n->next; !top_.compare_exchange_weak(expected, n);) n->next = expected;
+        for (node* expected = n->next; !top_.compare_exchange_weak(expected, n);)
+            n->next = expected;
     }
     long pop() {
         node* n = top_.load();
-        while (n != nullptr && !top_.compare_exchange_weak(n, n->next)) {}
+        while (n != nullptr && !top_.compare_exchange_weak(n, n->next)) {
+        }
         if (n == nullptr) return -1;
         const long key = n->key;
         delete n;

@@ -29,7 +29,8 @@ static struct node* merge(struct node* a, struct node* b) {
 static struct node* sort(struct node* n) {
     if (!n || !n->next) return n;
     struct node* slow = n;
-    for (struct node* fast = n->next; fast && fast->next; fast = fast->next->next) slow = slow->next;
+    for (struct node* fast = n->next; fast && fast->next; fast = fast->next->next)
+        slow = slow->next;
     struct node* half = slow->next;
     slow->next = NULL;
     return merge(sort(n), sort(half));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// audit: a doubly linked list with both links marked.
+// refused: an object has one owner
+// A doubly linked list with both links marked.
 #include "torture.h"
 struct node {
     struct node* next OBASE_GUIDED;

@@ -15,7 +15,9 @@ void set(struct person* p, const char* name, int age) {
 }
 void show(const struct person* p) { printf("%s is %d\n", p->name, p->age); }
 int same(const struct person* p, const char* name) { return strcmp(p->name, name) == 0; }
-size_t written(const struct person* p, char* out) { return (size_t)sprintf(out, "%s/%d", p->name, p->age); }
+size_t written(const struct person* p, char* out) {
+    return (size_t)sprintf(out, "%s/%d", p->name, p->age);
+}
 void line(const struct person* p) { puts(p->name); }
 int main(void) {
     char name[20], out[40];

@@ -44,7 +44,9 @@ static void remove_at(struct tree** at, int key) {
     }
 }
 void erase(struct set* s, int key) { remove_at(&s->root, key); }
-static int sum_of(const struct tree* t) { return t ? t->key + sum_of(t->left) + sum_of(t->right) : 0; }
+static int sum_of(const struct tree* t) {
+    return t ? t->key + sum_of(t->left) + sum_of(t->right) : 0;
+}
 int sum(const struct set* s) { return sum_of(s->root); }
 int main(void) {
     for (int i = 0; i < 200; i++) insert(&S, i * 73 % 200);

@@ -11,7 +11,9 @@ void set(struct row* r, int i) {
     snprintf(r->text, 16, "%03d", i * 7 % 20);
 }
 int compare(const struct row* a, const struct row* b) { return strcmp(a->text, b->text); }
-static int by_text(const void* a, const void* b) { return compare(&rows[*(const int*)a], &rows[*(const int*)b]); }
+static int by_text(const void* a, const void* b) {
+    return compare(&rows[*(const int*)a], &rows[*(const int*)b]);
+}
 void show(const struct row* r) { printf("%s ", r->text); }
 int main(void) {
     int order[20];

@@ -8,7 +8,9 @@
 #include <vector>
 class row {
   public:
-    explicit row(int n) : number_(n), text_(std::make_unique<text>()) { std::snprintf(text_->bytes, sizeof text_->bytes, "row %d", n); }
+    explicit row(int n) : number_(n), text_(std::make_unique<text>()) {
+        std::snprintf(text_->bytes, sizeof text_->bytes, "row %d", n);
+    }
     row(row&& other) noexcept : number_(other.number_), text_(std::move(other.text_)) {}
     row& operator=(row&& other) noexcept {
         number_ = other.number_;

@@ -21,7 +21,8 @@ void set(struct cache* c, int i) {
 int right(const struct cache* c, int i) {
     char sought[64];
     snprintf(sought, 64, "line %d", i);
-    return strcmp(c->line->bytes, sought) == 0 && (uintptr_t)c->line % 64 == 0 && c->other->bytes[0] == 'o';
+    return strcmp(c->line->bytes, sought) == 0 && (uintptr_t)c->line % 64 == 0 &&
+           c->other->bytes[0] == 'o';
 }
 int main(void) {
     int n = 0;

@@ -19,7 +19,8 @@ void push(struct list* l, const char* text) {
     l->head = n;
 }
 void print(const struct list* l) {
-    for (const struct node* n = l->head; n; n = n->next) printf("%zu %s\n", n->length, (const char*)(n + 1));
+    for (const struct node* n = l->head; n; n = n->next)
+        printf("%zu %s\n", n->length, (const char*)(n + 1));
 }
 int main(void) {
     const char* words[] = {"one", "twenty", "three hundred"};

@@ -23,7 +23,8 @@ int compare(const struct entry* a, const struct entry* b) {
 void show(const struct entry* e) { printf("%zu %s\n", e->value->length, e->value->bytes); }
 int main(void) {
     for (int r = 0; r < 3; r++) {
-        for (int i = 0; i < 20; i++) set(&E[i], r == i % 3 ? "short" : "a rather longer text than that");
+        for (int i = 0; i < 20; i++)
+            set(&E[i], r == i % 3 ? "short" : "a rather longer text than that");
         settle();
     }
     for (int i = 0; i < 20; i++) show(&E[i]);

@@ -4,7 +4,8 @@
 #include "torture.h"
 class matrix {
   public:
-    matrix(int rows, int columns) : rows_(rows), columns_(columns), values_(new double[std::size_t(rows * columns)]()) {}
+    matrix(int rows, int columns)
+        : rows_(rows), columns_(columns), values_(new double[std::size_t(rows * columns)]()) {}
     ~matrix() { delete[] values_; }
     void set(int r, int c, double v) { row(r)[c] = v; }
     double trace() const {
