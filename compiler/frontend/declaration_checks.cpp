@@ -36,6 +36,15 @@ void check_marked_field(unit& in, const clang::FieldDecl* field) {
                        "mark a T*, std::atomic<T*>, std::unique_ptr<T>, or an array of these");
         return;
     }
+    clang::QualType one = field->getType();
+    while (const auto* array = one->getAsArrayTypeUnsafe()) one = array->getElementType();
+    if (in.ast.getTypeSize(one) != in.ast.getTypeSize(in.ast.VoidPtrTy)) {
+        in.says.refuse(where, "mark-type",
+                       quoted(field) + " of type " + quoted(field->getType(), in.ast) +
+                           " is marked, but its deleter lies beside the pointer",
+                       "give it a deleter that is a class without members, and calls the function");
+        return;
+    }
     if (is_const(field->getType()))
         in.says.refuse(where, "mark-const",
                        quoted(field) +
