@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Breaks the library on purpose, one edit at a time, and asks whether the tests notice.
 
-The files *mutants.toml in src/, testing/, crestdb/, tools/, demo/ and scripts/ hold the
+The files *mutants.toml in src/, testing/, crestdb/, tools/, demo/, compiler/ and scripts/ hold the
 edits:
 
     [[mutant]]
@@ -44,7 +44,9 @@ CONFIGURATION = ["-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_FLAGS_DEB
                  "-DCMAKE_CXX_FLAGS_DEBUG=-O1 -g1", "-DOBASE_DEBUG_CHECKS=ON",
                  # An edit may leave a variable unused; that is not what is being tested.
                  "-DOBASE_WERROR=OFF"]
-FOLDERS = ["src", "testing", "crestdb", "tools", "demo", "scripts"]
+FOLDERS = ["src", "testing", "crestdb", "tools", "demo", "compiler", "scripts"]
+# A test of the compiler is a script, for which the plugins and the library are built.
+COMPILER_TARGETS = ["obase_passes", "obase_visibility", "obase"]
 # What is in these is built, and its tests are known, only with OBASE_BUILD_TOOLS.
 TOOL_FOLDERS = ("tools/", "demo/")
 
@@ -68,7 +70,11 @@ class Mutant:
     @property
     def targets(self):
         """What has to be built; an entry such as x_test.rearm is another way to run x_test."""
-        return [] if self.script else [test.split(".")[0] for test in self.tests]
+        if self.script:
+            return []
+        if any(test.startswith("compiler_") for test in self.tests):
+            return COMPILER_TARGETS
+        return [test.split(".")[0] for test in self.tests]
 
     @property
     def needs_tools(self):

@@ -58,6 +58,7 @@ class definitions : public clang::RecursiveASTVisitor<definitions> {
         return true;
     }
     bool VisitVarDecl(clang::VarDecl* variable) {
+        types_.look_at(variable);
         if (variable->isFileVarDecl()) roles_.look_at(variable);
         return true;
     }

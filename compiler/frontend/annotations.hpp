@@ -13,6 +13,8 @@ namespace obase::frontend {
 
 // On a field: its word is a slot.
 inline constexpr char guided_text[] = "obase::guided";
+// On a marked field as well: what it holds is an array of pointers, each of which is a slot.
+inline constexpr char elements_text[] = "obase::guided.elements";
 // On a function: it opens a scope of its own.
 inline constexpr char entry_text[] = "obase::entry";
 // On a function: it runs in its caller's scope.
@@ -20,7 +22,8 @@ inline constexpr char internal_text[] = "obase::internal";
 // On a function, by the programmer only: neither; it is no part of any operation.
 inline constexpr char outside_text[] = "obase::outside";
 // On a function, by the programmer only, beside the others: it allocates what it returns, for marked
-// fields among other things. Its callers may be in other translation units.
+// fields among other things. Its callers may be in other translation units. On a field that is a
+// pointer to a function: what it points to does.
 inline constexpr char makes_text[] = "obase::makes";
 
 // On a destructor, by the front end: with it marked fields of the object end, its own or those in it.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "body_facts.hpp"
 
+#include "annotations.hpp"
+
 #include "clang/AST/RecursiveASTVisitor.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
@@ -60,6 +62,10 @@ class body_visitor : public clang::RecursiveASTVisitor<body_visitor> {
     bool VisitDeclRefExpr(clang::DeclRefExpr* name) {
         if (const auto* function = llvm::dyn_cast<clang::FunctionDecl>(name->getDecl()))
             use(function, name->getLocation(), called_.count(name) != 0);
+        else if (llvm::isa<clang::VarDecl>(name->getDecl()) &&
+                 annotated(name->getDecl(), guided_text))
+            facts_.mark =
+                facts_.mark == nullptr ? llvm::cast<clang::VarDecl>(name->getDecl()) : facts_.mark;
         else if (closure_of_.count(name->getDecl()) != 0 && called_.count(name) == 0)
             leaves_.insert(closure_of_[name->getDecl()]);
         return true;

@@ -15,8 +15,8 @@
 namespace obase::frontend {
 
 struct body_facts {
-    // A marked field that is named; null if none is.
-    const clang::FieldDecl* mark = nullptr;
+    // A marked field or variable that is named; null if none is.
+    const clang::DeclaratorDecl* mark = nullptr;
     // A member of a managed type that is named.
     const clang::FieldDecl* managed_member = nullptr;
     std::vector<visibility::use> uses;

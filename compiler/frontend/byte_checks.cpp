@@ -9,6 +9,7 @@
 #include "clang/AST/Expr.h"
 #include "clang/AST/RecordLayout.h"
 #include "clang/Basic/Builtins.h"
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 
 #include <algorithm>
@@ -131,6 +132,12 @@ const clang::FieldDecl* mark_of_one(unit& in, clang::QualType one, clang::QualTy
     return nullptr;
 }
 
+// node + 1: where the next one would be.
+bool is_behind(const clang::Expr* argument) {
+    const auto* sum = llvm::dyn_cast<clang::BinaryOperator>(argument->IgnoreParenCasts());
+    return sum != nullptr && sum->getOpcode() == clang::BO_Add && sum->getType()->isPointerType();
+}
+
 bool is_zero(unit& in, const clang::Expr* value) {
     clang::Expr::EvalResult result;
     return !value->isValueDependent() && value->EvaluateAsInt(result, in.ast) &&
@@ -153,6 +160,13 @@ void check_byte_function(unit& in, const clang::CallExpr* call) {
         if (index >= call->getNumArgs()) return;
         const auto* mark = mark_at(in, call->getArg(index));
         if (mark == nullptr) continue;
+        // Data behind the struct, unless it comes from another such place: elements of an array.
+        const auto comes_from_slots = [&](unsigned other) {
+            return other != index && other < call->getNumArgs() &&
+                   mark_at(in, call->getArg(other)) != nullptr;
+        };
+        if (is_behind(call->getArg(index)) && llvm::none_of(what.memory, comes_from_slots))
+            continue;
         in.refuse_for(mark, call->getExprLoc(), "bytes",
                       "'" + name.str() + "' " + what.does + " the marked field " + quoted(mark),
                       what.instead);
@@ -197,7 +211,10 @@ void check_cast(unit& in, const clang::ExplicitCastExpr* cast) {
                               ", and only one of them has the marked field " + quoted(mark),
                           "mark the field in both, or make the one the other's first member");
     }
-    if (!to->getPointeeType()->isArithmeticType()) return;
+    // The same for (void**)node.
+    if (!to->getPointeeType()->isArithmeticType() && !to->getPointeeType()->isAnyPointerType())
+        return;
+    if (is_behind(from)) return;
     const auto* mark = mark_at(in, from);
     if (mark != nullptr)
         in.refuse_for(mark, cast->getExprLoc(), "cast",

@@ -36,6 +36,15 @@ void check_marked_field(unit& in, const clang::FieldDecl* field) {
                        "mark a T*, std::atomic<T*>, std::unique_ptr<T>, or an array of these");
         return;
     }
+    clang::QualType one = field->getType();
+    while (const auto* array = one->getAsArrayTypeUnsafe()) one = array->getElementType();
+    if (in.ast.getTypeSize(one) != in.ast.getTypeSize(in.ast.VoidPtrTy)) {
+        in.says.refuse(where, "mark-type",
+                       quoted(field) + " of type " + quoted(field->getType(), in.ast) +
+                           " is marked, but its deleter lies beside the pointer",
+                       "give it a deleter that is a class without members, and calls the function");
+        return;
+    }
     if (is_const(field->getType()))
         in.says.refuse(where, "mark-const",
                        quoted(field) +
@@ -62,8 +71,41 @@ void check_marked_field(unit& in, const clang::FieldDecl* field) {
             "it behind a pointer that is not marked, or leave this field unmarked");
 }
 
+// A variable of this file alone: what other files do with one would not be seen.
+void check_marked_variable(unit& in, const clang::VarDecl* variable) {
+    const auto refuse = [&](const char* check, const std::string& what, const char* advice) {
+        in.says.refuse(variable->getLocation(), check, quoted(variable) + what, advice);
+    };
+    constexpr char into_struct[] = "put the pointer into a struct and mark it there";
+    if (variable->getFormalLinkage() != clang::Linkage::Internal)
+        refuse("mark-place", " is marked, but other files may use it, in which it is not",
+               "make it static, or put the pointer into a struct and mark it there");
+    else if (variable->getTLSKind() != clang::VarDecl::TLS_None)
+        refuse("mark-place", " is marked, but ends with each thread", into_struct);
+    else if (!is_slot_type(variable->getType()) ||
+             standard_name(record_of(variable->getType())) == "unique_ptr")
+        refuse("mark-type", " is marked, but only pointers to objects can be",
+               "mark a T*, std::atomic<T*> or an array of these; a struct may have "
+               "std::unique_ptr<T>");
+    else if (is_const(variable->getType()))
+        refuse("mark-const", " is marked, but const: the word changes when its object moves",
+               "remove const from the pointer; what it points to may be const");
+    const clang::QualType to = marked_types::pointee(variable->getType());
+    if (to.isNull() || to->isVoidType()) return;
+    if (const std::string why = in.types.why_immovable(to); !why.empty())
+        refuse("immovable",
+               " is marked, but the objects it points to, of type " + quoted(to, in.ast) +
+                   ", cannot be moved by their bytes: " + why,
+               "replace that member, or leave this variable unmarked");
+}
+
 void check_mark_place(unit& in, const clang::Decl* declaration) {
     if (llvm::isa<clang::FieldDecl>(declaration) || !annotated(declaration, guided_text)) return;
+    if (const auto* variable = llvm::dyn_cast<clang::VarDecl>(declaration);
+        variable != nullptr && variable->isFileVarDecl() && !variable->isStaticDataMember()) {
+        check_marked_variable(in, variable);
+        return;
+    }
     const char* what = llvm::isa<clang::ParmVarDecl>(declaration)       ? "a parameter"
                        : llvm::isa<clang::VarDecl>(declaration)         ? "a variable"
                        : llvm::isa<clang::FunctionDecl>(declaration)    ? "a function"
@@ -72,7 +114,8 @@ void check_mark_place(unit& in, const clang::Decl* declaration) {
                                                                         : "this";
     in.says.refuse(declaration->getLocation(), "mark-place",
                    std::string(what) + " is marked, but only a field of a struct can be a slot",
-                   "put the pointer into a struct and mark it there");
+                   "put the pointer into a struct, or a static variable of the file, and mark it "
+                   "there");
 }
 
 void check_union(unit& in, const clang::RecordDecl* record) {

@@ -75,11 +75,33 @@ void marked_types::look_at(const clang::RecordDecl* record) {
     for (const auto* field : record->fields()) {
         if (!annotated(field, guided_text)) continue;
         marks_.insert(field);
-        const clang::QualType to = pointee(field);
-        if (to.isNull()) continue;
-        if (const auto* target = to.getCanonicalType()->getAs<clang::RecordType>())
-            managed_.insert(llvm::cast<clang::RecordDecl>(target->getDecl()->getCanonicalDecl()));
+        look_at_pointee(const_cast<clang::FieldDecl*>(field));
     }
+}
+
+void marked_types::look_at(clang::VarDecl* variable) {
+    if (annotated(variable, guided_text)) look_at_pointee(variable);
+}
+
+// The declared field or variable is marked: its objects are managed, and what is an array of pointers has
+// slots as elements.
+void marked_types::look_at_pointee(clang::DeclaratorDecl* marked) {
+    clang::QualType to = pointee(marked->getType());
+    if (to.isNull()) return;
+    if (const clang::QualType element = element_pointee(to); !element.isNull()) {
+        annotate(marked, elements_text);
+        to = element;
+    }
+    if (const auto* target = to.getCanonicalType()->getAs<clang::RecordType>())
+        managed_.insert(llvm::cast<clang::RecordDecl>(target->getDecl()->getCanonicalDecl()));
+}
+
+// What an element points to, if a marked field points to an array of pointers; else null. Smart pointers
+// are no such elements: the array has their number before them.
+clang::QualType marked_types::element_pointee(clang::QualType array) {
+    if (standard_name(record_of(array)) == "unique_ptr") return {};
+    const clang::QualType to = pointee(array);
+    return to.isNull() || to->isFunctionType() ? clang::QualType() : to;
 }
 
 bool marked_types::is_marked(const clang::FieldDecl* field) {

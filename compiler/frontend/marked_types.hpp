@@ -26,6 +26,9 @@ class marked_types {
     // to. The others do it by themselves for the types they come across.
     void look_at(const clang::RecordDecl* record);
 
+    // The same for a variable, which may be marked.
+    void look_at(clang::VarDecl* variable);
+
     bool is_marked(const clang::FieldDecl* field);
 
     // A marked field of the record itself; null if there is none.
@@ -48,12 +51,17 @@ class marked_types {
     // The same of a type: a pointer, std::atomic or _Atomic of one, std::unique_ptr, or arrays of these.
     static clang::QualType pointee(clang::QualType type);
 
+    // What the elements point to of an array of pointers with this element type; else null.
+    static clang::QualType element_pointee(clang::QualType array);
+
     // Why an object of this type cannot be moved by its bytes; empty if nothing speaks against it.
     std::string why_immovable(clang::QualType type);
 
     const llvm::SetVector<const clang::FieldDecl*>& marks() const { return marks_; }
 
   private:
+    void look_at_pointee(clang::DeclaratorDecl* marked);
+
     outside_marks& outside_;
     report& says_;
     llvm::DenseSet<const clang::RecordDecl*> seen_;

@@ -85,6 +85,10 @@ std::string outside_marks::read(llvm::StringRef path) {
 void outside_marks::apply(clang::RecordDecl* record, report& says) {
     // The type of a member that has no name of its own would be known by that of the struct around it.
     if (own_name(record).empty()) return;
+    if (!makers_.empty())
+        for (auto* field : record->fields())
+            if (field->getType()->isFunctionPointerType() && makes(field))
+                annotate(field, makes_text);
     const auto named = fields_.find(plain_name(record));
     if (named == fields_.end()) return;
     std::map<std::string, unsigned> missing = named->second;
@@ -108,7 +112,7 @@ llvm::StringRef outside_marks::role(const clang::FunctionDecl* function) const {
     return roles_.lookup(plain_name(function));
 }
 
-bool outside_marks::makes(const clang::FunctionDecl* function) const {
+bool outside_marks::makes(const clang::NamedDecl* function) const {
     return !makers_.empty() && makers_.contains(plain_name(function));
 }
 

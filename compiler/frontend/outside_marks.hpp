@@ -40,8 +40,8 @@ class outside_marks {
     // "entry", "internal" or "outside" in the words of annotations.hpp; empty if not named.
     llvm::StringRef role(const clang::FunctionDecl* function) const;
 
-    // True if a line "makes" names it.
-    bool makes(const clang::FunctionDecl* function) const;
+    // True if a line "makes" names it: a function, or a field that points to one.
+    bool makes(const clang::NamedDecl* function) const;
 
     bool names_field(const clang::FieldDecl* field) const;
 

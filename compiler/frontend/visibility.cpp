@@ -193,6 +193,11 @@ bool is_returned(const clang::CXXRecordDecl* closure) {
     return false;
 }
 
+std::string names_mark(const clang::DeclaratorDecl* mark) {
+    const bool field = llvm::isa<clang::FieldDecl>(mark);
+    return std::string("names the marked ") + (field ? "field " : "variable ") + quoted(mark);
+}
+
 constexpr char leaving_closure[] =
     "closure that is stored or passed, and may run in another thread";
 
@@ -284,7 +289,7 @@ visibility::decision visibility::decide(const clang::FunctionDecl* function,
     const auto* of = method == nullptr ? nullptr : method->getParent();
     bool managed = of != nullptr && types_.is_managed(of);
     if (facts.mark != nullptr)
-        made.why = "names the marked field " + quoted(facts.mark);
+        made.why = names_mark(facts.mark);
     else if (of != nullptr)
         made.why = why_class_needs_scope(of);
     if (made.why.empty() && managed)
@@ -371,6 +376,9 @@ void visibility::set_closure(const clang::LambdaExpr* closure, bool stays_here, 
 }
 
 void visibility::look_at(clang::FunctionDecl* function) {
+    // What another translation unit returns from within an operation is known by the marks file.
+    if (!function->isThisDeclarationADefinition() && outside_.role(function) == internal_text)
+        annotate(function, internal_text);
     if (!function->doesThisDeclarationHaveABody() || function->isDependentContext() ||
         function->isImplicit() || function->isDefaulted() || function->isInvalidDecl() ||
         decisions_.count(function->getCanonicalDecl()) != 0)
@@ -412,7 +420,7 @@ void visibility::look_at_defaulted() {
             made.needs_scope = facts.mark != nullptr || facts.managed_member != nullptr;
             if (facts.mark != nullptr) {
                 made.is = role::entry;
-                made.why = "names the marked field " + quoted(facts.mark);
+                made.why = names_mark(facts.mark);
             }
             const role is = made.is;
             set(constructor, std::move(made));

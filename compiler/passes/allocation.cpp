@@ -20,6 +20,7 @@
 #include <llvm/Transforms/Utils/Cloning.h>
 
 #include <cstdint>
+#include <initializer_list>
 #include <set>
 #include <utility>
 
@@ -29,17 +30,21 @@ namespace {
 
 enum class memory_call {
     none,
-    malloc_like,  // (bytes)
-    calloc_like,  // (count, bytes)
-    aligned_like, // (alignment, bytes)
-    new_like,     // (bytes)
-    new_nothrow,  // (bytes, tag)
-    new_aligned,  // (bytes, alignment)
-    new_array,    // (bytes)
-    reallocates,  // (address, bytes)
-    asks_size,    // (address)
-    frees,        // (address)
-    deletes,      // (address), (address, bytes), each with an alignment or a tag
+    malloc_like,       // (bytes)
+    calloc_like,       // (count, bytes)
+    aligned_like,      // (alignment, bytes)
+    new_like,          // (bytes)
+    new_nothrow,       // (bytes, tag)
+    new_aligned,       // (bytes, alignment)
+    new_array,         // (bytes)
+    duplicates,        // strdup: (text)
+    duplicates_some,   // strndup: (text, most)
+    reallocates,       // (address, bytes)
+    reallocates_array, // (address, count, bytes)
+    prints,            // asprintf: (where its address goes, ...), how long it is
+    asks_size,         // (address)
+    frees,             // (address)
+    deletes,           // (address), (address, bytes), each with an alignment or a tag
     deletes_array,
 };
 
@@ -52,7 +57,11 @@ memory_call kind_of(const llvm::CallBase& call) {
         .Case("malloc", memory_call::malloc_like)
         .Case("calloc", memory_call::calloc_like)
         .Case("aligned_alloc", memory_call::aligned_like)
+        .Cases("strdup", "__strdup", memory_call::duplicates)
+        .Cases("strndup", "__strndup", memory_call::duplicates_some)
         .Case("realloc", memory_call::reallocates)
+        .Case("reallocarray", memory_call::reallocates_array)
+        .Cases("asprintf", "__asprintf_chk", "vasprintf", "__vasprintf_chk", memory_call::prints)
         .Case("malloc_usable_size", memory_call::asks_size)
         .Cases("free", "cfree", memory_call::frees)
         .Case("_Znwm", memory_call::new_like)
@@ -124,8 +133,14 @@ class tracer {
                 found_.found.insert(call);
                 return;
             }
+            if (reallocates(*call)) {
+                // Of null it allocates; and what was managed stays so.
+                found_.found.insert(call);
+                add(call->getArgOperand(0));
+                return;
+            }
             llvm::Function* callee = callee_of(*call);
-            if (callee != nullptr && said_.makers.contains(callee)) {
+            if (is_maker(*call) || (callee != nullptr && said_.makers.contains(callee))) {
                 found_.found.insert(call);
                 return;
             }
@@ -134,6 +149,9 @@ class tracer {
                 hides(*call, *callee);
                 return;
             }
+            // Callers that keep what it makes elsewhere get what malloc makes: it is inlined where the
+            // result ends in a slot.
+            if (only_makes(*callee)) found_.hiding.insert(call);
             add_results(*callee);
         } else if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&v)) {
             from_variable(*load);
@@ -141,6 +159,22 @@ class tracer {
                              llvm::ExtractValueInst, llvm::InsertValueInst>(&v)) {
             for (llvm::Value* operand : llvm::cast<llvm::Instruction>(v).operands()) add(operand);
         }
+    }
+
+    // True if the function returns what it has allocated, or what functions that it calls have, and has
+    // nothing to do with slots.
+    bool only_makes(const llvm::Function& f) const {
+        bool makes = false;
+        for (const llvm::Instruction& i : llvm::instructions(f)) {
+            if (fields_.is_access(&i)) return false;
+            const auto* result = llvm::dyn_cast<llvm::ReturnInst>(&i);
+            if (result == nullptr || result->getReturnValue() == nullptr) continue;
+            const auto* call = llvm::dyn_cast<llvm::CallBase>(
+                llvm::getUnderlyingObject(result->getReturnValue(), 0));
+            makes = makes || call != nullptr ||
+                    llvm::isa<llvm::PHINode, llvm::LoadInst>(result->getReturnValue());
+        }
+        return makes;
     }
 
     // What operations hand to the function: they have a scope in which the address is good. Others may
@@ -235,6 +269,10 @@ class tracer {
     // A part of the variable is handed to a function, which may store into it.
     void handed_on(llvm::CallBase& call, unsigned number, place sought, place part) {
         llvm::Function* callee = callee_of(call);
+        if (prints_into_argument(call) && number == 0) {
+            if (part.offset == sought.offset) found_.printed.insert(&call);
+            return;
+        }
         if (callee == nullptr || callee->isDeclaration() || number >= callee->arg_size()) return;
         const bool known = part.offset != somewhere && sought.offset != somewhere;
         // clang says how large the object is that a method or a reference parameter is about.
@@ -273,13 +311,27 @@ bool is_allocation(const llvm::CallBase& call) {
     case memory_call::new_nothrow:
     case memory_call::new_aligned:
     case memory_call::new_array:
+    case memory_call::duplicates:
+    case memory_call::duplicates_some:
         return true;
     default:
         return false;
     }
 }
 
-bool is_memory_call(const llvm::CallBase& call) { return kind_of(call) != memory_call::none; }
+bool reallocates(const llvm::CallBase& call) {
+    const memory_call kind = kind_of(call);
+    return kind == memory_call::reallocates || kind == memory_call::reallocates_array;
+}
+
+bool prints_into_argument(const llvm::CallBase& call) {
+    return kind_of(call) == memory_call::prints;
+}
+
+bool is_memory_call(const llvm::CallBase& call) {
+    const memory_call kind = kind_of(call);
+    return kind != memory_call::none && kind != memory_call::prints;
+}
 
 bool is_free(const llvm::CallBase& call) {
     switch (kind_of(call)) {
@@ -304,25 +356,201 @@ void add_managing_twins(marks& said) {
     }
 }
 
-allocations find_allocations(const llvm::Module& module, const slots& fields, const marks& said) {
-    return tracer(fields, said, module.getDataLayout()).trace();
-}
+namespace {
 
-void convert_allocations(llvm::Module& module,
-                         const llvm::SetVector<llvm::CallBase*>& allocations) {
-    llvm::Type* pointer = llvm::PointerType::getUnqual(module.getContext());
-    llvm::Type* size = llvm::Type::getInt64Ty(module.getContext());
-    llvm::Type* nothing = llvm::Type::getVoidTy(module.getContext());
-    const auto function = [&](llvm::StringRef name, llvm::Type* result,
-                              llvm::ArrayRef<llvm::Type*> parameters) {
-        llvm::FunctionCallee f = module.getOrInsertFunction(
-            runtime_name(module, name), llvm::FunctionType::get(result, parameters, false));
+// Functions that are made of those of the runtime, for the calls that it has none for. Each exists once
+// in a module, if it is wanted.
+class made_functions {
+  public:
+    explicit made_functions(llvm::Module& module)
+        : module_(module), pointer_(llvm::PointerType::getUnqual(module.getContext())),
+          size_(llvm::Type::getInt64Ty(module.getContext())),
+          nothing_(llvm::Type::getVoidTy(module.getContext())) {}
+
+    llvm::FunctionCallee runtime(llvm::StringRef name, llvm::Type* result,
+                                 llvm::ArrayRef<llvm::Type*> parameters) {
+        llvm::FunctionCallee f = module_.getOrInsertFunction(
+            runtime_name(module_, name), llvm::FunctionType::get(result, parameters, false));
         auto* declared = llvm::cast<llvm::Function>(f.getCallee());
         const bool may_throw = name.starts_with("new") && !name.ends_with("nothrow");
         if (!may_throw) declared->setDoesNotThrow();
         return f;
+    }
+
+    // realloc(address, bytes), which allocates for a slot if the address is null.
+    llvm::Function* realloc() {
+        return make("obase.realloc", pointer_, {pointer_, size_}, [this](llvm::Function& f) {
+            llvm::IRBuilder<> here(block(f));
+            llvm::BasicBlock* fresh = block(f);
+            llvm::BasicBlock* known = block(f);
+            here.CreateCondBr(here.CreateIsNull(f.getArg(0)), fresh, known);
+            here.SetInsertPoint(fresh);
+            here.CreateRet(here.CreateCall(malloc(), {f.getArg(1)}));
+            here.SetInsertPoint(known);
+            here.CreateRet(here.CreateCall(runtime("realloc", pointer_, {pointer_, size_}),
+                                           {f.getArg(0), f.getArg(1)}));
+        });
+    }
+    // The text's copy, of `most` bytes without the last zero.
+    llvm::Function* strndup() {
+        return make("obase.strndup", pointer_, {pointer_, size_}, [this](llvm::Function& f) {
+            llvm::IRBuilder<> here(block(f));
+            llvm::BasicBlock* made = block(f);
+            llvm::BasicBlock* done = block(f);
+            llvm::Value* length =
+                here.CreateCall(module_.getOrInsertFunction("strnlen", size_, pointer_, size_),
+                                {f.getArg(0), f.getArg(1)});
+            llvm::Value* copy = here.CreateCall(
+                malloc(), {here.CreateAdd(length, llvm::ConstantInt::get(size_, 1))});
+            here.CreateCondBr(here.CreateIsNull(copy), done, made);
+            here.SetInsertPoint(made);
+            here.CreateMemCpy(copy, {}, f.getArg(0), {}, length);
+            here.CreateStore(here.getInt8(0), here.CreatePtrAdd(copy, length));
+            here.CreateBr(done);
+            here.SetInsertPoint(done);
+            here.CreateRet(copy);
+        });
+    }
+    // After asprintf: puts a managed copy in the place of what it has allocated, if there is memory.
+    llvm::Function* adopt() {
+        llvm::Type* number = llvm::Type::getInt32Ty(module_.getContext());
+        return make("obase.adopt", nothing_, {pointer_, number}, [this, number](llvm::Function& f) {
+            llvm::IRBuilder<> here(block(f));
+            llvm::BasicBlock* printed = block(f);
+            llvm::BasicBlock* made = block(f);
+            llvm::BasicBlock* done = block(f);
+            here.CreateCondBr(here.CreateICmpSGE(f.getArg(1), llvm::ConstantInt::get(number, 0)),
+                              printed, done);
+            here.SetInsertPoint(printed);
+            llvm::Value* text = here.CreateLoad(pointer_, f.getArg(0));
+            llvm::Value* bytes = here.CreateAdd(here.CreateSExt(f.getArg(1), size_),
+                                                llvm::ConstantInt::get(size_, 1));
+            llvm::Value* copy = here.CreateCall(malloc(), {bytes});
+            here.CreateCondBr(here.CreateIsNull(copy), done, made);
+            here.SetInsertPoint(made);
+            here.CreateMemCpy(copy, {}, text, {}, bytes);
+            here.CreateStore(copy, f.getArg(0));
+            here.CreateCall(runtime("free", nothing_, {pointer_}), {text});
+            here.CreateBr(done);
+            here.SetInsertPoint(done);
+            here.CreateRetVoid();
+        });
+    }
+    // A call through a pointer, which may be to a function of the C library.
+    void call_managing(llvm::CallBase& call) {
+        llvm::IRBuilder<> here(&call);
+        llvm::Value* called = call.getCalledOperand();
+        const auto instead = [&](llvm::StringRef name, llvm::Value* by) {
+            llvm::Value* known =
+                module_.getOrInsertFunction(name, call.getFunctionType()).getCallee();
+            called =
+                here.CreateSelect(here.CreateICmpEQ(call.getCalledOperand(), known), by, called);
+        };
+        const llvm::FunctionType* type = call.getFunctionType();
+        const auto is = [&](std::initializer_list<llvm::Type*> parameters) {
+            return type->getReturnType() == pointer_ &&
+                   type->params() == llvm::ArrayRef(parameters);
+        };
+        if (is({size_})) {
+            instead("malloc", malloc().getCallee());
+        } else if (is({size_, size_})) {
+            instead("calloc", runtime("calloc", pointer_, {size_, size_}).getCallee());
+        } else if (is({pointer_, size_})) {
+            instead("realloc", realloc());
+            // As initializers have it: convert_pointers_to_functions.
+            instead(runtime_name(module_, "realloc"), realloc());
+        }
+        call.setCalledOperand(called);
+    }
+    // count * bytes, or as many as no allocation has.
+    llvm::Value* product(llvm::IRBuilder<>& here, llvm::Value* count, llvm::Value* bytes) {
+        llvm::Value* both =
+            here.CreateBinaryIntrinsic(llvm::Intrinsic::umul_with_overflow, count, bytes);
+        return here.CreateSelect(here.CreateExtractValue(both, 1),
+                                 llvm::Constant::getAllOnesValue(size_),
+                                 here.CreateExtractValue(both, 0));
+    }
+
+  private:
+    llvm::FunctionCallee malloc() { return runtime("malloc", pointer_, {size_}); }
+    llvm::BasicBlock* block(llvm::Function& f) {
+        return llvm::BasicBlock::Create(module_.getContext(), "", &f);
+    }
+    llvm::Function* make(llvm::StringRef name, llvm::Type* result,
+                         llvm::ArrayRef<llvm::Type*> parameters,
+                         llvm::function_ref<void(llvm::Function&)> write) {
+        if (llvm::Function* known = module_.getFunction(name)) return known;
+        auto* f = llvm::Function::Create(llvm::FunctionType::get(result, parameters, false),
+                                         llvm::GlobalValue::InternalLinkage, name, module_);
+        f->setDoesNotThrow();
+        write(*f);
+        return f;
+    }
+
+    llvm::Module& module_;
+    llvm::Type* pointer_;
+    llvm::Type* size_;
+    llvm::Type* nothing_;
+};
+
+// A function that frees may be called through a pointer, by code that is not compiled here, too.
+void convert_pointers_to_functions(llvm::Module& module, made_functions& made) {
+    llvm::Type* pointer = llvm::PointerType::getUnqual(module.getContext());
+    llvm::Type* size = llvm::Type::getInt64Ty(module.getContext());
+    const auto convert = [&](llvm::StringRef name, llvm::StringRef by, llvm::Type* result,
+                             llvm::ArrayRef<llvm::Type*> parameters) {
+        llvm::Function* f = module.getFunction(name);
+        if (f == nullptr || !f->isDeclaration() || f->use_empty()) return;
+        const auto is_pointer = [](const llvm::Use& u) {
+            const auto* call = llvm::dyn_cast<llvm::CallBase>(u.getUser());
+            return call == nullptr || !call->isCallee(&u);
+        };
+        if (llvm::none_of(f->uses(), is_pointer)) return;
+        auto* instead =
+            llvm::cast<llvm::Constant>(made.runtime(by, result, parameters).getCallee());
+        f->replaceUsesWithIf(instead, [&](const llvm::Use& u) { return is_pointer(u); });
     };
-    for (llvm::CallBase* call : allocations) {
+    convert("free", "free", llvm::Type::getVoidTy(module.getContext()), {pointer});
+    convert("realloc", "realloc", pointer, {pointer, size});
+    convert("malloc_usable_size", "usable_size", size, {pointer});
+}
+
+} // namespace
+
+allocations find_allocations(const llvm::Module& module, const slots& fields, const marks& said) {
+    return tracer(fields, said, module.getDataLayout()).trace();
+}
+
+void convert_allocations(llvm::Module& module, const allocations& allocated) {
+    llvm::Type* pointer = llvm::PointerType::getUnqual(module.getContext());
+    llvm::Type* size = llvm::Type::getInt64Ty(module.getContext());
+    llvm::Type* nothing = llvm::Type::getVoidTy(module.getContext());
+    made_functions made(module);
+    const auto function = [&](llvm::StringRef name, llvm::Type* result,
+                              llvm::ArrayRef<llvm::Type*> parameters) {
+        return made.runtime(name, result, parameters);
+    };
+    convert_pointers_to_functions(module, made);
+    for (llvm::CallBase* call : allocated.printed) {
+        auto* next = call->getNextNode();
+        if (auto* invoke = llvm::dyn_cast<llvm::InvokeInst>(call))
+            next = &*invoke->getNormalDest()->getFirstInsertionPt();
+        llvm::IRBuilder<> here(next);
+        here.SetCurrentDebugLocation(call->getDebugLoc());
+        here.CreateCall(made.adopt(), {call->getArgOperand(0), call});
+    }
+    for (llvm::CallBase* call : allocated.found) {
+        if (reallocates(*call)) {
+            llvm::IRBuilder<> here(call);
+            llvm::Value* bytes = call->getArgOperand(1);
+            if (call->arg_size() > 2) bytes = made.product(here, bytes, call->getArgOperand(2));
+            replace_call(*call, made.realloc(), {call->getArgOperand(0), bytes});
+            continue;
+        }
+        if (callee_of(*call) == nullptr) {
+            made.call_managing(*call);
+            continue;
+        }
         if (!is_allocation(*call)) {
             const llvm::Function& maker = *callee_of(*call);
             call->setCalledFunction(module.getOrInsertFunction(
@@ -353,6 +581,12 @@ void convert_allocations(llvm::Module& module,
         case memory_call::new_array:
             replace_call(*call, function("new_array", pointer, {size}), {first});
             break;
+        case memory_call::duplicates:
+            second = llvm::Constant::getAllOnesValue(size);
+            [[fallthrough]];
+        case memory_call::duplicates_some:
+            replace_call(*call, made.strndup(), {first, second});
+            break;
         default:
             break;
         }
@@ -362,7 +596,7 @@ void convert_allocations(llvm::Module& module,
     for (llvm::Function& f : module)
         for (llvm::Instruction& i : llvm::instructions(f))
             if (auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
-                call != nullptr && kind_of(*call) != memory_call::none && !is_allocation(*call))
+                call != nullptr && is_memory_call(*call) && !is_allocation(*call))
                 others.push_back(call);
     for (llvm::CallBase* call : others) {
         llvm::Value* address = call->getArgOperand(0);
@@ -381,6 +615,13 @@ void convert_allocations(llvm::Module& module,
             replace_call(*call, function("realloc", pointer, {pointer, size}),
                          {address, call->getArgOperand(1)});
             break;
+        case memory_call::reallocates_array: {
+            llvm::IRBuilder<> here(call);
+            replace_call(
+                *call, function("realloc", pointer, {pointer, size}),
+                {address, made.product(here, call->getArgOperand(1), call->getArgOperand(2))});
+            break;
+        }
         case memory_call::asks_size:
             replace_call(*call, function("usable_size", size, {pointer}), {address});
             break;

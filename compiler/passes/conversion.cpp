@@ -6,6 +6,10 @@
 //                                     br (%w < 0), slow, done         ; the sign: obase/word/arming.hpp
 //                               slow: %s = call ptr @obase_marked_load(ptr %slot)
 //                               done: %p = phi ptr [ %w ], [ %s ]
+//   the same, and the address is      br (%w <= 0), odd, done        ; neither armed nor null
+//   compared with null, too      odd: br (%w != 0), slow, done
+//                               done: %p = phi ptr [ %w ], [ null ], [ %s ], and another phi that tells
+//                                     whether it is null
 //   the same, compared with null or   %w = load atomic ptr; the tag bits masked; no access
 //   prefetched:
 //   store ptr null, ptr %slot         store atomic ptr null, ptr %slot release
@@ -24,6 +28,7 @@
 // the two are one instruction. An order that the program asks for is kept.
 #include "instrumentation.hpp"
 
+#include <llvm/ADT/MapVector.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/IntrinsicInst.h>
@@ -36,6 +41,18 @@ namespace {
 
 // obase/word/arming.hpp, obase/word/atc.hpp
 constexpr std::uint64_t address_mask = (std::uint64_t{1} << 48) - 1;
+
+bool is_prefetch(const llvm::User& user) {
+    const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&user);
+    return call != nullptr && call->getIntrinsicID() == llvm::Intrinsic::prefetch;
+}
+bool compares_with_null(const llvm::User& user, const llvm::Value& v) {
+    const auto* comparison = llvm::dyn_cast<llvm::ICmpInst>(&user);
+    if (comparison == nullptr || !comparison->isEquality()) return false;
+    const auto* other = llvm::dyn_cast<llvm::Constant>(
+        comparison->getOperand(comparison->getOperand(0) == &v ? 1 : 0));
+    return other != nullptr && other->isNullValue();
+}
 
 class converter {
   public:
@@ -67,7 +84,70 @@ class converter {
             convert_compare_exchange(llvm::cast<llvm::AtomicCmpXchgInst>(access));
     }
 
+    // When all accesses have been converted: what has been found out about null is used where it is asked for.
+    void use_null_tests() {
+        llvm::SmallVector<llvm::Value*, 32> ahead;
+        llvm::SetVector<llvm::PHINode*> through;
+        for (const auto& [address, is_null] : is_null_) ahead.push_back(address);
+        while (!ahead.empty())
+            for (llvm::User* user : ahead.pop_back_val()->users())
+                if (auto* phi = llvm::dyn_cast<llvm::PHINode>(user);
+                    phi != nullptr && !is_null_.contains(phi) && through.insert(phi))
+                    ahead.push_back(phi);
+        llvm::SmallVector<std::pair<llvm::ICmpInst*, llvm::Value*>, 16> tests;
+        const auto note_tests = [&](llvm::Value& v) {
+            for (llvm::User* user : v.users())
+                if (compares_with_null(*user, v))
+                    tests.push_back({llvm::cast<llvm::ICmpInst>(user), &v});
+        };
+        for (const auto& [address, is_null] : is_null_) note_tests(*address);
+        for (llvm::PHINode* phi : through) note_tests(*phi);
+        for (const auto& [test, tested] : tests) {
+            llvm::Value* is_null = null_test_of(*tested);
+            llvm::IRBuilder<> here(test);
+            test->replaceAllUsesWith(test->getPredicate() == llvm::ICmpInst::ICMP_EQ
+                                         ? is_null
+                                         : here.CreateNot(is_null));
+            test->eraseFromParent();
+        }
+    }
+
   private:
+    llvm::Value* null_test_of(llvm::Value& v) {
+        if (const auto known = is_null_.find(&v); known != is_null_.end()) return known->second;
+        auto* phi = llvm::cast<llvm::PHINode>(&v);
+        llvm::IRBuilder<> here(phi);
+        llvm::PHINode* is_null = here.CreatePHI(here.getInt1Ty(), phi->getNumIncomingValues());
+        is_null_[phi] = is_null;
+        for (unsigned i = 0; i < phi->getNumIncomingValues(); ++i) {
+            llvm::Value* one = phi->getIncomingValue(i);
+            llvm::BasicBlock* from = phi->getIncomingBlock(i);
+            if (llvm::isa<llvm::PHINode>(one) &&
+                (is_null_.contains(one) || is_tested(*llvm::cast<llvm::Instruction>(one)))) {
+                is_null->addIncoming(null_test_of(*one), from);
+            } else {
+                llvm::IRBuilder<> there(from->getTerminator());
+                is_null->addIncoming(there.CreateIsNull(one), from);
+            }
+        }
+        return is_null;
+    }
+
+    // True if the address is compared with null, itself or as one of several.
+    static bool is_tested(llvm::Instruction& address) {
+        llvm::SmallVector<llvm::Instruction*, 8> ahead{&address};
+        llvm::DenseSet<llvm::Instruction*> been{&address};
+        while (!ahead.empty()) {
+            llvm::Instruction* next = ahead.pop_back_val();
+            for (llvm::User* user : next->users()) {
+                if (compares_with_null(*user, *next)) return true;
+                if (auto* phi = llvm::dyn_cast<llvm::PHINode>(user); phi && been.insert(phi).second)
+                    ahead.push_back(phi);
+            }
+        }
+        return false;
+    }
+
     // clang's atomics work on integers of the pointer's size.
     llvm::Value* as_pointer(llvm::IRBuilder<>& here, llvm::Value* v) {
         if (v->getType()->isPointerTy()) return v;
@@ -95,6 +175,10 @@ class converter {
             load.eraseFromParent();
             return;
         }
+        if (protocol_ == protocol::arming && is_tested(load)) {
+            convert_tested_load(load, *word, *bits);
+            return;
+        }
         llvm::Value* zero = llvm::ConstantInt::get(word_, 0);
         llvm::Value* fast = word;
         llvm::Value* is_slow = nullptr;
@@ -118,6 +202,45 @@ class converter {
         address->addIncoming(fast, before);
         address->addIncoming(touched, end->getParent());
         replace(after, load, address);
+    }
+
+    // One branch tells apart what is neither armed nor null. Whether it is null is known from where it comes
+    // from, and tests of it become values that optimization turns into jumps.
+    void convert_tested_load(llvm::LoadInst& load, llvm::LoadInst& word, llvm::Value& bits) {
+        llvm::IRBuilder<> here(&load);
+        llvm::Value* zero = llvm::ConstantInt::get(word_, 0);
+        llvm::MDNode* unlikely = llvm::MDBuilder(load.getContext()).createBranchWeights(1, 2000);
+        llvm::BasicBlock* before = load.getParent();
+        llvm::Instruction* end = llvm::SplitBlockAndInsertIfThen(
+            here.CreateICmpSLE(&bits, zero), load.getIterator(), false, unlikely);
+        llvm::BasicBlock* odd = end->getParent();
+        llvm::BasicBlock* done = load.getParent();
+        llvm::IRBuilder<> slow(end);
+        slow.SetCurrentDebugLocation(load.getDebugLoc());
+        llvm::Instruction* called = llvm::SplitBlockAndInsertIfThen(slow.CreateICmpNE(&bits, zero),
+                                                                    end->getIterator(), false);
+        llvm::BasicBlock* after_odd = end->getParent(); // where both of the slow ways meet
+        llvm::IRBuilder<> armed(called);
+        armed.SetCurrentDebugLocation(load.getDebugLoc());
+        llvm::Value* touched = armed.CreateCall(load_, {load.getPointerOperand()});
+        llvm::Value* touched_null = armed.CreateIsNull(touched);
+        // Both ways go to the end by themselves.
+        called->getParent()->getTerminator()->replaceSuccessorWith(after_odd, done);
+        odd->getTerminator()->replaceSuccessorWith(after_odd, done);
+        after_odd->eraseFromParent();
+
+        llvm::IRBuilder<> after(done, done->begin());
+        llvm::PHINode* address = after.CreatePHI(pointer_, 3);
+        address->addIncoming(&word, before);
+        address->addIncoming(llvm::ConstantPointerNull::get(pointer_), odd);
+        address->addIncoming(touched, called->getParent());
+        llvm::PHINode* is_null = after.CreatePHI(after.getInt1Ty(), 3);
+        is_null->addIncoming(after.getFalse(), before);
+        is_null->addIncoming(after.getTrue(), odd);
+        is_null->addIncoming(touched_null, called->getParent());
+        is_null_[address] = is_null;
+        llvm::IRBuilder<> there(&load);
+        replace(there, load, address);
     }
 
     // src/runtime/marked_atc.cpp
@@ -222,20 +345,10 @@ class converter {
     llvm::PointerType* pointer_;
     llvm::Type* word_;
     llvm::Type* boolean_;
+    llvm::MapVector<llvm::Value*, llvm::Value*> is_null_; // of addresses that were loaded
     llvm::FunctionCallee load_, store_, exchange_, compare_exchange_;
 };
 
-bool is_prefetch(const llvm::User& user) {
-    const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&user);
-    return call != nullptr && call->getIntrinsicID() == llvm::Intrinsic::prefetch;
-}
-bool compares_with_null(const llvm::User& user, const llvm::Value& v) {
-    const auto* comparison = llvm::dyn_cast<llvm::ICmpInst>(&user);
-    if (comparison == nullptr || !comparison->isEquality()) return false;
-    const auto* other = llvm::dyn_cast<llvm::Constant>(
-        comparison->getOperand(comparison->getOperand(0) == &v ? 1 : 0));
-    return other != nullptr && other->isNullValue();
-}
 bool touches_nothing(const llvm::Value& loaded) {
     return llvm::all_of(loaded.users(), [&](const llvm::User* user) {
         if (const auto* cast = llvm::dyn_cast<llvm::IntToPtrInst>(user))
@@ -252,6 +365,7 @@ void convert_accesses(llvm::Module& module, slots& fields) {
     if (fields.annotations.empty()) return;
     converter all(module);
     for (llvm::Instruction* access : fields.accesses) all.convert(*access);
+    all.use_null_tests();
     for (llvm::CallInst* annotation : fields.annotations) {
         annotation->replaceAllUsesWith(annotation->getArgOperand(0));
         annotation->eraseFromParent();

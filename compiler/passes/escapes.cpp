@@ -56,21 +56,26 @@ bool has_address(llvm::Type* type) {
 
 class checker {
   public:
-    checker(llvm::Module& module, const slots& fields,
-            const llvm::SetVector<llvm::CallBase*>& allocations, const marks& said,
-            const scope_plan& plan, problems& errors, trust& accepted)
-        : module_(module), fields_(fields), allocations_(allocations), said_(said), plan_(plan),
+    checker(llvm::Module& module, const slots& fields, const allocations& allocated,
+            const marks& said, const scope_plan& plan, problems& errors, trust& accepted)
+        : module_(module), fields_(fields), allocated_(allocated), said_(said), plan_(plan),
           errors_(errors), accepted_(accepted), layout_(module.getDataLayout()) {}
 
     void check() {
         for (llvm::Instruction* access : fields_.accesses)
             if (!llvm::isa<llvm::StoreInst>(access)) raise(*access, borrowed | exact);
-        for (llvm::CallBase* call : allocations_) raise(*call, borrowed | exact);
+        for (llvm::CallBase* call : allocated_.found) raise(*call, borrowed | exact);
+        for (llvm::CallBase* call : allocated_.printed)
+            stored_outside(call->getArgOperand(0), *call, holder, 0);
         for (llvm::Function& f : module_)
             if (f.isDeclaration() && said_.of(f) == role::internal &&
                 has_address(f.getReturnType()))
                 for_each_call(
                     f, [this](llvm::CallBase& call) { raise(call, borrowed | loaded | result); });
+        // Such a function may put an address into a variable that it is told of, too.
+        for (llvm::Function& f : module_)
+            if (f.isDeclaration() && said_.of(f) == role::internal)
+                for_each_call(f, [this](llvm::CallBase& call) { filled_elsewhere(call); });
         while (!work_.empty()) {
             llvm::Value* v = work_.pop_back_val();
             const unsigned flags = flags_.lookup(v);
@@ -92,6 +97,11 @@ class checker {
                                    "the objects");
         for (const auto& [where, object] : kept_)
             if ((flags_.lookup(object) & holder) == 0) refuse_kept(*where);
+        for (llvm::Instruction* where : stored_in_slots_)
+            if ((flags_.lookup(stored_value(*where)) & inside) != 0)
+                errors_.refuse(*where, "an address inside of a managed object is stored into a "
+                                       "marked field, which must hold that of an object's first "
+                                       "byte. Allocate the part by itself");
     }
 
   private:
@@ -100,6 +110,16 @@ class checker {
         if ((known | flags) == known) return;
         known |= flags;
         work_.push_back(&v);
+    }
+
+    void filled_elsewhere(llvm::CallBase& call) {
+        for (llvm::Value* argument : call.args()) {
+            auto* variable =
+                llvm::dyn_cast<llvm::AllocaInst>(llvm::getUnderlyingObject(argument, 0));
+            if (variable != nullptr && has_address(variable->getAllocatedType()) &&
+                !fields_.in_type(variable->getAllocatedType()))
+                stored_outside(argument, call, holder, 0);
+        }
     }
 
     void reaches(llvm::Value& v, unsigned flags, llvm::Instruction& user, const llvm::Use& u) {
@@ -131,7 +151,7 @@ class checker {
                 stored(flags, llvm::cast<llvm::AtomicCmpXchgInst>(user).getPointerOperand(), user);
             return;
         case llvm::Instruction::GetElementPtr:
-            indexed(v, flags, llvm::cast<llvm::GetElementPtrInst>(user), u);
+            indexed(flags, llvm::cast<llvm::GetElementPtrInst>(user), u);
             return;
         case llvm::Instruction::PHI:
         case llvm::Instruction::Select:
@@ -200,22 +220,31 @@ class checker {
     }
     // An object keeps its alignment.
     static bool is_alignment_check(const llvm::Instruction& i) {
-        const auto* mask = i.getOpcode() == llvm::Instruction::And
+        // p & 63, p % 64
+        const bool masks = i.getOpcode() == llvm::Instruction::And;
+        const auto* mask = masks || i.getOpcode() == llvm::Instruction::URem
                                ? llvm::dyn_cast<llvm::ConstantInt>(i.getOperand(1))
                                : nullptr;
-        return mask != nullptr && mask->getValue().ult(largest_alignment) &&
+        if (!masks && mask != nullptr && !mask->getValue().isPowerOf2()) return false;
+        return mask != nullptr && mask->getValue().ule(largest_alignment) &&
                llvm::all_of(i.users(),
                             [](const llvm::User* user) { return llvm::isa<llvm::ICmpInst>(user); });
     }
     static constexpr std::uint64_t largest_alignment = 4096; // of the heaps
 
+    static const llvm::Value* stored_value(const llvm::Instruction& where) {
+        if (const auto* store = llvm::dyn_cast<llvm::StoreInst>(&where))
+            return store->getValueOperand();
+        if (const auto* exchange = llvm::dyn_cast<llvm::AtomicCmpXchgInst>(&where))
+            return exchange->getNewValOperand();
+        return llvm::cast<llvm::AtomicRMWInst>(where).getValOperand();
+    }
+
     // The value is stored to the place.
     void stored(unsigned flags, llvm::Value* place, llvm::Instruction& where) {
         if (fields_.has(place)) {
-            if ((flags & inside) != 0 && (flags & exact) == 0)
-                errors_.refuse(where, "an address inside of a managed object is stored into a "
-                                      "marked field, which must hold that of an object's first "
-                                      "byte. Allocate the part by itself");
+            // When all flags are known: a variable may be both the object's address and one inside.
+            if ((flags & borrowed) != 0) stored_in_slots_.insert(&where);
             return;
         }
         // A struct or a vector has it at one of several places.
@@ -324,7 +353,8 @@ class checker {
         if (plan_.operations.contains(&f) && !parameter.hasStructRetAttr()) {
             errors_.refuse(where, llvm::Twine("an operation stores the address of a managed object "
                                               "into its caller's memory") +
-                                      must_not_outlive + "Copy what the caller needs");
+                                      must_not_outlive + "Copy what the caller needs. " +
+                                      one_owner);
             return;
         }
         if (plan_.operations.contains(&f)) {
@@ -333,10 +363,12 @@ class checker {
         }
         places_[&parameter].insert(at);
         raise(parameter, as);
-        for_each_call(f, [&](llvm::CallBase& call) {
+        const bool all_seen = for_each_call(f, [&](llvm::CallBase& call) {
             if (parameter.getArgNo() < call.arg_size())
                 stored_outside(call.getArgOperand(parameter.getArgNo()), call, as, at);
         });
+        // A virtual method, or another function that is called through a pointer with its memory.
+        if (!all_seen && called_through_pointer_.contains(&f)) refuse_kept(where);
     }
 
     // Where in a variable, or in what a parameter points to, addresses were stored: other members of
@@ -408,7 +440,7 @@ class checker {
                     *llvm::cast<llvm::Instruction>(u->getUser()), *u);
     }
 
-    void indexed(llvm::Value& v, unsigned flags, llvm::GetElementPtrInst& gep, const llvm::Use& u) {
+    void indexed(unsigned flags, llvm::GetElementPtrInst& gep, const llvm::Use& u) {
         if (u.getOperandNo() != llvm::GetElementPtrInst::getPointerOperandIndex()) {
             if ((flags & borrowed) != 0 && (flags & (holder | loaded)) == 0)
                 errors_.refuse(gep, "the address of a managed object is used as an index, which "
@@ -419,18 +451,9 @@ class checker {
             raise(gep, flags);
             return;
         }
-        const bool first = gep.hasAllZeroIndices();
-        const auto* steps = llvm::dyn_cast<llvm::ConstantInt>(*gep.idx_begin());
-        const bool neighbour = steps == nullptr || !steps->isZero();
-        // Bytes of a text or a buffer are its inside; another object is not.
-        if ((flags & exact) != 0 && (flags & member) == 0 && neighbour &&
-            !gep.getSourceElementType()->isIntegerTy(8) && !fields_.has(&v)) {
-            errors_.refuse(gep, "arithmetic on the address of a managed object. Objects have no "
-                                "neighbours: make the array a member of the object, or index an "
-                                "array that is not marked");
-            return;
-        }
-        if (!first)
+        // An element of an array, a byte of a text: the inside of the object, in which it is good as
+        // long as the object's own address.
+        if (!gep.hasAllZeroIndices())
             raise(gep, (flags & ~unsigned{exact | member}) | inside);
         else
             raise(gep, gep.getNumIndices() > 1 ? flags | member : flags);
@@ -486,20 +509,29 @@ class checker {
             hand_on_places(*u.get(), *callee->getArg(number));
         }
         if (number >= call.getFunctionType()->getNumParams()) {
-            if ((flags & borrowed) != 0 &&
-                (callee == nullptr || !look_up(*callee).reads_variable_arguments))
+            if ((flags & borrowed) == 0 ||
+                (callee != nullptr && look_up(*callee).reads_variable_arguments))
+                return;
+            if (callee != nullptr && takes_its_arguments(*callee))
                 errors_.refuse(call, "the address of a managed object is among the variable "
-                                     "arguments of a call, where it cannot be followed. Hand over "
-                                     "what the object holds");
+                                     "arguments of " +
+                                         callee->getName() +
+                                         ", which takes it by va_arg, where it cannot be followed. "
+                                         "Hand it over as a parameter of its own");
+            else // a function elsewhere, or one here that hands all on, to vprintf
+                accepted_.accept(call, number, (flags & holder) == 0);
             return;
         }
         if (callee == nullptr) {
             accepted_.accept(call, number, (flags & holder) == 0);
             for (const target& one : targets_of(call))
-                if (number < one.function->arg_size() && !one.function->isDeclaration())
+                if (number < one.function->arg_size() && !one.function->isDeclaration()) {
+                    // What is seen to get there has arguments that are seen, too.
+                    if (!one.certain) called_through_pointer_.insert(one.function);
                     raise(*one.function->getArg(number),
                           one.certain ? flags
                                       : (flags & ~unsigned{exact | inside | member}) | loaded);
+                }
             returned_elsewhere(flags, call, {}, u);
         } else if (callee->isDeclaration() || number >= callee->arg_size()) {
             passed_elsewhere(flags, call, *callee, u);
@@ -508,13 +540,29 @@ class checker {
         }
     }
 
+    // True if the function reads one of its variable arguments itself.
+    static bool takes_its_arguments(llvm::Function& f) {
+        llvm::SmallVector<const llvm::Value*, 8> lists;
+        for (const llvm::Instruction& i : llvm::instructions(f)) {
+            if (llvm::isa<llvm::VAArgInst>(i)) return true;
+            if (const auto* begin = llvm::dyn_cast<llvm::VAStartInst>(&i))
+                lists.push_back(llvm::getUnderlyingObject(begin->getArgList(), 0));
+        }
+        for (const llvm::Instruction& i : llvm::instructions(f))
+            if (const auto* load = llvm::dyn_cast<llvm::LoadInst>(&i);
+                load != nullptr &&
+                llvm::is_contained(lists, llvm::getUnderlyingObject(load->getPointerOperand(), 0)))
+                return true;
+        return false;
+    }
+
     // To a function that is not compiled here.
     void passed_elsewhere(unsigned flags, llvm::CallBase& call, llvm::Function& callee,
                           const llvm::Use& u) {
         const unsigned number = call.getArgOperandNo(&u);
         if (is_memory_call(call)) {
-            if (!is_free(call) && (flags & borrowed) != 0 && call.getType()->isPointerTy())
-                raise(call, borrowed | exact); // realloc
+            if (reallocates(call) && number == 0 && (flags & borrowed) != 0)
+                raise(call, borrowed | exact);
             return;
         }
         const known_function known = look_up(callee);
@@ -524,9 +572,27 @@ class checker {
                                      "Hand over a key, or a copy of what is needed");
         else
             accepted_.accept(call, number, (flags & holder) == 0);
+        if (known.calls >= 0 && number == known.of)
+            for (const target& one :
+                 targets_of(*call.getArgOperand(static_cast<unsigned>(known.calls)), nullptr))
+                for (llvm::Argument& element : one.function->args())
+                    if (!one.function->isDeclaration() && element.getArgNo() < 2 &&
+                        element.getType()->isPointerTy())
+                        element_of(flags, *u.get(), element);
         if (known.end >= 0 && number == 0 && (flags & borrowed) != 0)
             stored_outside(call.getArgOperand(static_cast<unsigned>(known.end)), call, holder, 0);
         returned_elsewhere(flags, call, known, u);
+    }
+
+    // The parameter is the address of an element of an array, which is managed or a variable.
+    void element_of(unsigned flags, llvm::Value& array, llvm::Argument& element) {
+        if ((flags & holder) != 0) {
+            handed_on_.insert({&array, &element});
+            places_[&element].insert(somewhere);
+        }
+        unsigned as = flags & ~unsigned{exact | member};
+        if ((flags & borrowed) != 0) as |= inside;
+        raise(element, as);
     }
 
     // What a function that is not known may return that was handed an address with these flags.
@@ -559,8 +625,12 @@ class checker {
         bool certain; // it is seen how the pointer comes there
     };
     llvm::SmallVector<target, 4> targets_of(const llvm::CallBase& call) {
+        return targets_of(*call.getCalledOperand(), call.getFunctionType());
+    }
+    // `type` is null if it is not known.
+    llvm::SmallVector<target, 4> targets_of(llvm::Value& pointer, const llvm::FunctionType* type) {
         llvm::SmallVector<target, 4> found;
-        llvm::SmallVector<llvm::Value*, 8> work{call.getCalledOperand()};
+        llvm::SmallVector<llvm::Value*, 8> work{&pointer};
         llvm::DenseSet<llvm::Value*> seen;
         bool all_seen = true;
         while (!work.empty()) {
@@ -580,10 +650,9 @@ class checker {
                 all_seen = false;
             }
         }
-        if (all_seen) return found;
+        if (all_seen || type == nullptr) return found;
         for (llvm::Function& f : module_)
-            if (!f.isDeclaration() && f.getFunctionType() == call.getFunctionType() &&
-                f.hasAddressTaken())
+            if (!f.isDeclaration() && f.getFunctionType() == type && f.hasAddressTaken())
                 found.push_back({&f, false});
         return found;
     }
@@ -632,7 +701,7 @@ class checker {
 
     llvm::Module& module_;
     const slots& fields_;
-    const llvm::SetVector<llvm::CallBase*>& allocations_;
+    const allocations& allocated_;
     const marks& said_;
     const scope_plan& plan_;
     problems& errors_;
@@ -643,20 +712,21 @@ class checker {
     std::set<std::tuple<const llvm::Argument*, unsigned, std::int64_t>> filled_;
     std::map<const llvm::Value*, std::set<std::int64_t>> places_;
     std::set<std::pair<llvm::Value*, llvm::Argument*>> handed_on_;
+    llvm::DenseSet<const llvm::Function*> called_through_pointer_; // with such an address
     bool anywhere_ = false;                       // places_ does not have all of them
     llvm::SetVector<const llvm::Use*> elsewhere_; // of holders, but not of what they hold
     llvm::SetVector<llvm::Instruction*> differences_;
     llvm::SetVector<llvm::Instruction*> orders_;
+    llvm::SetVector<llvm::Instruction*> stored_in_slots_;
     // Where an address is stored, and the memory, which outlives the operation or is a variable.
     llvm::SetVector<std::pair<llvm::Instruction*, llvm::Value*>> kept_;
 };
 
 } // namespace
 
-void check_escapes(llvm::Module& module, const slots& fields,
-                   const llvm::SetVector<llvm::CallBase*>& allocations, const marks& said,
-                   const scope_plan& plan, problems& errors, trust& accepted) {
-    checker(module, fields, allocations, said, plan, errors, accepted).check();
+void check_escapes(llvm::Module& module, const slots& fields, const allocations& allocated,
+                   const marks& said, const scope_plan& plan, problems& errors, trust& accepted) {
+    checker(module, fields, allocated, said, plan, errors, accepted).check();
 }
 
 } // namespace obase::passes

@@ -8,6 +8,7 @@
 //   allocation.cpp      which allocations end in marked fields
 //   scopes.cpp          which functions are operations
 //   escapes.cpp         whether an address from a marked field can outlive its operation
+//   owners.cpp          whether an operation leaves a new object in two marked fields
 //   known_functions.cpp what functions of the libraries do with an address
 //   trust.cpp           what they could not check
 //   problems.cpp        errors, with locations in the source and what to do
@@ -24,6 +25,7 @@
 
 #include <llvm/ADT/DenseMap.h>
 #include <llvm/ADT/DenseSet.h>
+#include <llvm/ADT/MapVector.h>
 #include <llvm/ADT/STLFunctionalExtras.h>
 #include <llvm/ADT/SetVector.h>
 #include <llvm/ADT/SmallVector.h>
@@ -88,6 +90,8 @@ struct marks {
     llvm::SetVector<llvm::Function*> makers;
     // With which marked fields end, whether or not they name them.
     llvm::DenseSet<const llvm::Function*> destructors;
+    // Marked variables of the unit's own, and whether what they hold is an array of slots.
+    llvm::MapVector<llvm::GlobalVariable*, bool> variables;
     // The twins made by add_managing_twins.
     llvm::SetVector<llvm::Function*> managing_twins;
 
@@ -113,6 +117,12 @@ void tell_runtime(llvm::Module& module);
 marks read_marks(llvm::Module& module);
 // True if the instruction says that its operand is the address of a marked field.
 bool is_field_annotation(const llvm::Value& v);
+// The same, and that what the field holds is an array whose elements are slots.
+bool is_elements_annotation(const llvm::Value& v);
+// True if the function is called through a field that the marks name as one that allocates.
+bool is_maker(const llvm::CallBase& call);
+// Where functions use marked variables, their addresses are annotated as those of fields.
+void annotate_variables(const marks& said);
 // The variable of which the instruction says that it holds marked fields, else null.
 llvm::AllocaInst* annotated_variable(llvm::Instruction& i);
 
@@ -147,6 +157,9 @@ bool is_allocation(const llvm::CallBase& call);
 bool is_free(const llvm::CallBase& call);
 // These, realloc and malloc_usable_size: the runtime's take their place.
 bool is_memory_call(const llvm::CallBase& call);
+bool reallocates(const llvm::CallBase& call);
+// asprintf and vasprintf: they allocate what their first argument says where to put.
+bool prints_into_argument(const llvm::CallBase& call);
 
 // The program's own malloc (annotated "obase::makes") may serve more than marked fields, and may be
 // called from other translation units: each one that is defined here gets a twin, whose name ends in
@@ -155,8 +168,11 @@ bool is_memory_call(const llvm::CallBase& call);
 void add_managing_twins(marks& said);
 
 struct allocations {
-    // Whose results are stored into slots: calls of allocation functions and of the program's own.
+    // Whose results are stored into slots: calls of allocation functions, of realloc, and of the
+    // program's own.
     llvm::SetVector<llvm::CallBase*> found;
+    // Calls of asprintf into a variable whose value is.
+    llvm::SetVector<llvm::CallBase*> printed;
     // Calls of functions that are no part of operations, and seem to make what is stored.
     llvm::SetVector<llvm::CallBase*> hiding;
 };
@@ -187,20 +203,24 @@ struct known_function {
     gives result = gives::unknown;
     unsigned of = 0;
     int end = -1; // the argument through which it hands out an address inside of argument 0
+    int calls =
+        -1; // the argument that it calls with addresses inside of what argument `of` points to
     bool reads_variable_arguments = false; // and neither keeps nor returns them
 };
 known_function look_up(const llvm::Function& f);
 
-void check_escapes(llvm::Module& module, const slots& fields,
-                   const llvm::SetVector<llvm::CallBase*>& allocations, const marks& said,
-                   const scope_plan& plan, problems& errors, trust& accepted);
+void check_escapes(llvm::Module& module, const slots& fields, const allocations& allocated,
+                   const marks& said, const scope_plan& plan, problems& errors, trust& accepted);
+
+void check_owners(llvm::Module& module, const slots& fields, const allocations& allocated,
+                  const scope_plan& plan, problems& errors);
 
 // Slots in memory that is set to zero, or to a variable's initial value, end before.
 void end_overwritten_slots(llvm::Module& module, const slots& fields, const marks& said);
 void convert_accesses(llvm::Module& module, slots& fields);
 // True if the object is not touched: its address is only compared with null, or prefetched.
 bool is_no_access(const llvm::LoadInst& load);
-void convert_allocations(llvm::Module& module, const llvm::SetVector<llvm::CallBase*>& allocations);
+void convert_allocations(llvm::Module& module, const allocations& allocated);
 
 // The calls by which a function is an operation: one at its beginning, one at each of its exits.
 struct scope_calls {

@@ -80,7 +80,9 @@ constexpr known_function table[] = {
     gives_part("basename", 0),
     gives_part("__xpg_basename", 0),
     gives_part("dirname", 0),
-    gives_part("bsearch", 1),
+    {.name = "bsearch", .result = known_function::gives::part, .of = 1, .calls = 4},
+    {.name = "qsort", .result = known_function::gives::other, .of = 0, .calls = 3},
+    {.name = "qsort_r", .result = known_function::gives::other, .of = 0, .calls = 3},
     gives_part("lfind", 1),
     gives_part("lsearch", 1),
     gives_part("wcschr", 0),
@@ -101,6 +103,8 @@ constexpr known_function table[] = {
     ends_at("wcstol", 1),
     ends_at("wcstoul", 1),
     ends_at("wcstod", 1),
+    // Takes the text's address out of argument 0 and puts one inside of it there.
+    {.name = "strsep", .result = known_function::gives::unknown},
     {.name = "strtok_r", .result = known_function::gives::part, .of = 0, .end = 2},
     // Something else.
     gives_other("strdup"),

@@ -6,11 +6,18 @@
 
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/GlobalAlias.h>
+#include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/ReplaceConstant.h>
 
 namespace obase::passes {
 
 namespace {
+
+// compiler/frontend/annotations.hpp
+constexpr llvm::StringLiteral guided_text = "obase::guided";
+constexpr llvm::StringLiteral elements_text = "obase::guided.elements";
+constexpr llvm::StringLiteral makes_text = "obase::makes";
 
 // The text of an annotation: a constant string.
 llvm::StringRef text_of(const llvm::Value* v) {
@@ -30,13 +37,19 @@ void read_function_marks(llvm::Module& module, marks& found) {
         auto* row = llvm::cast<llvm::Constant>(entry.get());
         const llvm::StringRef text = text_of(row->getOperand(1));
         auto* f = llvm::dyn_cast<llvm::Function>(row->getOperand(0)->stripPointerCasts());
+        if (auto* variable =
+                llvm::dyn_cast<llvm::GlobalVariable>(row->getOperand(0)->stripPointerCasts());
+            variable != nullptr && text.starts_with("obase::")) {
+            found.variables[variable] |= text == elements_text;
+            continue;
+        }
         if (f == nullptr || !text.starts_with("obase::")) {
             others.push_back(row);
         } else if (text == "obase::entry") {
             found.roles[f] = role::entry; // the stronger one: it may be called from anywhere
         } else if (text == "obase::internal") {
             found.roles.try_emplace(f, role::internal);
-        } else if (text == "obase::makes") {
+        } else if (text == makes_text) {
             found.makers.insert(f);
         } else if (text == "obase::ends_slots") {
             found.destructors.insert(f);
@@ -63,10 +76,53 @@ marks read_marks(llvm::Module& module) {
     return found;
 }
 
-bool is_field_annotation(const llvm::Value& v) {
+namespace {
+bool is_annotation(const llvm::Value& v, llvm::StringRef text) {
     const auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&v);
     return call != nullptr && call->getIntrinsicID() == llvm::Intrinsic::ptr_annotation &&
-           text_of(call->getArgOperand(1)) == "obase::guided";
+           text_of(call->getArgOperand(1)) == text;
+}
+
+// Each function that names the variable gets its address from an annotation, as that of a field.
+void annotate_in_functions(llvm::GlobalVariable& variable, bool elements) {
+    llvm::Module& module = *variable.getParent();
+    llvm::convertUsersOfConstantsToInstructions({&variable});
+    llvm::DenseMap<llvm::Function*, llvm::Value*> addresses;
+    for (llvm::Use& u : llvm::make_early_inc_range(variable.uses())) {
+        auto* user = llvm::dyn_cast<llvm::Instruction>(u.getUser());
+        if (user == nullptr) continue;
+        llvm::Function& f = *user->getFunction();
+        llvm::Value*& address = addresses[&f];
+        if (address == nullptr) {
+            llvm::IRBuilder<> top(&f.getEntryBlock(),
+                                  f.getEntryBlock().getFirstNonPHIOrDbgOrAlloca());
+            llvm::Type* pointer = top.getPtrTy();
+            const auto call = [&](llvm::Value* of, llvm::StringRef text) {
+                return top.CreateIntrinsic(
+                    llvm::Intrinsic::ptr_annotation, {pointer, pointer},
+                    {of, top.CreateGlobalString(text, "", 0, &module),
+                     top.CreateGlobalString(module.getSourceFileName(), "", 0, &module),
+                     top.getInt32(0), llvm::ConstantPointerNull::get(top.getPtrTy())});
+            };
+            // Not by `u`: that of the annotation itself stays.
+            address = call(&variable, guided_text);
+            if (elements) address = call(address, elements_text);
+        }
+        u.set(address);
+    }
+}
+} // namespace
+
+bool is_field_annotation(const llvm::Value& v) { return is_annotation(v, guided_text); }
+bool is_elements_annotation(const llvm::Value& v) { return is_annotation(v, elements_text); }
+bool is_maker(const llvm::CallBase& call) {
+    const auto* load = llvm::dyn_cast<llvm::LoadInst>(call.getCalledOperand());
+    return load != nullptr && is_annotation(*load->getPointerOperand(), makes_text);
+}
+
+void annotate_variables(const marks& said) {
+    for (const auto& [variable, elements] : said.variables)
+        annotate_in_functions(*variable, elements);
 }
 
 llvm::AllocaInst* annotated_variable(llvm::Instruction& i) {

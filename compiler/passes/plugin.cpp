@@ -46,10 +46,11 @@ class instrument : public llvm::PassInfoMixin<instrument> {
         marks said = read_marks(module);
         add_managing_twins(said);
         slots fields = find_slots(module, of_functions, said, errors);
-        const auto allocated = find_allocations(module, fields, said).found;
+        const allocations allocated = find_allocations(module, fields, said);
         const scope_plan plan = plan_scopes(module, fields, said, errors);
         trust accepted;
         check_escapes(module, fields, allocated, said, plan, errors, accepted);
+        check_owners(module, fields, allocated, plan, errors);
         accepted.write(module, errors);
         // With an error there will be no object file, so the module may stay as it is.
         if (!errors.any()) {

@@ -12,6 +12,7 @@
 #include <llvm/ADT/MapVector.h>
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/Constants.h>
+#include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/IR/IntrinsicInst.h>
 #include <llvm/Transforms/Scalar/SROA.h>
@@ -45,6 +46,13 @@ class finder {
         : module_(module), analyses_(analyses), said_(said), errors_(errors) {}
 
     slots find() {
+        annotate_variables(said_);
+        for (const auto& [variable, elements] : said_.variables)
+            if (llvm::any_of(variable->users(), [](const llvm::User* user) {
+                    return !llvm::isa<llvm::Instruction>(user);
+                }))
+                errors_.refuse("the address of the marked variable " + variable->getName() +
+                               " is kept in another one; name the variable where it is used");
         bool any = false;
         for (llvm::Function& f : module_)
             for (llvm::Instruction& i : llvm::instructions(f)) any = any || is_field_annotation(i);
@@ -71,6 +79,11 @@ class finder {
     void look() {
         found_ = {};
         wanted_.clear();
+        assigned_.clear();
+        printed_.clear();
+        kept_.clear();
+        kinds_.clear();
+        not_elements_.clear();
         unknown_.clear();
         recursion_.clear();
         for_twins_.clear();
@@ -78,11 +91,11 @@ class finder {
         work_.clear();
         for (llvm::Function& f : module_)
             for (llvm::Instruction& i : llvm::instructions(f))
-                if (is_field_annotation(i)) {
+                if (is_field_annotation(i) || is_elements_annotation(i)) {
                     auto* call = llvm::cast<llvm::CallInst>(&i);
                     found_.annotations.insert(call);
-                    note_type(*call);
-                    add(call);
+                    if (is_field_annotation(i)) note_type(*call);
+                    add(call, is_elements_annotation(i) ? unsigned{has_array} : 0);
                 }
         for (const auto& [twin, parameters] : twins_)
             for (const unsigned number : parameters) add(twin->getArg(number));
@@ -90,6 +103,7 @@ class finder {
             llvm::Value* address = work_.pop_back_val();
             for (const llvm::Use& u : address->uses()) follow(u);
         }
+        for (llvm::StoreInst* store : kept_) kept(*store);
         for (llvm::Function* f : returning_) {
             const bool all_seen = for_each_call(*f, [this](llvm::CallBase& call) {
                 if (!want(call))
@@ -118,8 +132,39 @@ class finder {
             found_.members.insert(parameter->getParent());
     }
 
-    void add(llvm::Value* address) {
-        if (found_.addresses.insert(address).second) work_.push_back(address);
+    // Of the address of a slot: what the slot holds is an array of slots; the address is that of such an
+    // array.
+    enum : unsigned { has_array = 1, is_array = 2 };
+
+    void add(llvm::Value* address, unsigned kind = 0) {
+        unsigned& known = kinds_[address];
+        const bool more = (known | kind) != known;
+        known |= kind;
+        if (found_.addresses.insert(address).second || more) work_.push_back(address);
+    }
+
+    // What is stored where an array of slots belongs: its elements are slots from its beginning on.
+    void holds_elements(llvm::Value& value, llvm::Instruction& where) {
+        if (llvm::isa<llvm::Constant>(value) || found_.has(&value)) return;
+        if (auto* call = llvm::dyn_cast<llvm::CallBase>(&value)) {
+            if (llvm::isa<llvm::IntrinsicInst>(call)) return;
+            const llvm::Function* callee = callee_of(*call);
+            if (!is_memory_call(*call) && !is_maker(*call) &&
+                !(callee != nullptr &&
+                  said_.makers.contains(const_cast<llvm::Function*>(callee))) &&
+                !want(*call))
+                unknown(where, array_from_elsewhere);
+            add(call, is_array);
+        } else if (auto* either = llvm::dyn_cast<llvm::PHINode>(&value)) {
+            add(either, is_array);
+            for (llvm::Value* one : either->incoming_values()) holds_elements(*one, where);
+        } else if (auto* choice = llvm::dyn_cast<llvm::SelectInst>(&value)) {
+            add(choice, is_array);
+            holds_elements(*choice->getTrueValue(), where);
+            holds_elements(*choice->getFalseValue(), where);
+        } else {
+            not_elements_.push_back({&value, &where});
+        }
     }
 
     void unknown(llvm::Instruction& where, llvm::StringRef what) {
@@ -129,16 +174,20 @@ class finder {
     void follow(const llvm::Use& u) {
         auto* user = llvm::dyn_cast<llvm::Instruction>(u.getUser());
         if (user == nullptr) return; // annotations of instructions only: no constants
+        const unsigned kind = kinds_.lookup(u.get());
         switch (user->getOpcode()) {
         case llvm::Instruction::Load:
             access(*user, user->getType(), llvm::cast<llvm::LoadInst>(user)->getAlign());
+            if ((kind & has_array) != 0) add(user, is_array);
             return;
         case llvm::Instruction::Store: {
             auto* store = llvm::cast<llvm::StoreInst>(user);
-            if (u.getOperandNo() == llvm::StoreInst::getPointerOperandIndex())
+            if (u.getOperandNo() == llvm::StoreInst::getPointerOperandIndex()) {
                 access(*user, store->getValueOperand()->getType(), store->getAlign());
-            else
-                kept(*store);
+                if ((kind & has_array) != 0) holds_elements(*store->getValueOperand(), *store);
+            } else {
+                kept_.insert(store);
+            }
             return;
         }
         case llvm::Instruction::AtomicRMW: {
@@ -161,11 +210,13 @@ class finder {
             return;
         }
         case llvm::Instruction::GetElementPtr:
+            add(user, kind & has_array);
+            return;
         case llvm::Instruction::PHI:
         case llvm::Instruction::Select:
         case llvm::Instruction::Freeze:
         case llvm::Instruction::BitCast:
-            add(user);
+            add(user, kind);
             return;
         case llvm::Instruction::ICmp:
             return;
@@ -204,6 +255,7 @@ class finder {
     // The address of a field is stored. In a variable that only functions see which can be inlined,
     // it comes out again when they are.
     void kept(llvm::StoreInst& store) {
+        if ((kinds_.lookup(store.getPointerOperand()) & has_array) != 0) return;
         const llvm::Value* object = llvm::getUnderlyingObject(store.getPointerOperand(), 0);
         const auto* variable = llvm::dyn_cast<llvm::AllocaInst>(object);
         if (variable == nullptr || !want_users(*variable)) unknown(store, keeps_address);
@@ -234,8 +286,17 @@ class finder {
     }
 
     void passed(llvm::CallBase& call, const llvm::Use& u) {
+        const unsigned kind = kinds_.lookup(u.get());
         if (auto* intrinsic = llvm::dyn_cast<llvm::IntrinsicInst>(&call)) {
-            passed_to_intrinsic(*intrinsic);
+            passed_to_intrinsic(*intrinsic, kind);
+            return;
+        }
+        if ((kind & is_array) != 0 && is_memory_call(call)) {
+            if (reallocates(call)) add(&call, is_array);
+            return;
+        }
+        if (prints_into_argument(call) && call.getArgOperandNo(&u) == 0) {
+            printed_.insert(&call);
             return;
         }
         if (want(call)) return;
@@ -254,7 +315,7 @@ class finder {
                       "pass what the field holds");
     }
 
-    void passed_to_intrinsic(llvm::IntrinsicInst& call) {
+    void passed_to_intrinsic(llvm::IntrinsicInst& call, unsigned kind) {
         switch (call.getIntrinsicID()) {
         case llvm::Intrinsic::lifetime_start:
         case llvm::Intrinsic::lifetime_end:
@@ -266,13 +327,22 @@ class finder {
         case llvm::Intrinsic::ptr_annotation:
         case llvm::Intrinsic::launder_invariant_group:
         case llvm::Intrinsic::strip_invariant_group:
-            add(&call);
+            add(&call, kind);
             return;
         case llvm::Intrinsic::memset: {
             // Null pointers: as good as stores of null.
             const auto* value = llvm::dyn_cast<llvm::Constant>(call.getArgOperand(1));
             if (value != nullptr && value->isNullValue()) return;
             break;
+        }
+        case llvm::Intrinsic::memcpy:
+        case llvm::Intrinsic::memcpy_inline:
+        case llvm::Intrinsic::memmove: {
+            // One pointer: the constructors of std::unique_ptr that move.
+            const auto* bytes = llvm::dyn_cast<llvm::ConstantInt>(call.getArgOperand(2));
+            if (bytes == nullptr || bytes->getZExtValue() != sizeof(void*)) break;
+            assigned_.insert(&call);
+            return;
         }
         default:
             break;
@@ -312,8 +382,47 @@ class finder {
         return false;
     }
 
+    // Copies of one pointer as bytes become loads and stores.
+    void assign_what_is_copied() {
+        for (llvm::IntrinsicInst* copy : assigned_) {
+            llvm::IRBuilder<> here(copy);
+            auto* transfer = llvm::cast<llvm::MemTransferInst>(copy);
+            llvm::Value* word = here.CreateAlignedLoad(here.getPtrTy(), transfer->getRawSource(),
+                                                       llvm::Align(8), transfer->isVolatile());
+            here.CreateAlignedStore(word, transfer->getRawDest(), llvm::Align(8),
+                                    transfer->isVolatile());
+            changed_.insert(copy->getFunction());
+            copy->eraseFromParent();
+        }
+        assigned_.clear();
+    }
+
+    // asprintf(&slot, ...) prints into a variable, whose value the slot gets.
+    void print_into_variables() {
+        for (llvm::CallBase* call : printed_) {
+            if (llvm::isa<llvm::InvokeInst>(call)) {
+                unknown(*call, "asprintf into a marked field within try; print into a variable");
+                continue;
+            }
+            llvm::Function& f = *call->getFunction();
+            llvm::IRBuilder<> top(&f.getEntryBlock(), f.getEntryBlock().begin());
+            llvm::AllocaInst* variable = top.CreateAlloca(top.getPtrTy());
+            llvm::Value* slot = call->getArgOperand(0);
+            llvm::IRBuilder<> before(call);
+            before.CreateStore(llvm::ConstantPointerNull::get(before.getPtrTy()), variable);
+            call->setArgOperand(0, variable);
+            llvm::IRBuilder<> after(call->getNextNode());
+            after.SetCurrentDebugLocation(call->getDebugLoc());
+            after.CreateStore(after.CreateLoad(after.getPtrTy(), variable), slot);
+            changed_.insert(&f);
+        }
+        printed_.clear();
+    }
+
     bool inline_what_is_needed() {
         changed_.clear();
+        assign_what_is_copied();
+        print_into_variables();
         llvm::SetVector<llvm::Function*> unneeded;
         wanted_ = inline_all(wanted_, unneeded);
         for (const auto& [call, numbers] : for_twins_) {
@@ -395,6 +504,8 @@ class finder {
 
     // The addresses that could not be resolved.
     void report() {
+        for (const auto& [value, where] : not_elements_)
+            if (!found_.has(value)) errors_.refuse(*where, array_from_elsewhere);
         for (const auto& [where, what] : unknown_) errors_.refuse(*where, what);
         for (const llvm::CallBase* call : wanted_)
             errors_.refuse(*call, "the function that gets the address of a marked field cannot be "
@@ -416,6 +527,10 @@ class finder {
     static constexpr llvm::StringLiteral keeps_address =
         "the address of a marked field is kept; keep a pointer to the object that holds it, within "
         "the operation";
+    static constexpr llvm::StringLiteral array_from_elsewhere =
+        "the elements of this array of pointers are slots, for its field is marked, but it comes "
+        "from "
+        "where they are none; allocate the array in the function that stores it";
     static constexpr llvm::StringLiteral mixed =
         "this may be the address of a marked field or of something else; mark both, or use two "
         "variables";
@@ -432,6 +547,12 @@ class finder {
     slots found_;
     llvm::SmallVector<llvm::Value*, 64> work_;
     llvm::SetVector<llvm::CallBase*> wanted_;
+    llvm::SetVector<llvm::IntrinsicInst*> assigned_;
+    llvm::SetVector<llvm::CallBase*> printed_;
+    llvm::SetVector<llvm::StoreInst*> kept_;
+    llvm::DenseMap<const llvm::Value*, unsigned> kinds_;
+    // What is stored where an array of slots belongs, and by which instruction.
+    llvm::SmallVector<std::pair<llvm::Value*, llvm::Instruction*>, 4> not_elements_;
     llvm::SetVector<llvm::Function*> returning_;
     llvm::SetVector<llvm::Function*> changed_;
     llvm::MapVector<llvm::CallBase*, parameter_numbers> for_twins_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "rewriter.hpp"
 
+#include "compiler/frontend/annotations.hpp"
+
 #include "slot_flow.hpp"
 #include "walk.hpp"
 
@@ -601,6 +603,11 @@ void changer::change_atomic(const clang::AtomicExpr* builtin) {
 
 // free and its kind get memory of any origin.
 void changer::change_free(const clang::DeclRefExpr* name) {
+    if (llvm::isa<clang::VarDecl>(name->getDecl()) &&
+        frontend::annotated(name->getDecl(), frontend::guided_text))
+        refuse(name->getLocation(),
+               "the marked variable " + frontend::quoted(name->getDecl()) + " is no field",
+               "put the pointer into a struct and mark it there");
     const auto* function = llvm::dyn_cast<clang::FunctionDecl>(name->getDecl());
     if (function == nullptr || function->getIdentifier() == nullptr || !function->isExternC())
         return;
@@ -609,7 +616,11 @@ void changer::change_free(const clang::DeclRefExpr* name) {
                          .Case("realloc", "realloc")
                          .Case("malloc_usable_size", "usable_size")
                          .Default(nullptr);
-    if (by == nullptr || !where_.may_change(name->getBeginLoc())) return;
+    if (!where_.may_change(name->getBeginLoc())) return;
+    if (function->getName() == "reallocarray")
+        refuse(name->getLocation(), "reallocarray may get managed memory, and has no other form",
+               "call realloc with the product, after a check that it fits");
+    if (by == nullptr) return;
     if (const auto at = written(name->getSourceRange(), "a call that frees"))
         where_.change().replace(at->path, at->begin, at->end, runtime_name(by));
 }
@@ -910,6 +921,11 @@ void changer::change_fields() {
                        "declare each marked field by itself");
                 return;
             }
+        if (frontend::annotated(field, frontend::elements_text))
+            refuse(field->getLocation(),
+                   "the elements of the array that " + frontend::quoted(field) +
+                       " points to are slots, and the rewriter knows only those in structs",
+                   "have an array of structs with one marked field each");
         change_type(field->getTypeSourceInfo()->getTypeLoc(), kind, field->getLocation());
         // The mark has done its work. One that the marks file or an attribute made stays: other
         // compilers do not see it.

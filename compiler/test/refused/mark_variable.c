@@ -2,6 +2,6 @@
 // RUN: %refuse
 #include "marks.h"
 struct node { int key; };
-// CHECK: error: a variable is marked, but only a field of a struct can be a slot [obase:mark-place]
+// CHECK: error: 'head' is marked, but other files may use it, in which it is not [obase:mark-place]
 struct node* head OBASE_GUIDED;
 int empty(void) { return head == 0; }

@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Small programs with marked pointers, each about one construct: right, refused, or left to the audit.
+
+A program says in its first comment what is expected of it:
+
+    right:          prints what plain clang makes it print, while its objects move
+    right, still:   the same, and nothing of it can be managed, or lives long enough to move
+    refused: TEXT   is not compiled, and TEXT is part of an error
+    audit:          is compiled, and wrong by the rules for marked fields in a way that only running it
+                    under the audit shows; not run here
+    encoded:        the same, and the audit cannot show it either: docs/compiler.md, limits
+
+and what else it needs: `with: FILE`, another translation unit; `marks: FILE`, for --obase-marks; `tier:
+long`. Each runs at every level that is asked for, while the collector is forced (torture.h), without and
+with OBASE_DEBUG_REARM=1. What is right in one way and refused in another is a failure.
+
+Prints a line for each program that is not as expected, and figures at the end: what is refused of the
+programs that are right is no failure as long as it is in --refused-wrongly.
+"""
+
+import argparse
+import concurrent.futures
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+FORCED = {"OBASE_WINDOW_SECONDS": "1000000", "OBASE_POISON_FREED": "1"}
+LIMIT = 60  # seconds, on a machine that is busy
+KINDS = ["right", "refused", "audit", "encoded"]
+
+
+class program:
+    """A source and what it says of itself."""
+
+    def __init__(self, source):
+        self.source = source
+        self.name = str(source.relative_to(HERE).with_suffix("")) + source.suffix.replace(".", "_")
+        said = {}
+        for line in source.read_text(encoding="utf-8").splitlines():
+            if not line.startswith("//"):
+                break
+            if found := re.match(r"// ([a-z, ]+): ?(.*)$", line):
+                said.setdefault(found.group(1), found.group(2))
+        kind = next((k for k in said if k.split(",")[0] in KINDS), None)
+        if kind is None:
+            sys.exit(f"{source}: says none of {', '.join(KINDS)}")
+        self.kind = kind.split(",")[0]
+        self.moves = self.kind == "right" and not kind.endswith("still")
+        self.message = said[kind]
+        self.units = [source] + [source.parent / said[key] for key in ["with"] if key in said]
+        self.marks = source.parent / said["marks"] if "marks" in said else None
+        self.tier = said.get("tier", "ci")
+
+
+def run(command, environment=None):
+    try:
+        return subprocess.run(command, env={**os.environ, **(environment or {})}, timeout=LIMIT,
+                              capture_output=True, text=True, errors="replace")
+    except subprocess.TimeoutExpired:
+        return subprocess.CompletedProcess(command, -1, "", f"not over after {LIMIT} s")
+
+
+class workplace:
+    def __init__(self, options):
+        self.options = options
+        options.out.mkdir(parents=True, exist_ok=True)
+        self.include = [f"-I{HERE}", f"-I{options.include}"]
+        for name, defines in [("plain", []), ("forced", ["-DFORCED"])]:
+            made = run([options.cxx, "-std=c++20", "-O1", *defines, *self.include, f"-I{HERE.parent.parent}",
+                        "-c", str(HERE / "settle.cpp"), "-o", str(options.out / f"settle.{name}.o")])
+            if made.returncode != 0:
+                sys.exit(made.stderr)
+
+    def make(self, one, flags, obase):
+        """Returns the program's path, or what the compiler said."""
+        options = self.options
+        target = options.out / (one.name.replace("/", ".") + (".obase" if obase else ".plain") +
+                                "".join(flags))
+        objects = []
+        for number, unit in enumerate(one.units):
+            cxx = unit.suffix == ".cpp"
+            plugins = []
+            if obase:
+                plugins = [f"-fplugin={options.front_end}", f"-fpass-plugin={options.plugin}",
+                           "-Rpass=obase"]
+                if one.marks:
+                    plugins.append(f"-fplugin-arg-obase_visibility-marks={one.marks}")
+            objects.append(f"{target}.{number}.o")
+            made = run([options.cxx if cxx else options.cc, "-std=c++20" if cxx else "-std=gnu11", *flags,
+                        "-w", "-pthread", *self.include, *plugins, "-c", str(unit), "-o", objects[-1]])
+            if made.returncode != 0:
+                return None, made.stderr
+        settle = "forced" if obase else "plain"
+        library = [str(options.runtime)] if obase else []
+        made = run([options.cxx, *flags, "-pthread", *objects, str(options.out / f"settle.{settle}.o"),
+                    *library, "-lm", "-o", str(target)])
+        for path in objects:
+            pathlib.Path(path).unlink()
+        if made.returncode != 0:
+            sys.exit(f"{one.source}: {made.stderr}")
+        return target, ""
+
+    def outcome(self, one, level):
+        """One of right, refused, accepted, wrong, and what there is to say of it."""
+        flags = [level]
+        target, errors = self.make(one, flags, obase=True)
+        if target is None:
+            if "obase" not in errors:
+                return "wrong", "no refusal: " + errors
+            return "refused", errors
+        if one.kind in ["audit", "encoded"] and not self.options.run_all:
+            target.unlink()
+            return "accepted", ""
+        plain, errors = self.make(one, ["-O1"] if level != "-O0" else ["-O0"], obase=False)
+        if plain is None:
+            sys.exit(f"{one.source}: {errors}")
+        expected = run([str(plain)])
+        if expected.returncode != 0:
+            sys.exit(f"{one.source}: the plain program: {expected.stderr}")
+        plain.unlink()
+        for rearm in ["0", "1"]:
+            found = run([str(target)], {**FORCED, "OBASE_DEBUG_REARM": rearm})
+            what = f"OBASE_DEBUG_REARM={rearm}: "
+            if found.returncode != 0:
+                return "wrong", f"{what}exit status {found.returncode}: {found.stderr[-1500:]}"
+            if found.stdout != expected.stdout:
+                return "wrong", f"{what}printed {found.stdout[-300:]!r}, not {expected.stdout[-300:]!r}"
+            moved = re.search(r"^objects moved: (\d+)$", found.stderr, re.MULTILINE)
+            if one.moves and (moved is None or moved.group(1) == "0"):
+                return "wrong", f"{what}nothing moved"
+        target.unlink()
+        return "right", ""
+
+
+def judge(one, outcome, said):
+    """What is not as expected, or nothing."""
+    first = next((line for line in said.splitlines() if "obase" in line and "error" in line), said)
+    if one.kind == "right":
+        return "" if outcome == "right" else f"{outcome}: {first}"
+    if one.kind == "refused":
+        if outcome != "refused":
+            return f"expected to be refused, but {outcome} {said}"
+        return "" if one.message in said else f"refused, but not with '{one.message}': {said}"
+    return f"refused, say so: {first}" if outcome == "refused" else ""
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Runs the programs of compiler/torture.")
+    for name in ["cc", "cxx", "plugin", "front-end", "runtime"]:
+        parser.add_argument(f"--{name}", required=True)
+    for name in ["include", "out"]:
+        parser.add_argument(f"--{name}", required=True, type=pathlib.Path)
+    parser.add_argument("--level", action="append", required=True, metavar="-ON")
+    parser.add_argument("--every", type=int, default=1, metavar="N",
+                        help="only each Nth program, and those that are new to the table of levels")
+    parser.add_argument("--refused-wrongly", type=pathlib.Path, default=HERE / "refused_wrongly",
+                        help="names of programs that are right, and known to be refused")
+    parser.add_argument("--run-all", action="store_true",
+                        help="also runs what is left to the audit, and says what came of it")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("programs", nargs="*", help="parts of names; without, all")
+    options = parser.parse_args()
+    sources = sorted(path for path in HERE.glob("*/*") if path.suffix in [".c", ".cpp"])
+    everything = [program(source) for source in sources]
+    chosen = [one for one in everything
+              if not options.programs or any(part in one.name for part in options.programs)]
+    if not chosen:
+        parser.error(f"no program has a name with {options.programs} in it")
+    chosen = chosen[::options.every]
+    known = set(options.refused_wrongly.read_text(encoding="utf-8").split()) \
+        if options.refused_wrongly.exists() else set()
+    at = workplace(options)
+    failed = 0
+    counts = {}
+    refused_wrongly = set()
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        jobs = [(one, level, pool.submit(at.outcome, one, level))
+                for one in chosen for level in options.level]
+        for one, level, job in jobs:
+            outcome, said = job.result()
+            wrong = judge(one, outcome, said)
+            counts[one.kind, outcome] = counts.get((one.kind, outcome), 0) + 1
+            if one.kind == "right" and outcome == "refused":
+                refused_wrongly.add(one.name)
+                if one.name in known:
+                    continue
+            if options.run_all and one.kind in ["audit", "encoded"]:
+                print(f"{one.name} {level}: {one.kind}, and it is {outcome} {said}", flush=True)
+            if wrong:
+                failed += 1
+                print(f"{one.name} {level}: {wrong}", flush=True)
+    rights = sum(one.kind == "right" for one in chosen)
+    for name in sorted(known & {one.name for one in chosen} - refused_wrongly):
+        failed += 1
+        print(f"{name}: no longer refused, take it out of {options.refused_wrongly}")
+    for (kind, outcome), count in sorted(counts.items()):
+        print(f"{kind}, {outcome}: {count}")
+    share = 100 * len(refused_wrongly) / rights if rights else 0
+    print(f"{len(chosen)} programs at {' '.join(options.level)}, {failed} not as expected; of {rights} that are "
+          f"right {len(refused_wrongly)} refused ({share:.1f} %): {' '.join(sorted(refused_wrongly))}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
