@@ -5,7 +5,10 @@
 #include "crestdb/server/text.hpp"
 
 #include <algorithm>
+#include <cctype>
+#include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <new>
 
 namespace crestdb::server {
@@ -31,6 +34,53 @@ struct command_table {
 const command_table& table() {
     static const command_table all;
     return all;
+}
+
+// Commands that are families: what there is in each, and with how many arguments (as command::arity).
+struct subcommand {
+    std::string_view family, name;
+    int arity;
+};
+constexpr subcommand subcommands[] = {
+    {"client", "getname", 2}, {"client", "help", 2},      {"client", "id", 2},
+    {"client", "info", 2},    {"client", "kill", -3},     {"client", "list", 2},
+    {"client", "reply", 3},   {"client", "setname", 3},   {"command", "count", 2},
+    {"command", "docs", -2},  {"command", "getkeys", -3}, {"command", "help", 2},
+    {"command", "info", -2},  {"command", "list", 2},     {"config", "get", -3},
+    {"config", "help", 2},    {"config", "resetstat", 2}, {"config", "set", -4},
+    {"latency", "help", 2},   {"latency", "history", 3},  {"latency", "latest", 2},
+    {"latency", "reset", -2}, {"memory", "help", 2},      {"memory", "stats", 2},
+    {"memory", "usage", -3},  {"object", "encoding", 3},  {"object", "freq", 3},
+    {"object", "help", 2},    {"object", "idletime", 3},  {"object", "refcount", 3},
+    {"slowlog", "get", -2},   {"slowlog", "help", 2},     {"slowlog", "len", 2},
+    {"slowlog", "reset", 2},
+};
+
+// "" or why there is no such command in the family; what is no family has none.
+std::string wrong_subcommand(const command& what, arguments args) {
+    if (args.size() < 2) return "";
+    bool is_family = false;
+    for (const subcommand& s : subcommands) {
+        if (s.family != what.name) continue;
+        is_family = true;
+        if (!equal_fold(s.name, args[1])) continue;
+        const auto n = static_cast<int>(args.size());
+        if (s.arity >= 0 ? n == s.arity : n >= -s.arity) return "";
+        return "ERR wrong number of arguments for '" + std::string(what.name) + "|" +
+               std::string(s.name) + "' command";
+    }
+    if (!is_family) return "";
+    std::string name(what.name);
+    for (char& letter : name) letter = static_cast<char>(letter - ('a' - 'A'));
+    return "ERR unknown subcommand '" + std::string(args[1].substr(0, 128)) + "'. Try " + name +
+           " HELP.";
+}
+
+// An error before the command ran: in a transaction it must not be executed any more.
+void reject(session& client, const command* what, reply& out, std::string_view why) {
+    if (what != nullptr) ++counters_of(*what).rejected;
+    if (client.in_multi) client.multi_failed = true;
+    out.error(why);
 }
 
 keyspace::part_set parts_of(const command& what, unsigned database, arguments args) {
@@ -101,12 +151,16 @@ record* find_to_read(call& c, const keyspace::key_id& id) {
 }
 
 bool parse_scan(call& c, std::size_t cursor, bool with_type, scan_request& into) {
-    const auto parsed = parse_unsigned(c.args[cursor]);
-    if (!parsed) {
+    // As strtoul: a sign is taken, and wraps.
+    const std::string text(c.args[cursor]);
+    char* end = nullptr;
+    errno = 0;
+    into.cursor = std::strtoul(text.c_str(), &end, 10);
+    if (text.empty() || std::isspace(static_cast<unsigned char>(text[0])) != 0 ||
+        end != text.c_str() + text.size() || errno == ERANGE) {
         c.out.error("ERR invalid cursor");
         return false;
     }
-    into.cursor = *parsed;
     for (std::size_t i = cursor + 1; i < c.args.size(); i += 2) {
         const std::string_view option = c.args[i];
         const bool has_value = i + 1 < c.args.size();
@@ -167,25 +221,28 @@ void instance::execute(session& client, arguments args, output& out) {
         if (what == nullptr) {
             std::string text = "ERR unknown command '" + std::string(args[0].substr(0, 128)) +
                                "', with args beginning with: ";
-            for (std::size_t i = 1; i < args.size() && text.size() < 128 + 64; ++i)
+            const std::size_t most = text.size() + 128;
+            for (std::size_t i = 1; i < args.size() && text.size() < most; ++i)
                 text += "'" + std::string(args[i].substr(0, 128)) + "' ";
-            if (client.in_multi) client.multi_failed = true;
-            answer_to.error(text);
+            reject(client, nullptr, answer_to, text);
         } else if (!what->takes(args.size())) {
-            ++counters_of(*what).rejected;
-            if (client.in_multi) client.multi_failed = true;
-            answer::wrong_arity(answer_to, what->name);
+            const std::string text =
+                "wrong number of arguments for '" + std::string(what->name) + "' command";
+            if (what->name == "exec") {
+                end(client);
+                reject(client, what, answer_to,
+                       "EXECABORT Transaction discarded because of: " + text);
+            } else {
+                reject(client, what, answer_to, "ERR " + text);
+            }
+        } else if (const std::string why = wrong_subcommand(*what, args); !why.empty()) {
+            reject(client, what, answer_to, why);
         } else if (!client.authenticated && !what->is(command::no_auth) && options.has_password()) {
-            ++counters_of(*what).rejected;
-            if (client.in_multi) client.multi_failed = true;
-            answer_to.error("NOAUTH Authentication required.");
+            reject(client, what, answer_to, "NOAUTH Authentication required.");
         } else if (client.in_multi && what->is(command::not_in_multi)) {
-            client.multi_failed = true;
-            answer_to.error("ERR Command not allowed inside a transaction");
+            reject(client, what, answer_to, "ERR Command not allowed inside a transaction");
         } else if (what->is(command::deny_oom) && !room_for(*what)) {
-            ++counters_of(*what).rejected;
-            if (client.in_multi) client.multi_failed = true;
-            answer_to.error(answer::out_of_memory);
+            reject(client, what, answer_to, answer::out_of_memory);
         } else if (client.in_multi && !what->is(command::not_queued)) {
             enqueue(client, *what, args, answer_to);
         } else {

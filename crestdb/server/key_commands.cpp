@@ -100,7 +100,10 @@ void remaining(call& c, bool seconds, bool absolute) {
     if (!r->has_expiry()) return c.out.integer(-1);
     std::int64_t left = r->expiry();
     if (!absolute) left = std::max<std::int64_t>(left - now_ms(), 0);
-    c.out.integer(seconds ? (left + 500) / 1000 : left);
+    // Unsigned: the largest time that PEXPIREAT takes is rounded, too.
+    c.out.integer(seconds
+                      ? static_cast<std::int64_t>((static_cast<std::uint64_t>(left) + 500) / 1000)
+                      : left);
 }
 void ttl(call& c) { remaining(c, true, false); }
 void pttl(call& c) { remaining(c, false, false); }

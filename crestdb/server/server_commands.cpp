@@ -55,7 +55,8 @@ void select(call& c) {
 bool same_secret(std::string_view given, std::string_view secret) noexcept {
     unsigned difference = given.size() == secret.size() ? 0 : 1;
     for (std::size_t i = 0; i < given.size(); ++i)
-        difference |= static_cast<unsigned>(given[i] ^ (secret.empty() ? 0 : secret[i % secret.size()]));
+        difference |=
+            static_cast<unsigned>(given[i] ^ (secret.empty() ? 0 : secret[i % secret.size()]));
     return difference == 0;
 }
 

@@ -374,16 +374,14 @@ void range_command(call& c, range_request want, bool free_form) {
     bool limited = false;
     for (std::size_t i = 4; i < c.args.size(); ++i) {
         const std::string_view option = c.args[i];
-        if (equal_fold(option, "WITHSCORES") &&
-            (free_form || want.what != range_request::by::lex)) {
+        if (equal_fold(option, "WITHSCORES")) {
             want.with_scores = true;
-        } else if (equal_fold(option, "LIMIT") && i + 2 < c.args.size() &&
-                   (free_form || want.what != range_request::by::rank)) {
+        } else if (equal_fold(option, "LIMIT") && i + 2 < c.args.size()) {
             const auto offset = parse_integer(c.args[i + 1]), count = parse_integer(c.args[i + 2]);
             if (!offset || !count) return c.out.error(answer::not_an_integer);
             want.offset = *offset;
             want.limit = *count;
-            limited = true;
+            limited = *count != -1;
             i += 2;
         } else if (free_form && equal_fold(option, "REV") && !want.reverse) {
             want.reverse = true;
