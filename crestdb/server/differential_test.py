@@ -17,6 +17,7 @@ import time
 from resp import Error, crestdb, redis, scratch, skip_without
 
 KEYS = [f"k{i}" for i in range(12)]
+LEX_KEYS = ["l0", "l1"]  # of one score each: by name, others have no order in Redis either
 FIELDS = [f"f{i}" for i in range(8)]
 UNORDERED = {"HKEYS", "HVALS", "KEYS", "HGETALL", "SCAN", "HSCAN", "ZSCAN"}
 
@@ -131,12 +132,14 @@ class Commands:
             (2, lambda: ["ZINCRBY", key(), self.score(), r.choice(FIELDS)]),
             (2, lambda: ["ZCOUNT", key(), self.bound(), self.bound()]),
             (1, lambda: ["ZCARD", key()]),
-            (1, lambda: ["ZLEXCOUNT", key(), self.lex(), self.lex()]),
+            (1, lambda: ["ZLEXCOUNT", r.choice(LEX_KEYS), self.lex(), self.lex()]),
+            (2, lambda: ["ZADD", r.choice(LEX_KEYS), 0, r.choice(FIELDS)]),
+            (1, lambda: ["ZREM", r.choice(LEX_KEYS), r.choice(FIELDS)]),
             (5, lambda: self.zrange()),
             (2, lambda: [r.choice(["ZRANGEBYSCORE", "ZREVRANGEBYSCORE"]), key(), self.bound(), self.bound(),
                          *r.choice([[], ["WITHSCORES"], ["LIMIT", 1, 2], ["LIMIT", 0, -1], ["LIMIT", -1, 2],
                                     ["WITHSCORES", "LIMIT", 1, 3], ["LIMIT", 1], ["x"]])]),
-            (1, lambda: [r.choice(["ZRANGEBYLEX", "ZREVRANGEBYLEX"]), key(), self.lex(), self.lex(),
+            (1, lambda: [r.choice(["ZRANGEBYLEX", "ZREVRANGEBYLEX"]), r.choice(LEX_KEYS), self.lex(), self.lex(),
                          *r.choice([[], ["LIMIT", 1, 2], ["WITHSCORES"]])]),
             (1, lambda: ["ZREVRANGE", key(), self.number(), self.number(), *r.choice([[], ["WITHSCORES"], ["x"]])]),
             (1, lambda: ["ZSCAN", key(), 0, "COUNT", 100000]),
@@ -172,7 +175,7 @@ class Commands:
         r = self.r
         by = r.choice(["", "", "BYSCORE", "BYLEX"])
         low, high = {"": self.number, "BYSCORE": self.bound, "BYLEX": self.lex}[by], None
-        words = ["ZRANGE", self.key(), low(), low()]
+        words = ["ZRANGE", r.choice(LEX_KEYS) if by == "BYLEX" else self.key(), low(), low()]
         words += [by] if by else []
         words += ["REV"] if r.random() < .4 else []
         words += r.choice([[], [], ["LIMIT", 1, 2], ["LIMIT", 0, -1]])
@@ -242,8 +245,9 @@ def main():
         commands = Commands(arguments.seed)
         done, queued, failed = 0, [], 0
         for protocol in ("2", "3"):
-            ours("HELLO", protocol)
-            theirs("HELLO", protocol)
+            for client in (ours, theirs):
+                client.many([["MULTI"], ["DISCARD"], ["HELLO", protocol]])
+            queued.clear()
             while done < count * (1 if protocol == "2" else 2) // 2:
                 batch = [commands.one() for _ in range(200)]
                 why = compare(ours, theirs, batch, queued)

@@ -30,6 +30,9 @@ bool is_collection(record_kind kind) {
 
 thread_local std::int64_t thread_now = 0;
 
+// Keys among which eviction chooses.
+constexpr std::size_t samples = 64;
+
 // A collection of more members than this is freed by another thread.
 constexpr std::size_t free_at_once = 64;
 
@@ -447,29 +450,22 @@ std::size_t keyspace::expire_some(std::size_t most, std::int64_t now) {
     return ended;
 }
 
-bool keyspace::evict_one(eviction policy, std::uint32_t random) {
-    const unsigned p = random % parts;
-    const std::lock_guard hold(parts_[p].lock);
-    const bool only_expiring = policy >= eviction::volatile_lru;
+keyspace::candidate keyspace::coldest_in(unsigned p, eviction policy, std::uint32_t random,
+                                         std::size_t& seen) {
     const bool by_age = policy != eviction::allkeys_random && policy != eviction::volatile_random &&
                         policy != eviction::volatile_ttl;
-    // 64 keys beside each other: the words of their slots say how long they were not used, and the
-    // keys themselves are not touched.
-    managed_slot* coldest = nullptr;
-    unsigned in_database = 0;
-    int idle = -1;
+    candidate best;
     for (unsigned d = 0; d < databases; ++d) {
         database_part* candidates = parts_[p].in[d].get();
         if (candidates == nullptr) continue;
         const std::uint64_t now = window;
+        // The words of the slots say how long the keys were not used; the keys are not touched.
         const auto look = [&](managed_slot& slot) {
+            ++seen;
             const int its = by_age ? static_cast<int>(slot.idle_windows(now)) : 0;
-            if (its <= idle) return;
-            idle = its;
-            coldest = &slot;
-            in_database = d;
+            if (its > best.idle) best = {&slot, d, its};
         };
-        if (only_expiring) {
+        if (policy >= eviction::volatile_lru) {
             const auto by_hash = [&](std::uint32_t hash) {
                 managed_slot* slot =
                     candidates->keys.find(hash, [](managed_slot&) { return true; });
@@ -478,18 +474,41 @@ bool keyspace::evict_one(eviction policy, std::uint32_t random) {
             if (policy == eviction::volatile_ttl)
                 candidates->expiries.soonest(1, by_hash);
             else
-                candidates->expiries.sample(random >> 8, 64, by_hash);
+                candidates->expiries.sample(random, by_age ? samples : 1, by_hash);
         } else {
-            candidates->keys.sample(random * 2654435761u, by_age ? 64 : 1,
+            candidates->keys.sample(random, by_age ? samples : 1,
                                     [&](managed_slot& slot, std::uint32_t) { look(slot); });
         }
     }
-    if (coldest == nullptr) return false;
+    return best;
+}
+
+bool keyspace::evict_one(eviction policy, std::uint32_t random) {
+    // Where parts are small, several are looked at, so that the choice is among enough keys.
+    const bool by_age = policy != eviction::allkeys_random && policy != eviction::volatile_random &&
+                        policy != eviction::volatile_ttl;
+    unsigned chosen = random % parts;
+    if (by_age) {
+        std::size_t seen = 0;
+        int idle = -1;
+        for (unsigned i = 0; i < 8 && seen < samples; ++i) {
+            const unsigned p = (random + i * 37) % parts;
+            const std::lock_guard hold(parts_[p].lock);
+            const candidate its = coldest_in(p, policy, random * 2654435761u, seen);
+            if (its.idle <= idle) continue;
+            idle = its.idle;
+            chosen = p;
+        }
+    }
+    const std::lock_guard hold(parts_[chosen].lock);
     const managed_scope scope;
-    auto* r = static_cast<record*>(coldest->get());
-    if (only_expiring && !r->has_expiry()) return false;
+    std::size_t seen = 0;
+    const candidate best = coldest_in(chosen, policy, random * 2654435761u, seen);
+    if (best.slot == nullptr) return false;
+    auto* r = static_cast<record*>(best.slot->get());
+    if (policy >= eviction::volatile_lru && !r->has_expiry()) return false;
     const std::string key(r->key());
-    const key_id id = id_of(in_database, key);
+    const key_id id = id_of(best.database, key);
     erase(id);
     changed(id);
     ++count.evicted;

@@ -172,6 +172,13 @@ class keyspace {
     void free_record(record* old) noexcept;
     void free_later(record_kind kind, void* collection);
     void work_off();
+    struct candidate {
+        managed_slot* slot = nullptr;
+        unsigned database = 0;
+        int idle = -1;
+    };
+    // In the part: the one that was not used for longest, of some; `seen` counts them.
+    candidate coldest_in(unsigned part, eviction policy, std::uint32_t random, std::size_t& seen);
     bool evict_one(eviction policy, std::uint32_t random);
 
     std::array<guarded_part, parts> parts_;

@@ -109,6 +109,7 @@ int run(int argc, char** argv) {
         return 1;
     }
     std::signal(SIGPIPE, SIG_IGN);
+    std::signal(SIGXFSZ, SIG_IGN); // a file too large is an error of the write, not the end
     if (const std::string why = configure_obase(options); !why.empty()) {
         fmt::print(stderr, "crestdb: {}\n", why);
         return 1;

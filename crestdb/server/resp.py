@@ -31,7 +31,15 @@ class Client:
         else:
             self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
             self.socket.settimeout(timeout)
-            self.socket.connect(str(address))
+            end = time.monotonic() + timeout
+            while True:
+                try:
+                    self.socket.connect(str(address))
+                    break
+                except BlockingIOError:  # the queue of connections is full
+                    if time.monotonic() > end:
+                        raise
+                    time.sleep(0.005)
         self.buffer = b""
         self.at = 0
 

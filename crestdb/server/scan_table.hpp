@@ -94,7 +94,7 @@ class scan_table {
                 directory_.push_back(make_segment(0, 0));
                 continue;
             }
-            const bool can_grow = s->bits < most_bits || s->depth < 32 - most_bits;
+            const bool can_grow = s->bits < most_bits || can_split(*s);
             if (Entry* place = put(*s, hash, can_grow ? usual_reach : s->size());
                 place != nullptr) {
                 ++size_;
@@ -275,6 +275,13 @@ class scan_table {
         pour(s, [&](std::uint32_t) -> segment& { return wider; });
         free_buckets(s.buckets, s.size());
         s = wider;
+    }
+
+    // False where a split would double a directory that is far larger than the entries need: hashes
+    // are alike then, which are drawn at random otherwise, and the segment is filled to its end.
+    bool can_split(const segment& s) const noexcept {
+        if (s.depth >= 32 - most_bits) return false;
+        return s.depth < depth_ || directory_.size() <= 64 + size_ / 8;
     }
 
     void split(std::uint32_t hash) {
