@@ -24,8 +24,12 @@ std::size_t usable_size(const void* object) {
 } // namespace
 
 void cold_reader::start(unsigned threads) {
-    tiers_ = managing_runtime().statistics().reclaimable_tiers;
+    refresh();
     for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+}
+
+void cold_reader::refresh() noexcept {
+    if (tiers_ == 0) tiers_ = managing_runtime().statistics().reclaimable_tiers;
 }
 
 void cold_reader::stop() {

@@ -19,6 +19,7 @@
 
 #include "crestdb/server/command.hpp"
 
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -38,6 +39,8 @@ class cold_reader {
 
     void start(unsigned threads);
     void stop();
+    // By the timer: which tiers there are is known when the collector has begun.
+    void refresh() noexcept;
     bool is_at_work() const noexcept { return !threads_.empty(); }
 
     // True: the request has to wait until done(readable) is called.
@@ -56,7 +59,7 @@ class cold_reader {
     void look_at(managed_slot* slot, std::vector<range>& cold);
 
     keyspace& keys_;
-    std::uint32_t tiers_ = 0; // those whose memory may leave
+    std::atomic<std::uint32_t> tiers_{0}; // those whose memory may leave
     std::mutex lock_;
     std::condition_variable wake_;
     std::deque<job> jobs_;

@@ -711,7 +711,12 @@ std::string network::listen() {
         &s));
     s.timer.reset(event_new(
         first.base(), -1, EV_PERSIST,
-        [](evutil_socket_t, short, void* st) { static_cast<state*>(st)->server.tick(); }, &s));
+        [](evutil_socket_t, short, void* st) {
+            auto* self = static_cast<state*>(st);
+            self->server.tick();
+            if (self->cold.is_at_work()) self->cold.refresh();
+        },
+        &s));
     const timeval tenth{0, 100'000};
     event_add(s.timer.get(), &tenth);
     for (const int number : {SIGTERM, SIGINT}) {
