@@ -69,6 +69,18 @@ def test_command_line():
     check("nothing to listen on" in refused("--port", 0), "no socket")
     check("no address" in refused("--port", free_port(), "--bind", "nowhere.example"), "address")
     with scratch() as directory:
+        # The file that is installed: as it is, and with every setting in it.
+        shipped = pathlib.Path(__file__).resolve().parents[2] / "packaging/server/crestdb.conf"
+        every = pathlib.Path(directory) / "every.conf"
+        lines = [line[1:] if re.match(r"#[a-z-]+ = .", line) else line for line in shipped.read_text().splitlines()
+                 if not line.startswith("#requirepass")]  # tested elsewhere
+        every.write_text("\n".join(lines).replace("/var/lib/crestdb", directory).replace("/run/crestdb", directory))
+        check(sum(" = " in line and line[0] != "#" for line in lines) > 20, "the file's settings are found")
+        for conf in (shipped, every):
+            with server(directory, "--config", conf, name="d") as s:
+                check(str(s.client()("GET", "k"))[:6] in ("None", "NOAUTH"), conf)
+        every.write_text("nosuchthing = 1\n")
+        check("nosuchthing" in refused("--config", every), "a misspelt setting")
         name = pathlib.Path(directory) / "c.conf"
         port = free_port()
         name.write_text(f"# a comment\nport = {port}\nmaxmemory = 100mb\nmaxmemory-policy = allkeys-lru\n"

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <deque>
 #include <functional>
 
 namespace crestdb::server {
@@ -150,6 +151,7 @@ void parse_command_line(int argc, char** argv, settings& into) {
     CLI::App app{"A cache server for Redis clients whose cold data lies on a disk.", "crestdb"};
     app.set_version_flag("--version", std::string("crestdb ") + obase::version());
     app.set_config("--config", "", "read these options from a file: one 'name = value' a line");
+    app.allow_config_extras(CLI::config_extras_mode::error); // a misspelt name is no setting
     app.option_defaults()->always_capture_default();
 
     std::vector<std::pair<CLI::Option*, std::function<std::string()>>> later;
