@@ -52,6 +52,7 @@ struct command {
         all_parts = 128, // holds all locks
         not_in_multi = 256,
         own_locks = 512, // takes locks itself, one at a time
+        family = 1024,   // has subcommands
     };
 
     std::string_view name;

@@ -58,18 +58,14 @@ constexpr subcommand subcommands[] = {
 
 // "" or why there is no such command in the family; what is no family has none.
 std::string wrong_subcommand(const command& what, arguments args) {
-    if (args.size() < 2) return "";
-    bool is_family = false;
+    if (!what.is(command::family) || args.size() < 2) return "";
     for (const subcommand& s : subcommands) {
-        if (s.family != what.name) continue;
-        is_family = true;
-        if (!equal_fold(s.name, args[1])) continue;
+        if (s.family != what.name || !equal_fold(s.name, args[1])) continue;
         const auto n = static_cast<int>(args.size());
         if (s.arity >= 0 ? n == s.arity : n >= -s.arity) return "";
         return "ERR wrong number of arguments for '" + std::string(what.name) + "|" +
                std::string(s.name) + "' command";
     }
-    if (!is_family) return "";
     std::string name(what.name);
     for (char& letter : name) letter = static_cast<char>(letter - ('a' - 'A'));
     return "ERR unknown subcommand '" + std::string(args[1].substr(0, 128)) + "'. Try " + name +
@@ -235,7 +231,9 @@ void instance::execute(session& client, arguments args, output& out) {
             } else {
                 reject(client, what, answer_to, "ERR " + text);
             }
-        } else if (const std::string why = wrong_subcommand(*what, args); !why.empty()) {
+        } else if (const std::string why =
+                       what->is(command::family) ? wrong_subcommand(*what, args) : std::string();
+                   !why.empty()) {
             reject(client, what, answer_to, why);
         } else if (!client.authenticated && !what->is(command::no_auth) && options.has_password()) {
             reject(client, what, answer_to, "NOAUTH Authentication required.");
@@ -275,10 +273,19 @@ void instance::run_one(session& client, const command& what, arguments args, rep
                        const keyspace::part_set* held) {
     command_counters& counters = counters_of(what);
     client.last_command = &what;
-    const auto begin = std::chrono::steady_clock::now();
+    const std::int64_t begin = last_mark();
     const std::uint64_t errors = out.errors();
     if (held != nullptr) {
         call c{*this, keys, client, what, args, out, *held};
+        what.run(c);
+    } else if (what.first_key > 0 && what.first_key == what.last_key &&
+               static_cast<std::size_t>(what.first_key) < args.size()) {
+        // One key, one lock: most commands.
+        static const keyspace::part_set not_needed;
+        const auto key = static_cast<std::size_t>(what.first_key);
+        const std::lock_guard hold(keys.lock_of(keyspace::id_of(client.database, args[key]).part));
+        const managed_scope scope;
+        call c{*this, keys, client, what, args, out, not_needed};
         what.run(c);
     } else if (what.is(command::reads) || what.is(command::writes)) {
         const keyspace::part_set parts = parts_of(what, client.database, args);
@@ -295,9 +302,7 @@ void instance::run_one(session& client, const command& what, arguments args, rep
         call c{*this, keys, client, what, args, out, none};
         what.run(c);
     }
-    const auto took = std::chrono::duration_cast<std::chrono::microseconds>(
-                          std::chrono::steady_clock::now() - begin)
-                          .count();
+    const std::int64_t took = (mark() - begin) / 1000;
     ++counters.calls;
     counters.microseconds += static_cast<std::uint64_t>(took);
     if (out.errors() != errors) ++counters.failed;

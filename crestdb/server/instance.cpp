@@ -80,6 +80,7 @@ void instance::log(std::string_view message) const {
 }
 
 void instance::tick() {
+    compare_clocks();
     update_now();
     const obase::statistics now = managing_runtime().statistics();
     keys.window = now.windows;

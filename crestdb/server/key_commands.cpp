@@ -297,7 +297,7 @@ constexpr command rows[] = {
     {"flushall", -1, write | command::all_parts, 0, 0, 0, "server", flushall},
     {"flushdb", -1, write | command::all_parts, 0, 0, 0, "server", flushdb},
     {"keys", 2, read | command::own_locks, 0, 0, 0, "generic", keys},
-    {"object", -2, read, 2, 2, 1, "generic", object},
+    {"object", -2, read | command::family, 2, 2, 1, "generic", object},
     {"persist", 2, write | fast, 1, 1, 1, "generic", persist},
     {"pexpire", -3, write | fast, 1, 1, 1, "generic", pexpire},
     {"pexpireat", -3, write | fast, 1, 1, 1, "generic", pexpireat},

@@ -28,7 +28,9 @@ bool is_collection(record_kind kind) {
     return kind == record_kind::hash || kind == record_kind::sorted_set;
 }
 
-thread_local std::int64_t thread_now = 0;
+thread_local std::int64_t thread_now = 0, thread_mark = 0;
+
+std::atomic<std::int64_t> system_minus_steady{0}; // nanoseconds; 0: not compared yet
 
 // Keys among which eviction chooses.
 constexpr std::size_t samples = 64;
@@ -52,10 +54,25 @@ std::string_view name_of(eviction policy) noexcept {
 
 std::int64_t now_ms() noexcept { return thread_now; }
 
+std::int64_t mark() noexcept {
+    thread_mark = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                      std::chrono::steady_clock::now().time_since_epoch())
+                      .count();
+    return thread_mark;
+}
+
+std::int64_t last_mark() noexcept { return thread_mark; }
+
+void compare_clocks() noexcept {
+    const std::int64_t system = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                    std::chrono::system_clock::now().time_since_epoch())
+                                    .count();
+    system_minus_steady = system - mark();
+}
+
 void update_now() noexcept {
-    thread_now = std::chrono::duration_cast<std::chrono::milliseconds>(
-                     std::chrono::system_clock::now().time_since_epoch())
-                     .count();
+    if (system_minus_steady == 0) compare_clocks();
+    thread_now = (mark() + system_minus_steady) / 1'000'000;
 }
 
 part_locks::part_locks(keyspace& keys, const keyspace::part_set& wanted)

@@ -231,7 +231,14 @@ class counted_growth {
 
 // Unix time in milliseconds as this command and everything in it sees it.
 std::int64_t now_ms() noexcept;
-// Reads the clock again; by every thread before a command.
+// Reads the clock again; by every thread when it has received something.
 void update_now() noexcept;
+// The steady clock in nanoseconds: mark() reads it, last_mark() is what this thread read last. A command takes
+// from the end of the one before it, or from the read that brought it, to its own end: one look at the
+// clock for each.
+std::int64_t mark() noexcept;
+std::int64_t last_mark() noexcept;
+// By the timer: how the two clocks differ. A change of the system's clock is seen by the next call.
+void compare_clocks() noexcept;
 
 } // namespace crestdb::server

@@ -472,7 +472,10 @@ bool connection::flush() {
         msghdr message{};
         message.msg_iov = pieces;
         message.msg_iovlen = out_.pieces(pieces, pieces_at_once);
-        const ssize_t n = ::sendmsg(client_.descriptor, &message, MSG_NOSIGNAL);
+        const ssize_t n =
+            message.msg_iovlen == 1
+                ? ::send(client_.descriptor, pieces[0].iov_base, pieces[0].iov_len, MSG_NOSIGNAL)
+                : ::sendmsg(client_.descriptor, &message, MSG_NOSIGNAL);
         if (n < 0) {
             if (errno == EINTR) continue;
             if (errno == EAGAIN || errno == EWOULDBLOCK) return true;
