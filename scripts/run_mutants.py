@@ -46,7 +46,7 @@ CONFIGURATION = ["-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_FLAGS_DEB
                  "-DOBASE_WERROR=OFF"]
 FOLDERS = ["src", "testing", "crestdb", "tools", "demo", "scripts"]
 # What is in these is built, and its tests are known, only with OBASE_BUILD_TOOLS.
-TOOL_FOLDERS = ("tools/", "demo/")
+TOOL_FOLDERS = ("tools/", "demo/", "crestdb/server/")
 
 
 class Problem(Exception):

@@ -214,7 +214,11 @@ void instance::execute(session& client, arguments args, output& out) {
     ++commands;
     const command* what = find_command(args[0]);
     try {
-        if (what == nullptr) {
+        if (what == nullptr && (equal_fold(args[0], "POST") || equal_fold(args[0], "Host:"))) {
+            // A browser that a page made talk to this port: what follows is not for us.
+            log("closed a client that speaks HTTP: " + client.address);
+            client.close_after_reply = true;
+        } else if (what == nullptr) {
             std::string text = "ERR unknown command '" + std::string(args[0].substr(0, 128)) +
                                "', with args beginning with: ";
             const std::size_t most = text.size() + 128;
@@ -260,7 +264,7 @@ void instance::execute(session& client, arguments args, output& out) {
         if (before == session::replies::skip && client.reply_mode == before)
             client.reply_mode = session::replies::on;
         else if (before == session::replies::off && client.reply_mode == session::replies::on)
-            out.text() += "+OK\r\n"; // CLIENT REPLY ON
+            out.text() += what->name == "reset" ? "+RESET\r\n" : "+OK\r\n"; // or CLIENT REPLY ON
     }
 }
 

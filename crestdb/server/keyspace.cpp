@@ -434,7 +434,10 @@ void keyspace::each(const std::function<void(unsigned, record&)>& visit) {
 
 std::size_t keyspace::expire_some(std::size_t most, std::int64_t now) {
     std::size_t ended = 0;
-    for (unsigned p = 0; p < parts && ended < most; ++p) {
+    // Goes on where the last call ended, so that no part waits for the others for ever.
+    static std::atomic<unsigned> next{0};
+    for (unsigned i = 0; i < parts && ended < most; ++i) {
+        const unsigned p = next++ % parts;
         const std::lock_guard hold(parts_[p].lock);
         const managed_scope scope;
         for (unsigned d = 0; d < databases; ++d) {

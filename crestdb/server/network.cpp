@@ -356,7 +356,11 @@ bool connection::on_writable() {
     if (paused_ && out_.pending() <= output_resume) {
         update_now();
         paused_ = false;
-        if (!execute_kept()) return false;
+        try {
+            if (!execute_kept()) return false;
+        } catch (const std::bad_alloc&) {
+            return false; // not through the loop, which is C
+        }
     }
     return settled();
 }
@@ -461,6 +465,7 @@ connection::progress connection::execute(std::string_view bytes, std::size_t& at
             request_is_warm_ = false;
         }
         at += parser_.used();
+        if (args.size() > 4096) parser_.release_memory();
         if (client_.close_after_reply) closing_ = true;
     }
     return how;
@@ -640,6 +645,8 @@ struct network::state {
         const int s = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
         if (s < 0) return fmt::format("--unixsocket {}: {}", path, reason(errno));
         sockets.push_back(s);
+        // Before the name is there: nobody connects in between who must not.
+        ::fchmod(s, server.options.unix_socket_mode);
         if (::bind(s, generic, sizeof address) != 0)
             return fmt::format("--unixsocket {}: {}", path, reason(errno));
         unix_path = path;

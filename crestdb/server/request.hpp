@@ -42,6 +42,11 @@ class request_parser {
     std::size_t needed() const noexcept { return needed_; }
     const std::string& error() const noexcept { return error_; }
     void reset() noexcept;
+    // After a request of very many arguments, which are of no use any more.
+    void release_memory() noexcept {
+        std::vector<piece>().swap(pieces_);
+        std::vector<std::string_view>().swap(arguments_);
+    }
 
   private:
     enum class state { start, count, bulk_header, bulk, line };

@@ -111,6 +111,9 @@ def test_frames():
                 check(False, "still open after a protocol error")
             except (ConnectionError, OSError):
                 pass
+        c = s.client()
+        c.socket.sendall(b"POST / HTTP/1.1\r\nHost: x\r\n\r\nFLUSHALL\r\n")
+        check(c.socket.recv(100) == b"", "HTTP is closed without an answer")
         # What is announced is not set aside.
         before = int(info(s.client(), "used_memory_rss"))
         many = [s.client() for _ in range(50)]
@@ -428,6 +431,17 @@ def test_cold_data():
             check(c("GET", key) == value.encode(), f"{key} came back wrong")
         check(c("HGET", "h", "f1999") == b"v1999" * 20, "a field")
         check(c("HLEN", "h") == 2000, "all fields")
+        # The child of a background save reads what is in the file, and writes nothing there.
+        check(c("BGSAVE") == "Background saving started", "BGSAVE")
+        eventually(lambda: info(c, "rdb_bgsave_in_progress") == "0", "the child ends")
+        check(info(c, "rdb_last_bgsave_status") == "ok", s.log.read_text())
+        for key, value in items[::97]:
+            check(c("GET", key) == value.encode(), f"{key} is wrong after a background save")
+        with server(directory, name="t") as again:
+            d = again.client()
+            check(d("DBSIZE") == c("DBSIZE") and d("HGET", "h", "f7") == b"v7" * 20, "the snapshot")
+            for key, value in items[::97]:
+                check(d("GET", key) == value.encode(), f"{key} is wrong in the snapshot")
         if out == 0:
             print("  the kernel paged nothing out in this time")
         else:
