@@ -9,6 +9,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -127,8 +128,12 @@ std::string instance::begin_background_save() {
         keyspace::part_set all;
         const part_locks locks(keys, all.set());
         child_dirty_ = static_cast<std::int64_t>(keys.count.dirty.load());
+        const pid_t parent = ::getpid();
         child = ::fork();
         if (child == 0) {
+            // A server that is killed takes its child along: the next one writes the same file.
+            ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+            if (::getppid() != parent) ::_exit(1);
             for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGUSR1, SIGUSR2})
                 std::signal(number, SIG_DFL);
             managed_by = managing::still;

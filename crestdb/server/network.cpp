@@ -28,6 +28,7 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <list>
@@ -635,10 +636,15 @@ struct network::state {
         if (::lstat(path.c_str(), &about) == 0) {
             if (!S_ISSOCK(about.st_mode))
                 return fmt::format("--unixsocket {}: there is a file that is no socket", path);
-            const int probe = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-            const bool used =
-                probe >= 0 && (::connect(probe, generic, sizeof address) == 0 || errno == EAGAIN);
-            if (probe >= 0) ::close(probe);
+            // The child of a background save has it open until it runs, also when its server was killed.
+            bool used = true;
+            for (int tries = 0; used && tries < 20; ++tries) {
+                if (tries > 0) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+                const int probe = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+                used = probe >= 0 &&
+                       (::connect(probe, generic, sizeof address) == 0 || errno == EAGAIN);
+                if (probe >= 0) ::close(probe);
+            }
             if (used) return fmt::format("--unixsocket {}: another server listens there", path);
             ::unlink(path.c_str());
         }
