@@ -448,6 +448,72 @@ def test_cold_data():
             check(int(info(c, "cold_reads")) > 0, "cold data was read beside the event loop")
 
 
+def test_storm():
+    """Everything at once: eviction, expiry, moves, background saves, clients that die in the middle of a frame."""
+    with scratch() as directory, server(directory, "--threads", 2, "--window", 0.1, "--cold", f"file:{directory}", "--hints",
+                                        "pageout", "--maxmemory", "3mb", "--maxmemory-policy", "allkeys-lru") as s:
+        stop = time.monotonic() + (120 if LONG else 3)
+        wrong, done = [], [0]
+
+        def value(key, seed):
+            return f"{key}/{seed}/".encode() + bytes([97 + seed % 26]) * (seed * 37 % 3000 if seed % 50 else 60_000)
+
+        def load(number):
+            r, c = random.Random(number), s.client()
+            while time.monotonic() < stop and not wrong:
+                key, seed = f"{number}:{r.randrange(4000)}", r.randrange(1000)
+                kind = r.randrange(20)
+                if kind == 0:
+                    # Half a request, or many without reading, and gone.
+                    whole = packed(("SET", key, value(key, seed)))
+                    if r.random() < .5:
+                        c.socket.sendall(whole[:r.randrange(1, len(whole))])
+                    else:
+                        c.send(*[("GET", f"{number}:{i}") for i in range(300)])
+                    c.close()
+                    c = s.client()
+                elif kind < 9:
+                    how = ["PX", r.randrange(1, 400)] if r.random() < .3 else []
+                    if c("SET", key, value(key, seed), *how) != "OK":
+                        wrong.append(f"SET {key}")
+                elif kind < 12:
+                    got = c("HSET", f"h{number}:{r.randrange(50)}", f"f{seed}", value("h", seed)[:2000])
+                    if isinstance(got, Error):
+                        wrong.append(f"HSET: {got}")
+                elif kind < 14:
+                    got = c("HGETALL", f"h{number}:{r.randrange(50)}")
+                    for f, v in zip(got[::2], got[1::2]):
+                        if v != value("h", int(f[1:]))[:2000]:
+                            wrong.append(f"field {f}")
+                else:
+                    got = c("GET", key)
+                    if got is not None:
+                        name, n, _ = got.split(b"/", 2)
+                        if got != value(key, int(n)):
+                            wrong.append(f"{key} holds {got[:40]}")
+                done[0] += 1
+
+        threads = [threading.Thread(target=load, args=(i,)) for i in range(5)]
+        for t in threads:
+            t.start()
+        c = s.client()
+        saves = 0
+        while time.monotonic() < stop:
+            saves += c("BGSAVE") == "Background saving started"
+            time.sleep(.1)
+        for t in threads:
+            t.join()
+        check(not wrong, f"{wrong[:3]}")
+        check(saves > 0 and done[0] > 500, f"{saves} saves, {done[0]} requests")
+        check(int(info(c, "evicted_keys")) > 0, "nothing was evicted")
+        check(int(info(c, "used_memory")) < 4 << 20, info(c, "used_memory"))
+        eventually(lambda: info(c, "rdb_bgsave_in_progress") == "0", "the child ends")
+        check(info(c, "rdb_last_bgsave_status") == "ok", s.log.read_text())
+        check(s.stop() == 0, "SIGTERM")
+        with s:
+            check(s.client()("DBSIZE") > 0, "the snapshot is read")
+
+
 def test_metrics():
     port = free_port()
     with scratch() as directory, server(directory, "--metrics-port", port) as s:
