@@ -48,7 +48,7 @@ FOLDERS = ["src", "testing", "crestdb", "tools", "demo", "compiler", "scripts"]
 # A test of the compiler is a script, for which the plugins and the library are built.
 COMPILER_TARGETS = ["obase_passes", "obase_visibility", "obase"]
 # What is in these is built, and its tests are known, only with OBASE_BUILD_TOOLS.
-TOOL_FOLDERS = ("tools/", "demo/")
+TOOL_FOLDERS = ("tools/", "demo/", "crestdb/server/")
 
 
 class Problem(Exception):

@@ -14,6 +14,7 @@
 #include "tools/m2t/command.hpp"
 #include "tools/memory/command.hpp"
 #include "tools/mrc/command.hpp"
+#include "tools/server/command.hpp"
 #include "tools/ycsb/command.hpp"
 
 #include <obase/options.hpp>
@@ -215,7 +216,7 @@ int dispatch(int argc, char** argv) {
         add_ycsb(bench),    add_packages(bench),    add_huge_pages(bench),
         add_compare(bench), add_index(bench),       add_kv(bench),
         add_memory(bench),  add_memory_cell(bench), add_count_operations(bench),
-        add_m2t(bench)};
+        add_m2t(bench),     add_server(bench)};
     for (CLI::App* one : {&guide, &alloc, &move, &collector, &all, &latency})
         add_common(*one, arguments);
     for (const store_bench& one : store_benches) add_common(*one.command, arguments);
@@ -269,7 +270,7 @@ int dispatch(int argc, char** argv) {
     if (bench.parsed())
         command_of(bench,
                    "guide, alloc, move, collector, all, latency, ycsb, packages, huge-pages, "
-                   "compare, index, kv, memory or m2t");
+                   "compare, index, kv, memory, m2t or server");
     if (show_options.parsed()) return run_options();
     if (check.parsed()) return run_self_check();
     (void)effective_options(); // before anything is measured

@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: MIT
+//
+// Sorted sets against a std::set; temperature, expiry, eviction and snapshots of the keyspace.
+#include "crestdb/server/instance.hpp"
+#include "crestdb/server/snapshot.hpp"
+
+#include <obase/options.hpp>
+#include <obase/runtime.hpp>
+
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <set>
+#include <sys/uio.h>
+
+namespace crestdb::server {
+
+namespace {
+
+// One collector for the process, which acts only when asked.
+class obase_by_hand : public testing::Environment {
+  public:
+    void SetUp() override {
+        obase::options options;
+        options.mode = obase::run_mode::move;
+        options.window_seconds = 100'000;
+        ASSERT_EQ(managing_runtime().configure(options), "");
+        ASSERT_EQ(managing_runtime().start(), "");
+    }
+};
+const auto* const by_hand = testing::AddGlobalTestEnvironment(new obase_by_hand);
+
+// A server without a network.
+struct served {
+    settings options;
+    instance server{options};
+    session client{1, "test:0", "test:0", -1};
+
+    served() {
+        client.authenticated = true;
+        update_now();
+    }
+    ~served() { server.end(client); }
+
+    std::string operator()(const std::vector<std::string>& words) {
+        const std::vector<std::string_view> args(words.begin(), words.end());
+        output out;
+        server.execute(client, args, out);
+        std::string text;
+        while (!out.empty()) {
+            iovec pieces[8];
+            const std::size_t n = out.pieces(pieces, 8);
+            std::size_t bytes = 0;
+            for (std::size_t i = 0; i < n; ++i) {
+                text.append(static_cast<const char*>(pieces[i].iov_base), pieces[i].iov_len);
+                bytes += pieces[i].iov_len;
+            }
+            out.sent(bytes);
+        }
+        return text;
+    }
+    void window() {
+        ASSERT_EQ(managing_runtime().collect_now(), obase::collect_result::done);
+        server.tick();
+    }
+    std::string directory() {
+        options.directory = testing::TempDir() + "crestdb-" + std::to_string(::getpid());
+        std::filesystem::create_directories(options.directory);
+        return options.directory;
+    }
+};
+
+TEST(SortedSet, IsOrderedAsASetOfPairs) {
+    std::mt19937 random(1);
+    sorted_set ours;
+    std::set<std::pair<double, std::string>> model;
+    std::map<std::string, double> scores;
+    const managed_scope scope;
+    for (int i = 0; i < 20'000; ++i) {
+        const std::string member = "member-" + std::to_string(random() % 500);
+        const double score = static_cast<double>(random() % 50);
+        sorted_set::node* n = ours.find(member);
+        ASSERT_EQ(n != nullptr, scores.contains(member));
+        if (n == nullptr) {
+            ours.insert(member, score);
+        } else {
+            ASSERT_EQ(n->score, scores[member]);
+            model.erase({scores[member], member});
+            if (random() % 3 == 0) {
+                ours.erase(n);
+                scores.erase(member);
+                continue;
+            }
+            ours.set_score(n, score);
+        }
+        scores[member] = score;
+        model.insert({score, member});
+    }
+    ASSERT_EQ(ours.size(), model.size());
+    std::size_t rank = 0;
+    sorted_set::node* n = ours.first();
+    sorted_set::node* before = nullptr;
+    for (const auto& [score, member] : model) {
+        ASSERT_NE(n, nullptr);
+        EXPECT_EQ(n->score, score);
+        EXPECT_EQ(n->name(), member);
+        EXPECT_EQ(n->back, before);
+        EXPECT_EQ(ours.rank(n), rank);
+        EXPECT_EQ(ours.at(rank), n);
+        before = n;
+        n = n->next();
+        ++rank;
+    }
+    EXPECT_EQ(n, nullptr);
+    EXPECT_EQ(ours.last(), before);
+}
+
+TEST(Keyspace, WhatIsNotUsedGrowsOld) {
+    served s;
+    s({"SET", "hot", "1"});
+    s({"SET", "cold", "1"});
+    s({"HSET", "h", "hot", "1", "cold", "1"});
+    for (int i = 0; i < 4; ++i) {
+        s.window();
+        s({"GET", "hot"});
+        s({"HGET", "h", "hot"});
+    }
+    const auto idle = [&](const std::string& key) {
+        const std::string reply = s({"OBJECT", "FREQ", key});
+        return std::stoi(reply.substr(1));
+    };
+    EXPECT_EQ(idle("hot"), 255);
+    EXPECT_LT(idle("cold"), 64);
+    EXPECT_LT(idle("cold"), 64) << "asking is no use";
+    // The members of a hash have temperatures of their own.
+    const keyspace::key_id id = keyspace::id_of(0, "h");
+    const std::lock_guard hold(s.server.keys.lock_of(id.part));
+    const managed_scope scope;
+    auto* h = static_cast<hash_value*>(s.server.keys.find(id)->collection());
+    EXPECT_EQ(h->slot_of_hash("hot")->idle_windows(s.server.keys.window), 0u);
+    EXPECT_GE(h->slot_of_hash("cold")->idle_windows(s.server.keys.window), 3u);
+}
+
+TEST(Keyspace, EvictionTakesWhatIsNotUsed) {
+    served s;
+    const std::string value(1000, 'v');
+    for (int i = 0; i < 4000; ++i) s({"SET", "key-" + std::to_string(i), value});
+    for (int w = 0; w < 5; ++w) {
+        s.window();
+        for (int i = 0; i < 400; ++i) s({"GET", "key-" + std::to_string(i)});
+    }
+    const std::int64_t used = s.server.keys.used_bytes();
+    EXPECT_EQ(s({"CONFIG", "SET", "maxmemory", std::to_string(used / 2), "maxmemory-policy",
+                 "noeviction"}),
+              "+OK\r\n");
+    EXPECT_TRUE(s({"SET", "more", value}).starts_with("-OOM command not allowed"));
+    EXPECT_EQ(s({"GET", "more"}), "$-1\r\n");
+    s({"CONFIG", "SET", "maxmemory-policy", "allkeys-lru"});
+    EXPECT_EQ(s({"SET", "more", value}), "+OK\r\n");
+    EXPECT_LE(s.server.keys.used_bytes(), used / 2 + 2000);
+    int hot = 0;
+    for (int i = 0; i < 400; ++i) hot += s({"EXISTS", "key-" + std::to_string(i)}) == ":1\r\n";
+    EXPECT_EQ(hot, 400) << "half of the keys went, none of those in use";
+    s({"CONFIG", "SET", "maxmemory-policy", "volatile-lru", "maxmemory", "1000"});
+    EXPECT_TRUE(s({"SET", "x", "y"}).starts_with("-OOM")) << "no key ends";
+}
+
+TEST(Keyspace, UsedBytesReturnToZero) {
+    served s;
+    const std::int64_t empty = s.server.keys.used_bytes();
+    std::mt19937 random(2);
+    for (int i = 0; i < 3000; ++i) {
+        const std::string key = "key-" + std::to_string(random() % 300);
+        const std::string n = std::to_string(random() % 20);
+        switch (random() % 10) {
+        case 0:
+            s({"SET", key, std::string(random() % 40'000, 'x'), "EX", "100"});
+            break;
+        case 1:
+            s({"HSET", key, n, std::string(random() % 100, 'x')});
+            break;
+        case 2:
+            s({"ZADD", key, n, std::string(1 + random() % 20, 'x')});
+            break;
+        case 3:
+            s({"APPEND", key, std::string(random() % 9000, 'y')});
+            break;
+        case 4:
+            s({"PERSIST", key});
+            break;
+        case 5:
+            s({"PEXPIRE", key, "100000"});
+            break;
+        case 6:
+            s({"DEL", key});
+            break;
+        case 7:
+            s({"RENAME", key, "key-" + n});
+            break;
+        case 8:
+            s({"COPY", key, "key-" + n, "REPLACE"});
+            break;
+        default:
+            s({"SETRANGE", key, std::to_string(random() % 20'000), "zz"});
+        }
+    }
+    for (int i = 0; i < 300; ++i) s({"DEL", "key-" + std::to_string(i)});
+    EXPECT_EQ(s({"DBSIZE"}), ":0\r\n");
+    // Tables keep their smallest size.
+    EXPECT_LE(s.server.keys.used_bytes(), empty + 256 * 512);
+    EXPECT_EQ(s({"FLUSHALL"}), "+OK\r\n");
+    EXPECT_EQ(s.server.keys.used_bytes(), 0);
+}
+
+TEST(Keyspace, KeysEndByThemselves) {
+    served s;
+    for (int i = 0; i < 500; ++i) s({"SET", "key-" + std::to_string(i), "v", "PX", "1"});
+    s({"SET", "stays", "v", "EX", "1000"});
+    EXPECT_EQ(s.server.keys.expire_some(10'000, now_ms() + 10'000), 500u);
+    EXPECT_EQ(s({"DBSIZE"}), ":1\r\n");
+    EXPECT_EQ(s.server.keys.expiring(0), 1u);
+}
+
+TEST(Output, WhatIsSentStaysAsItWas) {
+    served s;
+    const std::string value(100'000, 'a');
+    s({"SET", "k", value});
+    const std::vector<std::string_view> get{"GET", "k"};
+    output out;
+    s.server.execute(s.client, get, out);
+    s.server.execute(s.client, get, out);
+    // While a slow client reads: the value is changed, moved, removed, and its memory used again.
+    s({"SETRANGE", "k", "10", "zzz"});
+    s.window();
+    s.window();
+    s({"APPEND", "k", "more"});
+    s({"DEL", "k"});
+    for (int i = 0; i < 50; ++i)
+        s({"SET", "other-" + std::to_string(i), std::string(100'000, 'b')});
+    managing_runtime().reclaim_now();
+    std::string text;
+    while (!out.empty()) {
+        iovec pieces[3];
+        const std::size_t n = out.pieces(pieces, 3);
+        ASSERT_GT(n, 0u);
+        const std::size_t some = std::min<std::size_t>(pieces[0].iov_len, 7777);
+        text.append(static_cast<const char*>(pieces[0].iov_base), some);
+        out.sent(some);
+    }
+    const std::string one = "$100000\r\n" + value + "\r\n";
+    EXPECT_TRUE(text == one + one);
+}
+
+TEST(Snapshot, ComesBackWholeOrNotAtAll) {
+    served s;
+    s.directory();
+    const std::string path = s.server.snapshot_path();
+    s({"SET", "string", std::string("a\0b", 3)});
+    s({"SET", "ends", "v", "PXAT", "99999999999999"});
+    s({"SET", "large", std::string(600'000, 'L')});
+    for (int i = 0; i < 5000; ++i) {
+        s({"HSET", "hash", "field-" + std::to_string(i), std::string(40, 'h')});
+        s({"ZADD", "zset", std::to_string(i % 100) + ".5", "member-" + std::to_string(i)});
+    }
+    s({"SELECT", "3"});
+    s({"SET", "elsewhere", "3"});
+    s({"SELECT", "0"});
+    ASSERT_EQ(s({"SAVE"}), "+OK\r\n");
+
+    served other;
+    const auto loaded = snapshot::read(other.server.keys, path);
+    EXPECT_EQ(loaded.error, "");
+    EXPECT_EQ(loaded.keys, 6u);
+    for (const auto& words :
+         std::vector<std::vector<std::string>>{{"GET", "string"},
+                                               {"PEXPIRETIME", "ends"},
+                                               {"GET", "large"},
+                                               {"HLEN", "hash"},
+                                               {"HGET", "hash", "field-4999"},
+                                               {"ZRANGE", "zset", "0", "-1", "WITHSCORES"},
+                                               {"DBSIZE"}})
+        EXPECT_TRUE(other(words) == s(words)) << words[0] << " " << words.back();
+    other({"SELECT", "3"});
+    EXPECT_EQ(other({"GET", "elsewhere"}), "$1\r\n3\r\n");
+    EXPECT_EQ(other.server.keys.used_bytes() > 0, true);
+
+    std::ifstream in(path, std::ios::binary);
+    const std::string whole((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    const auto refused = [&](const std::string& bytes) {
+        std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+        served nothing;
+        const auto result = snapshot::read(nothing.server.keys, path);
+        EXPECT_NE(result.error.find("is damaged at byte"), std::string::npos) << result.error;
+        EXPECT_EQ(nothing({"DBSIZE"}), ":0\r\n") << "not half loaded";
+        return result.error;
+    };
+    std::mt19937 random(5);
+    for (int i = 0; i < 40; ++i) {
+        std::string damaged = whole;
+        damaged[random() % damaged.size()] ^= static_cast<char>(1 << random() % 8);
+        refused(damaged);
+        refused(whole.substr(0, random() % whole.size()));
+    }
+    refused(whole + "x");
+    std::filesystem::remove_all(s.options.directory);
+}
+
+TEST(Transactions, SeeWatchedKeysChange) {
+    served s;
+    session second{2, "test:1", "test:1", -1};
+    const auto as_second = [&](std::vector<std::string_view> args) {
+        output out;
+        s.server.execute(second, args, out);
+        return out.text();
+    };
+    s({"SET", "k", "1"});
+    s({"WATCH", "k"});
+    s({"MULTI"});
+    s({"INCR", "k"});
+    as_second({"SET", "k", "5"});
+    EXPECT_EQ(s({"EXEC"}), "*-1\r\n");
+    EXPECT_EQ(s({"GET", "k"}), "$1\r\n5\r\n");
+    s({"WATCH", "k"});
+    as_second({"FLUSHALL"});
+    s({"MULTI"});
+    s({"PING"});
+    EXPECT_EQ(s({"EXEC"}), "*-1\r\n");
+    s({"WATCH", "k"});
+    as_second({"SET", "other", "5"});
+    s({"MULTI"});
+    s({"SET", "k", "6"});
+    s({"UNWATCH"});
+    s({"KEYS", "*"});
+    EXPECT_EQ(s({"EXEC"}).substr(0, 11), "*3\r\n+OK\r\n+O");
+}
+
+} // namespace
+
+} // namespace crestdb::server

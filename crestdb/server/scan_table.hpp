@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: MIT
+//
+// server::scan_table: a hash table that grows and shrinks a little at a time and can be scanned by a
+// number, as the cursor of SCAN is.
+//
+// Extendible hashing (Fagin and others, 1979): a directory of segments, indexed by the first bits of
+// a 32-bit hash; a segment that is full splits in two. A segment has up to 64 buckets of a
+// cache line each, with five entries, their hashes, and how many entries were pushed past the
+// bucket. The bucket is the next bits of the hash. So entries lie in the order of their
+// hashes, bucket by bucket, whatever the table's size: a cursor is the hash from which to go on,
+// and stays right when segments split or merge between two calls. Whatever is in the table during
+// a whole scan is visited at least once, and no more than once unless a hash is in both.
+//
+// Work per insertion or removal is bounded by a segment (320 entries), but for the directory, whose
+// doubling copies 8 bytes per segment.
+//
+// An entry is 8 bytes and has begin_from(entry&), which takes over another one that ends. Hashes are
+// compared before entries are: with the whole hash there, an entry that is not sought is hardly
+// ever looked at. That keeps objects cold that nobody asks for.
+//
+// The hash must be seeded, so that a client cannot choose keys that collide. 320 keys of one hash of 32
+// bits are refused by std::bad_alloc.
+//
+// Threads: none of its own; the caller's lock.
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+#include <utility>
+#include <vector>
+
+namespace crestdb::server {
+
+template <class Entry>
+class scan_table {
+    static_assert(sizeof(Entry) == 8);
+
+    static constexpr unsigned width = 5;
+    struct alignas(64) bucket {
+        std::array<std::uint64_t, width> entries; // memory of Entry
+        std::array<std::uint32_t, width> hashes;
+        std::uint8_t used; // bit i: entries[i] is there
+        std::uint8_t unused;
+        std::uint16_t overflow; // entries that were put behind this bucket because it was full
+
+        Entry& entry(unsigned i) noexcept { return reinterpret_cast<Entry&>(entries[i]); }
+    };
+    static_assert(sizeof(bucket) == 64);
+
+    static constexpr unsigned most_bits = 6;
+    static constexpr unsigned usual_reach =
+        4; // buckets an entry may be pushed before the segment grows
+
+    struct segment {
+        bucket* buckets = nullptr;
+        std::uint16_t count = 0;
+        std::uint8_t depth = 0; // bits of the hash that all entries share
+        std::uint8_t bits = 0;  // 2^bits buckets
+
+        unsigned size() const noexcept { return 1u << bits; }
+        unsigned home(std::uint32_t hash) const noexcept {
+            return bits == 0 ? 0 : (hash << depth) >> (32 - bits);
+        }
+    };
+
+  public:
+    scan_table() = default;
+    scan_table(const scan_table&) = delete;
+    scan_table& operator=(const scan_table&) = delete;
+    // Entries that are left are not ended: see clear().
+    ~scan_table() { release(); }
+
+    std::size_t size() const noexcept { return size_; }
+    // Bytes of the table itself.
+    std::size_t bytes() const noexcept { return bytes_; }
+
+    // The entry with that hash for which is(entry) holds; null if there is none.
+    template <class Is>
+    Entry* find(std::uint32_t hash, Is&& is) noexcept {
+        const position at = locate(hash, is);
+        return at.where == nullptr ? nullptr : &at.where->entry(at.index);
+    }
+
+    // A new place for an entry with that hash, which the caller must begin before the next call. The
+    // address is good until the next change of the table. Throws std::bad_alloc; nothing is changed then.
+    Entry* insert(std::uint32_t hash) {
+        for (;;) {
+            segment* s = segment_of(hash);
+            if (s == nullptr) {
+                directory_.push_back(make_segment(0, 0));
+                continue;
+            }
+            const bool can_grow = s->bits < most_bits || can_split(*s);
+            if (Entry* place = put(*s, hash, can_grow ? usual_reach : s->size());
+                place != nullptr) {
+                ++size_;
+                return place;
+            }
+            if (s->bits < most_bits)
+                widen(*s, static_cast<std::uint8_t>(s->bits + 1));
+            else if (can_grow)
+                split(hash);
+            else
+                throw std::bad_alloc();
+        }
+    }
+
+    // Removes the entry, which end(entry) ends, if there is one. True: there was.
+    template <class Is, class End>
+    bool erase(std::uint32_t hash, Is&& is, End&& end) noexcept {
+        const position at = locate(hash, is);
+        if (at.where == nullptr) return false;
+        end(at.where->entry(at.index));
+        remove(hash, at);
+        return true;
+    }
+
+    // Ends all entries and frees the memory.
+    template <class End>
+    void clear(End&& end) noexcept {
+        each_bucket([&](bucket& b) {
+            for (unsigned i = 0; i < width; ++i)
+                if ((b.used >> i & 1) != 0) end(b.entry(i));
+        });
+        release();
+    }
+
+    // Visits the entries whose hash is at or after `cursor`, up to the end of one bucket's range.
+    // Returns where to go on, 0 at the end. visit(entry) must not change the table.
+    template <class Visit>
+    std::uint32_t scan(std::uint32_t cursor, Visit&& visit) {
+        segment* s = segment_of(cursor);
+        if (s == nullptr) return 0;
+        const unsigned home = s->home(cursor);
+        for (unsigned i = 0, b = home; i < s->size(); ++i, b = (b + 1) & (s->size() - 1)) {
+            bucket& in = s->buckets[b];
+            for (unsigned e = 0; e < width; ++e)
+                if ((in.used >> e & 1) != 0 && s->home(in.hashes[e]) == home &&
+                    in.hashes[e] >= cursor)
+                    visit(in.entry(e), in.hashes[e]);
+            if (in.overflow == 0) break;
+        }
+        // The first hash of the next bucket; its 32 bits wrap to 0 behind the last one.
+        const unsigned shift = 32u - s->depth - s->bits;
+        if (shift >= 32) return 0;
+        return ((cursor >> shift) + 1) << shift;
+    }
+
+    // Visits some entries beside each other, from a place chosen by `random`: at least `wanted` of
+    // them, or all. For samples.
+    template <class Visit>
+    void sample(std::uint32_t random, std::size_t wanted, Visit&& visit) {
+        if (size_ == 0) return;
+        std::size_t seen = 0;
+        std::uint32_t cursor = random;
+        bool wrapped = false;
+        while (seen < wanted) {
+            cursor = scan(cursor, [&](Entry& e, std::uint32_t hash) {
+                ++seen;
+                visit(e, hash);
+            });
+            if (cursor == 0) {
+                if (wrapped) return;
+                wrapped = true;
+            } else if (wrapped && cursor > random) {
+                return;
+            }
+        }
+    }
+
+  private:
+    struct position {
+        segment* in = nullptr;
+        bucket* where = nullptr;
+        unsigned index = 0;
+    };
+
+    segment* segment_of(std::uint32_t hash) const noexcept {
+        if (directory_.empty()) return nullptr;
+        return directory_[depth_ == 0 ? 0 : hash >> (32 - depth_)];
+    }
+
+    segment* make_segment(std::uint8_t depth, std::uint8_t bits) {
+        auto* made = new segment;
+        made->depth = depth;
+        made->bits = bits;
+        made->buckets = make_buckets(made->size());
+        if (made->buckets == nullptr) {
+            delete made;
+            throw std::bad_alloc();
+        }
+        bytes_ += sizeof(segment) + 8;
+        return made;
+    }
+    bucket* make_buckets(unsigned count) noexcept {
+        auto* made = static_cast<bucket*>(std::aligned_alloc(64, count * sizeof(bucket)));
+        if (made == nullptr) return nullptr;
+        for (unsigned i = 0; i < count; ++i) {
+            made[i].used = 0;
+            made[i].overflow = 0;
+        }
+        bytes_ += count * sizeof(bucket);
+        return made;
+    }
+    void free_buckets(bucket* buckets, unsigned count) noexcept {
+        std::free(buckets);
+        bytes_ -= count * sizeof(bucket);
+    }
+    void free_segment(segment* s) noexcept {
+        free_buckets(s->buckets, s->size());
+        delete s;
+        bytes_ -= sizeof(segment) + 8;
+    }
+
+    template <class Is>
+    position locate(std::uint32_t hash, Is&& is) noexcept {
+        segment* s = segment_of(hash);
+        if (s == nullptr) return {};
+        const unsigned mask = s->size() - 1;
+        unsigned b = s->home(hash);
+        for (unsigned i = 0; i <= mask; ++i, b = (b + 1) & mask) {
+            bucket& in = s->buckets[b];
+            for (unsigned e = 0; e < width; ++e)
+                if (in.hashes[e] == hash && (in.used >> e & 1) != 0 && is(in.entry(e)))
+                    return {s, &in, e};
+            if (in.overflow == 0) break;
+        }
+        return {};
+    }
+
+    // A place in the segment at most `reach` buckets behind the home; null if all are taken.
+    static Entry* put(segment& s, std::uint32_t hash, unsigned reach) noexcept {
+        const unsigned mask = s.size() - 1;
+        const unsigned home = s.home(hash);
+        unsigned b = home;
+        for (unsigned i = 0; i < reach && i <= mask; ++i, b = (b + 1) & mask) {
+            bucket& in = s.buckets[b];
+            if (in.used == (1u << width) - 1) continue;
+            const auto free = static_cast<unsigned>(std::countr_one(in.used));
+            in.used = static_cast<std::uint8_t>(in.used | 1u << free);
+            in.hashes[free] = hash;
+            for (unsigned passed = home; passed != b; passed = (passed + 1) & mask)
+                ++s.buckets[passed].overflow;
+            ++s.count;
+            return &in.entry(free);
+        }
+        return nullptr;
+    }
+
+    // Moves all of `from` into other segments, which to(hash) names.
+    template <class To>
+    static void pour(segment& from, To&& to) noexcept {
+        for (unsigned b = 0; b < from.size(); ++b) {
+            bucket& in = from.buckets[b];
+            for (unsigned e = 0; e < width; ++e) {
+                if ((in.used >> e & 1) == 0) continue;
+                segment& target = to(in.hashes[e]);
+                // There is room: whole segments are poured into no fewer places than they had entries.
+                Entry* place = put(target, in.hashes[e], target.size());
+                place->begin_from(in.entry(e));
+            }
+        }
+    }
+
+    void widen(segment& s, std::uint8_t bits) {
+        segment wider;
+        wider.depth = s.depth;
+        wider.bits = bits;
+        wider.buckets = make_buckets(wider.size());
+        if (wider.buckets == nullptr) throw std::bad_alloc();
+        pour(s, [&](std::uint32_t) -> segment& { return wider; });
+        free_buckets(s.buckets, s.size());
+        s = wider;
+    }
+
+    // False where a split would double a directory that is far larger than the entries need: hashes
+    // are alike then, which are drawn at random otherwise, and the segment is filled to its end.
+    bool can_split(const segment& s) const noexcept {
+        if (s.depth >= 32 - most_bits) return false;
+        return s.depth < depth_ || directory_.size() <= 64 + size_ / 8;
+    }
+
+    void split(std::uint32_t hash) {
+        segment* old = segment_of(hash);
+        if (old->depth == depth_) {
+            std::vector<segment*> doubled;
+            doubled.reserve(directory_.size() * 2);
+            for (segment* s : directory_) {
+                doubled.push_back(s);
+                doubled.push_back(s);
+            }
+            directory_.swap(doubled);
+            ++depth_;
+        }
+        const auto deeper = static_cast<std::uint8_t>(old->depth + 1);
+        segment* low = make_segment(deeper, most_bits);
+        segment* high = nullptr;
+        try {
+            high = make_segment(deeper, most_bits);
+        } catch (...) {
+            free_segment(low);
+            throw;
+        }
+        const std::uint32_t bit = std::uint32_t{1} << (32 - deeper);
+        pour(*old, [&](std::uint32_t h) -> segment& { return (h & bit) != 0 ? *high : *low; });
+        const std::size_t span = std::size_t{1} << (depth_ - old->depth); // entries that name it
+        const std::size_t first = depth_ == 0 ? 0 : (hash >> (32 - depth_)) & ~(span - 1);
+        for (std::size_t i = 0; i < span / 2; ++i) directory_[first + i] = low;
+        for (std::size_t i = span / 2; i < span; ++i) directory_[first + i] = high;
+        free_segment(old);
+    }
+
+    void remove(std::uint32_t hash, const position& at) noexcept {
+        segment& s = *at.in;
+        const unsigned mask = s.size() - 1;
+        const auto b = static_cast<unsigned>(at.where - s.buckets);
+        at.where->used = static_cast<std::uint8_t>(at.where->used & ~(1u << at.index));
+        for (unsigned passed = s.home(hash); passed != b; passed = (passed + 1) & mask)
+            --s.buckets[passed].overflow;
+        --s.count;
+        --size_;
+        shrink(s, hash);
+    }
+
+    // Gives memory back where entries have become few. Without memory for that it does nothing.
+    void shrink(segment& s, std::uint32_t hash) noexcept {
+        try {
+            if (s.depth == 0) {
+                if (s.bits > 0 && s.count * 8u <= s.size() * width)
+                    widen(s, static_cast<std::uint8_t>(s.bits - 1));
+                return;
+            }
+            const std::uint32_t bit = std::uint32_t{1} << (32 - s.depth);
+            segment* other = segment_of(hash ^ bit);
+            if (other->depth != s.depth || (s.count + other->count) * 4u > s.size() * width) return;
+            segment* merged = make_segment(static_cast<std::uint8_t>(s.depth - 1), most_bits);
+            pour(s, [&](std::uint32_t) -> segment& { return *merged; });
+            pour(*other, [&](std::uint32_t) -> segment& { return *merged; });
+            const std::size_t span = std::size_t{1} << (depth_ - merged->depth);
+            const std::size_t first = (hash >> (32 - depth_)) & ~(span - 1);
+            free_segment(&s);
+            free_segment(other);
+            for (std::size_t i = 0; i < span; ++i) directory_[first + i] = merged;
+            if (span == directory_.size()) {
+                depth_ = 0;
+                directory_.assign(1, merged);
+                directory_.shrink_to_fit();
+            }
+        } catch (const std::bad_alloc&) {
+        }
+    }
+
+    // Calls f for every bucket, segments once each.
+    template <class Function>
+    void each_bucket(Function&& f) noexcept {
+        each_segment([&](segment* s) {
+            for (unsigned b = 0; b < s->size(); ++b) f(s->buckets[b]);
+        });
+    }
+    template <class Function>
+    void each_segment(Function&& f) noexcept {
+        for (std::size_t i = 0; i < directory_.size();) {
+            segment* s = directory_[i];
+            i += std::size_t{1} << (depth_ - s->depth);
+            f(s);
+        }
+    }
+    void release() noexcept {
+        each_segment([this](segment* s) { free_segment(s); });
+        directory_.clear();
+        directory_.shrink_to_fit();
+        depth_ = 0;
+        size_ = 0;
+    }
+
+    std::vector<segment*> directory_;
+    std::size_t size_ = 0;
+    std::size_t bytes_ = 0;
+    unsigned depth_ = 0;
+};
+
+} // namespace crestdb::server
