@@ -17,6 +17,7 @@
 // works) < state_ (requests, mode, settings). User code runs under none of them.
 #pragma once
 
+#include "audit/audit.hpp"
 #include "backend/backends.hpp"
 #include "backend/window_log.hpp"
 #include "collector/collector.hpp"
@@ -175,7 +176,9 @@ class engine final : public obase::runtime, private collector::control {
         return allocate_usual_elsewhere(bytes);
     }
     // The same from the heaps only: null, once with a message, when they have no room.
-    void* allocate_managed(std::size_t bytes, const allocation_options& how) noexcept;
+    // `caller` is for the audit.
+    void* allocate_managed(std::size_t bytes, const allocation_options& how,
+                           const void* caller = nullptr) noexcept;
     static void deallocate(void* object) noexcept {
         if (!heap::space::free_at_hand<Binding::thread_slot>(object)) [[unlikely]]
             deallocate_elsewhere(object);
@@ -203,6 +206,15 @@ class engine final : public obase::runtime, private collector::control {
     };
     // Debug mode: remembers a slot whose first touch was in this scope.
     bool rearms() const noexcept { return rearm_.load_relaxed() != 0; }
+    // False for atc.
+    static bool audits() noexcept {
+        if constexpr (Binding::bare_addresses)
+            return audit::on();
+        else
+            return false;
+    }
+    // From then on every operation's end is looked at (audit/audit.hpp). Before there is a second thread.
+    void start_audit() noexcept;
     void record_touch(record& self, slot_atomic& slot) noexcept;
     // Outermost scope end with exit_work set: arms again, leaves the scope, reclaims.
     void end_scope(record& self) noexcept;
@@ -211,6 +223,7 @@ class engine final : public obase::runtime, private collector::control {
     bool degraded() const noexcept { return degraded_.load_acquire() != 0; }
 
   private:
+    static constexpr unsigned audited_class = 1; // of the heaps; the audit has it for itself
     static constexpr double reclaim_tick_seconds = 0.1; // while something is retired
     static constexpr double short_tick_seconds = 0.001; // after one whose destructors retired more
     static constexpr std::uint64_t first_drain_nap_ns = 20'000; // doubled from wait to wait
@@ -231,6 +244,7 @@ class engine final : public obase::runtime, private collector::control {
     heap::space* make_ready() noexcept;
     void make_ready_locked() noexcept;
     std::string start_locked() noexcept;
+    void start_audit_locked(heap::space& heaps) noexcept;
     void load_environment_locked() noexcept;
     void print_at_exit() noexcept;
     // Needs no memory: most of what it has to say is that there is none.
@@ -341,6 +355,7 @@ class engine final : public obase::runtime, private collector::control {
     bool exit_hook_set_ = false;                // under lifecycle_
     bool forked_ = false;                       // under lifecycle_
     bool cold_lost_ = false;                    // under lifecycle_: in a child of a fork
+    bool audit_asked_ = false;                  // under lifecycle_
     bool operations_lost_ = false;              // under lifecycle_: in a child of a fork
     bool places_lost_ = false;                  // under lifecycle_: in a child of a fork
     os::threads_at_fork threads_at_fork_;       // under lifecycle_

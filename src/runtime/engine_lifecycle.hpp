@@ -44,6 +44,8 @@ void engine<Binding>::load_environment_locked() noexcept {
     configured_ = true;
     try {
         options from_environment = options::from_environment();
+        // What moves is moved where operations end.
+        if (audit_asked_) from_environment.mode = run_mode::off;
         const std::lock_guard guard(state_);
         settings_ = std::move(from_environment);
     } catch (const std::bad_alloc&) {
@@ -130,11 +132,42 @@ void engine<Binding>::make_ready_locked() noexcept {
             for (const std::string& line :
                  runtime_internal::self_check(in_force, gather_facts(in_force)))
                 say(line.c_str());
+        if (audit_asked_ && made != nullptr) start_audit_locked(*made);
         space_.store_release(made);
     } catch (const std::exception& error) {
         say("no migration: ", error.what());
     }
     tried_.store_release(1); // pairs with space()
+}
+
+template <class Binding>
+void engine<Binding>::start_audit() noexcept {
+    const os::no_cancellation to_the_end;
+    const std::lock_guard lifecycle(lifecycle_);
+    if (tried_.load_relaxed() != 0) return;
+    audit_asked_ = true;
+    make_ready_locked();
+}
+
+// Every operation is then entered and left by a call.
+template <class Binding>
+void engine<Binding>::start_audit_locked(heap::space& heaps) noexcept {
+    if constexpr (Binding::bare_addresses) {
+        const options now = effective();
+        const char* why = "";
+        const audit::settings asked{now.audit_report.c_str(), now.audit_known.c_str(),
+                                    now.audit_strict};
+        if (audit::auditor::start(registry_, slots_, heaps.range_begin(audited_class),
+                                  heaps.range_bytes(), asked, &why) == nullptr) {
+            say("no audit: ", why);
+            return;
+        }
+        heaps.give_class(audited_class, audit::auditor::running()->memory());
+        rearm_.store_relaxed(1);
+        registry_.set_fenced(true);
+        registry_.for_each_record([](record& r) { r.fenced = r.exit_work = true; });
+        audit::active = true;
+    }
 }
 
 template <class Binding>
@@ -156,7 +189,7 @@ std::string engine<Binding>::configure(const options& settings) {
                        ", asked for " + settings.get(name);
     }
     configured_ = true;
-    rearm_.store_relaxed(settings.debug_rearm);
+    rearm_.store_relaxed(settings.debug_rearm || audits());
     if (policy_) {
         park_.lock(); // the collector is between two objects
         policy_->configure(settings);
@@ -301,12 +334,14 @@ void engine<Binding>::prepare_fork() noexcept {
     if (telemetry::recorder* recorder = recorder_.load_relaxed(); recorder != nullptr)
         recorder->fork_prepare();
     if (heap::space* heaps = space_.load_relaxed(); heaps != nullptr) heaps->fork_prepare();
+    if (audits()) audit::auditor::running()->fork_prepare();
     const os::no_cancellation to_the_end;
     threads_at_fork_.note(); // last: what threads do meanwhile is not seen
 }
 
 template <class Binding>
 void engine<Binding>::resume_parent() noexcept {
+    if (audits()) audit::auditor::running()->fork_parent();
     if (heap::space* heaps = space_.load_relaxed(); heaps != nullptr) heaps->fork_parent();
     if (telemetry::recorder* recorder = recorder_.load_relaxed(); recorder != nullptr)
         recorder->fork_parent();
@@ -318,6 +353,7 @@ void engine<Binding>::resume_parent() noexcept {
 
 template <class Binding>
 void engine<Binding>::resume_child() noexcept {
+    if (audits()) audit::auditor::running()->fork_child();
     if (heap::space* heaps = space_.load_relaxed(); heaps != nullptr && !heaps->fork_child()) {
         // Not the end of the child, which may be about to execute another program.
         cold_lost_ = true;

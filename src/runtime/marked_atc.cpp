@@ -23,7 +23,7 @@ namespace {
 struct marked_atc : obase::runtime_internal::marked_on_atc<obase::atc> {
     using engine = obase::runtime_internal::atc_engine;
     // The mode of a scope is that of the outermost one, so it stays the same in the whole operation.
-    static void began() noexcept {
+    static void began(const void*) noexcept {
         if (protocol::is_silent()) obase_marked_atc_direct = obase::word::atc::access_bit;
     }
     // atc::detach_thread() does the same for a thread that ends in the middle.
