@@ -69,6 +69,16 @@ bool is_field_annotation(const llvm::Value& v) {
            text_of(call->getArgOperand(1)) == "obase::guided";
 }
 
+llvm::StringRef about_field(const llvm::Value& annotation) {
+    const auto* call = llvm::cast<llvm::CallBase>(&annotation);
+    const auto* arguments = llvm::dyn_cast<llvm::GlobalVariable>(
+        call->getArgOperand(call->arg_size() - 1)->stripPointerCasts());
+    if (arguments == nullptr || !arguments->hasInitializer()) return {};
+    const auto* list = llvm::dyn_cast<llvm::ConstantStruct>(arguments->getInitializer());
+    return list != nullptr && list->getNumOperands() == 1 ? text_of(list->getOperand(0))
+                                                          : llvm::StringRef();
+}
+
 llvm::AllocaInst* annotated_variable(llvm::Instruction& i) {
     auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&i);
     if (call == nullptr || call->getIntrinsicID() != llvm::Intrinsic::var_annotation ||

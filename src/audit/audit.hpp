@@ -157,7 +157,7 @@ class auditor {
     struct searched;
     void search() noexcept;
     void follow_words() noexcept;
-    bool is_searched(std::uintptr_t begin, std::uintptr_t end) const noexcept;
+    bool is_own(std::uintptr_t at) const noexcept;
     void find_holders(const char* begin, std::size_t bytes, const void* stack, char* text,
                       std::size_t room) noexcept;
     void watch_faults() noexcept;

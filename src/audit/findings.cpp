@@ -128,8 +128,12 @@ void findings::add(const finding& f) noexcept {
         if (!held) os::native_platform::pause();
     }
     const auto same = [&f](const finding& other) {
-        return other.what == f.what && other.at == f.at && other.second == f.second &&
-               other.known.stored == f.known.stored && other.known.allocated == f.known.allocated &&
+        const bool fields =
+            (other.second == f.second && other.known.stored == f.known.stored) ||
+            (f.what == kind::two_slots && other.second == f.known.stored &&
+             other.known.stored == f.second);
+        return fields && other.what == f.what && other.at == f.at &&
+               other.known.allocated == f.known.allocated &&
                std::strcmp(other.where, f.where) == 0;
     };
     finding* const end = found_ + count_;
@@ -269,7 +273,7 @@ bool findings::tell(const totals& done, bool in_handler) noexcept {
         add("operation", f.known.operation, true);
         json.print(",\"bytes\":%u}", f.known.size);
         first = false;
-        if (report_[0] == '\0' || in_handler) {
+        if (report_[0] == '\0') {
             const char* const begin = "obase audit: ";
             os::write_to_standard_error(begin, std::strlen(begin));
             os::write_to_standard_error(is, std::strlen(is));
@@ -286,9 +290,16 @@ bool findings::tell(const totals& done, bool in_handler) noexcept {
                number(done.busy), number(done.open), number(done.late), number(done.objects),
                number(done.moved), number(done.arenas), number(done.unprotected),
                number(done.searches), in_handler ? "true" : "false");
-    if (report_[0] != '\0' && !os::write_file(report_, all_, json.used())) {
+    char path[sizeof report_ + 16];
+    const char* const mark = std::strstr(report_, "%p");
+    if (mark == nullptr)
+        std::snprintf(path, sizeof path, "%s", report_);
+    else
+        std::snprintf(path, sizeof path, "%.*s%d%s", static_cast<int>(mark - report_), report_,
+                      static_cast<int>(getpid()), mark + 2);
+    if (report_[0] != '\0' && !os::write_file(path, all_, json.used())) {
         writer line(text_, sizeof text_);
-        line.print("obase audit: the report '%s' cannot be written\n", report_);
+        line.print("obase audit: the report '%s' cannot be written\n", path);
         os::write_to_standard_error(text_, line.used());
     }
     if (report_[0] == '\0') {

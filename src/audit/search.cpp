@@ -34,12 +34,16 @@ void describe(std::uint64_t at, const void* stack, char* text, std::size_t room)
 }
 
 // use(address, word) for each aligned word; false ends it.
-template <class Use>
-void for_each_word(std::uintptr_t begin, std::uintptr_t end, std::size_t& left, Use&& use) noexcept {
+// Page by page, because the kernel lists neighbours as one mapping.
+template <class Skipped, class Use>
+void for_each_word(std::uintptr_t begin, std::uintptr_t end, std::size_t& left, Skipped&& skipped,
+                   Use&& use) noexcept {
     std::uint64_t words[512];
     while (begin < end && left != 0) {
-        const std::size_t wanted = std::min<std::size_t>(sizeof words, end - begin);
-        const std::size_t got = os::read_own_memory(begin, words, wanted);
+        const std::size_t wanted =
+            std::min<std::size_t>(sizeof words - begin % sizeof words, end - begin);
+        const std::size_t got =
+            skipped(begin) ? 0 : os::read_own_memory(begin, words, wanted);
         for (std::size_t i = 0; i < got / 8; ++i) use(begin + 8 * i, words[i]);
         begin += wanted;
         left -= std::min(left, wanted);
@@ -50,19 +54,19 @@ void for_each_word(std::uintptr_t begin, std::uintptr_t end, std::size_t& left, 
 
 // Memory of obase is not: the records, the objects themselves (which are looked at when they move), what the
 // calling function has on its stack. Nor are stacks of threads, which have garbage of all ages.
-bool auditor::is_searched(std::uintptr_t begin, std::uintptr_t end) const noexcept {
-    const auto self = reinterpret_cast<std::uintptr_t>(this);
-    if (self >= begin && self < end) return false;
-    if (arenas_.is_own(begin) || reinterpret_cast<std::uintptr_t>(slot_table_) == begin) return false;
-    bool stack = false;
+bool auditor::is_own(std::uintptr_t at) const noexcept {
+    const auto in = [at](const void* begin, std::size_t bytes) {
+        return at - reinterpret_cast<std::uintptr_t>(begin) < bytes;
+    };
+    if (arenas_.is_own(at) || in(this, sizeof *this) ||
+        in(slot_table_, slot_room_ * sizeof(slot_entry)))
+        return true;
+    bool own = false;
     registry_.for_each_record([&](const thread_record& r) {
-        const auto low = static_cast<std::uintptr_t>(r.place.stack_low);
-        const auto high = static_cast<std::uintptr_t>(r.place.stack_high);
-        const auto own = reinterpret_cast<std::uintptr_t>(&r);
-        stack = stack || (r.place.pointer != 0 && begin < high && end > low) ||
-                (own >= begin && own < end);
+        own = own || (r.place.pointer != 0 && at >= r.place.stack_low && at < r.place.stack_high) ||
+              in(&r, sizeof r);
     });
-    return !stack;
+    return own;
 }
 
 struct auditor::searched {
@@ -78,8 +82,9 @@ void auditor::search() noexcept {
         [](void* p, const os::own_mapping& m) {
             auto& in = *static_cast<searched*>(p);
             auditor& a = in.self;
-            if (std::strcmp(m.name, "[stack]") == 0 || !a.is_searched(m.begin, m.end)) return;
-            for_each_word(m.begin, m.end, in.left, [&a](std::uintptr_t at, std::uint64_t word) {
+            if (std::strcmp(m.name, "[stack]") == 0) return;
+            const auto own = [&a](std::uintptr_t at) { return a.is_own(at); };
+            for_each_word(m.begin, m.end, in.left, own, [&a](std::uintptr_t at, std::uint64_t word) {
                 const std::uint64_t object = word & ~low_bits;
                 if (!a.arenas_.contains(address_of(object)) || object % arenas::grain != 0) return;
                 if (a.arenas_.at(address_of(object)).state != life::live) return;
@@ -133,8 +138,8 @@ void auditor::find_holders(const char* begin, std::size_t bytes, const void* sta
         [](void* p, const os::own_mapping& m) {
             auto& in = *static_cast<holders*>(p);
             const bool is_stack = in.stack >= m.begin && in.stack < m.end;
-            if (!is_stack && !in.self.is_searched(m.begin, m.end)) return;
-            for_each_word(is_stack ? in.stack & ~std::uint64_t{7} : m.begin, m.end, in.left,
+            const auto own = [&](std::uintptr_t at) { return !is_stack && in.self.is_own(at); };
+            for_each_word(is_stack ? in.stack & ~std::uint64_t{7} : m.begin, m.end, in.left, own,
                           [&](std::uintptr_t at, std::uint64_t word) {
                               if (word - in.begin >= in.bytes) return;
                               std::uint64_t& first =

@@ -112,6 +112,8 @@ void unmap(const mapped_file& file) noexcept {
     if (file.begin != nullptr) munmap(const_cast<char*>(file.begin), file.bytes);
 }
 
+int unmap_for_program(void* begin, std::size_t bytes) noexcept { return munmap(begin, bytes); }
+
 bool write_file(const char* path, const char* text, std::size_t bytes) noexcept {
     const int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     if (fd < 0) return false;

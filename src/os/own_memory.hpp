@@ -32,6 +32,9 @@ struct mapped_file {
 bool map_for_reading(const char* path, mapped_file* file) noexcept;
 void unmap(const mapped_file& file) noexcept;
 
+// munmap as the program asked for it: its result, and its errno.
+int unmap_for_program(void* begin, std::size_t bytes) noexcept;
+
 // A file that is made or emptied, and written as a whole. False: errno says why.
 bool write_file(const char* path, const char* text, std::size_t bytes) noexcept;
 void write_to_standard_error(const char* text, std::size_t bytes) noexcept;

@@ -97,6 +97,9 @@ class engine final : public obase::runtime, private collector::control {
         return made != nullptr ? *made : make();
     }
 
+    // The same, null before the first use.
+    static engine* instance_if_any() noexcept { return instance_.load_acquire(); }
+
     // obase::runtime
 
     std::string configure(const options& settings) override;

@@ -12,6 +12,9 @@
 #include <obase/arming.hpp>
 #include <obase/word/arming.hpp>
 
+#include "os/own_memory.hpp"
+
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -25,6 +28,11 @@ struct marked_arming : obase::runtime_internal::marked_on_arming<obase::arming> 
     static void began(const void* caller) noexcept {
         if (obase::audit::on()) [[unlikely]]
             obase::audit::operation_begins(caller);
+    }
+    static void left_by_jump(const void* caller) noexcept {
+        if (obase::audit::on())
+            obase::audit::auditor::running()->note(obase::audit::kind::left_by_jump, nullptr,
+                                                   caller);
     }
     static void slot_made(const slot& s, const void* caller) noexcept {
         if (obase::audit::on()) obase::audit::auditor::running()->slot_made(&s, caller);

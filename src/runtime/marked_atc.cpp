@@ -12,6 +12,9 @@
 #include <obase/atc.hpp>
 #include <obase/word/atc.hpp>
 
+#include "os/own_memory.hpp"
+
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <new>

@@ -29,6 +29,7 @@ struct marked_on_arming {
     }
     static void began(const void*) noexcept {}
     static void ends() noexcept {}
+    static void left_by_jump(const void*) noexcept {}
     static void slot_made(const slot&, const void*) noexcept {}
     static void slot_moved(const slot&, const slot&) noexcept {}
     static void retired(const void*, const void*) noexcept {}
@@ -48,6 +49,7 @@ struct marked_on_atc {
     static bits owned(bits word) noexcept { return word::atc::leaving(word); }
     static void began(const void*) noexcept {}
     static void ends() noexcept {}
+    static void left_by_jump(const void*) noexcept {}
     static void slot_made(const slot&, const void*) noexcept {}
     static void slot_moved(const slot&, const slot&) noexcept {}
     static void retired(const void*, const void*) noexcept {}

@@ -13,6 +13,7 @@
 //   take(slot, word)       the same in one atomic step, seq_cst; returns the old word
 //   owned(word)            the word of a slot that has ended, as protocol::construct() wants it
 //   began(caller), ends()  an outermost scope was entered, is about to be left
+//   left_by_jump(caller)   an operation that nobody leaves is about to be ended
 //   slot_made(slot, caller), slot_moved(from, to), retired(object, caller)   for the audit, where there is
 //                          one (audit/audit.hpp): a slot was registered, went along with its memory; an object
 //                          was freed. `caller` is the address behind the call, everywhere below, too
@@ -94,6 +95,14 @@ class marked_pointers {
     static void leave(std::uint64_t outer) noexcept {
         if (outer == 0) Kind::ends();
         protocol::leave(outer);
+    }
+
+    static std::uint64_t depth() noexcept { return protocol::in_scope() ? 1 : 0; }
+    // Frames between have gone without leaving. Nested operations leave nothing behind.
+    static void returned(std::uint64_t depth_before, place caller) noexcept {
+        if (depth_before != 0 || !protocol::in_scope()) return;
+        Kind::left_by_jump(caller);
+        leave(0);
     }
 
     static void* load(void** field) noexcept { return protocol::dereference(slot_of(field)); }
