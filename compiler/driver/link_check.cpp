@@ -55,10 +55,12 @@ class object {
             if (s.sh_type != SHT_SYMTAB || s.sh_link >= header_.e_shnum) continue;
             const text names = bytes_of(s.sh_link);
             const text symbols = bytes_of(i);
-            for (std::size_t at = 0; at + sizeof(Elf64_Sym) <= symbols.size(); at += sizeof(Elf64_Sym)) {
+            for (std::size_t at = 0; at + sizeof(Elf64_Sym) <= symbols.size();
+                 at += sizeof(Elf64_Sym)) {
                 Elf64_Sym symbol;
                 std::memcpy(&symbol, symbols.data() + at, sizeof symbol);
-                if (ELF64_ST_BIND(symbol.st_info) != STB_LOCAL) use(string_at(names, symbol.st_name));
+                if (ELF64_ST_BIND(symbol.st_info) != STB_LOCAL)
+                    use(string_at(names, symbol.st_name));
             }
         }
     }
@@ -105,7 +107,8 @@ std::set<std::string, std::less<>> shared_by(text table) {
     return found;
 }
 
-void look_at(const std::string& name, text bytes, const std::set<std::string, std::less<>>& shared) {
+void look_at(const std::string& name, text bytes,
+             const std::set<std::string, std::less<>>& shared) {
     const object one(bytes);
     if (!one.good() || one.has_section(".obase.sites")) return;
     std::string named;
@@ -116,7 +119,8 @@ void look_at(const std::string& name, text bytes, const std::set<std::string, st
     if (named.empty()) return;
     std::fprintf(stderr,
                  "obase: warning: %s was compiled without obase-clang and names %s, which work on "
-                 "marked fields; if it accesses such a field itself, or has a copy of an inline function that "
+                 "marked fields; if it accesses such a field itself, or has a copy of an inline "
+                 "function that "
                  "does, compile it with obase-clang\n",
                  name.c_str(), named.c_str());
 }
@@ -126,7 +130,8 @@ void look_at(const std::string& name, text bytes, const std::set<std::string, st
 void look_into(const char* path, text bytes, const std::set<std::string, std::less<>>& shared) {
     text names;
     for (std::size_t at = 8; at + 60 <= bytes.size();) {
-        const std::size_t size = std::strtoul(std::string(bytes.substr(at + 48, 10)).c_str(), nullptr, 10);
+        const std::size_t size =
+            std::strtoul(std::string(bytes.substr(at + 48, 10)).c_str(), nullptr, 10);
         text name = bytes.substr(at, 16);
         name = name.substr(0, name.find_last_not_of(' ') + 1);
         const text member = bytes.substr(std::min(bytes.size(), at + 60), size);

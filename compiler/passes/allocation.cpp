@@ -29,19 +29,19 @@ namespace {
 
 enum class memory_call {
     none,
-    malloc_like,  // (bytes)
-    calloc_like,  // (count, bytes)
-    aligned_like, // (alignment, bytes)
-    new_like,     // (bytes)
-    new_nothrow,  // (bytes, tag)
-    new_aligned,  // (bytes, alignment)
-    new_array,    // (bytes)
-    reallocates,  // (address, bytes)
+    malloc_like,       // (bytes)
+    calloc_like,       // (count, bytes)
+    aligned_like,      // (alignment, bytes)
+    new_like,          // (bytes)
+    new_nothrow,       // (bytes, tag)
+    new_aligned,       // (bytes, alignment)
+    new_array,         // (bytes)
+    reallocates,       // (address, bytes)
     reallocates_array, // (address, count, bytes)
-    unmaps,       // (address, bytes)
-    asks_size,    // (address)
-    frees,        // (address)
-    deletes,      // (address), (address, bytes), each with an alignment or a tag
+    unmaps,            // (address, bytes)
+    asks_size,         // (address)
+    frees,             // (address)
+    deletes,           // (address), (address, bytes), each with an alignment or a tag
     deletes_array,
 };
 
@@ -411,10 +411,10 @@ void convert_allocations(llvm::Module& module,
                          {address, call->getArgOperand(1), call->getArgOperand(2)});
             break;
         case memory_call::unmaps:
-            replace_call(*call,
-                         function("munmap", llvm::Type::getInt32Ty(module.getContext()),
-                                  {pointer, size}),
-                         {address, call->getArgOperand(1)});
+            replace_call(
+                *call,
+                function("munmap", llvm::Type::getInt32Ty(module.getContext()), {pointer, size}),
+                {address, call->getArgOperand(1)});
             break;
         case memory_call::asks_size:
             replace_call(*call, function("usable_size", size, {pointer}), {address});

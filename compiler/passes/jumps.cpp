@@ -29,8 +29,7 @@ void end_operations_at_jumps(llvm::Module& module) {
     if (jumps.empty()) return;
     llvm::Type* word = llvm::Type::getInt64Ty(module.getContext());
     llvm::Type* nothing = llvm::Type::getVoidTy(module.getContext());
-    llvm::FunctionCallee depth =
-        module.getOrInsertFunction(runtime_name(module, "depth"), word);
+    llvm::FunctionCallee depth = module.getOrInsertFunction(runtime_name(module, "depth"), word);
     llvm::FunctionCallee returned =
         module.getOrInsertFunction(runtime_name(module, "returned"), nothing, word);
     for (llvm::FunctionCallee f : {depth, returned})

@@ -46,7 +46,7 @@ struct record {
     life state;
     bool stays; // moving it would hide what was found
     std::uint8_t log2_alignment;
-    std::uint8_t moves; // so far, up to 255
+    std::uint8_t moves;      // so far, up to 255
     place allocated;         // the call
     place freed;             // likewise
     place stored;            // the store by which the slot it was last seen in became one
@@ -111,9 +111,7 @@ class arenas final : public heap::class_owner {
     // Around fork, in the forking thread.
     void fork_prepare() noexcept { lock_.lock(); }
     void fork_parent() noexcept { lock_.unlock(); }
-    void fork_child() noexcept {
-        ::new (&lock_) std::mutex;
-    }
+    void fork_child() noexcept { ::new (&lock_) std::mutex; }
 
   private:
     enum class arena_state : std::uint8_t { unused, open, closed, dead };

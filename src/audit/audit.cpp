@@ -64,9 +64,8 @@ void auditor::watch_faults() noexcept { os::watch_segment_faults(&on_fault); }
 // True if no operation is open.
 bool auditor::quiet(const thread_record* self) const noexcept {
     bool all = true;
-    registry_.for_each_record([&](const thread_record& r) {
-        all = all && (&r == self || r.epoch.load_acquire() == 0);
-    });
+    registry_.for_each_record(
+        [&](const thread_record& r) { all = all && (&r == self || r.epoch.load_acquire() == 0); });
     return all;
 }
 
@@ -78,7 +77,7 @@ void auditor::operation_ended(const thread_record* self) noexcept {
         return;
     }
     const std::uint64_t now = os::monotonic_ns();
-    if (totals_.audited >= free_ends && 2 * audit_ns_ > now - began_ns_) {
+    if (audit_ns_ > free_ns && 2 * audit_ns_ > now - began_ns_) {
         ++totals_.late;
         return;
     }
@@ -103,6 +102,7 @@ void auditor::operation_ended(const thread_record* self) noexcept {
 // The slots behind the last batch, in the order of their addresses, and round.
 void auditor::collect() noexcept {
     count_ = 0;
+    bytes_ = 0;
     suspect_count_ = 0;
     mover_.forget();
     slots_.refresh();
@@ -115,14 +115,14 @@ void auditor::collect() noexcept {
                  at = (at / step + 1) * step) {
                 slots_.scan(*l, at, std::min({last, end, (at / step + 1) * step}),
                             [&](std::uintptr_t base, directory::word bits) {
-                                for (; bits != 0 && count_ < batch; bits &= bits - 1) {
+                                for (; bits != 0 && !batch_is_full(); bits &= bits - 1) {
                                     const std::uintptr_t s =
                                         base + 8u * static_cast<unsigned>(std::countr_zero(bits));
                                     visit(*static_cast<slot*>(address_of(s)));
                                     cursor_ = s + 8;
                                 }
                             });
-                if (count_ == batch) return true;
+                if (batch_is_full()) return true;
             }
         }
         return false;
@@ -154,6 +154,7 @@ void auditor::visit(slot& s) noexcept {
         const mobility::observation seen = mover_.visit(s, {window_, true});
         entry& e = entries_[count_++];
         e = {&s, object, none, false};
+        bytes_ += r.size;
         if (seen.movable && mover_.add_candidate(s, seen, 1))
             e.candidate = mover_.candidates().size() - 1;
     }
@@ -164,7 +165,8 @@ bool auditor::holds(std::uint64_t s, std::uint64_t object) const noexcept {
     return slots_.test(other) && word::arming::address(other->load_acquire()) == object;
 }
 
-void auditor::suspect(kind what, const slot& s, std::uint64_t object, std::uint64_t other) noexcept {
+void auditor::suspect(kind what, const slot& s, std::uint64_t object,
+                      std::uint64_t other) noexcept {
     if (suspect_count_ == std::size(suspects_)) return;
     suspicion& one = suspects_[suspect_count_++];
     one = suspicion{{}, number_of(&s), other, false};
@@ -172,6 +174,7 @@ void auditor::suspect(kind what, const slot& s, std::uint64_t object, std::uint6
     one.told.object = object;
     one.told.known = arenas_.at(address_of(object));
     one.told.known.stored = made_of(&s);
+    if (one.told.known.operation == nullptr) one.told.known.operation = current_operation;
     if (other != 0) one.told.second = made_of(address_of(other));
 }
 
@@ -206,9 +209,9 @@ void auditor::move_with_inner(std::size_t first) noexcept {
     while (depth != 0) {
         const entry& e = entries_[stack_[depth - 1]];
         const std::uint64_t end = e.object + arenas_.at(address_of(e.object)).size;
-        const entry* inner = std::lower_bound(
-            entries_, entries_ + count_, e.object,
-            [](const entry& a, std::uint64_t at) { return number_of(a.at) < at; });
+        const entry* inner =
+            std::lower_bound(entries_, entries_ + count_, e.object,
+                             [](const entry& a, std::uint64_t at) { return number_of(a.at) < at; });
         while (inner != entries_ + count_ && number_of(inner->at) < end && inner->expanded) ++inner;
         if (inner != entries_ + count_ && number_of(inner->at) < end)
             push(static_cast<std::size_t>(inner - entries_));
@@ -221,7 +224,8 @@ void auditor::move_one(std::size_t number) noexcept {
     const entry& e = entries_[number];
     if (e.candidate == none || arenas_.at(address_of(e.object)).stays) return;
     mobility::moved_object moved;
-    if (mover_.move(mover_.candidates()[e.candidate], window_, moved) != mobility::move_result::moved)
+    if (mover_.move(mover_.candidates()[e.candidate], window_, moved) !=
+        mobility::move_result::moved)
         return;
     ++totals_.moved;
     after_move(moved);
@@ -271,7 +275,8 @@ void auditor::keeps_old(const mobility::moved_object& in, std::size_t word, std:
 
 void auditor::touched(const slot& s) noexcept {
     const std::uint64_t object = word::arming::address(s.load_relaxed());
-    if (arenas_.contains(address_of(object))) arenas_.at(address_of(object)).operation = current_operation;
+    if (arenas_.contains(address_of(object)))
+        arenas_.at(address_of(object)).operation = current_operation;
 }
 
 void auditor::retired(const void* object, place caller) noexcept {

@@ -21,7 +21,8 @@
 //
 // Threads: any; one audits at a time, the others go on without waiting.
 // Cost: where it is off, a load and a test where a thread's first operation begins and where an object is freed. Where it is on, two
-// calls per operation, and at an end up to `batch` copies; beyond `free_ends` ends it takes no more time than the program.
+// calls per operation, and at an end up to `batch` copies; beyond `free_ns` of time it takes no
+// more than the program.
 #pragma once
 
 #include "audit/arenas.hpp"
@@ -87,8 +88,10 @@ class auditor {
     using mover = mobility::arming_mover<platform, moving_heap>;
     using slot = mover::slot_atomic;
 
-    static constexpr std::size_t batch = 512;        // slots at one end
-    static constexpr std::uint64_t free_ends = 5000; // that are audited whatever it takes
+    static constexpr std::size_t batch = 512;                          // slots at one end
+    static constexpr std::size_t batch_bytes = std::size_t{256} << 10; // of objects, about
+    static constexpr std::uint64_t free_ns =
+        std::uint64_t{3} * 1000000000; // taken whatever the program takes
     static constexpr std::uint64_t search_every = 64;
 
     // One per process, never destroyed. Null: no memory; *why says so.
@@ -138,6 +141,7 @@ class auditor {
         place made;
     };
 
+    bool batch_is_full() const noexcept { return count_ == batch || bytes_ >= batch_bytes; }
     bool quiet(const thread_record* self) const noexcept;
     void collect() noexcept;
     void visit(slot& s) noexcept;
@@ -180,6 +184,7 @@ class auditor {
     std::uint64_t began_ns_ = 0;
     entry entries_[batch];
     std::size_t count_ = 0;
+    std::size_t bytes_ = 0; // of the objects of the batch
     struct suspicion {
         finding told;
         std::uint64_t slot;

@@ -29,7 +29,8 @@ constexpr words texts[kinds] = {
     {"stale-use", "error", "an address of an object was used after its operation had ended",
      "take the address from the marked field again in each operation, or keep a key or an index of "
      "the object instead of its address"},
-    {"unconverted-access", "error", "a marked field was read by code that the passes did not compile",
+    {"unconverted-access", "error",
+     "a marked field was read by code that the passes did not compile",
      "compile every file that names the struct with obase-clang or obase-rewrite, and access the "
      "field by its name there"},
     {"two-fields", "error", "an object is in two marked fields after an operation has ended",
@@ -39,7 +40,8 @@ constexpr words texts[kinds] = {
      "store NULL into the field, or end the memory it lies in, in the operation that frees"},
     {"kept-address", "suspected",
      "a word that is no marked field still has the address of an object that has moved twice since",
-     "if the word is used again it must be a key, an index, or found anew in each operation; if it is "
+     "if the word is used again it must be a key, an index, or found anew in each operation; if it "
+     "is "
      "not, clear it, or add the line to the file of what is known"},
     {"foreign-free", "note",
      "memory of a marked field was freed or resized by code that was not compiled by the passes",
@@ -98,7 +100,8 @@ void look_up(place at, bool is_return, bool in_handler, source_place& out) noexc
 }
 
 void print_place(writer& to, const source_place& at, place address) noexcept {
-    if (at.line != 0) to.print("%s:%u:%u", at.file, at.line, at.column);
+    if (at.line != 0) to.print("%s:%u", at.file, at.line);
+    if (at.line != 0 && at.column != 0) to.print(":%u", at.column);
     if (at.function[0] != '\0') to.print("%s%s", at.line != 0 ? " in " : "", at.function);
     if (at.line == 0 && at.function[0] == '\0') to.print("%p", const_cast<void*>(address));
 }
@@ -128,13 +131,11 @@ void findings::add(const finding& f) noexcept {
         if (!held) os::native_platform::pause();
     }
     const auto same = [&f](const finding& other) {
-        const bool fields =
-            (other.second == f.second && other.known.stored == f.known.stored) ||
-            (f.what == kind::two_slots && other.second == f.known.stored &&
-             other.known.stored == f.second);
+        const bool fields = (other.second == f.second && other.known.stored == f.known.stored) ||
+                            (f.what == kind::two_slots && other.second == f.known.stored &&
+                             other.known.stored == f.second);
         return fields && other.what == f.what && other.at == f.at &&
-               other.known.allocated == f.known.allocated &&
-               std::strcmp(other.where, f.where) == 0;
+               other.known.allocated == f.known.allocated && std::strcmp(other.where, f.where) == 0;
     };
     finding* const end = found_ + count_;
     if (finding* known = std::find_if(found_, end, same); known != end)
@@ -203,8 +204,7 @@ void findings::describe(const finding& f, bool in_handler, char* text, std::size
         print_place(to, at, f.known.operation);
     }
     if (f.where[0] != '\0') to.print("\n    held by: %s", f.where);
-    if (f.count > 1)
-        to.print("\n    times: %llu", static_cast<unsigned long long>(f.count));
+    if (f.count > 1) to.print("\n    times: %llu", static_cast<unsigned long long>(f.count));
     to.print("\n    what to do: %s", say.advice);
 }
 
@@ -304,12 +304,13 @@ bool findings::tell(const totals& done, bool in_handler) noexcept {
     }
     if (report_[0] == '\0') {
         writer line(text_, sizeof text_);
-        line.print("obase audit: %u errors, %u suspected, %u known; %llu objects moved %llu times "
-                   "at the ends of %llu of %llu operations (skipped: %llu others were open, %llu busy, "
-                   "%llu to save time)\n",
-                   errors, suspected, known, number(done.objects), number(done.moved),
-                   number(done.audited), number(done.ends), number(done.open), number(done.busy),
-                   number(done.late));
+        line.print(
+            "obase audit: %u errors, %u suspected, %u known; %llu objects moved %llu times "
+            "at the ends of %llu of %llu operations (skipped: %llu others were open, %llu busy, "
+            "%llu to save time)\n",
+            errors, suspected, known, number(done.objects), number(done.moved),
+            number(done.audited), number(done.ends), number(done.open), number(done.busy),
+            number(done.late));
         os::write_to_standard_error(text_, line.used());
     }
     return errors != 0;

@@ -19,19 +19,19 @@ enum class kind : std::uint8_t {
     two_slots,     // an object is in two marked fields after an operation
     freed_in_slot, // a marked field holds what was freed
     kept_address,  // suspected: a word outside of marked fields still has an address from before
-    foreign_free,  // memory of marked fields freed or resized by code that does not know it; was done right
-    left_by_jump,  // an operation was left by longjmp; was ended
+    foreign_free, // memory of marked fields freed or resized by code that does not know it; was done right
+    left_by_jump, // an operation was left by longjmp; was ended
 };
 inline constexpr unsigned kinds = 7;
 
 struct finding {
     kind what;
-    place at = nullptr;          // the instruction, or the call
+    place at = nullptr; // the instruction, or the call
     bool at_is_return = false;
-    std::uint64_t object = 0;    // its address when it was found
-    record known{};              // what is known of it
-    place second = nullptr;      // two_slots: what made the other field a slot
-    char where[160] = "";        // in words: what held the address
+    std::uint64_t object = 0; // its address when it was found
+    record known{};           // what is known of it
+    place second = nullptr;   // two_slots: what made the other field a slot
+    char where[160] = "";     // in words: what held the address
     std::uint64_t count = 1;
 };
 

@@ -184,10 +184,18 @@ class reader {
 
 // DWARF's names for what is used here.
 enum : std::uint64_t {
-    form_data2 = 0x05, form_data4 = 0x06, form_data8 = 0x07, form_string = 0x08,
-    form_block = 0x09, form_data1 = 0x0b, form_strp = 0x0e, form_udata = 0x0f,
-    form_data16 = 0x1e, form_line_strp = 0x1f,
+    form_data2 = 0x05,
+    form_data4 = 0x06,
+    form_data8 = 0x07,
+    form_string = 0x08,
+    form_block = 0x09,
+    form_data1 = 0x0b,
+    form_strp = 0x0e,
+    form_udata = 0x0f,
+    form_data16 = 0x1e,
+    form_line_strp = 0x1f,
     content_path = 1,
+    content_folder = 2,
 };
 
 struct line_sections {
@@ -290,10 +298,13 @@ class line_program {
         return false;
     }
 
-    text file_name(std::uint64_t number) noexcept {
+    // Its folder is "" where it is that of the compilation.
+    text file_name(std::uint64_t number, text* folder) noexcept {
         r_.go_to(tables_);
+        *folder = {};
         if (version_ < 5) {
-            while (!r_.string().empty()) {} // folders
+            while (!r_.string().empty()) {
+            } // folders
             for (std::uint64_t i = 1; !r_.failed(); ++i) {
                 const text name = r_.string();
                 if (name.empty() || i == number) return name;
@@ -301,13 +312,18 @@ class line_program {
             }
             return {};
         }
-        entry(0, false); // folders: all of them
-        return entry(number, true);
+        std::uint64_t in = 0;
+        entry(0, false, &in); // folders: all of them
+        const text name = entry(number, true, &in);
+        r_.go_to(tables_);
+        std::uint64_t ignored = 0;
+        if (in != 0 && !name.starts_with('/')) *folder = entry(in, true, &ignored);
+        return name;
     }
 
   private:
     // Reads a table of version 5. The path of row `number`, where one is wanted.
-    text entry(std::uint64_t number, bool wanted) noexcept {
+    text entry(std::uint64_t number, bool wanted, std::uint64_t* folder) noexcept {
         struct column {
             std::uint64_t content, form;
         } columns[16];
@@ -318,14 +334,16 @@ class line_program {
         for (std::uint64_t row = 0; row < rows && !r_.failed(); ++row) {
             text path;
             for (unsigned i = 0; i < count; ++i) {
-                const text value = form(columns[i].form);
-                if (columns[i].content == content_path) path = value;
+                std::uint64_t value = 0;
+                const text string = form(columns[i].form, &value);
+                if (columns[i].content == content_path) path = string;
+                if (columns[i].content == content_folder) *folder = value;
             }
             if (wanted && row == number) return path;
         }
         return {};
     }
-    text form(std::uint64_t kind) noexcept {
+    text form(std::uint64_t kind, std::uint64_t* value) noexcept {
         switch (kind) {
         case form_string:
             return r_.string();
@@ -334,22 +352,22 @@ class line_program {
         case form_strp:
             return elf_file::string_at(in_.strings, r_.offset(wide_));
         case form_data1:
-            r_.skip(1);
+            *value = r_.get<std::uint8_t>();
             return {};
         case form_data2:
-            r_.skip(2);
+            *value = r_.get<std::uint16_t>();
             return {};
         case form_data4:
-            r_.skip(4);
+            *value = r_.get<std::uint32_t>();
             return {};
         case form_data8:
-            r_.skip(8);
+            *value = r_.get<std::uint64_t>();
             return {};
         case form_data16:
             r_.skip(16);
             return {};
         case form_udata:
-            r_.unsigned_leb();
+            *value = r_.unsigned_leb();
             return {};
         case form_block:
             r_.skip(r_.unsigned_leb());
@@ -452,7 +470,11 @@ void find_source(const void* address, bool is_return, source_place& out) noexcep
         line_program unit(sections, begin);
         line_row row;
         if (unit.find(at, &row)) {
-            copy(out.file, sizeof out.file, unit.file_name(row.file));
+            text folder;
+            const text name = unit.file_name(row.file, &folder);
+            std::snprintf(out.file, sizeof out.file, "%.*s%s%.*s", static_cast<int>(folder.size()),
+                          folder.data(), folder.empty() ? "" : "/", static_cast<int>(name.size()),
+                          name.data());
             out.line = static_cast<unsigned>(row.line);
             out.column = static_cast<unsigned>(row.column);
             break;

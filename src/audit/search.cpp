@@ -27,7 +27,8 @@ void describe(std::uint64_t at, const void* stack, char* text, std::size_t room)
     std::size_t offset = 0;
     if (find_variable(address_of(at), name, sizeof name, &offset))
         std::snprintf(text, room, "variable %s, offset %zu", name, offset);
-    else if (stack != nullptr && at - reinterpret_cast<std::uint64_t>(stack) < (std::uint64_t{8} << 20))
+    else if (stack != nullptr &&
+             at - reinterpret_cast<std::uint64_t>(stack) < (std::uint64_t{8} << 20))
         std::snprintf(text, room, "stack of the thread");
     else
         std::snprintf(text, room, "memory at %p", address_of(at));
@@ -42,8 +43,7 @@ void for_each_word(std::uintptr_t begin, std::uintptr_t end, std::size_t& left, 
     while (begin < end && left != 0) {
         const std::size_t wanted =
             std::min<std::size_t>(sizeof words - begin % sizeof words, end - begin);
-        const std::size_t got =
-            skipped(begin) ? 0 : os::read_own_memory(begin, words, wanted);
+        const std::size_t got = skipped(begin) ? 0 : os::read_own_memory(begin, words, wanted);
         for (std::size_t i = 0; i < got / 8; ++i) use(begin + 8 * i, words[i]);
         begin += wanted;
         left -= std::min(left, wanted);
@@ -84,15 +84,19 @@ void auditor::search() noexcept {
             auditor& a = in.self;
             if (std::strcmp(m.name, "[stack]") == 0) return;
             const auto own = [&a](std::uintptr_t at) { return a.is_own(at); };
-            for_each_word(m.begin, m.end, in.left, own, [&a](std::uintptr_t at, std::uint64_t word) {
-                const std::uint64_t object = word & ~low_bits;
-                if (!a.arenas_.contains(address_of(object)) || object % arenas::grain != 0) return;
-                if (a.arenas_.at(address_of(object)).state != life::live) return;
-                if (a.word_count_ == most_words || a.slots_.test(address_of(at))) return;
-                const auto same = [at](const word_entry& w) { return w.at == at; };
-                if (std::any_of(a.words_, a.words_ + a.word_count_, same)) return;
-                a.words_[a.word_count_++] = {at, word, object, 0};
-            });
+            for_each_word(
+                m.begin, m.end, in.left, own, [&a](std::uintptr_t at, std::uint64_t word) {
+                    const std::uint64_t object = word & ~low_bits;
+                    if (!a.arenas_.contains(address_of(object)) || object % arenas::grain != 0)
+                        return;
+                    // Where all objects move at each end the object has moved since.
+                    const life state = a.arenas_.at(address_of(object)).state;
+                    if (state != life::live && state != life::moved) return;
+                    if (a.word_count_ == most_words || a.slots_.test(address_of(at))) return;
+                    const auto same = [at](const word_entry& w) { return w.at == at; };
+                    if (std::any_of(a.words_, a.words_ + a.word_count_, same)) return;
+                    a.words_[a.word_count_++] = {at, word, object, 0};
+                });
         },
         &all);
 }
@@ -133,7 +137,8 @@ void auditor::find_holders(const char* begin, std::size_t bytes, const void* sta
         std::uint64_t begin, bytes, stack;
         std::uint64_t variable = 0, memory = 0, frame = 0;
         std::size_t left = most_bytes;
-    } found{*this, reinterpret_cast<std::uint64_t>(begin), bytes, reinterpret_cast<std::uint64_t>(stack)};
+    } found{*this, reinterpret_cast<std::uint64_t>(begin), bytes,
+            reinterpret_cast<std::uint64_t>(stack)};
     os::for_each_writable_mapping(
         [](void* p, const os::own_mapping& m) {
             auto& in = *static_cast<holders*>(p);

@@ -101,7 +101,8 @@ bool map_for_reading(const char* path, mapped_file* file) noexcept {
     struct stat about{};
     void* memory = MAP_FAILED;
     if (fstat(fd, &about) == 0 && about.st_size > 0)
-        memory = mmap(nullptr, static_cast<std::size_t>(about.st_size), PROT_READ, MAP_PRIVATE, fd, 0);
+        memory =
+            mmap(nullptr, static_cast<std::size_t>(about.st_size), PROT_READ, MAP_PRIVATE, fd, 0);
     close(fd);
     if (memory == MAP_FAILED) return false;
     *file = {static_cast<const char*>(memory), static_cast<std::size_t>(about.st_size)};

@@ -226,7 +226,7 @@ class engine final : public obase::runtime, private collector::control {
     bool degraded() const noexcept { return degraded_.load_acquire() != 0; }
 
   private:
-    static constexpr unsigned audited_class = 1; // of the heaps; the audit has it for itself
+    static constexpr unsigned audited_class = 1;        // of the heaps; the audit has it for itself
     static constexpr double reclaim_tick_seconds = 0.1; // while something is retired
     static constexpr double short_tick_seconds = 0.001; // after one whose destructors retired more
     static constexpr std::uint64_t first_drain_nap_ns = 20'000; // doubled from wait to wait

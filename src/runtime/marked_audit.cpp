@@ -9,8 +9,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <new>
-#include <utility>
 #include <unistd.h>
+#include <utility>
 
 namespace obase::runtime_internal {
 

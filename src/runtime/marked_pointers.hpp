@@ -160,13 +160,15 @@ class marked_pointers {
                                  place caller = nullptr) noexcept {
         std::size_t all = 0;
         if (__builtin_mul_overflow(count, bytes, &all)) return std::calloc(count, bytes);
-        void* object = managed_or(all, usual_alignment, caller, [=] { return std::calloc(count, bytes); });
+        void* object =
+            managed_or(all, usual_alignment, caller, [=] { return std::calloc(count, bytes); });
         return is_managed(object) ? std::memset(object, 0, all) : object;
     }
 
     static void* allocate_aligned(std::size_t alignment, std::size_t bytes,
                                   place caller = nullptr) noexcept {
-        return managed_or(bytes, alignment, caller, [=] { return std::aligned_alloc(alignment, bytes); });
+        return managed_or(bytes, alignment, caller,
+                          [=] { return std::aligned_alloc(alignment, bytes); });
     }
 
     // Frees memory of any origin; `plain` is how it is freed if it is not managed.
@@ -190,8 +192,8 @@ class marked_pointers {
     }
     static void release_array(void* address, std::size_t bytes, std::size_t alignment,
                               place caller = nullptr) noexcept {
-        release(address, bytes,
-                delete_array_for(alignment, std::make_index_sequence<alignments>{}), caller);
+        release(address, bytes, delete_array_for(alignment, std::make_index_sequence<alignments>{}),
+                caller);
     }
 
     static void* reallocate(void* address, std::size_t bytes, place caller = nullptr) noexcept {

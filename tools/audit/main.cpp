@@ -87,8 +87,8 @@ int run(const settings& asked, const std::filesystem::path& folder) {
 json summary_of(const std::filesystem::path& folder) {
     std::map<std::string, json> findings; // by kind and text
     json all = {{"processes", 0}, {"findings", json::array()}, {"unreadable", 0}};
-    constexpr const char* counts[] = {"errors",       "suspected",    "known",   "not_listed",
-                                      "operations",   "audited",      "objects", "moved",
+    constexpr const char* counts[] = {"errors",       "suspected",    "known",       "not_listed",
+                                      "operations",   "audited",      "objects",     "moved",
                                       "skipped_busy", "skipped_open", "skipped_time"};
     for (const char* name : counts) all[name] = 0;
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
@@ -103,8 +103,9 @@ json summary_of(const std::filesystem::path& folder) {
             all[name] = all[name].get<std::uint64_t>() + one.value(name, std::uint64_t{0});
         for (const json& found : one["findings"]) {
             json& known = findings[found.value("kind", "") + found.value("text", "")];
-            const std::uint64_t count = found.value("count", std::uint64_t{1}) +
-                                        (known.is_null() ? 0 : known.value("count", std::uint64_t{0}));
+            const std::uint64_t count =
+                found.value("count", std::uint64_t{1}) +
+                (known.is_null() ? 0 : known.value("count", std::uint64_t{0}));
             known = found;
             known["count"] = count;
         }
@@ -155,15 +156,17 @@ int audit(const settings& asked) {
 } // namespace
 
 int main(int argc, char** argv) try {
-    CLI::App app("Runs a command, and shows addresses that outlive their operation, objects with two "
-                 "owners and what else the compiler cannot see",
-                 "obase audit");
+    CLI::App app(
+        "Runs a command, and shows addresses that outlive their operation, objects with two "
+        "owners and what else the compiler cannot see",
+        "obase audit");
     settings asked;
     app.add_flag("--json", asked.as_json, "print the report as JSON");
     app.add_flag("--strict", asked.strict, "what is only suspected is an error, too");
     app.add_option("--known", asked.known, "a file of findings that are known to be fine")
         ->check(CLI::ExistingFile);
-    app.add_option("command", asked.command, "the command and its arguments, behind --")->required();
+    app.add_option("command", asked.command, "the command and its arguments, behind --")
+        ->required();
     app.positionals_at_end();
     try {
         app.parse(argc, argv);
