@@ -297,55 +297,16 @@ void auditor::note(kind what, const void* object, place caller) noexcept {
     findings_.add(f);
 }
 
-// Where slots outside of arenas were made: a table by address. What its memory has become since does not
-// matter: who makes a slot there again writes it anew.
-
 place auditor::made_of(const void* s) const noexcept {
-    if (const place* made = arenas_.slot_place(s); made != nullptr) return *made;
-    const std::lock_guard hold(slot_lock_);
-    if (slot_room_ == 0) return nullptr;
-    for (std::size_t i = number_of(s) / 8 * 0x9e3779b97f4a7c15 >> 20;; ++i) {
-        const slot_entry& e = slot_table_[i & (slot_room_ - 1)];
-        if (e.slot == number_of(s)) return e.made;
-        if (e.slot == 0) return nullptr;
-    }
+    const place* const made = arenas_.slot_place(s);
+    return made != nullptr ? *made : places_.find(s);
 }
 
 void auditor::slot_made(const void* s, place caller) noexcept {
-    if (place* made = arenas_.slot_place(s); made != nullptr) {
+    if (place* made = arenas_.slot_place(s); made != nullptr)
         *made = caller;
-        return;
-    }
-    const std::lock_guard hold(slot_lock_);
-    if (2 * (slot_count_ + 1) > slot_room_) {
-        const std::size_t room = std::max<std::size_t>(4096, 2 * slot_room_);
-        void* const memory = os::reserve(room * sizeof(slot_entry), os::page_size);
-        if (memory == nullptr) return;
-        if (os::commit(memory, room * sizeof(slot_entry)) != 0) {
-            os::release(memory, room * sizeof(slot_entry));
-            return;
-        }
-        const slot_entry* const old = slot_table_;
-        const std::size_t old_room = slot_room_;
-        slot_table_ = static_cast<slot_entry*>(memory);
-        slot_room_ = room;
-        slot_count_ = 0;
-        for (std::size_t i = 0; i < old_room; ++i)
-            if (old[i].slot != 0) put_slot(old[i].slot, old[i].made);
-        if (old != nullptr)
-            os::release(const_cast<slot_entry*>(old), old_room * sizeof(slot_entry));
-    }
-    put_slot(number_of(s), caller);
-}
-
-void auditor::put_slot(std::uint64_t s, place made) noexcept {
-    for (std::size_t i = s / 8 * 0x9e3779b97f4a7c15 >> 20;; ++i) {
-        slot_entry& e = slot_table_[i & (slot_room_ - 1)];
-        if (e.slot != 0 && e.slot != s) continue;
-        slot_count_ += e.slot == 0;
-        e = {s, made};
-        return;
-    }
+    else
+        places_.put(s, caller);
 }
 
 void auditor::slot_moved(const void* from, const void* to) noexcept {
@@ -394,17 +355,17 @@ bool auditor::finish() noexcept {
 
 void auditor::fork_prepare() noexcept {
     one_at_a_time_.lock();
-    slot_lock_.lock();
+    places_.fork_prepare();
     arenas_.fork_prepare();
 }
 void auditor::fork_parent() noexcept {
     arenas_.fork_parent();
-    slot_lock_.unlock();
+    places_.fork_parent();
     one_at_a_time_.unlock();
 }
 void auditor::fork_child() noexcept {
     arenas_.fork_child();
-    ::new (&slot_lock_) std::mutex;
+    places_.fork_child();
     ::new (&one_at_a_time_) std::mutex;
     findings_.forget();
     totals_ = {};

@@ -27,6 +27,7 @@
 
 #include "audit/arenas.hpp"
 #include "audit/findings.hpp"
+#include "audit/slot_places.hpp"
 #include "mobility/arming_mover.hpp"
 #include "mobility/scope_registry.hpp"
 #include "soda/directory.hpp"
@@ -136,10 +137,6 @@ class auditor {
         std::uint64_t object; // where it is now
         unsigned moves;
     };
-    struct slot_entry {
-        std::uint64_t slot;
-        place made;
-    };
 
     bool batch_is_full() const noexcept { return count_ == batch || bytes_ >= batch_bytes; }
     bool quiet(const thread_record* self) const noexcept;
@@ -155,7 +152,6 @@ class auditor {
     void keeps_old(const mobility::moved_object& in, std::size_t word, std::uint64_t value,
                    const record& old) noexcept;
     place made_of(const void* s) const noexcept;
-    void put_slot(std::uint64_t s, place made) noexcept;
 
     // search.cpp
     struct searched;
@@ -195,10 +191,7 @@ class auditor {
     std::size_t suspect_count_ = 0;
     std::size_t stack_[batch];
 
-    mutable std::mutex slot_lock_;
-    slot_entry* slot_table_ = nullptr; // open addressing, by address
-    std::size_t slot_room_ = 0;
-    std::size_t slot_count_ = 0;
+    slot_places places_; // of slots outside of arenas
 
     word_entry words_[most_words];
     std::size_t word_count_ = 0;

@@ -58,9 +58,7 @@ bool auditor::is_own(std::uintptr_t at) const noexcept {
     const auto in = [at](const void* begin, std::size_t bytes) {
         return at - reinterpret_cast<std::uintptr_t>(begin) < bytes;
     };
-    if (arenas_.is_own(at) || in(this, sizeof *this) ||
-        in(slot_table_, slot_room_ * sizeof(slot_entry)))
-        return true;
+    if (arenas_.is_own(at) || places_.is_own(at) || in(this, sizeof *this)) return true;
     bool own = false;
     registry_.for_each_record([&](const thread_record& r) {
         own = own || (r.place.pointer != 0 && at >= r.place.stack_low && at < r.place.stack_high) ||

@@ -64,6 +64,8 @@ class control {
     virtual void call_begins() noexcept = 0;
     virtual void call_ends() noexcept = 0;
     virtual void wait_begins() noexcept = 0;
+    // An object has moved that has slots in it.
+    virtual void slots_moved(const mobility::moved_object&) noexcept {}
     // A scope keeps the collector waiting. True: give this round of moves up.
     virtual bool give_up(std::uint32_t thread_id, std::uint64_t epoch) noexcept = 0;
 };
@@ -1278,6 +1280,7 @@ void collector<Mover>::move_batch(control& control) {
         const auto result = mover_.move(list[i], window_, moved);
         bytes += moved.bytes;
         count(list[i], result, moved);
+        if (moved.nested_slots != 0) control.slots_moved(moved);
         if (result == mobility::move_result::vetoed && vetoed_.size() < retry_limit)
             vetoed_.push_back(list[i].slot);
     }

@@ -18,6 +18,8 @@
 #pragma once
 
 #include "audit/audit.hpp"
+#include "audit/mark_counts.hpp"
+#include "audit/slot_places.hpp"
 #include "backend/backends.hpp"
 #include "backend/window_log.hpp"
 #include "collector/collector.hpp"
@@ -216,6 +218,15 @@ class engine final : public obase::runtime, private collector::control {
         else
             return false;
     }
+    // Remembers by which store a slot became one, where the statistics at exit are to say it (audit/mark_counts.hpp).
+    void slot_made(const void* slot, const void* caller) noexcept {
+        if (audit::slot_places* places = places_.load_acquire(); places != nullptr) [[unlikely]]
+            places->put(slot, caller);
+    }
+    void slot_moved(const void* from, const void* to) noexcept {
+        if (audit::slot_places* places = places_.load_acquire(); places != nullptr)
+            places->move(from, to);
+    }
     // From then on every operation's end is looked at (audit/audit.hpp). Before there is a second thread.
     void start_audit() noexcept;
     void record_touch(record& self, slot_atomic& slot) noexcept;
@@ -250,6 +261,7 @@ class engine final : public obase::runtime, private collector::control {
     void start_audit_locked(heap::space& heaps) noexcept;
     void load_environment_locked() noexcept;
     void print_at_exit() noexcept;
+    void print_marks() noexcept;
     // Needs no memory: most of what it has to say is that there is none.
     static void say(const char* line, const char* rest = "") noexcept {
         const os::no_cancellation to_the_end;
@@ -317,6 +329,7 @@ class engine final : public obase::runtime, private collector::control {
     void call_begins() noexcept override { park_.unlock(); }
     void call_ends() noexcept override { park_.lock(); }
     void wait_begins() noexcept override;
+    void slots_moved(const mobility::moved_object& moved) noexcept override;
     bool give_up(std::uint32_t thread_id, std::uint64_t epoch) noexcept override;
 
     static void fork_prepare() noexcept;
@@ -347,6 +360,8 @@ class engine final : public obase::runtime, private collector::control {
 #endif
     platform::atomic<std::uint32_t> checks_frees_{debug_checks ? 1U : 0U};
     platform::atomic<std::uint64_t> invalid_frees_;
+    platform::atomic<audit::slot_places*>
+        places_; // while the statistics are to have them; never destroyed
     // Objects that malloc gave in the heaps' stead, by their addresses. Made for the first of them.
     platform::atomic<slots*> foreign_;
     platform::atomic<std::uint32_t> foreign_unknown_; // there was no memory to note one

@@ -132,6 +132,8 @@ void engine<Binding>::make_ready_locked() noexcept {
             for (const std::string& line :
                  runtime_internal::self_check(in_force, gather_facts(in_force)))
                 say(line.c_str());
+        if (made != nullptr && now.show_stats && places_.load_relaxed() == nullptr)
+            places_.store_release(new audit::slot_places);
         if (audit_asked_ && made != nullptr) start_audit_locked(*made);
         space_.store_release(made);
     } catch (const std::exception& error) {
@@ -321,7 +323,48 @@ void engine<Binding>::print_at_exit() noexcept {
         // Before the first window all numbers are 0.
         std::fprintf(stderr, "%s%s\n", seen.windows == 0 ? "" : seen.to_text().c_str(),
                      end.c_str());
+        print_marks();
     }
+}
+
+// The collector has ended: the one visitor is this thread. Threads that go on make the numbers inexact.
+template <class Binding>
+void engine<Binding>::print_marks() noexcept {
+    const heap::space* heaps = space_.load_relaxed();
+    const audit::slot_places* places = places_.load_relaxed();
+    if (heaps == nullptr || places == nullptr || audits()) return;
+    auto counts = std::unique_ptr<audit::mark_counts>(new (std::nothrow) audit::mark_counts);
+    if (counts == nullptr) return;
+    const policy::tier_table& tiers = policy_->tiers();
+    park_.lock();
+    slots_.refresh();
+    for (auto* leaf : slots_.leaves())
+        slots_.scan(*leaf, leaf->base, leaf->base + (std::uintptr_t{1} << slots::leaf_shift),
+                    [&](std::uintptr_t base, std::uint64_t bits) {
+                        for (; bits != 0; bits &= bits - 1) {
+                            const std::uintptr_t slot =
+                                base + 8u * static_cast<unsigned>(std::countr_zero(bits));
+                            const void* place = places->find(reinterpret_cast<const void*>(slot));
+                            const auto* object = reinterpret_cast<const void*>(
+                                reinterpret_cast<slot_atomic*>(slot)->load_relaxed() &
+                                ((std::uint64_t{1} << 48) - 1));
+                            if (place == nullptr || !heaps->contains(object)) continue;
+                            const unsigned cls = heaps->class_of(object);
+                            const bool moved =
+                                cls != heap::new_class && cls != heaps->large_class();
+                            counts->add(place, heaps->info(object).size, moved,
+                                        cls < tiers.count() && tiers[cls].reclaimable);
+                        }
+                    });
+    park_.unlock();
+    counts->for_each([](const audit::mark_counts::row& r) {
+        const auto number = [](std::uint64_t n) { return static_cast<unsigned long long>(n); };
+        std::fprintf(
+            stderr,
+            "obase: mark %s: %llu objects, %llu bytes; %llu have moved, %llu hot, %llu cold\n",
+            r.field, number(r.objects), number(r.bytes), number(r.moved), number(r.hot),
+            number(r.cold));
+    });
 }
 
 // R14. The order is that of the locks; the collector is between two objects once park_ is held.

@@ -377,6 +377,8 @@ void engine<Binding>::end_scope(record& self) noexcept {
     if (reclaimer_.share_is_due(self)) reclaim_share(self);
     if (self.owes_wait) wait_owed(self);
     if (audits() && std::exchange(audit::operation_ends, false)) {
+        // What was freed goes at once, or it would keep its arena, and a use of it would not fault.
+        if (!self.reclaiming && reclaimer_.pending() != 0) reclaim_now();
         // The one visitor: no collector scans, and nothing is armed again by the debug mode.
         if constexpr (Binding::bare_addresses) audit::auditor::running()->operation_ended(&self);
     }

@@ -36,9 +36,11 @@ struct marked_arming : obase::runtime_internal::marked_on_arming<obase::arming> 
     }
     static void slot_made(const slot& s, const void* caller) noexcept {
         if (obase::audit::on()) obase::audit::auditor::running()->slot_made(&s, caller);
+        engine::instance().slot_made(&s, caller);
     }
     static void slot_moved(const slot& from, const slot& to) noexcept {
         if (obase::audit::on()) obase::audit::auditor::running()->slot_moved(&from, &to);
+        engine::instance().slot_moved(&from, &to);
     }
     static void retired(const void* object, const void* caller) noexcept {
         if (obase::audit::on()) [[unlikely]]
