@@ -30,6 +30,7 @@ ORDER = [
     ["heap"],
     ["soda"],
     ["mobility"],
+    ["audit"],
     ["policy"],
     ["backend", "telemetry"],
     ["collector"],

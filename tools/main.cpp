@@ -184,8 +184,20 @@ int run_rewriter(char** arguments) {
                     program, std::generic_category().message(errno)));
 }
 
+// So is obase-audit: its process, and what it begins, has no obase in it.
+int run_audit(char** arguments) {
+    const std::string program =
+        std::filesystem::read_symlink("/proc/self/exe").replace_filename("obase-audit").string();
+    static char name[] = "obase-audit";
+    arguments[0] = name;
+    ::execv(program.c_str(), arguments);
+    throw std::runtime_error(
+        fmt::format("audit needs {}: {}", program, std::generic_category().message(errno)));
+}
+
 int dispatch(int argc, char** argv) {
-    // Its arguments are its own.
+    // Their arguments are their own.
+    if (argc > 1 && std::string_view(argv[1]) == "audit") return run_audit(argv + 1);
     if (argc > 1 && std::string_view(argv[1]) == "rewrite") return run_rewriter(argv + 1);
     CLI::App app("obase: objects that move under running threads", "obase");
     app.set_version_flag("--version", fmt::format("obase {} ({})", version(), build()));
@@ -196,6 +208,8 @@ int dispatch(int argc, char** argv) {
         "options", "print every option of the runtime as the environment (OBASE_*) sets it");
     CLI::App& check = *app.add_subcommand(
         "self-check", "say what of the options cannot work on this machine; status 1 if anything");
+    app.add_subcommand("audit", "run a command, a program's tests say, and show what outlives the "
+                                "operations on its marked fields; arguments: audit --help");
     app.add_subcommand("rewrite",
                        "write a program with marked pointers (obase/marked.h) anew, for any "
                        "compiler; its arguments are those of obase-rewrite");
@@ -266,7 +280,7 @@ int dispatch(int argc, char** argv) {
         if (parent.get_subcommands().empty())
             throw usage_error(fmt::format("'{}' needs a command: {}", parent.get_name(), expected));
     };
-    command_of(app, "bench, mrc, options, rewrite or self-check");
+    command_of(app, "audit, bench, mrc, options, rewrite or self-check");
     if (bench.parsed())
         command_of(bench,
                    "guide, alloc, move, collector, all, latency, ycsb, packages, huge-pages, "

@@ -7,6 +7,8 @@
 
 #include "clang/AST/Attr.h"
 #include "clang/AST/Decl.h"
+#include "clang/AST/Expr.h"
+#include "clang/Basic/SourceManager.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace obase::frontend {
@@ -49,6 +51,25 @@ inline void remove_annotation(clang::Decl* declaration, llvm::StringRef text) {
         return found != nullptr && found->getAnnotation() == text;
     });
     if (attributes.empty()) declaration->dropAttrs();
+}
+
+// Says more of what the annotation is about, for tables that the passes make (site_table.cpp): a string as the
+// attribute's argument, which clang makes the fifth of llvm.ptr.annotation.
+inline void annotate_about(clang::Decl* declaration, llvm::StringRef text, llvm::StringRef about) {
+    clang::ASTContext& ast = declaration->getASTContext();
+    const clang::QualType bytes =
+        ast.getConstantArrayType(ast.CharTy, llvm::APInt(64, about.size() + 1), nullptr,
+                                 clang::ArraySizeModifier::Normal, 0);
+    auto* literal = clang::StringLiteral::Create(ast, about, clang::StringLiteralKind::Ordinary,
+                                                 false, bytes, clang::SourceLocation());
+    auto* decayed = clang::ImplicitCastExpr::Create(ast, ast.getPointerType(ast.CharTy),
+                                                    clang::CK_ArrayToPointerDecay, literal, nullptr,
+                                                    clang::VK_PRValue, clang::FPOptionsOverride());
+    const clang::APValue first(clang::APValue::LValueBase(literal), clang::CharUnits::Zero(),
+                               {clang::APValue::LValuePathEntry::ArrayIndex(0)}, false);
+    clang::Expr* arguments[] = {clang::ConstantExpr::Create(ast, decayed, first)};
+    remove_annotation(declaration, text);
+    declaration->addAttr(clang::AnnotateAttr::CreateImplicit(ast, text, arguments, 1));
 }
 
 } // namespace obase::frontend

@@ -64,6 +64,22 @@ std::string quoted(clang::QualType type, const clang::ASTContext& ast) {
     return "'" + type.getAsString(ast.getPrintingPolicy()) + "'";
 }
 
+namespace {
+
+// Name, type and place, for the reports of the audit.
+void describe(clang::FieldDecl& field) {
+    const clang::ASTContext& ast = field.getASTContext();
+    const clang::PresumedLoc at = ast.getSourceManager().getPresumedLoc(field.getLocation());
+    annotate_about(&field, guided_text,
+                   field.getQualifiedNameAsString() + "\t" +
+                       field.getType().getAsString(ast.getPrintingPolicy()) + "\t" +
+                       (at.isValid()
+                            ? std::string(at.getFilename()) + ":" + std::to_string(at.getLine())
+                            : std::string()));
+}
+
+} // namespace
+
 void marked_types::look_at(const clang::RecordDecl* record) {
     if (record == nullptr || !record->isCompleteDefinition() || seen_.count(record) != 0) return;
     // `typedef struct { ... } name;` gets its name after it was complete.
@@ -72,10 +88,10 @@ void marked_types::look_at(const clang::RecordDecl* record) {
     // The attribute is for the code generator, so the declaration itself has to change.
     outside_.apply(const_cast<clang::RecordDecl*>(record), says_);
     if (record->isDependentContext()) return;
-    for (const auto* field : record->fields()) {
+    for (auto* field : record->fields()) {
         if (!annotated(field, guided_text)) continue;
-        marks_.insert(field);
-        look_at_pointee(const_cast<clang::FieldDecl*>(field));
+        if (marks_.insert(field)) describe(*field);
+        look_at_pointee(field);
     }
 }
 

@@ -42,6 +42,7 @@ enum class memory_call {
     reallocates,       // (address, bytes)
     reallocates_array, // (address, count, bytes)
     prints,            // asprintf: (where its address goes, ...), how long it is
+    unmaps,            // (address, bytes)
     asks_size,         // (address)
     frees,             // (address)
     deletes,           // (address), (address, bytes), each with an alignment or a tag
@@ -62,6 +63,7 @@ memory_call kind_of(const llvm::CallBase& call) {
         .Case("realloc", memory_call::reallocates)
         .Case("reallocarray", memory_call::reallocates_array)
         .Cases("asprintf", "__asprintf_chk", "vasprintf", "__vasprintf_chk", memory_call::prints)
+        .Case("munmap", memory_call::unmaps)
         .Case("malloc_usable_size", memory_call::asks_size)
         .Cases("free", "cfree", memory_call::frees)
         .Case("_Znwm", memory_call::new_like)
@@ -90,6 +92,24 @@ void replace_call(llvm::CallBase& call, llvm::FunctionCallee by,
         call.replaceAllUsesWith(fresh);
     }
     call.eraseFromParent();
+}
+
+// What is left of these are their addresses: in calls through pointers, in tables of hooks.
+void replace_addresses(llvm::Module& module) {
+    static constexpr std::pair<llvm::StringLiteral, llvm::StringLiteral> names[] = {
+        {"free", "free"},
+        {"realloc", "realloc"},
+        {"reallocarray", "reallocarray"},
+        {"malloc_usable_size", "usable_size"},
+        {"munmap", "munmap"}};
+    for (const auto& [name, ours] : names) {
+        llvm::Function* f = module.getFunction(name);
+        if (f == nullptr || !f->isDeclaration() || f->use_empty()) continue;
+        auto* replacement = llvm::cast<llvm::Function>(
+            module.getOrInsertFunction(runtime_name(module, ours), f->getFunctionType())
+                .getCallee());
+        f->replaceAllUsesWith(replacement);
+    }
 }
 
 // In the program, beside the function itself; a name that no source can have.
@@ -144,7 +164,10 @@ class tracer {
                 found_.found.insert(call);
                 return;
             }
-            if (callee == nullptr || callee->isDeclaration()) return;
+            if (callee == nullptr || callee->isDeclaration()) {
+                found_.others.insert(call);
+                return;
+            }
             if (!is_called_inside_only(*callee, said_)) {
                 hides(*call, *callee);
                 return;
@@ -615,13 +638,16 @@ void convert_allocations(llvm::Module& module, const allocations& allocated) {
             replace_call(*call, function("realloc", pointer, {pointer, size}),
                          {address, call->getArgOperand(1)});
             break;
-        case memory_call::reallocates_array: {
-            llvm::IRBuilder<> here(call);
-            replace_call(
-                *call, function("realloc", pointer, {pointer, size}),
-                {address, made.product(here, call->getArgOperand(1), call->getArgOperand(2))});
+        case memory_call::reallocates_array:
+            replace_call(*call, function("reallocarray", pointer, {pointer, size, size}),
+                         {address, call->getArgOperand(1), call->getArgOperand(2)});
             break;
-        }
+        case memory_call::unmaps:
+            replace_call(
+                *call,
+                function("munmap", llvm::Type::getInt32Ty(module.getContext()), {pointer, size}),
+                {address, call->getArgOperand(1)});
+            break;
         case memory_call::asks_size:
             replace_call(*call, function("usable_size", size, {pointer}), {address});
             break;
@@ -640,6 +666,7 @@ void convert_allocations(llvm::Module& module, const allocations& allocated) {
             break;
         }
     }
+    replace_addresses(module);
 }
 
 } // namespace obase::passes

@@ -14,9 +14,11 @@
 //   problems.cpp        errors, with locations in the source and what to do
 // and if there are no errors
 //   overwritten.cpp     slots end that are cleared as bytes
+//   site_table.cpp      what the audit's reports say of an access
 //   conversion.cpp      accesses become calls of the runtime (obase/marked.h)
 //   allocation.cpp      so do allocations that end in marked fields, and all frees
 //   scopes.cpp          operations are entered and left, slots in frames forgotten
+//   jumps.cpp           operations that were left by longjmp end
 //   protocol.cpp        which of the runtime's protocols it is; all of a program agree
 //
 // Everything that is not understood is an error. An access that stays what it was would read the
@@ -52,11 +54,14 @@ class problems {
     void refuse(const llvm::Function& where, const llvm::Twine& what);
     // The same for what has no place in a function.
     void refuse(const llvm::Twine& what);
+    // A warning at the instruction.
+    void warn(const llvm::Instruction& where, const llvm::Twine& what);
 
     bool any() const { return !told_.empty(); }
 
   private:
     llvm::Module& module_;
+    std::set<std::string> warned_;
     std::set<std::string> told_; // once each: a template is compiled many times
 };
 
@@ -115,6 +120,8 @@ void tell_runtime(llvm::Module& module);
 
 // Reads the annotations of functions and takes them out of the module.
 marks read_marks(llvm::Module& module);
+// What the front end says of the field: its name, type and place, separated by tabs; "" if it does not.
+llvm::StringRef about_field(const llvm::Value& annotation);
 // True if the instruction says that its operand is the address of a marked field.
 bool is_field_annotation(const llvm::Value& v);
 // The same, and that what the field holds is an array whose elements are slots.
@@ -175,8 +182,14 @@ struct allocations {
     llvm::SetVector<llvm::CallBase*> printed;
     // Calls of functions that are no part of operations, and seem to make what is stored.
     llvm::SetVector<llvm::CallBase*> hiding;
+    // Calls of functions that are not compiled here, and seem to.
+    llvm::SetVector<llvm::CallBase*> others;
 };
 allocations find_allocations(const llvm::Module& module, const slots& fields, const marks& said);
+
+// Warns of marked fields into which something is stored that a function of elsewhere makes, and nothing that is managed.
+void warn_of_unreached(const llvm::Module& module, const slots& fields, const marks& said,
+                       problems& errors);
 
 // True if every call of the function is in a scope: it needs none of its own, may hand borrowed
 // addresses around, and what it allocates for a slot may be managed.
@@ -189,6 +202,12 @@ struct scope_plan {
 scope_plan plan_scopes(llvm::Module& module, const slots& fields, const marks& said,
                        problems& errors);
 
+// What the front end says of the field that the access is about; "" if it does not.
+llvm::StringRef about_access(const llvm::Instruction& access);
+// Leaves a table of the marked fields and of their accesses in the section .obase.sites, which is not loaded
+// (src/audit/places.hpp). Before the accesses are converted; gives each the place that the table says.
+void make_site_table(llvm::Module& module, const slots& fields, const marks& said,
+                     const scope_plan& plan);
 // What a function that is not compiled here does with the addresses that it is handed, as far as its
 // name tells.
 struct known_function {
@@ -231,6 +250,9 @@ std::vector<scope_calls> insert_scopes(llvm::Module& module, const slots& fields
                                        const scope_plan& plan, problems& errors);
 // Puts instructions in their place, where the protocol is arming.
 void inline_scopes(llvm::Module& module, llvm::ArrayRef<scope_calls> calls);
+
+// Operations end at a setjmp that longjmp has come back to.
+void end_operations_at_jumps(llvm::Module& module);
 
 // True if the address becomes a number for a sanitizer's check (null, alignment, size, overflow),
 // which compares it and reports, and keeps nothing. clang says so of all that it puts in for one.

@@ -125,6 +125,16 @@ void annotate_variables(const marks& said) {
         annotate_in_functions(*variable, elements);
 }
 
+llvm::StringRef about_field(const llvm::Value& annotation) {
+    const auto* call = llvm::cast<llvm::CallBase>(&annotation);
+    const auto* arguments = llvm::dyn_cast<llvm::GlobalVariable>(
+        call->getArgOperand(call->arg_size() - 1)->stripPointerCasts());
+    if (arguments == nullptr || !arguments->hasInitializer()) return {};
+    const auto* list = llvm::dyn_cast<llvm::ConstantStruct>(arguments->getInitializer());
+    return list != nullptr && list->getNumOperands() == 1 ? text_of(list->getOperand(0))
+                                                          : llvm::StringRef();
+}
+
 llvm::AllocaInst* annotated_variable(llvm::Instruction& i) {
     auto* call = llvm::dyn_cast<llvm::IntrinsicInst>(&i);
     if (call == nullptr || call->getIntrinsicID() != llvm::Intrinsic::var_annotation ||

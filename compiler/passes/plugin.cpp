@@ -52,12 +52,15 @@ class instrument : public llvm::PassInfoMixin<instrument> {
         check_escapes(module, fields, allocated, said, plan, errors, accepted);
         check_owners(module, fields, allocated, plan, errors);
         accepted.write(module, errors);
+        warn_of_unreached(module, fields, said, errors);
         // With an error there will be no object file, so the module may stay as it is.
         if (!errors.any()) {
             end_overwritten_slots(module, fields, said);
+            make_site_table(module, fields, said, plan);
             convert_accesses(module, fields);
             convert_allocations(module, allocated);
             inline_scopes(module, insert_scopes(module, fields, said, plan, errors));
+            end_operations_at_jumps(module);
             tell_runtime(module);
         }
         return llvm::PreservedAnalyses::none();

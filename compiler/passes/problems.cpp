@@ -37,6 +37,15 @@ void problems::refuse(const llvm::Instruction& where, const llvm::Twine& what) {
                                         llvm::DiagnosticLocation(location), llvm::DS_Error));
 }
 
+void problems::warn(const llvm::Instruction& where, const llvm::Twine& what) {
+    const std::string text = what.str();
+    if (!warned_.insert(place_of(where) + " " + text).second) return;
+    const llvm::DebugLoc location(outermost(where.getDebugLoc().get()));
+    module_.getContext().diagnose(
+        llvm::DiagnosticInfoUnsupported(*where.getFunction(), "obase: " + text,
+                                        llvm::DiagnosticLocation(location), llvm::DS_Warning));
+}
+
 void problems::refuse(const llvm::Function& where, const llvm::Twine& what) {
     const std::string text = what.str();
     if (!told_.insert((where.getName() + " " + text).str()).second) return;

@@ -14,6 +14,7 @@
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/Demangle/Demangle.h>
 #include <llvm/IR/Constants.h>
+#include <llvm/IR/DebugInfoMetadata.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/InstIterator.h>
@@ -135,6 +136,10 @@ class inserter {
             llvm::BasicBlock& entry = f.getEntryBlock();
             llvm::IRBuilder<> top(&entry, entry.getFirstNonPHIOrDbgOrAlloca());
             calls.enter = top.CreateCall(enter);
+            // By which the audit names the operation.
+            if (llvm::DISubprogram* function = f.getSubprogram(); function != nullptr)
+                calls.enter->setDebugLoc(llvm::DILocation::get(
+                    module_.getContext(), function->getScopeLine(), 1, function));
         }
         // Else exceptions would find C's personality, which C++ does not inline.
         if (!f.hasPersonalityFn() && !f.doesNotThrow() && f.getName().starts_with("_Z"))

@@ -106,8 +106,11 @@ OBASE_EXPORT void obase_marked_delete_array(void* address, size_t bytes, size_t 
 /* realloc for memory of any origin: slots inside go along, and a managed object stays managed. No
  * other thread uses the memory. */
 OBASE_EXPORT void* obase_marked_realloc(void* address, size_t bytes);
+OBASE_EXPORT void* obase_marked_reallocarray(void* address, size_t count, size_t bytes);
 /* malloc_usable_size for memory of any origin. */
 OBASE_EXPORT size_t obase_marked_usable_size(const void* address);
+/* munmap. The slots inside end before. */
+OBASE_EXPORT int obase_marked_munmap(void* begin, size_t bytes);
 
 /* The slots in [begin, begin + bytes) end, what they hold is not freed: for a frame that is left, memory
  * that is cleared, a mapping that goes. Afterwards the collector does not touch the memory. Cost: a load
@@ -121,6 +124,11 @@ OBASE_EXPORT void obase_marked_destroyed(void* object, size_t bytes);
 /* The same for the calling thread's whole stack, which is about to end without its frames being left:
  * before pthread_exit in C. Cost: some microseconds. */
 OBASE_EXPORT void obase_marked_thread_ends(void);
+
+/* Around a setjmp outside of operations: `depth` before it, `returned` when longjmp has come back to it, with
+ * what depth has returned. An operation that was begun in between, and that nobody will leave, ends. Cost: a load. */
+OBASE_EXPORT uint64_t obase_marked_depth(void);
+OBASE_EXPORT void obase_marked_returned(uint64_t depth);
 
 /* The same on the ATC protocol (obase/atc.hpp), for programs that were compiled with
  * --obase-protocol=atc. They have a runtime of their own, obase::runtime::of<obase::atc>(), and share
@@ -143,7 +151,11 @@ OBASE_EXPORT void obase_marked_atc_free(void* address);
 OBASE_EXPORT void obase_marked_atc_delete(void* address, size_t bytes, size_t alignment);
 OBASE_EXPORT void obase_marked_atc_delete_array(void* address, size_t bytes, size_t alignment);
 OBASE_EXPORT void* obase_marked_atc_realloc(void* address, size_t bytes);
+OBASE_EXPORT void* obase_marked_atc_reallocarray(void* address, size_t count, size_t bytes);
 OBASE_EXPORT size_t obase_marked_atc_usable_size(const void* address);
+OBASE_EXPORT int obase_marked_atc_munmap(void* begin, size_t bytes);
+OBASE_EXPORT uint64_t obase_marked_atc_depth(void);
+OBASE_EXPORT void obase_marked_atc_returned(uint64_t depth);
 OBASE_EXPORT void obase_marked_atc_forget(void* begin, size_t bytes);
 OBASE_EXPORT void obase_marked_atc_destroyed(void* object, size_t bytes);
 OBASE_EXPORT void obase_marked_atc_thread_ends(void);
@@ -156,6 +168,15 @@ OBASE_EXPORT void obase_marked_unit(const char* protocol, const char* unit);
 /* The same of a unit that was compiled with -fsanitize=thread: a library that was not ends the process,
  * because the sanitizer would not see how its threads wait, and report each move. */
 OBASE_EXPORT void obase_marked_unit_thread_sanitized(const char* unit);
+
+/* For the functions that the drivers link into a program (compiler/driver/memory_functions.c), which are called
+ * in the place of free and realloc by code that knows nothing of obase: libraries, and calls through pointers.
+ * `owner`: not 0 if the memory is managed, or may have slots in it; what the others are given then. `caller` is
+ * for the audit's report. Cost of `owner`: a few loads. */
+OBASE_EXPORT int obase_memory_owner(const void* address);
+OBASE_EXPORT void obase_memory_free(int owner, void* address, const void* caller);
+OBASE_EXPORT void* obase_memory_realloc(int owner, void* address, size_t bytes, const void* caller);
+OBASE_EXPORT size_t obase_memory_usable_size(int owner, const void* address);
 
 #ifdef __cplusplus
 }

@@ -79,6 +79,9 @@ struct memory { // none | BYTES | PERCENT% | cgroup
 struct name { // 1 to 32 of a-z, 0-9, - and _
     using type = std::string;
 };
+struct path { // of a file, or nothing
+    using type = std::string;
+};
 } // namespace option_kind
 
 // ROW(kind, name, default, unit, lowest, highest, help). The range is meant for kinds with numbers.
@@ -150,6 +153,16 @@ struct name { // 1 to 32 of a-z, 0-9, - and _
     ROW(flag, check_frees, false, "", 0, 0,                                                        \
         "end the program at the first invalid free, also by an owner (slow); in builds with "      \
         "OBASE_DEBUG_CHECKS on unless it is set")                                                  \
+    ROW(flag, audit, false, "", 0, 0,                                                              \
+        "show in a program with marked pointers, while its tests run, addresses that outlive "     \
+        "their operation and objects with two owners (docs/audit.md; slow)")                       \
+    ROW(flag, audit_strict, false, "", 0, 0,                                                       \
+        "with audit: what is only suspected is an error, too")                                     \
+    ROW(path, audit_known, "", "", 0, 0,                                                           \
+        "with audit: a file of findings that are known to be fine")                                \
+    ROW(path, audit_report, "", "", 0, 0,                                                          \
+        "with audit: the file into which the report goes, as JSON, %p in its name being the "      \
+        "process's number; without, it is printed at exit")                                        \
     ROW(flag, verbose, false, "", 0, 0,                                                            \
         "print the effective options, the build and the self-check at start")                      \
     ROW(flag, show_stats, false, "", 0, 0, "print the statistics at exit")

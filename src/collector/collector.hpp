@@ -67,6 +67,8 @@ class control {
     // Frees what is retired, as far as no scope holds it: nobody can move it, and one such object keeps the
     // memory of its run.
     virtual void reclaim() noexcept {}
+    // An object has moved that has slots in it.
+    virtual void slots_moved(const mobility::moved_object&) noexcept {}
     // A scope keeps the collector waiting. True: give this round of moves up.
     virtual bool give_up(std::uint32_t thread_id, std::uint64_t epoch) noexcept = 0;
 };
@@ -1393,6 +1395,7 @@ void collector<Mover>::move_batch(control& control) {
         const auto result = mover_.move(list[i], window_, moved);
         bytes += moved.bytes;
         count(list[i], result, moved);
+        if (moved.nested_slots != 0) control.slots_moved(moved);
         if (result == mobility::move_result::vetoed && vetoed_.size() < retry_limit)
             vetoed_.push_back(list[i].slot);
     }

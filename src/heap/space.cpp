@@ -250,6 +250,10 @@ void* space::allocate_placed(std::size_t size, attributes attr, const placement&
 void space::free_elsewhere(void* object) noexcept {
     if (object == nullptr) return;
     native::check(contains(object), "free of an address that is not in the space");
+    if (class_of(object) == owned_class_) {
+        owner_->free(object);
+        return;
+    }
     if (check_) {
         if (const free_result result = free_checked(object); result != free_result::done)
             stop_at_invalid_free(object, result);
@@ -272,6 +276,11 @@ void space::free_elsewhere(void* object) noexcept {
 
 free_result space::free_checked(void* object) noexcept {
     const unsigned cls = class_of(object);
+    if (cls == owned_class_) {
+        if (owner_->size_of(object) == 0) return free_result::no_object;
+        owner_->free(object);
+        return free_result::done;
+    }
     if (cls == new_class) return slabs_.free_checked(object);
     if (cls == near_class()) return near_.free(object);
     return cls == classes_ ? large_.free_checked(object) : dense_[cls - 1].free_checked(object);
@@ -280,6 +289,7 @@ free_result space::free_checked(void* object) noexcept {
 std::size_t space::usable_size_elsewhere(const void* object) const noexcept {
     const unsigned cls = class_of(object);
     if (cls == near_class()) return near_.size_of(object);
+    if (cls == owned_class_) return owner_->size_of(object);
     return cls == classes_ ? large_.size_of(object) : dense_[cls - 1].size_of(object);
 }
 
@@ -298,6 +308,7 @@ space::object_info space::info(const void* object) const noexcept {
         return size == 0 ? object_info{0, {}}
                          : object_info{size, attributes_at(near_.set_of(object))};
     }
+    if (cls == owned_class_) return {owner_->size_of(object), {}};
     const dense_heap<native>& dense = dense_[cls - 1];
     const std::size_t size = dense.size_of_racy(object);
     return size == 0 || size > max_dense_size

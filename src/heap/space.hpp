@@ -36,6 +36,7 @@
 #include <string>
 
 #include "heap/begun_groups.hpp"
+#include "heap/class_owner.hpp"
 #include "heap/dense.hpp"
 #include "heap/invalid_free.hpp"
 #include "heap/large.hpp"
@@ -82,6 +83,13 @@ class space {
 
     space(const space&) = delete;
     space& operator=(const space&) = delete;
+
+    // Before the first object of the dense class `cls` is made: from now on `owner`, which is never
+    // destroyed, answers for the class, and allocate_dense() is not called for it.
+    void give_class(unsigned cls, class_owner& owner) noexcept {
+        owner_ = &owner;
+        owned_class_ = cls;
+    }
 
     // Any thread, O(1), no locks.
 
@@ -228,7 +236,7 @@ class space {
     bool may_be_long(const void* object) const noexcept {
         const unsigned cls = class_of(object);
         return cls != new_class && cls != near_class() &&
-               (cls == classes_ || dense_[cls - 1].in_long_run(object));
+               (cls == classes_ || cls == owned_class_ || dense_[cls - 1].in_long_run(object));
     }
 
     std::size_t runs_of(unsigned cls) const noexcept {
@@ -438,6 +446,8 @@ class space {
     unsigned shift_ = 0;
     unsigned classes_ = 0;
     unsigned slot_ = 0;
+    unsigned owned_class_ = ~0U;
+    class_owner* owner_ = nullptr;
     slab_heap<native> slabs_;
     native::atomic<std::uint64_t> failures_;
     large_heap large_;

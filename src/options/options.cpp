@@ -215,6 +215,18 @@ struct codec<option_kind::name> {
     static std::string expected(double, double) { return "a name of a-z, 0-9, - and _"; }
 };
 
+template <>
+struct codec<option_kind::path> {
+    static bool parse(std::string_view text, std::string& value, double, double) {
+        constexpr std::size_t longest = 4096; // PATH_MAX
+        if (text.size() >= longest || text.find('\0') != std::string_view::npos) return false;
+        value = text;
+        return true;
+    }
+    static std::string print(const std::string& value) { return value; }
+    static std::string expected(double, double) { return "the name of a file"; }
+};
+
 // What the table says about a row, as code.
 struct row_code {
     bool (*parse)(options&, std::string_view);

@@ -17,6 +17,9 @@
 // works) < state_ (requests, mode, settings). User code runs under none of them.
 #pragma once
 
+#include "audit/audit.hpp"
+#include "audit/mark_counts.hpp"
+#include "audit/slot_places.hpp"
 #include "backend/backends.hpp"
 #include "backend/window_log.hpp"
 #include "collector/collector.hpp"
@@ -95,6 +98,9 @@ class engine final : public obase::runtime, private collector::control {
         engine* made = instance_.load_acquire(); // pairs with make()
         return made != nullptr ? *made : make();
     }
+
+    // The same, null before the first use.
+    static engine* instance_if_any() noexcept { return instance_.load_acquire(); }
 
     // obase::runtime
 
@@ -178,7 +184,9 @@ class engine final : public obase::runtime, private collector::control {
         return allocate_usual_elsewhere(bytes);
     }
     // The same from the heaps only: null, once with a message, when they have no room.
-    void* allocate_managed(std::size_t bytes, const allocation_options& how) noexcept;
+    // `caller` is for the audit.
+    void* allocate_managed(std::size_t bytes, const allocation_options& how,
+                           const void* caller = nullptr) noexcept;
     static void deallocate(void* object) noexcept {
         if (!heap::space::free_at_hand<Binding::thread_slot>(object)) [[unlikely]]
             deallocate_elsewhere(object);
@@ -206,6 +214,24 @@ class engine final : public obase::runtime, private collector::control {
     };
     // Debug mode: remembers a slot whose first touch was in this scope.
     bool rearms() const noexcept { return rearm_.load_relaxed() != 0; }
+    // False for atc.
+    static bool audits() noexcept {
+        if constexpr (Binding::bare_addresses)
+            return audit::on();
+        else
+            return false;
+    }
+    // Remembers by which store a slot became one, where the statistics at exit are to say it (audit/mark_counts.hpp).
+    void slot_made(const void* slot, const void* caller) noexcept {
+        if (audit::slot_places* places = places_.load_acquire(); places != nullptr) [[unlikely]]
+            places->put(slot, caller);
+    }
+    void slot_moved(const void* from, const void* to) noexcept {
+        if (audit::slot_places* places = places_.load_acquire(); places != nullptr)
+            places->move(from, to);
+    }
+    // From then on every operation's end is looked at (audit/audit.hpp). Before there is a second thread.
+    void start_audit() noexcept;
     void record_touch(record& self, slot_atomic& slot) noexcept;
     // Outermost scope end with exit_work set: arms again, leaves the scope, reclaims.
     void end_scope(record& self) noexcept;
@@ -214,6 +240,7 @@ class engine final : public obase::runtime, private collector::control {
     bool degraded() const noexcept { return degraded_.load_acquire() != 0; }
 
   private:
+    static constexpr unsigned audited_class = 1;        // of the heaps; the audit has it for itself
     static constexpr double reclaim_tick_seconds = 0.1; // while something is retired
     static constexpr double short_tick_seconds = 0.001; // after one whose destructors retired more
     static constexpr std::uint64_t first_drain_nap_ns = 20'000; // doubled from wait to wait
@@ -234,8 +261,10 @@ class engine final : public obase::runtime, private collector::control {
     heap::space* make_ready() noexcept;
     void make_ready_locked() noexcept;
     std::string start_locked() noexcept;
+    void start_audit_locked(heap::space& heaps) noexcept;
     void load_environment_locked() noexcept;
     void print_at_exit() noexcept;
+    void print_marks() noexcept;
     // Needs no memory: most of what it has to say is that there is none.
     static void say(const char* line, const char* rest = "") noexcept {
         const os::no_cancellation to_the_end;
@@ -306,6 +335,7 @@ class engine final : public obase::runtime, private collector::control {
     void call_ends() noexcept override { park_.lock(); }
     void wait_begins() noexcept override;
     void reclaim() noexcept override;
+    void slots_moved(const mobility::moved_object& moved) noexcept override;
     bool give_up(std::uint32_t thread_id, std::uint64_t epoch) noexcept override;
 
     static void fork_prepare() noexcept;
@@ -338,6 +368,8 @@ class engine final : public obase::runtime, private collector::control {
     platform::atomic<std::uint64_t> invalid_frees_;
     platform::atomic<std::uint64_t> near_missed_;
     platform::atomic<std::uint32_t> said_no_neighbour_;
+    platform::atomic<audit::slot_places*>
+        places_; // while the statistics are to have them; never destroyed
     // Objects that malloc gave in the heaps' stead, by their addresses. Made for the first of them.
     platform::atomic<slots*> foreign_;
     platform::atomic<std::uint32_t> foreign_unknown_; // there was no memory to note one
@@ -349,6 +381,7 @@ class engine final : public obase::runtime, private collector::control {
     bool exit_hook_set_ = false;                // under lifecycle_
     bool forked_ = false;                       // under lifecycle_
     bool cold_lost_ = false;                    // under lifecycle_: in a child of a fork
+    bool audit_asked_ = false;                  // under lifecycle_
     bool operations_lost_ = false;              // under lifecycle_: in a child of a fork
     bool places_lost_ = false;                  // under lifecycle_: in a child of a fork
     os::threads_at_fork threads_at_fork_;       // under lifecycle_

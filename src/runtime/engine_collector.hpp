@@ -411,6 +411,14 @@ void engine<Binding>::reclaim() noexcept {
 }
 
 template <class Binding>
+void engine<Binding>::slots_moved(const mobility::moved_object& moved) noexcept {
+    if (places_.load_relaxed() == nullptr) return;
+    for (std::size_t at = 0; at + 8 <= moved.bytes; at += 8)
+        if (const auto* to = reinterpret_cast<const void*>(moved.to + at); slots_.test(to))
+            slot_moved(reinterpret_cast<const void*>(moved.from + at), to);
+}
+
+template <class Binding>
 bool engine<Binding>::give_up(std::uint32_t, std::uint64_t) noexcept {
     const double limit =
         std::clamp(window_settings_.scaled_window_seconds(), 0.1, longest_wait_seconds);

@@ -44,6 +44,8 @@ void engine<Binding>::load_environment_locked() noexcept {
     configured_ = true;
     try {
         options from_environment = options::from_environment();
+        // What moves is moved where operations end.
+        if (audit_asked_) from_environment.mode = run_mode::off;
         const std::lock_guard guard(state_);
         settings_ = std::move(from_environment);
     } catch (const std::bad_alloc&) {
@@ -130,11 +132,44 @@ void engine<Binding>::make_ready_locked() noexcept {
             for (const std::string& line :
                  runtime_internal::self_check(in_force, gather_facts(in_force)))
                 say(line.c_str());
+        if (made != nullptr && now.show_stats && places_.load_relaxed() == nullptr)
+            places_.store_release(new audit::slot_places);
+        if (audit_asked_ && made != nullptr) start_audit_locked(*made);
         space_.store_release(made);
     } catch (const std::exception& error) {
         say("no migration: ", error.what());
     }
     tried_.store_release(1); // pairs with space()
+}
+
+template <class Binding>
+void engine<Binding>::start_audit() noexcept {
+    const os::no_cancellation to_the_end;
+    const std::lock_guard lifecycle(lifecycle_);
+    if (tried_.load_relaxed() != 0) return;
+    audit_asked_ = true;
+    make_ready_locked();
+}
+
+// Every operation is then entered and left by a call.
+template <class Binding>
+void engine<Binding>::start_audit_locked(heap::space& heaps) noexcept {
+    if constexpr (Binding::bare_addresses) {
+        const options now = effective();
+        const char* why = "";
+        const audit::settings asked{now.audit_report.c_str(), now.audit_known.c_str(),
+                                    now.audit_strict};
+        if (audit::auditor::start(registry_, slots_, heaps.range_begin(audited_class),
+                                  heaps.range_bytes(), asked, &why) == nullptr) {
+            say("no audit: ", why);
+            return;
+        }
+        heaps.give_class(audited_class, audit::auditor::running()->memory());
+        rearm_.store_relaxed(1);
+        registry_.set_fenced(true);
+        registry_.for_each_record([](record& r) { r.fenced = r.exit_work = true; });
+        audit::active = true;
+    }
 }
 
 template <class Binding>
@@ -156,7 +191,7 @@ std::string engine<Binding>::configure(const options& settings) {
                        ", asked for " + settings.get(name);
     }
     configured_ = true;
-    rearm_.store_relaxed(settings.debug_rearm);
+    rearm_.store_relaxed(settings.debug_rearm || audits());
     if (policy_) {
         park_.lock(); // the collector is between two objects
         policy_->configure(settings);
@@ -288,7 +323,48 @@ void engine<Binding>::print_at_exit() noexcept {
         // Before the first window all numbers are 0.
         std::fprintf(stderr, "%s%s\n", seen.windows == 0 ? "" : seen.to_text().c_str(),
                      end.c_str());
+        print_marks();
     }
+}
+
+// The collector has ended: the one visitor is this thread. Threads that go on make the numbers inexact.
+template <class Binding>
+void engine<Binding>::print_marks() noexcept {
+    const heap::space* heaps = space_.load_relaxed();
+    const audit::slot_places* places = places_.load_relaxed();
+    if (heaps == nullptr || places == nullptr || audits()) return;
+    auto counts = std::unique_ptr<audit::mark_counts>(new (std::nothrow) audit::mark_counts);
+    if (counts == nullptr) return;
+    const policy::tier_table& tiers = policy_->tiers();
+    park_.lock();
+    slots_.refresh();
+    for (auto* leaf : slots_.leaves())
+        slots_.scan(*leaf, leaf->base, leaf->base + (std::uintptr_t{1} << slots::leaf_shift),
+                    [&](std::uintptr_t base, std::uint64_t bits) {
+                        for (; bits != 0; bits &= bits - 1) {
+                            const std::uintptr_t slot =
+                                base + 8u * static_cast<unsigned>(std::countr_zero(bits));
+                            const void* place = places->find(reinterpret_cast<const void*>(slot));
+                            const auto* object = reinterpret_cast<const void*>(
+                                reinterpret_cast<slot_atomic*>(slot)->load_relaxed() &
+                                ((std::uint64_t{1} << 48) - 1));
+                            if (place == nullptr || !heaps->contains(object)) continue;
+                            const unsigned cls = heaps->class_of(object);
+                            const bool moved =
+                                cls != heap::new_class && cls != heaps->large_class();
+                            counts->add(place, heaps->info(object).size, moved,
+                                        cls < tiers.count() && tiers[cls].reclaimable);
+                        }
+                    });
+    park_.unlock();
+    counts->for_each([](const audit::mark_counts::row& r) {
+        const auto number = [](std::uint64_t n) { return static_cast<unsigned long long>(n); };
+        std::fprintf(
+            stderr,
+            "obase: mark %s: %llu objects, %llu bytes; %llu have moved, %llu hot, %llu cold\n",
+            r.field, number(r.objects), number(r.bytes), number(r.moved), number(r.hot),
+            number(r.cold));
+    });
 }
 
 // R14. The order is that of the locks; the collector is between two objects once park_ is held.
@@ -301,12 +377,14 @@ void engine<Binding>::prepare_fork() noexcept {
     if (telemetry::recorder* recorder = recorder_.load_relaxed(); recorder != nullptr)
         recorder->fork_prepare();
     if (heap::space* heaps = space_.load_relaxed(); heaps != nullptr) heaps->fork_prepare();
+    if (audits()) audit::auditor::running()->fork_prepare();
     const os::no_cancellation to_the_end;
     threads_at_fork_.note(); // last: what threads do meanwhile is not seen
 }
 
 template <class Binding>
 void engine<Binding>::resume_parent() noexcept {
+    if (audits()) audit::auditor::running()->fork_parent();
     if (heap::space* heaps = space_.load_relaxed(); heaps != nullptr) heaps->fork_parent();
     if (telemetry::recorder* recorder = recorder_.load_relaxed(); recorder != nullptr)
         recorder->fork_parent();
@@ -318,6 +396,7 @@ void engine<Binding>::resume_parent() noexcept {
 
 template <class Binding>
 void engine<Binding>::resume_child() noexcept {
+    if (audits()) audit::auditor::running()->fork_child();
     if (heap::space* heaps = space_.load_relaxed(); heaps != nullptr && !heaps->fork_child()) {
         // Not the end of the child, which may be about to execute another program.
         cold_lost_ = true;

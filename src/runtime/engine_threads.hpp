@@ -22,7 +22,7 @@ auto engine<Binding>::attach_thread() noexcept -> record* {
                 "from now on");
         return &emergency_record_;
     }
-    self->exit_work = false;
+    self->exit_work = audits();
     self->reclaiming = false;
     self->owes_wait = false;
     // Before the thread's first slot. The pointer last: a fork may cut in between.
@@ -59,10 +59,14 @@ inline bool is_granule(const void* address) noexcept {
 }
 
 template <class Binding>
-void* engine<Binding>::allocate_managed(std::size_t bytes, const allocation_options& how) noexcept {
+void* engine<Binding>::allocate_managed(std::size_t bytes, const allocation_options& how,
+                                        [[maybe_unused]] const void* caller) noexcept {
     if (!is_alignment(how.alignment)) return nullptr;
     heap::space* heaps = space();
     if (heaps == nullptr) return nullptr;
+    if constexpr (Binding::bare_addresses)
+        if (audit::on()) [[unlikely]]
+            return audit::auditor::running()->memory().allocate(bytes, how.alignment, caller);
     heap::attributes attributes;
     attributes.log2_alignment =
         static_cast<std::uint8_t>(std::max(3, std::countr_zero(how.alignment)));
@@ -368,6 +372,10 @@ drain_result engine<Binding>::drain(double seconds) noexcept {
 template <class Binding>
 void engine<Binding>::record_touch(record& self, slot_atomic& slot) noexcept {
     if (&self == &emergency_record_) return; // several threads' at once: no place for a list
+    if (audits()) {
+        if constexpr (Binding::bare_addresses) audit::auditor::running()->touched(slot);
+        return;
+    }
     // A signal handler may do the same at any instruction: no malloc, and one step takes a place.
     if (self.rearm_list == nullptr) self.rearm_list = zeroed_pages(sizeof(touched_slots));
     auto* touched = static_cast<touched_slots*>(self.rearm_list);
@@ -382,7 +390,7 @@ void engine<Binding>::record_touch(record& self, slot_atomic& slot) noexcept {
 // visitor.
 template <class Binding>
 void engine<Binding>::end_scope(record& self) noexcept {
-    self.exit_work = false;
+    self.exit_work = audits();
     if (auto* touched = static_cast<touched_slots*>(self.rearm_list);
         touched != nullptr && touched->count.load_relaxed() != 0) {
         const heap::space* heaps = space_.load_acquire();
@@ -400,6 +408,12 @@ void engine<Binding>::end_scope(record& self) noexcept {
     mobility::exit_scope(self, 0);
     if (reclaimer_.share_is_due(self)) reclaim_share(self);
     if (self.owes_wait) wait_owed(self);
+    if (audits() && std::exchange(audit::operation_ends, false)) {
+        // What was freed goes at once, or it would keep its arena, and a use of it would not fault.
+        if (!self.reclaiming && reclaimer_.pending() != 0) reclaim_now();
+        // The one visitor: no collector scans, and nothing is armed again by the debug mode.
+        if constexpr (Binding::bare_addresses) audit::auditor::running()->operation_ended(&self);
+    }
 }
 
 } // namespace obase::runtime_internal

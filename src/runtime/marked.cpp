@@ -4,6 +4,7 @@
 // docs/protocol.md says why it is safe that an object is in two slots for a moment.
 #include <obase/marked.h>
 
+#include "audit/audit.hpp"
 #include "runtime/arming_engine.hpp"
 #include "runtime/marked_kinds.hpp"
 #include "runtime/marked_pointers.hpp"
@@ -11,6 +12,9 @@
 #include <obase/arming.hpp>
 #include <obase/word/arming.hpp>
 
+#include "os/own_memory.hpp"
+
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -20,6 +24,28 @@ namespace {
 struct marked_arming : obase::runtime_internal::marked_on_arming<obase::arming> {
     using engine = obase::runtime_internal::arming_engine;
     static obase::word::native_atomic<bool>& short_of_memory() noexcept { return short_; }
+
+    static void began(const void* caller) noexcept {
+        if (obase::audit::on()) [[unlikely]]
+            obase::audit::operation_begins(caller);
+    }
+    static void left_by_jump(const void* caller) noexcept {
+        if (obase::audit::on())
+            obase::audit::auditor::running()->note(obase::audit::kind::left_by_jump, nullptr,
+                                                   caller);
+    }
+    static void slot_made(const slot& s, const void* caller) noexcept {
+        if (obase::audit::on()) obase::audit::auditor::running()->slot_made(&s, caller);
+        engine::instance().slot_made(&s, caller);
+    }
+    static void slot_moved(const slot& from, const slot& to) noexcept {
+        if (obase::audit::on()) obase::audit::auditor::running()->slot_moved(&from, &to);
+        engine::instance().slot_moved(&from, &to);
+    }
+    static void retired(const void* object, const void* caller) noexcept {
+        if (obase::audit::on()) [[unlikely]]
+            obase::audit::auditor::running()->retired(object, caller);
+    }
 
   private:
     static inline constinit obase::word::native_atomic<bool> short_{false};

@@ -12,6 +12,9 @@
 #include <obase/atc.hpp>
 #include <obase/word/atc.hpp>
 
+#include "os/own_memory.hpp"
+
+#include <cerrno>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -22,8 +25,14 @@ namespace {
 
 struct marked_atc : obase::runtime_internal::marked_on_atc<obase::atc> {
     using engine = obase::runtime_internal::atc_engine;
+    static void slot_made(const slot& s, const void* caller) noexcept {
+        engine::instance().slot_made(&s, caller);
+    }
+    static void slot_moved(const slot& from, const slot& to) noexcept {
+        engine::instance().slot_moved(&from, &to);
+    }
     // The mode of a scope is that of the outermost one, so it stays the same in the whole operation.
-    static void began() noexcept {
+    static void began(const void*) noexcept {
         if (protocol::is_silent()) obase_marked_atc_direct = obase::word::atc::access_bit;
     }
     // atc::detach_thread() does the same for a thread that ends in the middle.

@@ -27,8 +27,12 @@ struct marked_on_arming {
     static bits owned(bits word) noexcept {
         return layout::is_armed(word) ? layout::make_born(layout::address(word)) : word;
     }
-    static void began() noexcept {}
+    static void began(const void*) noexcept {}
     static void ends() noexcept {}
+    static void left_by_jump(const void*) noexcept {}
+    static void slot_made(const slot&, const void*) noexcept {}
+    static void slot_moved(const slot&, const slot&) noexcept {}
+    static void retired(const void*, const void*) noexcept {}
 };
 
 // No store is a plain one, of null either: it would take away the counts of those who are inside the
@@ -43,8 +47,12 @@ struct marked_on_atc {
     static void put(slot& s, bits word) noexcept { protocol::exchange(s, word); }
     static bits take(slot& s, bits word) noexcept { return protocol::exchange(s, word); }
     static bits owned(bits word) noexcept { return word::atc::leaving(word); }
-    static void began() noexcept {}
+    static void began(const void*) noexcept {}
     static void ends() noexcept {}
+    static void left_by_jump(const void*) noexcept {}
+    static void slot_made(const slot&, const void*) noexcept {}
+    static void slot_moved(const slot&, const slot&) noexcept {}
+    static void retired(const void*, const void*) noexcept {}
 };
 
 } // namespace obase::runtime_internal

@@ -12,7 +12,11 @@
 //   put(slot, word)        store: a born word (protocol::newborn) or one that is not managed
 //   take(slot, word)       the same in one atomic step, seq_cst; returns the old word
 //   owned(word)            the word of a slot that has ended, as protocol::construct() wants it
-//   began(), ends()        an outermost scope was entered, is about to be left
+//   began(caller), ends()  an outermost scope was entered, is about to be left
+//   left_by_jump(caller)   an operation that nobody leaves is about to be ended
+//   slot_made(slot, caller), slot_moved(from, to), retired(object, caller)   for the audit, where there is
+//                          one (audit/audit.hpp): a slot was registered, went along with its memory; an object
+//                          was freed. `caller` is the address behind the call, everywhere below, too
 //   short_of_memory()      an atomic flag, false at first: some slot is not known, or some memory left no
 //                          trace, for want of memory. So all that is freed waits for the operations that
 //                          are open, and a compare-exchange does not rely on a slot. Relaxed: the
@@ -80,9 +84,11 @@ class marked_pointers {
     static_assert(sizeof(slot) == sizeof(void*) && alignof(slot) == alignof(void*));
 
   public:
-    static std::uint64_t enter() noexcept {
+    using place = const void*;
+
+    static std::uint64_t enter(place caller = nullptr) noexcept {
         const std::uint64_t outer = protocol::enter();
-        if (outer == 0) Kind::began();
+        if (outer == 0) Kind::began(caller);
         return outer;
     }
 
@@ -91,35 +97,44 @@ class marked_pointers {
         protocol::leave(outer);
     }
 
+    static std::uint64_t depth() noexcept { return protocol::in_scope() ? 1 : 0; }
+    // Frames between have gone without leaving. Nested operations leave nothing behind.
+    static void returned(std::uint64_t depth_before, place caller) noexcept {
+        if (depth_before != 0 || !protocol::in_scope()) return;
+        Kind::left_by_jump(caller);
+        leave(0);
+    }
+
     static void* load(void** field) noexcept { return protocol::dereference(slot_of(field)); }
 
-    static void store(void** field, void* address) noexcept {
+    static void store(void** field, void* address, place caller = nullptr) noexcept {
         auto& engine = Kind::engine::instance();
         if (!engine.manages(address)) {
             Kind::put(slot_of(field), bits_of(address));
             return;
         }
         const scope until_stored;
-        make_slot(engine, slot_of(field));
+        make_slot(engine, slot_of(field), caller);
         Kind::put(slot_of(field), protocol::newborn(address));
     }
 
-    static void* exchange(void** field, void* address) noexcept {
+    static void* exchange(void** field, void* address, place caller = nullptr) noexcept {
         auto& engine = Kind::engine::instance();
         if (!engine.manages(address))
             return protocol::address(Kind::take(slot_of(field), bits_of(address)));
         const scope until_stored;
-        make_slot(engine, slot_of(field));
+        make_slot(engine, slot_of(field), caller);
         return protocol::address(Kind::take(slot_of(field), protocol::newborn(address)));
     }
 
-    static int compare_exchange(void** field, void** expected, void* desired) noexcept {
+    static int compare_exchange(void** field, void** expected, void* desired,
+                                place caller = nullptr) noexcept {
         auto& engine = Kind::engine::instance();
         const bool managed_object = engine.manages(desired);
         const bits word = managed_object ? protocol::newborn(desired) : bits_of(desired);
         if (managed_object &&
             (!engine.manages(*expected) || Kind::short_of_memory().load_relaxed()))
-            make_slot(engine, slot_of(field));
+            make_slot(engine, slot_of(field), caller);
         return protocol::compare_exchange(slot_of(field), *expected, word) ? 1 : 0;
     }
 
@@ -127,33 +142,38 @@ class marked_pointers {
     // waits for the operations that may have its address, so it has a trace before another thread
     // sees it.
     template <class Plain>
-    static void* managed_or(std::size_t bytes, std::size_t alignment, Plain plain) {
+    static void* managed_or(std::size_t bytes, std::size_t alignment, place caller, Plain plain) {
         allocation_options how;
         how.alignment = alignment;
-        void* object = Kind::engine::instance().allocate_managed(bytes, how);
+        void* object = Kind::engine::instance().allocate_managed(bytes, how, caller);
         if (object != nullptr) return object;
         object = plain();
         if (object != nullptr) leave_trace(object);
         return object;
     }
 
-    static void* allocate(std::size_t bytes) noexcept {
-        return managed_or(bytes, usual_alignment, [=] { return std::malloc(bytes); });
+    static void* allocate(std::size_t bytes, place caller = nullptr) noexcept {
+        return managed_or(bytes, usual_alignment, caller, [=] { return std::malloc(bytes); });
     }
 
-    static void* allocate_zeroed(std::size_t count, std::size_t bytes) noexcept {
+    static void* allocate_zeroed(std::size_t count, std::size_t bytes,
+                                 place caller = nullptr) noexcept {
         std::size_t all = 0;
         if (__builtin_mul_overflow(count, bytes, &all)) return std::calloc(count, bytes);
-        void* object = managed_or(all, usual_alignment, [=] { return std::calloc(count, bytes); });
+        void* object =
+            managed_or(all, usual_alignment, caller, [=] { return std::calloc(count, bytes); });
         return is_managed(object) ? std::memset(object, 0, all) : object;
     }
 
-    static void* allocate_aligned(std::size_t alignment, std::size_t bytes) noexcept {
-        return managed_or(bytes, alignment, [=] { return std::aligned_alloc(alignment, bytes); });
+    static void* allocate_aligned(std::size_t alignment, std::size_t bytes,
+                                  place caller = nullptr) noexcept {
+        return managed_or(bytes, alignment, caller,
+                          [=] { return std::aligned_alloc(alignment, bytes); });
     }
 
     // Frees memory of any origin; `plain` is how it is freed if it is not managed.
-    static void release(void* address, std::size_t bytes, destroyer plain) noexcept {
+    static void release(void* address, std::size_t bytes, destroyer plain,
+                        place caller = nullptr) noexcept {
         if (address == nullptr) return;
         const std::size_t size = Kind::engine::instance().managed_size(address);
         if (size == 0) {
@@ -161,25 +181,29 @@ class marked_pointers {
             return;
         }
         end_slots(address, size);
+        Kind::retired(address, caller);
         protocol::retire(address, &end_managed, size);
     }
 
-    static void release_object(void* address, std::size_t bytes, std::size_t alignment) noexcept {
-        release(address, bytes, delete_for(alignment, std::make_index_sequence<alignments>{}));
+    static void release_object(void* address, std::size_t bytes, std::size_t alignment,
+                               place caller = nullptr) noexcept {
+        release(address, bytes, delete_for(alignment, std::make_index_sequence<alignments>{}),
+                caller);
     }
-    static void release_array(void* address, std::size_t bytes, std::size_t alignment) noexcept {
-        release(address, bytes,
-                delete_array_for(alignment, std::make_index_sequence<alignments>{}));
+    static void release_array(void* address, std::size_t bytes, std::size_t alignment,
+                              place caller = nullptr) noexcept {
+        release(address, bytes, delete_array_for(alignment, std::make_index_sequence<alignments>{}),
+                caller);
     }
 
-    static void* reallocate(void* address, std::size_t bytes) noexcept {
+    static void* reallocate(void* address, std::size_t bytes, place caller = nullptr) noexcept {
         if (address == nullptr) return std::realloc(nullptr, bytes);
         const bool was_managed = is_managed(address);
         const std::size_t before =
             was_managed ? protocol::usable_size(address) : malloc_usable_size(address);
         if (!was_managed && !must_wait(address, before)) return std::realloc(address, bytes);
         if (bytes == 0) { // as glibc
-            release(address, 0, &free_plain);
+            release(address, 0, &free_plain, caller);
             return nullptr;
         }
         if (bytes <= before && bytes >= before / 2) {
@@ -192,14 +216,14 @@ class marked_pointers {
         // many more.
         const std::size_t room =
             !was_managed && bytes > before ? std::max(bytes, before + before / 2) : bytes;
-        void* fresh = was_managed ? allocate(bytes) : std::malloc(room);
+        void* fresh = was_managed ? allocate(bytes, caller) : std::malloc(room);
         if (fresh == nullptr) return nullptr;
         relocate(fresh, address, std::min(before, bytes));
         if (!was_managed) {
             leave_trace(address);
             leave_trace(fresh); // which may stand in for managed memory, too
         }
-        release(address, 0, &free_plain);
+        release(address, 0, &free_plain, caller);
         return fresh;
     }
 
@@ -237,12 +261,13 @@ class marked_pointers {
     // and end the memory, in which there would be a slot then. What the collector finds in the slot
     // until the store is no candidate of a move: it waits for this scope, and the store writes no
     // word that it has written.
-    static void make_slot(typename Kind::engine& engine, slot& s) noexcept {
+    static void make_slot(typename Kind::engine& engine, slot& s, place caller) noexcept {
         if (!engine.directory().test(&s)) [[unlikely]]
-            make_slot_for_the_first_time(engine, s);
+            make_slot_for_the_first_time(engine, s, caller);
     }
     [[gnu::noinline]] static void make_slot_for_the_first_time(typename Kind::engine& engine,
-                                                               slot& s) noexcept {
+                                                               slot& s, place caller) noexcept {
+        Kind::slot_made(s, caller);
         engine.threads().expect_addresses_in_two_slots();
         Kind::hold(s);
         if (!engine.directory().set(&s)) Kind::short_of_memory().store_relaxed(true);
@@ -367,6 +392,7 @@ class marked_pointers {
                 directory.clear(old); // R10: from here on the word belongs to this thread
                 auto* fresh = ::new (static_cast<void*>(target)) slot{};
                 protocol::construct(*fresh, Kind::owned(old->load_acquire()));
+                Kind::slot_moved(*old, *fresh);
                 if (!directory.test(fresh)) Kind::short_of_memory().store_relaxed(true);
             } else {
                 std::memcpy(target, source, sizeof(bits));

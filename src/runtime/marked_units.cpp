@@ -6,6 +6,7 @@
 #include <obase/marked.h>
 
 #include "heap/sanitized.hpp"
+#include "runtime/marked_audit.hpp"
 
 #include <cstdio>
 #include <cstdlib>
@@ -26,6 +27,7 @@ void obase_marked_unit(const char* protocol, const char* unit) {
     if (first_protocol[0] == '\0') {
         std::snprintf(first_protocol, sizeof first_protocol, "%s", protocol);
         std::snprintf(first_unit, sizeof first_unit, "%s", unit);
+        obase::runtime_internal::start_audit_if_asked(std::strcmp(protocol, "arming") == 0);
         return;
     }
     if (std::strcmp(first_protocol, protocol) == 0) return;

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * free, realloc, reallocarray and malloc_usable_size of a program that obase-clang has linked. They know managed
+ * memory, and memory with slots in it, whoever calls them: a library, getline, a pointer to a function. All else
+ * goes to the function that would have been called without them, malloc's of the C library or of another one.
+ *
+ * operator delete needs none of its own: that of the C++ library calls free, in all its forms.
+ *
+ * Not linked with a static C library, whose malloc brings its own free along, nor with a sanitizer that replaces both.
+ *
+ * Threads: any. Cost: a call and a few loads more than free.
+ */
+#define _GNU_SOURCE
+#include <obase/marked.h>
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stddef.h>
+
+/* The C library's own, while dlsym is at work, which may free. */
+extern void __libc_free(void*);
+extern void* __libc_realloc(void*, size_t);
+
+static void (*next_free)(void*);
+static void* (*next_realloc)(void*, size_t);
+static size_t (*next_usable_size)(void*);
+
+/* obase frees by the same names what is malloc's. */
+static __thread int in_obase;
+
+#define OBASE_FIND_NEXT(pointer, name) (*(void**)(&pointer) = dlsym(RTLD_NEXT, name))
+
+__attribute__((noinline)) static void plain_free(void* address) {
+    static __thread int looking;
+    if (next_free == NULL && !looking) {
+        looking = 1;
+        OBASE_FIND_NEXT(next_free, "free");
+        looking = 0;
+    }
+    if (next_free != NULL)
+        next_free(address);
+    else
+        __libc_free(address);
+}
+
+__attribute__((noinline)) static void* plain_realloc(void* address, size_t bytes) {
+    static __thread int looking;
+    if (next_realloc == NULL && !looking) {
+        looking = 1;
+        OBASE_FIND_NEXT(next_realloc, "realloc");
+        looking = 0;
+    }
+    return next_realloc != NULL ? next_realloc(address, bytes) : __libc_realloc(address, bytes);
+}
+
+__attribute__((visibility("default"))) void free(void* address) {
+    if (address == NULL) return;
+    const int owner = in_obase ? 0 : obase_memory_owner(address);
+    if (__builtin_expect(owner == 0, 1)) {
+        if (__builtin_expect(next_free != NULL, 1))
+            next_free(address);
+        else
+            plain_free(address);
+        return;
+    }
+    const int error = errno;
+    in_obase = 1;
+    obase_memory_free(owner, address, __builtin_return_address(0));
+    in_obase = 0;
+    errno = error;
+}
+
+__attribute__((visibility("default"))) void* realloc(void* address, size_t bytes) {
+    const int owner = address == NULL || in_obase ? 0 : obase_memory_owner(address);
+    if (__builtin_expect(owner == 0, 1)) return plain_realloc(address, bytes);
+    in_obase = 1;
+    void* const fresh = obase_memory_realloc(owner, address, bytes, __builtin_return_address(0));
+    in_obase = 0;
+    return fresh;
+}
+
+__attribute__((visibility("default"))) void* reallocarray(void* address, size_t count,
+                                                          size_t bytes) {
+    size_t all = 0;
+    if (__builtin_mul_overflow(count, bytes, &all)) {
+        errno = ENOMEM;
+        return NULL;
+    }
+    return realloc(address, all);
+}
+
+__attribute__((visibility("default"))) size_t malloc_usable_size(void* address) {
+    const int owner = address == NULL || in_obase ? 0 : obase_memory_owner(address);
+    if (owner != 0) {
+        in_obase = 1;
+        const size_t size = obase_memory_usable_size(owner, address);
+        in_obase = 0;
+        return size;
+    }
+    if (next_usable_size == NULL) OBASE_FIND_NEXT(next_usable_size, "malloc_usable_size");
+    return next_usable_size != NULL && address != NULL ? next_usable_size(address) : 0;
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+#include "os/segment_fault.hpp"
+
+#include "os/platform.hpp"
+
+#include <signal.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+namespace obase::os {
+
+namespace {
+
+native_platform::atomic<fault_explainer> explainer;
+// Written before our handler is the process's, and not changed while it is.
+struct sigaction before{};
+
+// The other handler has what it would have had: the same context, and its own mask.
+void go_on(int number, siginfo_t* info, void* context) noexcept {
+    if ((before.sa_flags & SA_SIGINFO) != 0) {
+        before.sa_sigaction(number, info, context);
+    } else if (before.sa_handler == SIG_DFL || before.sa_handler == SIG_IGN) {
+        // The access is tried again, and ends the process. One that was sent is sent again.
+        signal(SIGSEGV, SIG_DFL);
+        if (info->si_code <= 0) raise(SIGSEGV);
+    } else {
+        before.sa_handler(number);
+    }
+}
+
+void on_segment_fault(int number, siginfo_t* info, void* context) noexcept {
+    const auto& machine = static_cast<const ucontext_t*>(context)->uc_mcontext;
+    std::uint64_t registers[NGREG];
+    for (int i = 0; i < NGREG; ++i) registers[i] = static_cast<std::uint64_t>(machine.gregs[i]);
+    const fault_explainer explain = explainer.load_acquire();
+    // A signal that another process or thread has sent says nothing about an access.
+    if (info->si_code > 0 && explain != nullptr &&
+        explain(info->si_addr, reinterpret_cast<const void*>(registers[REG_RIP]), registers, NGREG,
+                reinterpret_cast<const void*>(registers[REG_RSP])))
+        _exit(1);
+    go_on(number, info, context);
+}
+
+} // namespace
+
+void watch_segment_faults(fault_explainer explain) noexcept {
+    explainer.store_release(explain);
+    struct sigaction now{};
+    if (sigaction(SIGSEGV, nullptr, &now) != 0) return;
+    if ((now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == &on_segment_fault) return;
+    before = now;
+    struct sigaction ours{};
+    ours.sa_sigaction = &on_segment_fault;
+    // As the program's own: where it runs, what it lets through.
+    ours.sa_flags = SA_SIGINFO | SA_ONSTACK | (now.sa_flags & SA_NODEFER);
+    ours.sa_mask = now.sa_mask;
+    sigaction(SIGSEGV, &ours, nullptr);
+}
+
+} // namespace obase::os

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: MIT
+//
+// A look at segmentation faults before the program sees them.
+//
+//     bool explain(const void* address, ...);      // true: it is mine, and I have said all
+//     os::watch_segment_faults(&explain);
+//
+// If the function returns true the process ends with status 1, without a core dump and without destructors. Otherwise the
+// signal goes to the handler that was there before, or ends the process as it would have.
+//
+// A program may set a handler of its own at any time; calling the function again puts ours before it, and chains to it.
+//
+// Threads: one at a time. Cost of a call where nothing has changed: one system call.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace obase::os {
+
+// In a signal handler. `address` is null where the processor does not say it: it was not canonical.
+using fault_explainer = bool (*)(const void* address, const void* instruction,
+                                 const std::uint64_t* registers, std::size_t count,
+                                 const void* stack) noexcept;
+void watch_segment_faults(fault_explainer explain) noexcept;
+
+} // namespace obase::os
