@@ -6,6 +6,7 @@
 #include "wiscsort/units.hpp"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -93,6 +94,14 @@ void scratch_file::read(std::uint64_t offset, char* to, std::size_t size) const 
     if (static_cast<std::size_t>(got) != size)
         fail("{}: temporary data ends at offset {}, expected {} more bytes", directory_,
              offset + static_cast<std::uint64_t>(got), size - static_cast<std::size_t>(got));
+}
+
+mapped_bytes scratch_file::map(std::size_t size) const {
+    void* const at = device::map(nullptr, size, PROT_READ, MAP_SHARED, fd_.get(), 0);
+    if (at == MAP_FAILED)
+        fail("{}: cannot map {} of temporary data: {}", directory_, bytes_text(size),
+             describe_errno(errno));
+    return {static_cast<char*>(at), size};
 }
 
 scratch_file scratch_space::open(bool direct) {

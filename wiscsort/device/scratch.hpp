@@ -9,9 +9,31 @@
 #include <atomic>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace wiscsort::device {
+
+// Bytes of a file seen as memory, to be read.
+class mapped_bytes {
+  public:
+    mapped_bytes() = default;
+    mapped_bytes(char* data, std::size_t size) : data_(data), size_(size) {}
+    ~mapped_bytes() { unmap(data_, size_); }
+    mapped_bytes(mapped_bytes&& other) noexcept : data_(other.data_), size_(other.size_) {
+        other.data_ = nullptr;
+    }
+    mapped_bytes& operator=(mapped_bytes&& other) noexcept {
+        std::swap(data_, other.data_);
+        std::swap(size_, other.size_);
+        return *this;
+    }
+    const char* data() const { return data_; }
+
+  private:
+    char* data_ = nullptr;
+    std::size_t size_ = 0;
+};
 
 // An unnamed file whose space is allocated before it is written.
 class scratch_file {
@@ -21,6 +43,8 @@ class scratch_file {
     void reserve(std::uint64_t offset, std::uint64_t size);
     void write(std::uint64_t offset, const char* from, std::size_t size);
     void read(std::uint64_t offset, char* to, std::size_t size) const;
+    // The first `size` bytes. Throws error.
+    mapped_bytes map(std::size_t size) const;
     int fd() const { return fd_.get(); }
     const std::string& directory() const { return directory_; }
     // True if aligned transfers bypass the page cache.

@@ -105,12 +105,12 @@ std::uint64_t least_memory(plan_choice plan, const situation& s) {
     case plan_choice::onepass:
         return s.records * 16 + s.write_buffer;
     case plan_choice::mergepass:
-        return s.write_buffer + MiB;
+        return s.write_buffer + MiB / 2;
     case plan_choice::ems:
         break;
     }
     // A chunk, its entries, and buffers for two runs and the output must hold the largest record.
-    return std::max<std::uint64_t>(4 * MiB, 8 * s.largest_record);
+    return std::max<std::uint64_t>(2 * MiB, 8 * s.largest_record);
 }
 
 prediction predict(plan_choice plan, const situation& s, const profile& p, bool* offset_order) {

@@ -18,8 +18,10 @@ namespace {
 using schedule::operation;
 using schedule::phase;
 
-constexpr std::uint64_t slice = 4096;           // entries of one gather task
-constexpr std::uint64_t write_piece = 2 * MiB;  // bytes of one write task
+// Entries of one gather task, and bytes of one write task: small enough that threads end together.
+constexpr std::uint64_t most_slice = 4096, least_slice = 256;
+constexpr std::uint64_t most_write = 2 * MiB, least_write = 64 * KiB;
+constexpr std::uint64_t tasks_per_thread = 16;
 constexpr std::uint64_t most_entries = 1 << 18; // of a round, where sizes differ
 constexpr std::size_t prefetch_distance = 16;
 
@@ -119,6 +121,11 @@ class deliverer {
                            static_cast<double>(bytes) / cpu.copy_bytes_per_second);
     }
 
+    std::uint64_t slice_of(std::uint64_t count) const {
+        const std::uint64_t threads = job_.scheduler.threads().threads(operation::gather);
+        return std::clamp(count / (threads * tasks_per_thread), least_slice, most_slice);
+    }
+
     // Records of one size, none dropped: places are known, so merging and copying are one task.
     phase uniform_round(round_buffer& buffer) {
         const std::uint64_t size = format_.size;
@@ -130,9 +137,10 @@ class deliverer {
         rank_ += count;
         result_.records += count;
         char* const to = buffer.data();
+        const std::uint64_t slice = slice_of(count);
         return {operation::gather, settings_.gather_name, (count + slice - 1) / slice, buffer.size,
-                [this, rank, count, size, to](unsigned, std::uint64_t task) {
-                    thread_local std::vector<entry> local(slice);
+                [this, rank, count, size, to, slice](unsigned, std::uint64_t task) {
+                    thread_local std::vector<entry> local(most_slice);
                     const std::uint64_t first = task * slice;
                     const std::uint64_t some = std::min(slice, count - first);
                     told_of_entries(rank + first, some);
@@ -172,6 +180,7 @@ class deliverer {
         auto* const sizes = reinterpret_cast<std::uint64_t*>(sizes_.data());
         auto* const places = reinterpret_cast<std::uint64_t*>(places_.data());
         const std::uint64_t count = std::min(entries_per_round_, parts_.size() - rank_);
+        const std::uint64_t slice = slice_of(count);
         const std::uint64_t slices = (count + slice - 1) / slice;
         job_.scheduler.run({operation::gather, settings_.gather_name, slices, 0,
                             [&](unsigned, std::uint64_t task) {
@@ -201,27 +210,27 @@ class deliverer {
         char* const to = buffer.data();
         const hwy::uint128_t* order = nullptr;
         if (job_.plan.offset_order) order = by_position(entries, fit);
-        return {operation::gather, settings_.gather_name, (fit + slice - 1) / slice, used,
-                [this, entries, sizes, places, fit, to, order](unsigned, std::uint64_t task) {
-                    const std::uint64_t first = task * slice;
-                    const std::uint64_t end = std::min(fit, first + slice);
-                    std::uint64_t bytes = 0;
-                    device::stream reads(job_.device(), device::direction::read);
-                    std::string record;
-                    for (std::uint64_t j = first; j < end; ++j) {
-                        const std::uint64_t i = order == nullptr ? j : order[j].lo;
-                        if (sizes[i] == 0) continue;
-                        if (settings_.records_on_device)
-                            reads.touch(entries[i].position(), sizes[i]);
-                        if (mapped_ && order == nullptr && j + prefetch_distance < end)
-                            __builtin_prefetch(
-                                record_memory(entries[j + prefetch_distance].position()));
-                        copy(entries[i].position(), to + places[i], record);
-                        bytes += sizes[i];
-                    }
-                    reads.flush();
-                    work_of(end - first, bytes);
-                }};
+        return {
+            operation::gather, settings_.gather_name, (fit + slice - 1) / slice, used,
+            [this, entries, sizes, places, fit, to, order, slice](unsigned, std::uint64_t task) {
+                const std::uint64_t first = task * slice;
+                const std::uint64_t end = std::min(fit, first + slice);
+                std::uint64_t bytes = 0;
+                device::stream reads(job_.device(), device::direction::read);
+                std::string record;
+                for (std::uint64_t j = first; j < end; ++j) {
+                    const std::uint64_t i = order == nullptr ? j : order[j].lo;
+                    if (sizes[i] == 0) continue;
+                    if (settings_.records_on_device) reads.touch(entries[i].position(), sizes[i]);
+                    if (mapped_ && order == nullptr && j + prefetch_distance < end)
+                        __builtin_prefetch(
+                            record_memory(entries[j + prefetch_distance].position()));
+                    copy(entries[i].position(), to + places[i], record);
+                    bytes += sizes[i];
+                }
+                reads.flush();
+                work_of(end - first, bytes);
+            }};
     }
 
     void copy(std::uint64_t position, char* to, std::string& record) {
@@ -294,7 +303,13 @@ class deliverer {
     phase write_phase(const round_buffer* buffer) {
         if (buffer == nullptr || buffer->size == 0) return {};
         // Pieces end at multiples of a page, seen from the sink, unless there is one writer.
-        const std::uint64_t piece = sink_.sequential ? buffer->size : write_piece;
+        const std::uint64_t writers = job_.scheduler.threads().threads(operation::write);
+        const std::uint64_t piece =
+            sink_.sequential
+                ? buffer->size
+                : device::round_up(std::clamp(buffer->size / (writers * tasks_per_thread),
+                                              least_write, most_write),
+                                   device::page_size);
         const std::uint64_t head = sink_.sequential ? 0 : buffer->offset % device::page_size;
         return {operation::write, settings_.write_name, (head + buffer->size + piece - 1) / piece,
                 buffer->size, [this, buffer, piece, head](unsigned, std::uint64_t task) {

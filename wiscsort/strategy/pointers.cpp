@@ -10,10 +10,7 @@
 #include "wiscsort/strategy/job.hpp"
 #include "wiscsort/units.hpp"
 
-#include <sys/mman.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <deque>
 #include <mutex>
@@ -58,10 +55,10 @@ class pointer_sort {
         std::vector<std::span<const entry>> parts;
         if (runs_) {
             arrays_.clear();
-            map_runs();
+            mapped_ = runs_->map(runs_bytes_);
+            const auto* const entries = reinterpret_cast<const entry*>(mapped_.data());
             for (const auto& [begin, count] : run_list_)
-                parts.push_back(
-                    {static_cast<const entry*>(mapped_) + begin / sizeof(entry), count});
+                parts.push_back({entries + begin / sizeof(entry), count});
         } else {
             for (device::entry_array& array : arrays_) parts.push_back(array.all());
         }
@@ -76,10 +73,6 @@ class pointer_sort {
         job_.report.records_out = delivered.records;
         job_.report.passes = 1;
     }
-
-    ~pointer_sort() { device::unmap(mapped_, mapped_bytes_); }
-    pointer_sort(const pointer_sort&) = delete;
-    pointer_sort& operator=(const pointer_sort&) = delete;
 
   private:
     struct pending {
@@ -202,17 +195,6 @@ class pointer_sort {
         runs_bytes_ = offset;
     }
 
-    void map_runs() {
-        mapped_bytes_ = runs_bytes_;
-        mapped_ = device::map(nullptr, mapped_bytes_, PROT_READ, MAP_SHARED, runs_->fd(), 0);
-        if (mapped_ == MAP_FAILED) {
-            const int number = errno;
-            mapped_ = nullptr;
-            fail("{}: cannot map {} of temporary data: {}", runs_->directory(),
-                 bytes_text(runs_bytes_), describe_errno(number));
-        }
-    }
-
     job& job_;
     std::vector<device::entry_array> arrays_;
     std::mutex lock_; // of ranges_
@@ -221,8 +203,7 @@ class pointer_sort {
     std::optional<device::scratch_file> runs_;
     std::uint64_t runs_bytes_ = 0;
     std::vector<std::pair<std::uint64_t, std::size_t>> run_list_; // offset, entries
-    void* mapped_ = nullptr;
-    std::size_t mapped_bytes_ = 0;
+    device::mapped_bytes mapped_;
 };
 
 } // namespace

@@ -26,8 +26,8 @@ namespace {
 
 using schedule::operation;
 
-constexpr std::uint64_t load_piece = 2 * MiB;
-constexpr std::uint64_t least_buffer = 64 * KiB; // of a run that is merged
+constexpr std::uint64_t most_load = 2 * MiB, least_load = 64 * KiB; // of one read task
+constexpr std::uint64_t least_buffer = 64 * KiB;                     // of a run that is merged
 
 struct run {
     std::uint64_t offset = 0, size = 0;
@@ -276,6 +276,9 @@ class run_sort {
 
     void load(device::memory_block& memory, std::uint64_t begin, std::uint64_t end) {
         std::vector<range> pieces;
+        const std::uint64_t readers = job_.scheduler.threads().threads(operation::load);
+        const std::uint64_t load_piece = device::round_up(
+            std::clamp((end - begin) / (readers * 16), least_load, most_load), device::page_size);
         for (const device::input_file& file : job_.input.files())
             for (std::uint64_t at = std::max(begin, file.begin); at < std::min(end, file.end());) {
                 // Pieces after the first begin at multiples of a page, which can bypass the cache.
@@ -310,7 +313,9 @@ class run_sort {
             std::vector<std::uint64_t> reached(ranges.size());
             const std::uint64_t each =
                 std::max<std::uint64_t>(1, most_entries / std::max<std::size_t>(1, ranges.size()));
-            for (std::size_t i = 0; i < ranges.size(); ++i) arrays.emplace_back(each);
+            for (const range& r : ranges)
+                arrays.emplace_back(
+                    input.format().fixed() ? (r.end - r.begin) / input.format().size + 1 : each);
             job_.scheduler.run(
                 {operation::compute, "sort", ranges.size(), 0, [&](unsigned, std::uint64_t task) {
                      const range& r = ranges[task];
