@@ -5,6 +5,7 @@
 #include "wiscsort/bench/check.hpp"
 #include "wiscsort/bench/gen.hpp"
 #include "wiscsort/device/output.hpp"
+#include "wiscsort/device/probe.hpp"
 #include "wiscsort/report_json.hpp"
 #include "wiscsort/units.hpp"
 #include "wiscsort/wiscsort.hpp"
@@ -286,6 +287,36 @@ struct gen_arguments {
     }
 };
 
+struct probe_arguments {
+    std::string directory, file_size = "256M", output;
+    device::probe_settings settings;
+
+    CLI::App* add(CLI::App& app) {
+        CLI::App* command = app.add_subcommand(
+            "probe",
+            "Measures the BRAID properties of a directory's device; prints a profile as JSON");
+        command->add_option("directory", directory, "where to measure")->required();
+        command->add_option("--file-size", file_size, "of the file that is read and written: 256M");
+        command->add_option("--seconds", settings.seconds, "of each of some twenty measurements")
+            ->check(CLI::Range(.01, 60.0));
+        command->add_option("--threads", settings.most_threads, "try up to as many: 8")
+            ->check(CLI::Range(1, 256));
+        command->add_option("-o,--output", output, "write the profile to a file");
+        command->footer("Use it by: wiscsort sort --profile FILE ...");
+        return command;
+    }
+    int run() {
+        settings.file_bytes = parse_bytes(file_size, "--file-size") / MiB * MiB;
+        if (settings.file_bytes < MiB) refuse("--file-size: at least 1M is needed");
+        const std::string text = model::to_json(device::probe(directory, settings)).dump(2) + "\n";
+        if (output.empty())
+            print(text, stdout);
+        else
+            write_text(output, text);
+        return 0;
+    }
+};
+
 int run_program(int argc, char** argv) {
     CLI::App app("Sorts files of records in the way that fits the device.", "wiscsort");
     app.require_subcommand(1);
@@ -294,9 +325,11 @@ int run_program(int argc, char** argv) {
     sort_arguments sorting;
     check_arguments checking;
     gen_arguments generating;
+    probe_arguments probing;
     CLI::App* const sort_command = sorting.add(app);
     CLI::App* const check_command = checking.add(app);
     CLI::App* const gen_command = generating.add(app);
+    CLI::App* const probe_command = probing.add(app);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& problem) {
@@ -305,6 +338,7 @@ int run_program(int argc, char** argv) {
     if (sort_command->parsed()) return sorting.run();
     if (check_command->parsed()) return checking.run();
     if (gen_command->parsed()) return generating.run();
+    if (probe_command->parsed()) return probing.run();
     return exit_usage;
 }
 

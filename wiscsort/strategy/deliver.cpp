@@ -19,7 +19,7 @@ using schedule::operation;
 using schedule::phase;
 
 // Entries of one gather task, and bytes of one write task: small enough that threads end together.
-constexpr std::uint64_t most_slice = 4096, least_slice = 256;
+constexpr std::uint64_t most_slice = 4096, least_slice = 64;
 constexpr std::uint64_t most_write = 2 * MiB, least_write = 64 * KiB;
 constexpr std::uint64_t tasks_per_thread = 16;
 constexpr std::uint64_t most_entries = 1 << 18; // of a round, where sizes differ
