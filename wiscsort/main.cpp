@@ -2,6 +2,7 @@
 //
 // The program wiscsort. Exit status: 0 done; 1 it failed, or `check` found records out of order; 2 the
 // command line was not understood.
+#include "wiscsort/bench/bench.hpp"
 #include "wiscsort/bench/check.hpp"
 #include "wiscsort/bench/gen.hpp"
 #include "wiscsort/device/output.hpp"
@@ -317,6 +318,50 @@ struct probe_arguments {
     }
 };
 
+struct bench_arguments {
+    bench::bench_settings settings;
+    std::string memory = "8G", small_memory = "512M", json;
+    bool only_real = false, only_emulated = false;
+
+    CLI::App* add(CLI::App& app) {
+        CLI::App* command = app.add_subcommand(
+            "bench", "Strategies on emulated devices, and here beside GNU sort, DuckDB and Polars");
+        command->add_option("--json", json, "write all cells, ratios and claims to a file");
+        command->add_option("--dir", settings.directory, "for the data; default: here");
+        command->add_option("--records", settings.records, "of 100 bytes, here: 1000000");
+        command
+            ->add_option("--repeats", settings.repeats, "rounds, in each of which everyone runs: 5")
+            ->check(CLI::Range(1, 1000));
+        command->add_option("--threads", settings.threads, "here: 2")->check(CLI::Range(1, 1024));
+        command->add_option("--memory", memory, "8G");
+        command->add_option("--small-memory", small_memory, "512M");
+        command
+            ->add_option("--emulated-bytes", settings.emulated_bytes,
+                         "of the input on emulated devices: 20000000")
+            ->check(CLI::Range(1000000UL, 10000000000UL));
+        command->add_option("--python", settings.python, "an interpreter with duckdb and polars");
+        command->add_flag("--real", only_real, "only here");
+        command->add_flag("--emulated", only_emulated, "only emulated devices");
+        return command;
+    }
+    int run() {
+        settings.memory = parse_bytes(memory, "--memory");
+        settings.small_memory = parse_bytes(small_memory, "--small-memory");
+        settings.real = !only_emulated || only_real;
+        settings.emulated = !only_real || only_emulated;
+        settings.program = "/proc/self/exe";
+        char path[4096];
+        const ssize_t length = ::readlink("/proc/self/exe", path, sizeof path);
+        if (length > 0) settings.program.assign(path, static_cast<std::size_t>(length));
+        if (::isatty(STDERR_FILENO) == 1)
+            settings.say = [](const std::string& what) { fmt::print(stderr, "{}\n", what); };
+        const nlohmann::json result = bench::run_bench(settings);
+        if (!json.empty()) write_text(json, result.dump(1) + "\n");
+        print(bench::bench_text(result), stdout);
+        return 0;
+    }
+};
+
 int run_program(int argc, char** argv) {
     CLI::App app("Sorts files of records in the way that fits the device.", "wiscsort");
     app.require_subcommand(1);
@@ -326,10 +371,12 @@ int run_program(int argc, char** argv) {
     check_arguments checking;
     gen_arguments generating;
     probe_arguments probing;
+    bench_arguments benching;
     CLI::App* const sort_command = sorting.add(app);
     CLI::App* const check_command = checking.add(app);
     CLI::App* const gen_command = generating.add(app);
     CLI::App* const probe_command = probing.add(app);
+    CLI::App* const bench_command = benching.add(app);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& problem) {
@@ -339,6 +386,7 @@ int run_program(int argc, char** argv) {
     if (check_command->parsed()) return checking.run();
     if (gen_command->parsed()) return generating.run();
     if (probe_command->parsed()) return probing.run();
+    if (bench_command->parsed()) return benching.run();
     return exit_usage;
 }
 

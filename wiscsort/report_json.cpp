@@ -25,6 +25,7 @@ nlohmann::json to_json(const sort_report& r) {
             {"seconds", r.seconds},
             {"sync_seconds", r.sync_seconds},
             {"phases", r.phases},
+            {"peak_buffer_bytes", r.peak_buffers},
             {"requested_read_bytes", r.traffic.requested_read},
             {"requested_write_bytes", r.traffic.requested_write},
             {"profile", r.plan.device},

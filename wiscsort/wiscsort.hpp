@@ -62,6 +62,8 @@ struct sort_report {
     std::uint64_t passes = 0; // over whole records
     double seconds = 0;       // without sync
     double sync_seconds = 0;
+    std::uint64_t peak_buffers =
+        0; // bytes of memory allocated at once, of all sorts of the process
     std::map<std::string, double> phases;
     device::traffic traffic;
     model::planned plan;

@@ -99,7 +99,8 @@ void generate(const std::string& output, const gen_settings& s) {
             char* const to = buffer.data() + i * size;
             const std::uint64_t number = s.first + done + i;
             if (standard) {
-                make_record(to, used, number, s.ascii);
+                make_record(to, used, number, s.ascii || s.text_lines);
+                if (s.text_lines) to[98] = ' ';
                 continue;
             }
             // Key and value repeat the record's, so any two records differ in both.

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <fstream>
 #include <sstream>
@@ -16,6 +17,23 @@
 #include <utility>
 
 namespace wiscsort::device {
+
+namespace {
+
+std::atomic<std::uint64_t> held{0}, most_held{0};
+
+void count_block(std::size_t before, std::size_t after) {
+    const std::uint64_t now = (held += after - before);
+    std::uint64_t most = most_held.load();
+    while (now > most && after > before && !most_held.compare_exchange_weak(most, now)) {
+    }
+}
+
+} // namespace
+
+std::uint64_t blocks_now() { return held.load(); }
+std::uint64_t blocks_peak() { return most_held.load(); }
+void reset_blocks_peak() { most_held = held.load(); }
 
 memory_block::memory_block(std::size_t bytes, bool huge) {
     if (bytes == 0) return;
@@ -27,11 +45,15 @@ memory_block::memory_block(std::size_t bytes, bool huge) {
         fail("no memory for a buffer of {}: {}", bytes_text(wanted), describe_errno(number));
     }
     data_ = static_cast<char*>(at);
+    count_block(0, size_);
     // Refused by kernels without huge pages, which is no loss but time.
     if (huge && size_ >= 2 * MiB) ::madvise(at, size_, MADV_HUGEPAGE);
 }
 
-memory_block::~memory_block() { unmap(data_, size_); }
+memory_block::~memory_block() {
+    unmap(data_, size_);
+    count_block(size_, 0);
+}
 
 memory_block::memory_block(memory_block&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
@@ -39,6 +61,7 @@ memory_block::memory_block(memory_block&& other) noexcept
 memory_block& memory_block::operator=(memory_block&& other) noexcept {
     if (this != &other) {
         unmap(data_, size_);
+        count_block(size_, 0);
         data_ = std::exchange(other.data_, nullptr);
         size_ = std::exchange(other.size_, 0);
     }
@@ -56,6 +79,7 @@ void memory_block::grow(std::size_t bytes) {
     if (at == MAP_FAILED)
         fail("no memory to grow a buffer to {}: {}", bytes_text(bytes), describe_errno(errno));
     data_ = static_cast<char*>(at);
+    count_block(size_, bytes);
     size_ = bytes;
     if (size_ >= 2 * MiB) ::madvise(at, size_, MADV_HUGEPAGE);
 }

@@ -59,6 +59,11 @@ class entry_array {
     std::size_t capacity_;
 };
 
+// Bytes of all memory blocks there are, and the most there were since the last reset.
+std::uint64_t blocks_now();
+std::uint64_t blocks_peak();
+void reset_blocks_peak();
+
 struct machine_memory {
     // Bytes that this process can use for itself or as page cache before something is reclaimed that
     // is in use: the least of the machine's and the control group's (v1 and v2).

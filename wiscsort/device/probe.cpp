@@ -140,26 +140,16 @@ model::profile probe(const std::string& directory, const probe_settings& setting
     p.write = device.scaling(direction::write);
     const auto readers = static_cast<unsigned>(p.read.threads_at_peak);
     const auto writers = static_cast<unsigned>(p.write.threads_at_peak);
-    const double page = device.rate({direction::read, readers, page_size, true});
-    // The granule: the largest request that costs as much as one page at random, beyond a page.
+    // Below the page cache nothing smaller than a page is seen.
     p.granule = page_size;
-    for (std::uint64_t size = 2 * page_size; size <= 64 * KiB; size *= 2) {
-        const double rate = device.rate({direction::read, readers, size, true});
-        if (rate < 1.8 * page * static_cast<double>(size / page_size) / 2) break;
-        p.granule = size;
-        if (rate > .8 * p.read.bytes_per_second) break;
-    }
-    const double random = device.rate({direction::read, readers, p.granule, true});
-    // One thread alone shows the latency.
+    // Requests so large that latency hardly counts tell what random places cost.
+    const double random = device.rate({direction::read, readers, 64 * KiB, true});
+    const double in_order = device.rate({direction::read, readers, 64 * KiB, false});
+    p.random_share = std::clamp(random / in_order, 1e-6, 1.0);
+    // One thread alone, and one page, show the latency.
     const double alone = device.rate({direction::read, 1, page_size, true});
-    p.read.latency_seconds = std::max(0.0, page_size / alone - page_size / p.read.bytes_per_second *
-                                                                   p.read.threads_at_peak);
-    p.random_share = std::clamp(
-        random / (p.read.bytes_per_second -
-                  std::min(.9 * p.read.bytes_per_second, random * p.read.latency_seconds /
-                                                             static_cast<double>(p.granule) /
-                                                             readers * p.read.bytes_per_second)),
-        1e-6, 1.0);
+    p.read.latency_seconds = std::max(
+        0.0, page_size / alone - page_size / (p.read.bytes_per_second / p.read.threads_at_peak));
     const std::vector<double> both = device.measure(
         {{direction::read, readers, MiB, false}, {direction::write, writers, MiB, false}});
     p.read.overlap_share = std::clamp(both[0] / p.read.bytes_per_second, .001, 1.0);

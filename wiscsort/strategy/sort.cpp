@@ -163,6 +163,7 @@ sort_report sort(const std::vector<std::string>& inputs, const std::string& outp
     device::real_device real;
     device::device& device = options.device != nullptr ? *options.device : real;
     const double begin = device.now();
+    device::reset_blocks_peak();
     prepared ready(inputs, output, options);
     sort_report report;
     report.plan = ready.plan;
@@ -205,6 +206,7 @@ sort_report sort(const std::vector<std::string>& inputs, const std::string& outp
     ready.input.verify_unchanged();
     report.seconds = device.now() - begin;
     report.traffic = device.counted();
+    report.peak_buffers = device::blocks_peak();
     const double sync_begin = real.now();
     out.publish(report.bytes_out, options.sync);
     report.sync_seconds = real.now() - sync_begin;
