@@ -337,7 +337,7 @@ struct bench_arguments {
         command->add_option("--small-memory", small_memory, "512M");
         command
             ->add_option("--emulated-bytes", settings.emulated_bytes,
-                         "of the input on emulated devices: 20000000")
+                         "of the input on emulated devices: 40000000")
             ->check(CLI::Range(1000000UL, 10000000000UL));
         command->add_option("--python", settings.python, "an interpreter with duckdb and polars");
         command->add_flag("--real", only_real, "only here");

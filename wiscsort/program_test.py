@@ -119,6 +119,7 @@ class Records(InFolder):
 
     def test_the_checksum_of_gensort(self):
         data = self.folder / "data"
+        # The published one of a million ASCII records.
         run("gen", 1000000, "-a", "-o", data)
         self.assertIn(b"checksum: 7a19cff467438\n",
                       run("check", "--format", "fixed:100", "--key", "0:10", data).stdout)

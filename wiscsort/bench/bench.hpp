@@ -15,7 +15,7 @@ namespace wiscsort::bench {
 struct bench_settings {
     std::string directory = ".";     // for data
     std::uint64_t records = 1000000; // of 100 bytes, on this machine
-    std::uint64_t emulated_bytes = 20000000;
+    std::uint64_t emulated_bytes = 40000000;
     unsigned repeats = 5;
     unsigned threads = 2;
     std::uint64_t memory = 8ULL << 30, small_memory = 512ULL << 20;

@@ -27,7 +27,7 @@ namespace {
 using schedule::operation;
 
 constexpr std::uint64_t most_load = 2 * MiB, least_load = 64 * KiB; // of one read task
-constexpr std::uint64_t least_buffer = 64 * KiB;                     // of a run that is merged
+constexpr std::uint64_t least_buffer = 64 * KiB;                    // of a run that is merged
 
 struct run {
     std::uint64_t offset = 0, size = 0;
@@ -428,7 +428,7 @@ class run_sort {
         std::uint64_t pieces = job_.scheduler.threads().most();
         if (sink.sequential || job_.options.unique || job_.input.bytes() < 4 * MiB) pieces = 1;
         const std::uint64_t runs = last - first;
-        pieces = std::clamp<std::uint64_t>(job_.memory / 2 / (runs * least_buffer), 1, pieces);
+        pieces = std::clamp<std::uint64_t>(job_.memory / 2 / (runs * least_of_range), 1, pieces);
         // Without samples (of a run that was merged itself) there is nothing to cut by.
         for (std::size_t i = first; i < last; ++i)
             if (runs_[i].samples.empty() && !job_.input.format().fixed()) pieces = 1;
