@@ -27,7 +27,9 @@ namespace {
 using schedule::operation;
 
 constexpr std::uint64_t most_load = 2 * MiB, least_load = 64 * KiB; // of one read task
-constexpr std::uint64_t least_buffer = 64 * KiB;                    // of a run that is merged
+// Of a run that is merged: below the first, merging in passes is better; below the second, merging
+// fewer key ranges at a time is.
+constexpr std::uint64_t least_buffer = 64 * KiB, least_of_range = 16 * KiB;
 
 struct run {
     std::uint64_t offset = 0, size = 0;
