@@ -131,7 +131,7 @@ class benches {
         // Tight: EMS makes some eight runs, and keys do not fit.
         const std::uint64_t tight = std::max<std::uint64_t>(
             bytes / 8, model::least_memory(plan_choice::ems, {.largest_record = format.size}));
-        const std::uint64_t roomy = in.records * 16 + bytes / 8 + 2 * MiB;
+        const std::uint64_t roomy = in.records * 22 + bytes / 8 + 2 * MiB;
         std::map<std::string, sort_report> reports;
         for (const variant& v : {variant{"onepass", plan_choice::onepass, true, true},
                                  {"onepass uncontrolled", plan_choice::onepass, false, true},

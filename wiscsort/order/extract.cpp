@@ -81,6 +81,8 @@ std::uint64_t extract(const device::input_set& input, const window& window, std:
             input.torn(from);
         }
         if (!window.whole && view.stored.size() != view.written_size) break;
+        if (view.stored.size() > order.largest_record())
+            throw record_too_large{from, view.stored.size()};
         if (room == 0) {
             room = out.reserve_more(batch);
             if (room == 0) break;

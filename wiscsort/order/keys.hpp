@@ -39,15 +39,24 @@ struct shorter_prefix {
     std::size_t length;
 };
 
+// Thrown by whoever finds a record that is larger than the memory for copies of records allows.
+struct record_too_large {
+    std::uint64_t position;
+    std::uint64_t size;
+};
+
 class key_order {
   public:
-    key_order(const key_spec& keys, std::string common)
-        : keys_(keys), common_(std::move(common)),
+    // `largest_record`: that may be copied to compare keys, where keys are not in place or the input is
+    // not mapped.
+    key_order(const key_spec& keys, std::string common, std::uint64_t largest_record = UINT64_MAX)
+        : keys_(keys), common_(std::move(common)), largest_record_(largest_record),
           prefix_decides_(keys.fixed_length() != 0 &&
                           keys.fixed_length() <= common_.size() + prefix_bytes) {}
 
     const key_spec& keys() const { return keys_; }
     const std::string& common() const { return common_; }
+    std::uint64_t largest_record() const { return largest_record_; }
     bool reverse() const { return keys_.reverse(); }
     // True if equal prefixes are equal keys.
     bool prefix_decides() const { return prefix_decides_; }
@@ -73,6 +82,7 @@ class key_order {
   private:
     const key_spec& keys_;
     std::string common_;
+    std::uint64_t largest_record_;
     bool prefix_decides_;
 };
 

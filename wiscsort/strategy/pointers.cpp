@@ -151,7 +151,10 @@ class pointer_sort {
                 put_back({reached, next.what.end});
                 return;
             }
-            if (reached == at && at == from) size *= 2;
+            if (reached == at && at == from) {
+                if (size / 2 > job_.order.largest_record()) throw order::record_too_large{at, size};
+                size *= 2;
+            }
             from = reached;
         }
     }

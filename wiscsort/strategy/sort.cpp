@@ -14,6 +14,8 @@ namespace wiscsort {
 namespace {
 
 constexpr std::uint64_t least_budget = MiB;
+// A thread has up to four copies of records or keys at a time, and they may take half of the memory.
+constexpr std::uint64_t copies = 8;
 
 std::string parent_of(const std::string& path) {
     const std::size_t slash = path.rfind('/');
@@ -106,6 +108,12 @@ struct prepared {
     std::uint64_t memory = 0;
     unsigned threads = 1;
 
+    // The largest record that may be copied: all threads' copies together take half of the memory.
+    std::uint64_t largest_copy() const {
+        if (input.base() != nullptr && keys.in_place()) return UINT64_MAX;
+        return std::max<std::uint64_t>(64 * KiB, memory / copies / threads);
+    }
+
     static key_spec::options key_options(const sort_options& options) {
         key_spec::options keys = options.keys;
         keys.unique = options.unique;
@@ -179,7 +187,7 @@ sort_report sort(const std::vector<std::string>& inputs, const std::string& outp
 
     std::string common = ready.sample.common;
     for (int attempt = 0;; ++attempt) {
-        const order::key_order order(ready.keys, common);
+        const order::key_order order(ready.keys, common, ready.largest_copy());
         schedule::controller controller(ready.profile, ready.threads, options.controlled);
         schedule::scheduler scheduler(device, controller, ready.profile);
         report.records_in = ready.situation.records;
@@ -198,6 +206,13 @@ sort_report sort(const std::vector<std::string>& inputs, const std::string& outp
             // The sample was wrong about what all keys begin with. The third guess is nothing.
             common.resize(attempt < 2 ? std::min(found.length, common.size() - 1) : 0);
             continue;
+        } catch (const order::record_too_large& found) {
+            refuse(
+                "--memory {}: too small for the record of {} or more at {}, which has to be copied "
+                "to be compared ({}); at least {} are needed",
+                bytes_text(ready.memory), bytes_text(found.size), ready.input.place(found.position),
+                ready.input.base() == nullptr ? "--io read" : "its key is not used as it is stored",
+                bytes_text(found.size * copies * ready.threads));
         }
         for (const auto& [name, seconds] : scheduler.seconds())
             if (seconds > 0 && *name.c_str() != '\0') report.phases[name] += seconds;

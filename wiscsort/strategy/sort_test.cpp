@@ -49,7 +49,7 @@ void sorts_like_the_reference(const shape& s, std::uint64_t memory = 4 * MiB) {
             options.format = format;
             options.keys = s.keys;
             options.unique = s.unique;
-            options.memory = plan == plan_choice::onepass ? 64 * MiB : memory;
+            options.memory = plan == plan_choice::onepass ? std::max(memory, 64 * MiB) : memory;
             options.threads = 3;
             options.plan = plan;
             options.io = io;
@@ -174,7 +174,7 @@ TEST(Sort, PrefixedRecords) {
 TEST(Sort, RecordsLargerThanABuffer) {
     std::string text = random_lines(300, 100, 256, 16);
     text += std::string(3 * MiB, 'm') + "\n" + std::string(2 * MiB, 'm') + "\nlast\n";
-    sorts_like_the_reference({"long lines", "lines", {}, {text}}, 64 * MiB);
+    sorts_like_the_reference({"long lines", "lines", {}, {text}}, 128 * MiB);
     sorts_like_the_reference(
         {"1 MiB records", "fixed:1048576", ranges({"0:4"}), {random_fixed(9, 1 << 20, 256, 17)}},
         16 * MiB);
@@ -215,6 +215,31 @@ TEST(Sort, MergesInPassesWhereMemoryIsShort) {
     const std::string text = random_lines(150000, 200, 250, 20);
     wiscsort::sort({folder.write("in", text)}, folder.path("out"), options);
     EXPECT_EQ(folder.read("out"), sorted_by_reference({text}, options.format, {}, false));
+}
+
+// Where records have to be copied, their size has a bound.
+TEST(Sort, ARecordThatCannotBeCopiedIsNamed) {
+    temporary_directory folder;
+    const std::string in = folder.write("in", "b\n" + std::string(3 * MiB, 'x') + "\na\n");
+    for (const bool read : {true, false}) {
+        sort_options options;
+        options.memory = 4 * MiB;
+        options.threads = 2;
+        options.plan = plan_choice::onepass;
+        if (read)
+            options.io = io_choice::read;
+        else
+            options.keys.numeric = true;
+        try {
+            wiscsort::sort({in}, folder.path("out"), options);
+            ADD_FAILURE();
+        } catch (const usage_error& problem) {
+            EXPECT_NE(std::string(problem.what()).find(in + ": offset 2, which has to be copied"),
+                      std::string::npos)
+                << problem.what();
+        }
+        EXPECT_EQ(folder.names(), std::vector<std::string>{"in"});
+    }
 }
 
 TEST(Sort, TheOutputMayBeAnInput) {
