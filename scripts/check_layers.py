@@ -10,6 +10,8 @@
   6. Memory orders and raw atomic builtins are written in one file.
   7. System calls are made in src/os only.
   8. No file includes itself by way of others.
+  9. wiscsort, a product of its own, includes nothing but itself; its folders are layers, and its
+     system calls are made in wiscsort/device only.
 
 Prints one line per violation and exits with 1 if there is any. Comments and string literals do not
 count, so prose may name what code may not. scripts/check_layers_test.py shows each check failing.
@@ -75,7 +77,16 @@ COMPILER_RANK = {layer: rank for rank, row in enumerate(COMPILER_ORDER) for laye
 COMPILER_SOURCE = re.compile(
     r"^compiler/((?P<layer>" + "|".join(COMPILER_LAYERS[1:]) + r")/)?[^/]+$")
 
-FOLDERS = ["include", "src", "crestdb", "tools", "examples", "compiler"]
+# wiscsort's layers, lowest first: its folders, and what its own headers and sources belong to. The face
+# (wiscsort.hpp) names what a user sees of the layers up to device.
+WISCSORT_ORDER = ["common", "format", "model", "device", "order", "schedule", "face", "strategy",
+                  "bench", "program"]
+WISCSORT_RANK = {layer: rank for rank, layer in enumerate(WISCSORT_ORDER)}
+WISCSORT_FILES = {"error.hpp": "common", "units.hpp": "common", "units.cpp": "common",
+                  "wiscsort.hpp": "face", "report_json.hpp": "face", "report_json.cpp": "face",
+                  "test_files_test.hpp": "strategy", "main.cpp": "program"}
+
+FOLDERS = ["include", "src", "crestdb", "tools", "examples", "compiler", "wiscsort"]
 SUFFIXES = {".hpp", ".cpp", ".h", ".c", ".inc"}
 TEST_FILE = re.compile(r"_(test|fuzz|bench)\.(cpp|hpp|c)$")
 
@@ -125,6 +136,16 @@ def compiler_layer_of(path):
     return (found["layer"] or "common") if found else None
 
 
+def wiscsort_layer_of(path):
+    """The layer of a file of wiscsort; None for other files, and for one that no table knows."""
+    if not path.startswith("wiscsort/"):
+        return None
+    first, _, rest = path.removeprefix("wiscsort/").partition("/")
+    if not rest:
+        return WISCSORT_FILES.get(first)
+    return first if first in WISCSORT_RANK else None
+
+
 def resolved(root, including, name, style):
     """The repository path that an #include means, or None if it is not ours."""
     if style == "<":
@@ -155,8 +176,17 @@ def check_compiler_include(where, layer, target):
         yield f"{where}: the compiler's {layer} includes {target} of its sibling {wanted}"
 
 
+def check_wiscsort_include(where, layer, target):
+    wanted = wiscsort_layer_of(target)
+    if wanted is None:
+        yield f"{where}: wiscsort includes {target}, which is not its own"
+    elif WISCSORT_RANK[wanted] > WISCSORT_RANK[layer]:
+        yield f"{where}: wiscsort's {layer} includes {target} of the higher {wanted}"
+
+
 def check_includes(root, path, text):
     compiler_layer = compiler_layer_of(path)
+    wiscsort_layer = wiscsort_layer_of(path)
     layer = layer_of(path)
     is_test = bool(TEST_FILE.search(path))
     for number, line in enumerate(text.splitlines(), 1):
@@ -168,13 +198,19 @@ def check_includes(root, path, text):
         if ".." in name.split("/"):
             yield f"{where}: {name} leaves its folder; name it from the root"
             continue
-        if compiler_layer is None and layer not in ("os", "user") and not is_test and SYSTEM_HEADERS.match(name):
+        if wiscsort_layer is not None:
+            if wiscsort_layer != "device" and not is_test and SYSTEM_HEADERS.match(name):
+                yield f"{where}: <{name}> belongs to wiscsort/device"
+        elif compiler_layer is None and layer not in ("os", "user") and not is_test and SYSTEM_HEADERS.match(name):
             yield f"{where}: <{name}> belongs to src/os"
         target = resolved(root, path, name, style)
         if target is None:
             continue
         if compiler_layer is not None:
             yield from check_compiler_include(where, compiler_layer, target)
+            continue
+        if wiscsort_layer is not None:
+            yield from check_wiscsort_include(where, wiscsort_layer, target)
             continue
         if target.startswith("testing/"):
             if not is_test:
@@ -229,7 +265,8 @@ def check_words(path, code):
         if path != ORDERS_FILE:
             for found in RAW_ATOMICS.finditer(line):
                 yield f"{where}: {found.group()} is written in {ORDERS_FILE} only"
-        if not path.startswith(("include/", "src/")) or path.startswith("src/os/") or is_test:
+        if not path.startswith(("include/", "src/", "wiscsort/")) or is_test or \
+                path.startswith(("src/os/", "wiscsort/device/")):
             continue
         for found in CALL.finditer(line):
             before = (found["before"] or "").strip(" \t*&")
@@ -238,7 +275,8 @@ def check_words(path, code):
                 continue
             if not qualifier and before and before not in KEYWORDS:
                 continue
-            yield f"{where}: system call {found['name']} outside src/os"
+            door = "wiscsort/device" if path.startswith("wiscsort/") else "src/os"
+            yield f"{where}: system call {found['name']} outside {door}"
 
 
 def check(root):
@@ -251,7 +289,7 @@ def check(root):
             if path.startswith("compiler/"):
                 if compiler_layer_of(path) is None:
                     continue
-            elif layer_of(path) is None:
+            elif layer_of(path) is None and wiscsort_layer_of(path) is None:
                 yield f"{path}: is in no layer (see PLACES in scripts/check_layers.py)"
                 continue
             text = file.read_text(encoding="utf-8")

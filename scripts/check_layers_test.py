@@ -85,6 +85,33 @@ class CheckLayers(unittest.TestCase):
         self.reports({"compiler/test/accepted/list.c": '#include "heap/slab.hpp"\n',
                       "src/heap/slab.hpp": ""})
 
+    def test_wiscsorts_layers(self):
+        self.reports(
+            {"wiscsort/error.hpp": "", "wiscsort/format/entry.hpp": '#include "wiscsort/error.hpp"\n',
+             "wiscsort/order/sort.cpp": '#include "wiscsort/format/entry.hpp"\n'
+                                        '#include "wiscsort/strategy/job.hpp"\n',
+             "wiscsort/strategy/job.hpp": '#include "wiscsort/wiscsort.hpp"\n',
+             "wiscsort/wiscsort.hpp": ""},
+            "wiscsort/order/sort.cpp:2: wiscsort's order includes wiscsort/strategy/job.hpp of the "
+            "higher strategy")
+
+    def test_wiscsort_uses_nothing_of_the_library(self):
+        self.reports(
+            {"wiscsort/order/sort.cpp": '#include "heap/slab.hpp"\n#include <obase/guide.hpp>\n',
+             "src/heap/slab.hpp": "", "include/obase/guide.hpp": ""},
+            "wiscsort/order/sort.cpp:1: wiscsort includes src/heap/slab.hpp, which is not its own",
+            "wiscsort/order/sort.cpp:2: wiscsort includes include/obase/guide.hpp, which is not its "
+            "own")
+
+    def test_wiscsorts_door_to_the_system(self):
+        self.reports(
+            {"wiscsort/device/calls.cpp": "#include <sys/mman.h>\nvoid* p = ::mmap(a, n);\n",
+             "wiscsort/strategy/runs.cpp": "#include <sys/mman.h>\nvoid* p = ::mmap(a, n);\n",
+             "wiscsort/stray/runs.cpp": ""},
+            "wiscsort/strategy/runs.cpp:1: <sys/mman.h> belongs to wiscsort/device",
+            "wiscsort/strategy/runs.cpp:2: system call mmap outside wiscsort/device",
+            "wiscsort/stray/runs.cpp: is in no layer (see PLACES in scripts/check_layers.py)")
+
     def test_a_path_upwards_would_hide_the_layer(self):
         self.reports(
             {"src/os/memory.cpp": '#include "../heap/slab.hpp"\n', "src/heap/slab.hpp": ""},

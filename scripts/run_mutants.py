@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Breaks the library on purpose, one edit at a time, and asks whether the tests notice.
 
-The files *mutants.toml in src/, testing/, crestdb/, tools/, demo/, compiler/ and scripts/ hold the
+The files *mutants.toml in src/, testing/, crestdb/, tools/, demo/, compiler/, scripts/ and wiscsort/ hold the
 edits:
 
     [[mutant]]
@@ -44,7 +44,7 @@ CONFIGURATION = ["-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_FLAGS_DEB
                  "-DCMAKE_CXX_FLAGS_DEBUG=-O1 -g1", "-DOBASE_DEBUG_CHECKS=ON",
                  # An edit may leave a variable unused; that is not what is being tested.
                  "-DOBASE_WERROR=OFF"]
-FOLDERS = ["src", "testing", "crestdb", "tools", "demo", "compiler", "scripts"]
+FOLDERS = ["src", "testing", "crestdb", "tools", "demo", "compiler", "scripts", "wiscsort"]
 # A test of the compiler is a script, for which the plugins and the library are built.
 COMPILER_TARGETS = ["obase_passes", "obase_visibility", "obase"]
 # What is in these is built, and its tests are known, only with OBASE_BUILD_TOOLS.

@@ -1,0 +1,675 @@
+// SPDX-License-Identifier: MIT
+#include "wiscsort/bench/bench.hpp"
+
+#include "wiscsort/bench/check.hpp"
+#include "wiscsort/bench/gen.hpp"
+#include "wiscsort/device/child.hpp"
+#include "wiscsort/device/emulated.hpp"
+#include "wiscsort/error.hpp"
+#include "wiscsort/units.hpp"
+#include "wiscsort/wiscsort.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <optional>
+
+namespace wiscsort::bench {
+
+namespace {
+
+using model::plan_choice;
+using nlohmann::json;
+
+double median(std::vector<double> values) {
+    if (values.empty()) return 0;
+    std::sort(values.begin(), values.end());
+    const std::size_t n = values.size();
+    return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+// Of the median, by order statistics: below six values all of them.
+json interval(std::vector<double> values) {
+    if (values.empty()) return json::array({0, 0});
+    std::sort(values.begin(), values.end());
+    const auto n = static_cast<double>(values.size());
+    const double half = 1.96 * std::sqrt(n) / 2;
+    const auto low = static_cast<std::size_t>(std::max(0.0, std::floor(n / 2 - half)));
+    const auto high = static_cast<std::size_t>(std::min(n - 1, std::ceil(n / 2 + half)));
+    return json::array({values[low], values[high]});
+}
+
+// What the records of a file are, whatever their order.
+struct expected {
+    std::uint64_t records = 0;
+    std::string checksum;
+};
+
+bool is_right(const std::string& output, const record_format& format, const key_spec::options& keys,
+              const expected& input, std::uint64_t* sequence) {
+    const checked c = check({output}, format, keys);
+    if (sequence != nullptr) *sequence = c.sequence;
+    return c.sorted && c.records == input.records && c.checksum() == input.checksum;
+}
+
+class benches {
+  public:
+    explicit benches(const bench_settings& settings) : s_(settings) {
+        folder_ = s_.directory + "/wiscsort-bench-" + std::to_string(::getpid());
+        if (!std::filesystem::create_directory(folder_)) fail("{}: cannot be made", folder_);
+        result_ = {{"cells", json::array()},
+                   {"ratios", json::array()},
+                   {"planner", json::array()},
+                   {"claims", json::array()},
+                   {"skipped", json::array()}};
+    }
+    ~benches() {
+        std::error_code ignored;
+        std::filesystem::remove_all(folder_, ignored);
+    }
+    benches(const benches&) = delete;
+    benches& operator=(const benches&) = delete;
+
+    json run() {
+        if (s_.emulated) emulated();
+        if (s_.real) real();
+        return std::move(result_);
+    }
+
+  private:
+    void say(const std::string& what) const {
+        if (s_.say) s_.say(what);
+    }
+
+    // ---- emulated devices
+
+    struct variant {
+        const char* name;
+        plan_choice plan;
+        bool controlled;
+        bool roomy; // memory for all keys
+    };
+
+    void emulated() {
+        for (const auto& [key_bytes, value_bytes] :
+             {std::pair{10U, 10U}, {10U, 40U}, {10U, 90U}, {10U, 990U}, {10U, 4086U}}) {
+            const std::uint64_t size = key_bytes + value_bytes;
+            gen_settings g;
+            g.records = s_.emulated_bytes / size;
+            g.key_bytes = key_bytes;
+            g.value_bytes = value_bytes;
+            const std::string input = folder_ + "/emulated";
+            generate(input, g);
+            const record_format format = record_format::parse(fmt::format("fixed:{}", size));
+            const expected in{g.records, check({input}, format, {}).checksum()};
+            for (const model::profile& profile : model::shipped_profiles())
+                emulated_shape(profile, input, format, in, key_bytes, value_bytes);
+            if (key_bytes == 10 && value_bytes == 90) skewed(format);
+        }
+        paper_claims();
+    }
+
+    // The shape's virtual seconds by variant, which claims are made of.
+    static std::string shape_name(const std::string& device, unsigned k, unsigned v) {
+        return fmt::format("{} {}:{}", device, k, v);
+    }
+
+    void emulated_shape(const model::profile& profile, const std::string& input,
+                        const record_format& format, const expected& in, unsigned key_bytes,
+                        unsigned value_bytes) {
+        const std::string shape = shape_name(profile.name, key_bytes, value_bytes);
+        say("emulated " + shape);
+        const unsigned threads = 20;
+        const std::uint64_t bytes = in.records * (key_bytes + value_bytes);
+        // Tight: EMS makes some eight runs, and keys do not fit.
+        const std::uint64_t tight = std::max<std::uint64_t>(
+            bytes / 8, model::least_memory(plan_choice::ems, {.largest_record = format.size}));
+        const std::uint64_t roomy = in.records * 22 + bytes / 8 + 2 * MiB;
+        std::map<std::string, sort_report> reports;
+        for (const variant& v : {variant{"onepass", plan_choice::onepass, true, true},
+                                 {"onepass uncontrolled", plan_choice::onepass, false, true},
+                                 {"mergepass", plan_choice::mergepass, true, false},
+                                 {"ems", plan_choice::ems, true, false},
+                                 {"ems uncontrolled", plan_choice::ems, false, false}}) {
+            device::emulated_device device(profile);
+            sort_options o = options(format, key_bytes, v.roomy ? roomy : tight, threads);
+            o.plan = v.plan;
+            o.controlled = v.controlled;
+            o.profile = profile;
+            o.device = &device;
+            const std::string output = folder_ + "/out";
+            const sort_report r = wiscsort::sort({input}, output, o);
+            const bool good = is_right(output, format, o.keys, in, nullptr);
+            json cell = cell_of("wiscsort", v.name, profile.name, "uncached", in.records, key_bytes,
+                                value_bytes, o.memory, threads);
+            cell["seconds"] = r.seconds;
+            cell["ci95"] = {r.seconds, r.seconds};
+            cell["virtual"] = true;
+            cell["phases"] = phases_of(r);
+            cell["requested_read_bytes"] = r.traffic.requested_read;
+            cell["requested_write_bytes"] = r.traffic.requested_write;
+            cell["device_read_bytes"] = r.traffic.moved_read;
+            cell["device_write_bytes"] = r.traffic.moved_write;
+            cell["peak_anon_bytes"] = r.peak_buffers;
+            cell["checked"] = good;
+            result_["cells"].push_back(cell);
+            if (!good) fail("{} {}: the output is wrong", shape, v.name);
+            reports[v.name] = r;
+        }
+        for (const char* name : {"onepass", "mergepass"}) {
+            for (const char* baseline : {"ems", "ems uncontrolled"})
+                ratio(fmt::format("{} {}", shape, name), fmt::format("{} {}", shape, baseline),
+                      {reports.at(name).seconds / reports.at(baseline).seconds});
+        }
+        ratio(shape + " ems", shape + " ems uncontrolled",
+              {reports.at("ems").seconds / reports.at("ems uncontrolled").seconds});
+        // What auto takes with each memory, beside the best of what is possible there.
+        for (const bool has_room : {true, false}) {
+            if (has_room && value_bytes != 90) continue;
+            std::map<std::string, double> seconds;
+            if (!has_room) {
+                seconds = {{"mergepass", reports.at("mergepass").seconds},
+                           {"ems", reports.at("ems").seconds}};
+            } else {
+                for (const plan_choice plan :
+                     {plan_choice::onepass, plan_choice::mergepass, plan_choice::ems}) {
+                    device::emulated_device device(profile);
+                    sort_options o = options(format, key_bytes, roomy, threads);
+                    o.plan = plan;
+                    o.profile = profile;
+                    o.device = &device;
+                    seconds[model::name_of(plan)] =
+                        wiscsort::sort({input}, folder_ + "/out", o).seconds;
+                }
+            }
+            device::emulated_device device(profile);
+            sort_options o = options(format, key_bytes, has_room ? roomy : tight, threads);
+            o.profile = profile;
+            o.device = &device;
+            regret(fmt::format("{}, {}", shape, has_room ? "keys fit" : "keys do not fit"),
+                   model::name_of(explain({input}, folder_ + "/out", o).plan), seconds);
+        }
+        seconds_[shape] = std::move(reports);
+    }
+
+    // Many equal keys, on one device: order and stability are what is checked.
+    void skewed(const record_format& format) {
+        gen_settings g;
+        g.records = s_.emulated_bytes / 100 / 4;
+        g.skewed = true;
+        const std::string input = folder_ + "/skewed";
+        generate(input, g);
+        const expected in{g.records, check({input}, format, {}).checksum()};
+        std::optional<std::uint64_t> sequence;
+        for (const plan_choice plan :
+             {plan_choice::onepass, plan_choice::mergepass, plan_choice::ems}) {
+            const model::profile pmem = model::find_profile("pmem");
+            device::emulated_device device(pmem);
+            sort_options o =
+                options(format, 10, plan == plan_choice::onepass ? 64 * MiB : 4 * MiB, 20);
+            o.plan = plan;
+            o.profile = pmem;
+            o.device = &device;
+            const sort_report r = wiscsort::sort({input}, folder_ + "/out", o);
+            std::uint64_t now = 0;
+            bool good = is_right(folder_ + "/out", format, o.keys, in, &now);
+            // A stable order is the same for every strategy.
+            good = good && (!sequence || *sequence == now);
+            sequence = now;
+            json cell = cell_of("wiscsort", std::string(model::name_of(plan)) + " skewed", "pmem",
+                                "uncached", in.records, 10, 90, o.memory, 20);
+            cell["seconds"] = r.seconds;
+            cell["ci95"] = {r.seconds, r.seconds};
+            cell["virtual"] = true;
+            cell["phases"] = phases_of(r);
+            cell["checked"] = good;
+            result_["cells"].push_back(cell);
+            if (!good) fail("skewed {}: the output is wrong or not stable", model::name_of(plan));
+        }
+    }
+
+    void paper_claims() {
+        const auto seconds = [&](const char* shape, const char* kind) {
+            return seconds_.at(shape).at(kind).seconds;
+        };
+        const auto traffic = [&](const char* shape, const char* kind) {
+            const device::traffic t = seconds_.at(shape).at(kind).traffic;
+            return static_cast<double>(t.requested_read + t.requested_write);
+        };
+        const char* const pmem = "pmem 10:90";
+        const auto at_least = [&](const char* what, const char* paper, double ours, double target) {
+            claim(what, paper, fmt::format("{:.2f}", ours), ours >= target,
+                  fmt::format(">= {}", target));
+        };
+        const auto at_most = [&](const char* what, const char* paper, double ours, double target) {
+            claim(what, paper, fmt::format("{:.2f}", ours), ours <= target,
+                  fmt::format("<= {}", target));
+        };
+        at_least("pmem 10:90: EMS uncontrolled / OnePass", "2-7",
+                 seconds(pmem, "ems uncontrolled") / seconds(pmem, "onepass"), 2.1);
+        at_least("pmem 10:90: EMS controlled / OnePass", "<= 3",
+                 seconds(pmem, "ems") / seconds(pmem, "onepass"), 1.4);
+        at_least("pmem 10:90: EMS controlled / MergePass", "<= 2",
+                 seconds(pmem, "ems") / seconds(pmem, "mergepass"), 1.3);
+        at_least("pmem 10:990: EMS controlled / OnePass", "",
+                 seconds("pmem 10:990", "ems") / seconds("pmem 10:990", "onepass"), 1.75);
+        at_least("pmem 10:990: EMS controlled / MergePass", "",
+                 seconds("pmem 10:990", "ems") / seconds("pmem 10:990", "mergepass"), 1.7);
+        at_most("pmem 10:90: EMS controlled / uncontrolled", ".74",
+                seconds(pmem, "ems") / seconds(pmem, "ems uncontrolled"), .75);
+        at_most("requested traffic, OnePass against EMS, change", "-.50",
+                traffic(pmem, "onepass") / traffic(pmem, "ems") - 1, -.47);
+        at_most("requested traffic, MergePass against EMS, change", "-.425",
+                traffic(pmem, "mergepass") / traffic(pmem, "ems") - 1, -.39);
+        const double small = seconds("pmem 10:10", "mergepass") / seconds("pmem 10:10", "ems");
+        at_least("pmem 10:10: MergePass / EMS (MergePass loses at V:K <= 1)", "> 1", small, 1);
+        at_most("pmem 10:90: MergePass / EMS (wins above 4)", "< 1",
+                seconds(pmem, "mergepass") / seconds(pmem, "ems"), 1);
+        for (const char* device : {"bd 10:90", "ad 10:90"})
+            at_most(fmt::format("{}: EMS / the better of OnePass and MergePass", device).c_str(),
+                    "< 1",
+                    seconds(device, "ems") /
+                        std::min(seconds(device, "onepass"), seconds(device, "mergepass")),
+                    1);
+    }
+
+    void claim(const std::string& what, const std::string& paper, const std::string& ours, bool met,
+               const std::string& target) {
+        result_["claims"].push_back({{"claim", what},
+                                     {"paper", paper},
+                                     {"ours", ours},
+                                     {"target", target},
+                                     {"verdict", met ? "met" : "missed"}});
+    }
+
+    void regret(const std::string& cell, const std::string& chosen,
+                const std::map<std::string, double>& seconds) {
+        const auto best =
+            std::min_element(seconds.begin(), seconds.end(),
+                             [](const auto& a, const auto& b) { return a.second < b.second; });
+        const auto taken = seconds.find(chosen);
+        result_["planner"].push_back(
+            {{"cell", cell},
+             {"chosen", chosen},
+             {"best", best->first},
+             {"regret", taken == seconds.end() ? -1 : taken->second / best->second}});
+    }
+
+    void ratio(const std::string& what, const std::string& against,
+               const std::vector<double>& all) {
+        result_["ratios"].push_back({{"what", what},
+                                     {"against", against},
+                                     {"time_ratio", median(all)},
+                                     {"ci95", interval(all)}});
+    }
+
+    sort_options options(const record_format& format, unsigned key_bytes, std::uint64_t memory,
+                         unsigned threads) const {
+        sort_options o;
+        o.format = format;
+        o.keys.ranges = {fmt::format("0:{}", key_bytes)};
+        o.memory = memory;
+        o.threads = threads;
+        o.sync = false;
+        o.temp = {folder_};
+        return o;
+    }
+
+    static json phases_of(const sort_report& r) {
+        const auto sum = [&](std::initializer_list<const char*> names) {
+            double all = 0;
+            for (const char* name : names)
+                if (const auto found = r.phases.find(name); found != r.phases.end())
+                    all += found->second;
+            return all;
+        };
+        return {{"read", sum({"scan", "load"})},
+                {"sort", sum({"sort"})},
+                {"write", sum({"write", "runs"})},
+                {"merge", sum({"merge"})},
+                {"gather", sum({"gather"})}};
+    }
+
+    static json cell_of(const std::string& system, const std::string& strategy,
+                        const std::string& device, const std::string& state, std::uint64_t records,
+                        unsigned key_bytes, unsigned value_bytes, std::uint64_t memory,
+                        unsigned threads) {
+        return {{"system", system},
+                {"strategy", strategy},
+                {"device", device},
+                {"state", state},
+                {"records", records},
+                {"key_bytes", key_bytes},
+                {"value_bytes", value_bytes},
+                {"memory_bytes", memory},
+                {"threads", threads},
+                {"seconds", 0},
+                {"cpu_seconds", nullptr},
+                {"ci95", {0, 0}},
+                {"virtual", false},
+                {"phases", json::object()},
+                {"requested_read_bytes", nullptr},
+                {"requested_write_bytes", nullptr},
+                {"device_read_bytes", nullptr},
+                {"device_write_bytes", nullptr},
+                {"peak_anon_bytes", nullptr},
+                {"checked", false}};
+    }
+
+    // ---- this machine
+
+    struct contestant {
+        std::string system, strategy;
+        std::uint64_t memory = 0;
+        unsigned threads = 1;
+        std::vector<std::string> command; // IN and OUT stand for the files
+        std::vector<std::string> environment;
+        bool ours = false;
+        std::vector<double> seconds, cpu;
+        device::child_result last;
+        json report;
+    };
+
+    void real() {
+        gen_settings g;
+        g.records = s_.records;
+        g.text_lines = true;
+        const std::string input = folder_ + "/lines";
+        generate(input, g);
+        key_spec::options keys;
+        keys.ranges = {"0:10"};
+        const record_format format = record_format::parse("fixed:100");
+        const expected in{g.records, check({input}, format, keys).checksum()};
+        for (const char* state : {"cached", "uncached"}) {
+            std::vector<contestant> all = contestants(state == std::string("cached"));
+            for (unsigned repeat = 0; repeat < s_.repeats; ++repeat)
+                for (contestant& c : all) {
+                    say(fmt::format("{} {} {} {}/{}", state, c.system, c.strategy, repeat + 1,
+                                    s_.repeats));
+                    run_once(c, input, state, format, keys, in);
+                }
+            report(all, state, in);
+        }
+    }
+
+    contestant ours(const std::string& name, std::uint64_t memory, unsigned threads,
+                    std::vector<std::string> more) const {
+        contestant c;
+        c.system = "wiscsort";
+        c.strategy = name;
+        c.memory = memory;
+        c.threads = threads;
+        c.ours = true;
+
+        c.command = {s_.program,
+                     "sort",
+                     "--format",
+                     "fixed:100",
+                     "--key",
+                     "0:10",
+                     "--no-sync",
+                     "--memory",
+                     std::to_string(memory),
+                     "--threads",
+                     std::to_string(threads),
+                     "--json",
+                     folder_ + "/report",
+                     "--temp",
+                     folder_,
+                     "-o",
+                     "OUT"};
+        c.command.insert(c.command.end(), more.begin(), more.end());
+        c.command.push_back("IN");
+        return c;
+    }
+
+    std::vector<contestant> contestants(bool with_peers) {
+        std::vector<contestant> all;
+        all.push_back(ours("auto buffered", s_.memory, s_.threads, {"--io", "mmap"}));
+        all.push_back(ours("auto direct", s_.memory, s_.threads, {"--io", "direct"}));
+        all.push_back(ours("auto", s_.small_memory, s_.threads, {}));
+        all.push_back(ours("onepass", s_.memory, s_.threads, {"--plan", "onepass"}));
+        all.push_back(ours("mergepass", s_.memory, s_.threads, {"--plan", "mergepass"}));
+        all.push_back(ours("ems", s_.small_memory, s_.threads, {"--plan", "ems"}));
+        all.push_back(ours("ems uncontrolled", s_.small_memory, s_.threads,
+                           {"--plan", "ems", "--uncontrolled"}));
+        if (!with_peers) return all;
+        all.push_back(ours("auto buffered", s_.memory, 1, {"--io", "mmap"}));
+        contestant gnu;
+        gnu.system = "GNU sort";
+        gnu.strategy = "merge sort";
+        gnu.memory = s_.memory;
+        gnu.threads = s_.threads;
+
+        gnu.command = {"sort",
+                       "-s",
+                       "-k1.1,1.10",
+                       "-S",
+                       fmt::format("{}b", s_.memory),
+                       fmt::format("--parallel={}", s_.threads),
+                       "-T",
+                       folder_,
+                       "-o",
+                       "OUT",
+                       "IN"};
+        gnu.environment = {"LC_ALL=C"};
+        all.push_back(gnu);
+        for (const std::uint64_t memory : {s_.memory, s_.small_memory}) {
+            contestant duck;
+            duck.system = "DuckDB";
+            duck.strategy = "ORDER BY";
+            duck.memory = memory;
+            duck.threads = s_.threads;
+
+            const std::string sql = fmt::format(
+                "COPY (SELECT l FROM read_csv('IN', header=false, delim='\\x01', quote='', "
+                "escape='', auto_detect=false, columns={{'l': 'VARCHAR'}}) ORDER BY substr(l, 1, "
+                "10)) TO 'OUT' (FORMAT csv, HEADER false, DELIMITER '\\x01', QUOTE '', ESCAPE '')");
+            duck.command = {s_.python, "-c",
+                            fmt::format("import duckdb; c = duckdb.connect(); c.execute(\"SET "
+                                        "threads={}\"); c.execute(\"SET memory_limit='{}B'\"); "
+                                        "c.execute(\"SET temp_directory='{}'\"); "
+                                        "c.execute('''{}''')",
+                                        s_.threads, memory, folder_, sql)};
+            result_["duckdb_sql"] = sql;
+            all.push_back(duck);
+        }
+        contestant polars;
+        polars.system = "Polars";
+        polars.strategy = "sort";
+        polars.memory = 0;
+        polars.threads = s_.threads;
+
+        polars.command = {s_.python, "-c",
+                          "import polars as p; d = p.read_csv('IN', has_header=False, "
+                          "separator='\\x01', quote_char=None, new_columns=['l'], "
+                          "schema_overrides={'l': p.String}); d.sort(p.col('l').str.slice(0, 10), "
+                          "maintain_order=True).write_csv('OUT', include_header=False, "
+                          "separator='\\x01', quote_style='never')"};
+        polars.environment = {fmt::format("POLARS_MAX_THREADS={}", s_.threads)};
+        all.push_back(polars);
+        const auto absent = [&](const contestant& c) {
+            if (c.ours) return false;
+            std::string reason;
+            const char* const module = c.system == "DuckDB"   ? "duckdb"
+                                       : c.system == "Polars" ? "polars"
+                                                              : nullptr;
+            try {
+                if (module != nullptr &&
+                    device::run_child({s_.python, "-c", std::string("import ") + module})
+                            .exit_code != 0)
+                    reason = fmt::format("{} has no module {}", s_.python, module);
+                else if (module == nullptr &&
+                         device::run_child({"sort", "--version"}).exit_code != 0)
+                    reason = "no sort(1)";
+            } catch (const error& problem) {
+                reason = problem.what();
+            }
+            if (!reason.empty())
+                result_["skipped"].push_back(fmt::format("{}: {}", c.system, reason));
+            return !reason.empty();
+        };
+        std::erase_if(all, absent);
+        return all;
+    }
+
+    static void replace_all(std::string& text, const std::string& from, const std::string& to) {
+        for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
+            text.replace(at, from.size(), to);
+    }
+
+    void run_once(contestant& c, const std::string& input, const std::string& state,
+                  const record_format& format, const key_spec::options& keys, const expected& in) {
+        const std::string output = folder_ + "/out";
+        std::filesystem::remove(output);
+        prepare_cache(input, state == "cached");
+        std::vector<std::string> command = c.command;
+        for (std::string& word : command) {
+            replace_all(word, "IN", input);
+            replace_all(word, "OUT", output);
+        }
+        c.last = device::run_child(command, c.environment);
+        if (c.last.exit_code != 0)
+            fail("{} {}: exit status {}: {}", c.system, c.strategy, c.last.exit_code,
+                 c.last.output);
+        if (!is_right(output, format, keys, in, nullptr))
+            fail("{} {}: the output is wrong", c.system, c.strategy);
+        c.seconds.push_back(c.last.seconds);
+        c.cpu.push_back(c.last.cpu_seconds);
+        if (c.ours) std::ifstream(folder_ + "/report") >> c.report;
+    }
+
+    // All of it in the page cache, or nothing.
+    static void prepare_cache(const std::string& path, bool cached) {
+        const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+        if (fd < 0) fail("{}: {}", path, describe_errno(errno));
+        if (cached) {
+            std::vector<char> buffer(1 << 20);
+            while (::read(fd, buffer.data(), buffer.size()) > 0) {
+            }
+        } else {
+            ::fdatasync(fd);
+            ::posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+        }
+        ::close(fd);
+    }
+
+    void report(std::vector<contestant>& all, const std::string& state, const expected& in) {
+        for (const contestant& c : all) {
+            json cell = cell_of(c.system, c.strategy, "real", state, in.records, 10, 90, c.memory,
+                                c.threads);
+            cell["seconds"] = median(c.seconds);
+            cell["ci95"] = interval(c.seconds);
+            cell["cpu_seconds"] = median(c.cpu);
+            cell["device_read_bytes"] = c.last.read_bytes;
+            cell["device_write_bytes"] = c.last.written_bytes;
+            cell["checked"] = true;
+            if (c.ours) {
+                cell["requested_read_bytes"] = c.report["requested_read_bytes"];
+                cell["requested_write_bytes"] = c.report["requested_write_bytes"];
+                cell["peak_anon_bytes"] = c.report["peak_buffer_bytes"];
+                cell["chosen"] = c.report["strategy"];
+                const json& p = c.report["phases"];
+                const auto at = [&](const char* name) { return p.value(name, 0.0); };
+                cell["phases"] = {{"read", at("scan") + at("load")},
+                                  {"sort", at("sort")},
+                                  {"write", at("write") + at("runs")},
+                                  {"merge", at("merge")},
+                                  {"gather", at("gather")}};
+            }
+            result_["cells"].push_back(cell);
+        }
+        const auto find = [&](const std::string& system, const std::string& strategy,
+                              std::uint64_t memory, unsigned threads) -> const contestant* {
+            for (const contestant& c : all)
+                if (c.system == system && c.strategy == strategy && c.memory == memory &&
+                    c.threads == threads)
+                    return &c;
+            return nullptr;
+        };
+        // Pairs of one round, so that what else the machine does is in both.
+        const auto compare = [&](const contestant* a, const contestant* b, double target) {
+            if (a == nullptr || b == nullptr) return;
+            std::vector<double> ratios;
+            for (std::size_t i = 0; i < a->seconds.size(); ++i)
+                ratios.push_back(a->seconds[i] / b->seconds[i]);
+            const auto name = [&](const contestant& c) {
+                return fmt::format("{} {} {}, {}, {} threads", state, c.system, c.strategy,
+                                   bytes_text(c.memory), c.threads);
+            };
+            ratio(name(*a), name(*b), ratios);
+            if (target > 0)
+                claim(fmt::format("{} / {}", name(*a), name(*b)), "",
+                      fmt::format("{:.2f}", median(ratios)), median(ratios) <= target,
+                      fmt::format("<= {}", target));
+        };
+        const contestant* buffered = find("wiscsort", "auto buffered", s_.memory, s_.threads);
+        const contestant* direct = find("wiscsort", "auto direct", s_.memory, s_.threads);
+        const contestant* small = find("wiscsort", "auto", s_.small_memory, s_.threads);
+        const contestant* duck = find("DuckDB", "ORDER BY", s_.memory, s_.threads);
+        compare(buffered, duck, .40);
+        compare(direct, duck, .35);
+        compare(small, find("DuckDB", "ORDER BY", s_.small_memory, s_.threads), .25);
+        compare(buffered, find("GNU sort", "merge sort", s_.memory, s_.threads), .15);
+        compare(buffered, find("Polars", "sort", 0, s_.threads), 0);
+        compare(buffered, find("wiscsort", "auto buffered", s_.memory, 1),
+                s_.threads == 2 ? .75 : 0);
+        compare(find("wiscsort", "ems", s_.small_memory, s_.threads),
+                find("wiscsort", "ems uncontrolled", s_.small_memory, s_.threads), 0);
+        std::map<std::string, double> seconds;
+        for (const char* plan : {"onepass", "mergepass"})
+            if (const contestant* c = find("wiscsort", plan, s_.memory, s_.threads))
+                seconds[plan] = median(c->seconds);
+        if (const contestant* c = find("wiscsort", "ems", s_.small_memory, s_.threads))
+            seconds["ems"] = median(c->seconds);
+        if (buffered != nullptr)
+            regret("real, " + state, buffered->report.value("strategy", ""), seconds);
+    }
+
+    bench_settings s_;
+    std::string folder_;
+    json result_;
+    std::map<std::string, std::map<std::string, sort_report>> seconds_;
+};
+
+} // namespace
+
+json run_bench(const bench_settings& settings) { return benches(settings).run(); }
+
+std::string bench_text(const json& result) {
+    std::string text;
+    for (const json& cell : result["cells"])
+        if (!cell["virtual"].get<bool>())
+            text +=
+                fmt::format("{:<9} {:<16} {:<9} {:>9} {:>2} threads {:8.3f} s [{:.3f}, {:.3f}]\n",
+                            cell["system"].get<std::string>(), cell["strategy"].get<std::string>(),
+                            cell["state"].get<std::string>(),
+                            bytes_text(cell["memory_bytes"].get<std::uint64_t>()),
+                            cell["threads"].get<unsigned>(), cell["seconds"].get<double>(),
+                            cell["ci95"][0].get<double>(), cell["ci95"][1].get<double>());
+    for (const json& skipped : result["skipped"])
+        text += "skipped: " + skipped.get<std::string>() + "\n";
+    for (const json& claim : result["claims"])
+        text += fmt::format("{:<6} {} = {} (target {}{})\n", claim["verdict"].get<std::string>(),
+                            claim["claim"].get<std::string>(), claim["ours"].get<std::string>(),
+                            claim["target"].get<std::string>(),
+                            claim["paper"].get<std::string>().empty()
+                                ? ""
+                                : ", paper " + claim["paper"].get<std::string>());
+    std::vector<double> regrets;
+    for (const json& row : result["planner"]) regrets.push_back(row["regret"].get<double>());
+    if (!regrets.empty())
+        text += fmt::format("planner's regret: median {:.3f}, worst {:.3f}, of {} cells\n",
+                            median(regrets), *std::max_element(regrets.begin(), regrets.end()),
+                            regrets.size());
+    return text;
+}
+
+} // namespace wiscsort::bench

@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: MIT
+//
+// The program wiscsort. Exit status: 0 done; 1 it failed, or `check` found records out of order; 2 the
+// command line was not understood.
+#include "wiscsort/bench/bench.hpp"
+#include "wiscsort/bench/check.hpp"
+#include "wiscsort/bench/gen.hpp"
+#include "wiscsort/device/output.hpp"
+#include "wiscsort/device/probe.hpp"
+#include "wiscsort/report_json.hpp"
+#include "wiscsort/units.hpp"
+#include "wiscsort/wiscsort.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <map>
+#include <new>
+
+namespace wiscsort {
+
+namespace {
+
+constexpr int exit_failure = 1;
+constexpr int exit_usage = 2;
+
+void print(const std::string& text, std::FILE* to) {
+    if (std::fwrite(text.data(), 1, text.size(), to) != text.size() || std::fflush(to) != 0)
+        fail("standard output: cannot be written: {}", describe_errno(errno));
+}
+
+// A file that appears whole or not at all, as sorted data does.
+void write_text(const std::string& name, const std::string& text) {
+    device::output_file file(name, false);
+    file.write(0, text.data(), text.size());
+    file.publish(text.size(), false);
+}
+
+struct record_arguments {
+    std::string format = "lines";
+    std::vector<std::string> ranges, fields;
+    bool numeric = false, reverse = false, stable = false, zero = false;
+    std::string separator;
+
+    void add(CLI::App& command) {
+        const auto one_each = [](CLI::Option* option) {
+            option->type_size(1)->allow_extra_args(false)->group("Records and keys");
+        };
+        command.add_option("--format", format, "fixed:N, lines (the default), or prefixed:u32le")
+            ->group("Records and keys");
+        one_each(command.add_option("--key", ranges,
+                                    "OFFSET:LENGTH, in bytes of a record; several make one key. "
+                                    "Without it the whole record "
+                                    "is the key. Lines that end early have shorter keys"));
+        one_each(command.add_option("-k,--field-key", fields,
+                                    "F[.C][bnr][,F[.C][bnr]], of lines: as sort(1)"));
+        command
+            .add_option("-t,--field-separator", separator, "one character between fields of lines")
+            ->group("Records and keys");
+        command.add_flag("-n,--numeric-sort", numeric, "lines: compare decimal numbers")
+            ->group("Records and keys");
+        command.add_flag("-r,--reverse", reverse, "largest key first; equal keys as they came")
+            ->group("Records and keys");
+        command
+            .add_flag("-s,--stable", stable,
+                      "lines with -k or -n: equal keys as they came, no comparison of whole lines")
+            ->group("Records and keys");
+        command.add_flag("-z,--zero-terminated", zero, "lines end with NUL")
+            ->group("Records and keys");
+    }
+    record_format parsed_format() const {
+        record_format parsed = record_format::parse(format);
+        if (zero && parsed.kind != record_format::kinds::lines) refuse("-z is for --format lines");
+        if (zero) parsed.terminator = '\0';
+        return parsed;
+    }
+    key_spec::options parsed_keys() const {
+        key_spec::options keys;
+        keys.ranges = ranges;
+        keys.fields = fields;
+        keys.numeric = numeric;
+        keys.reverse = reverse;
+        keys.stable = stable;
+        if (!separator.empty()) {
+            if (separator == "\\0")
+                keys.separator = '\0';
+            else if (separator == "\\t")
+                keys.separator = '\t';
+            else if (separator.size() == 1)
+                keys.separator = separator[0];
+            else
+                refuse("-t: '{}' is not one character", separator);
+        }
+        return keys;
+    }
+};
+
+class progress_line {
+  public:
+    void operator()(const char* phase, double share) {
+        const auto now = std::chrono::steady_clock::now();
+        if (now - shown_ < std::chrono::milliseconds(100)) return;
+        shown_ = now;
+        fmt::print(stderr, "\r\033[Kwiscsort: {} {:.0f} %", phase, 100 * share);
+        std::fflush(stderr);
+        visible_ = true;
+    }
+    ~progress_line() {
+        if (visible_) fmt::print(stderr, "\r\033[K");
+    }
+
+  private:
+    std::chrono::steady_clock::time_point shown_{};
+    bool visible_ = false;
+};
+
+struct sort_arguments {
+    record_arguments records;
+    std::vector<std::string> inputs, temp;
+    std::string output = "-", memory, plan = "auto", io = "auto", json, profile;
+    std::string threads;
+    bool unique = false, explain = false, no_sync = false, uncontrolled = false;
+
+    CLI::App* add(CLI::App& app) {
+        CLI::App* command = app.add_subcommand(
+            "sort", "Sorts records; stable; the output appears complete or not at all");
+        records.add(*command);
+        command->add_option("inputs", inputs, "files, or - for the standard input (the default)");
+        command->add_option("-o,--output", output,
+                            "the output, which may be an input; - (the default): standard output");
+        command->add_flag("-u,--unique", unique, "of records with equal keys, only the first")
+            ->group("Records and keys");
+        command->add_option("--memory", memory,
+                            "for all buffers, as 512M; default: half of what is available here and "
+                            "in this control group. The process takes at most 24M more");
+        command->add_option("--threads", threads, "default: one per processor");
+        command
+            ->add_option("--temp", temp,
+                         "a directory for runs, several are used in turn; default: that of the "
+                         "output, or $TMPDIR, or /tmp")
+            ->type_size(1)
+            ->allow_extra_args(false);
+        command->add_option("--plan", plan, "auto, onepass, mergepass or ems")
+            ->check(CLI::IsMember({"auto", "onepass", "mergepass", "ems"}));
+        command
+            ->add_option("--io", io,
+                         "mmap: inputs are mapped; read: they are read; direct: large transfers "
+                         "bypass the page cache; auto")
+            ->check(CLI::IsMember({"auto", "mmap", "read", "direct"}));
+        command->add_option(
+            "--profile", profile,
+            "the device's BRAID profile: a file that `probe` wrote, or one of pmem, "
+            "bd, brd, bard, ad");
+        command->add_flag("--explain", explain,
+                          "say on standard error what each plan would cost, and why one is taken");
+        command->add_option("--json", json, "write what was done, and how long it took, to a file");
+        command->add_flag("--no-sync", no_sync, "do not wait until the output is on the device");
+        command->add_flag("--uncontrolled", uncontrolled,
+                          "all threads for every operation, reads and writes as they come (for "
+                          "comparisons)");
+        command->footer(
+            "Examples:\n"
+            "  wiscsort sort --format fixed:100 --key 0:10 --memory 1G -o sorted.dat in.dat\n"
+            "  wiscsort sort -t : -k 3,3n /etc/passwd\n"
+            "  zcat logs.gz | wiscsort sort -u -o names -\n\n"
+            "Lines are ordered as by LC_ALL=C sort. A last line without newline gets one.\n"
+            "Until the end the output has no name: when wiscsort is killed nothing is left, or, "
+            "in\n"
+            "the moment before the last step, .OUT.wiscsort-new, which the next run removes.");
+        return command;
+    }
+
+    sort_options options() const {
+        sort_options o;
+        o.format = records.parsed_format();
+        o.keys = records.parsed_keys();
+        o.unique = unique;
+        if (!memory.empty()) {
+            o.memory = parse_bytes(memory, "--memory");
+            if (o.memory == 0) refuse("--memory 0: too small; at least 1.00 MiB are needed");
+        }
+        if (!threads.empty()) {
+            const std::uint64_t count = parse_count(threads, "--threads");
+            if (count < 1 || count > 1024) refuse("--threads {}: expected 1 to 1024", count);
+            o.threads = static_cast<unsigned>(count);
+        }
+        o.temp = temp;
+        using model::io_choice;
+        using model::plan_choice;
+        o.plan = plan == "onepass"     ? plan_choice::onepass
+                 : plan == "mergepass" ? plan_choice::mergepass
+                 : plan == "ems"       ? plan_choice::ems
+                                       : plan_choice::automatic;
+        o.io = io == "mmap"     ? io_choice::mmap
+               : io == "read"   ? io_choice::read
+               : io == "direct" ? io_choice::direct
+                                : io_choice::automatic;
+        o.sync = !no_sync;
+        o.controlled = !uncontrolled;
+        if (!profile.empty()) o.profile = model::find_profile(profile);
+        return o;
+    }
+
+    int run() {
+        sort_options o = options();
+        progress_line line;
+        if (::isatty(STDERR_FILENO) == 1)
+            o.progress = [&line](const char* phase, double share) { line(phase, share); };
+        if (inputs.empty()) inputs = {"-"};
+        const sort_report report = sort(inputs, output, o);
+        if (explain) print(report.plan.why.substr(report.plan.why.find('\n') + 1), stderr);
+        if (!json.empty()) write_text(json, to_json(report).dump(2) + "\n");
+        return 0;
+    }
+};
+
+struct check_arguments {
+    record_arguments records;
+    std::vector<std::string> inputs;
+    bool unique = false, as_json = false;
+
+    CLI::App* add(CLI::App& app) {
+        CLI::App* command = app.add_subcommand(
+            "check", "Counts records, checks their order, sums their CRC-32 as gensort does");
+        records.add(*command);
+        command->add_option("inputs", inputs, "files, or - for the standard input (the default)");
+        command->add_flag("-u,--unique", unique, "equal keys are out of order, too");
+        command->add_flag("--json", as_json, "print JSON");
+        command->footer("Exit status: 0 in order, 1 not in order or unreadable, 2 usage.");
+        return command;
+    }
+    int run() const {
+        key_spec::options keys = records.parsed_keys();
+        keys.unique = unique;
+        const bench::checked c = bench::check(
+            inputs.empty() ? std::vector<std::string>{"-"} : inputs, records.parsed_format(), keys);
+        const bool good = c.sorted && (!unique || c.duplicates == 0);
+        if (as_json) {
+            nlohmann::json json{
+                {"records", c.records},       {"bytes", c.bytes},
+                {"duplicates", c.duplicates}, {"sorted", c.sorted},
+                {"checksum", c.checksum()},   {"sequence", fmt::format("{:x}", c.sequence)}};
+            if (!c.sorted)
+                json["first_unsorted"] = {{"record", c.first_unsorted}, {"place", c.place}};
+            print(json.dump(2) + "\n", stdout);
+        } else {
+            print(fmt::format("records: {}\nchecksum: {}\nduplicate keys: {}\n", c.records,
+                              c.checksum(), c.duplicates),
+                  stdout);
+            print(c.sorted ? "in order\n"
+                           : fmt::format("not in order: record {} ({}) is before the one in front "
+                                         "of it\n",
+                                         c.first_unsorted, c.place),
+                  stdout);
+        }
+        return good ? 0 : exit_failure;
+    }
+};
+
+struct gen_arguments {
+    bench::gen_settings settings;
+    std::string output = "-", records;
+
+    CLI::App* add(CLI::App& app) {
+        CLI::App* command =
+            app.add_subcommand("gen", "Makes records: those of gensort, and others");
+        command->add_option("records", records, "how many")->required();
+        command->add_option("-o,--output", output, "the output; - (the default): standard output");
+        command->add_option("-b,--first", settings.first, "number of the first record");
+        command->add_flag("-a,--ascii", settings.ascii, "printable records that end in CR LF");
+        command->add_flag("-s,--skewed", settings.skewed,
+                          "keys of a million, the n-th with a probability of about 1/n");
+        command->add_option("--key-bytes", settings.key_bytes, "default: 10");
+        command->add_option("--value-bytes", settings.value_bytes, "default: 90");
+        return command;
+    }
+    int run() {
+        settings.records = parse_count(records, "records");
+        bench::generate(output, settings);
+        return 0;
+    }
+};
+
+struct probe_arguments {
+    std::string directory, file_size = "256M", output;
+    device::probe_settings settings;
+
+    CLI::App* add(CLI::App& app) {
+        CLI::App* command = app.add_subcommand(
+            "probe",
+            "Measures the BRAID properties of a directory's device; prints a profile as JSON");
+        command->add_option("directory", directory, "where to measure")->required();
+        command->add_option("--file-size", file_size, "of the file that is read and written: 256M");
+        command->add_option("--seconds", settings.seconds, "of each of some twenty measurements")
+            ->check(CLI::Range(.01, 60.0));
+        command->add_option("--threads", settings.most_threads, "try up to as many: 8")
+            ->check(CLI::Range(1, 256));
+        command->add_option("-o,--output", output, "write the profile to a file");
+        command->footer("Use it by: wiscsort sort --profile FILE ...");
+        return command;
+    }
+    int run() {
+        settings.file_bytes = parse_bytes(file_size, "--file-size") / MiB * MiB;
+        if (settings.file_bytes < MiB) refuse("--file-size: at least 1M is needed");
+        const std::string text = model::to_json(device::probe(directory, settings)).dump(2) + "\n";
+        if (output.empty())
+            print(text, stdout);
+        else
+            write_text(output, text);
+        return 0;
+    }
+};
+
+struct bench_arguments {
+    bench::bench_settings settings;
+    std::string memory = "8G", small_memory = "512M", json;
+    bool only_real = false, only_emulated = false;
+
+    CLI::App* add(CLI::App& app) {
+        CLI::App* command = app.add_subcommand(
+            "bench", "Strategies on emulated devices, and here beside GNU sort, DuckDB and Polars");
+        command->add_option("--json", json, "write all cells, ratios and claims to a file");
+        command->add_option("--dir", settings.directory, "for the data; default: here");
+        command->add_option("--records", settings.records, "of 100 bytes, here: 1000000");
+        command
+            ->add_option("--repeats", settings.repeats, "rounds, in each of which everyone runs: 5")
+            ->check(CLI::Range(1, 1000));
+        command->add_option("--threads", settings.threads, "here: 2")->check(CLI::Range(1, 1024));
+        command->add_option("--memory", memory, "8G");
+        command->add_option("--small-memory", small_memory, "512M");
+        command
+            ->add_option("--emulated-bytes", settings.emulated_bytes,
+                         "of the input on emulated devices: 40000000")
+            ->check(CLI::Range(1000000UL, 10000000000UL));
+        command->add_option("--python", settings.python, "an interpreter with duckdb and polars");
+        command->add_flag("--real", only_real, "only here");
+        command->add_flag("--emulated", only_emulated, "only emulated devices");
+        return command;
+    }
+    int run() {
+        settings.memory = parse_bytes(memory, "--memory");
+        settings.small_memory = parse_bytes(small_memory, "--small-memory");
+        settings.real = !only_emulated || only_real;
+        settings.emulated = !only_real || only_emulated;
+        settings.program = "/proc/self/exe";
+        char path[4096];
+        const ssize_t length = ::readlink("/proc/self/exe", path, sizeof path);
+        if (length > 0) settings.program.assign(path, static_cast<std::size_t>(length));
+        if (::isatty(STDERR_FILENO) == 1)
+            settings.say = [](const std::string& what) { fmt::print(stderr, "{}\n", what); };
+        const nlohmann::json result = bench::run_bench(settings);
+        if (!json.empty()) write_text(json, result.dump(1) + "\n");
+        print(bench::bench_text(result), stdout);
+        return 0;
+    }
+};
+
+int run_program(int argc, char** argv) {
+    CLI::App app("Sorts files of records in the way that fits the device.", "wiscsort");
+    app.require_subcommand(1);
+    app.footer("Exit status: 0 done, 1 failure (one message says which file, where, and what was\n"
+               "expected; the output is untouched), 2 usage. docs/wiscsort.md has the rest.");
+    sort_arguments sorting;
+    check_arguments checking;
+    gen_arguments generating;
+    probe_arguments probing;
+    bench_arguments benching;
+    CLI::App* const sort_command = sorting.add(app);
+    CLI::App* const check_command = checking.add(app);
+    CLI::App* const gen_command = generating.add(app);
+    CLI::App* const probe_command = probing.add(app);
+    CLI::App* const bench_command = benching.add(app);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& problem) {
+        return app.exit(problem) == 0 ? 0 : exit_usage;
+    }
+    if (sort_command->parsed()) return sorting.run();
+    if (check_command->parsed()) return checking.run();
+    if (gen_command->parsed()) return generating.run();
+    if (probe_command->parsed()) return probing.run();
+    if (bench_command->parsed()) return benching.run();
+    return exit_usage;
+}
+
+} // namespace
+
+} // namespace wiscsort
+
+int main(int argc, char** argv) {
+    // A limit on file sizes is an error like others, not a signal.
+    std::signal(SIGXFSZ, SIG_IGN);
+    wiscsort::guard_against_cut_files("wiscsort");
+    try {
+        return wiscsort::run_program(argc, argv);
+    } catch (const wiscsort::usage_error& problem) {
+        fmt::print(stderr, "wiscsort: {}\n", problem.what());
+        return wiscsort::exit_usage;
+    } catch (const std::bad_alloc&) {
+        fmt::print(stderr, "wiscsort: out of memory; the output is untouched\n");
+    } catch (const std::exception& problem) {
+        fmt::print(stderr, "wiscsort: {}\n", problem.what());
+    }
+    return wiscsort::exit_failure;
+}

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+//
+// What the planner takes where the paper, or the arithmetic, says what is right; profiles as JSON.
+#include "wiscsort/error.hpp"
+#include "wiscsort/model/planner.hpp"
+#include "wiscsort/units.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include <gtest/gtest.h>
+
+namespace wiscsort::model {
+
+namespace {
+
+situation emulated(std::uint64_t records, double record, std::uint64_t memory) {
+    situation s;
+    s.records = records;
+    s.bytes = static_cast<std::uint64_t>(static_cast<double>(records) * record);
+    s.memory = memory;
+    s.write_buffer = memory / 4;
+    s.threads = 20;
+    s.page_cache = false;
+    return s;
+}
+
+plan_choice chosen(const situation& s, const char* device) {
+    return choose(s, find_profile(device), plan_choice::automatic, io_choice::automatic).plan;
+}
+
+} // namespace
+
+TEST(Planner, FitsTheDevice) {
+    const situation roomy = emulated(1000000, 100, 64 * MiB);
+    const situation tight = emulated(4000000, 100, 32 * MiB);
+    for (const char* device : {"pmem", "brd", "bard"}) {
+        EXPECT_EQ(chosen(roomy, device), plan_choice::onepass) << device;
+        EXPECT_EQ(chosen(tight, device), plan_choice::mergepass) << device;
+    }
+    for (const char* device : {"bd", "ad"})
+        EXPECT_EQ(chosen(tight, device), plan_choice::ems) << device;
+}
+
+// An input that the page cache cannot hold: gathering reads a page for each record.
+TEST(Planner, AvoidsOnePassWhereTheCacheIsTooSmall) {
+    situation s;
+    s.records = 2000000;
+    s.bytes = 200000000;
+    s.memory = 50 * MiB;
+    s.write_buffer = 12 * MiB;
+    s.threads = 2;
+    s.cache = 50 * MiB;
+    s.cached_share = 0;
+    EXPECT_EQ(choose(s, assumed_profile(), plan_choice::automatic, io_choice::automatic).plan,
+              plan_choice::ems);
+    s.cache = GiB;
+    s.cached_share = 1;
+    EXPECT_EQ(choose(s, assumed_profile(), plan_choice::automatic, io_choice::automatic).plan,
+              plan_choice::onepass);
+}
+
+TEST(Planner, SaysWhatIsNeededWhereMemoryIsTooSmall) {
+    const situation s = emulated(1000000, 100, MiB);
+    try {
+        choose(s, find_profile("pmem"), plan_choice::onepass, io_choice::automatic);
+        FAIL();
+    } catch (const usage_error& problem) {
+        EXPECT_STREQ(problem.what(),
+                     "--memory 1.00 MiB: onepass needs at least 15.51 MiB of memory");
+    }
+}
+
+TEST(Profile, SurvivesJson) {
+    for (const profile& p : shipped_profiles()) {
+        const profile again = from_json(to_json(p), "test");
+        EXPECT_EQ(to_json(again), to_json(p));
+        EXPECT_FALSE(p.source.empty());
+    }
+}
+
+TEST(Profile, RefusesWhatItDoesNotKnow) {
+    const auto message = [](auto change) -> std::string {
+        nlohmann::json json = to_json(shipped_profiles()[0]);
+        change(json);
+        try {
+            from_json(json, "p.json");
+        } catch (const usage_error& problem) {
+            return problem.what();
+        }
+        return "accepted";
+    };
+    EXPECT_EQ(message([](auto& j) { j["color"] = 1; }), "p.json: the field 'color' is unknown");
+    EXPECT_EQ(message([](auto& j) { j["read"]["speed"] = 1; }),
+              "p.json: read: the field 'speed' is unknown");
+    EXPECT_EQ(message([](auto& j) { j.erase("write"); }), "p.json: write is missing");
+    EXPECT_EQ(message([](auto& j) { j["granule"] = "x"; }), "p.json: granule: expected a number");
+    EXPECT_EQ(message([](auto& j) { j["random_share"] = 2; }),
+              "p.json: random_share: 2 is outside of 1e-06 to 1");
+    EXPECT_EQ(message([](auto& j) { j = 3; }), "p.json: expected an object");
+}
+
+TEST(Profile, BestThreads) {
+    const profile pmem = find_profile("pmem");
+    EXPECT_EQ(pmem.best_threads(pmem.read, 64), 20U);
+    EXPECT_EQ(pmem.best_threads(pmem.write, 64), 5U);
+    EXPECT_EQ(pmem.best_threads(pmem.write, 3), 3U);
+}
+
+} // namespace wiscsort::model

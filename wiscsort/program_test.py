@@ -1,0 +1,317 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The program wiscsort from outside: sort(1) as the reference, pipes, messages and exit codes, memory,
+a kill at any moment, a full disk, too few descriptors.
+
+usage: program_test.py PROGRAM [--kills N] [unittest arguments]
+"""
+
+import json
+import os
+import pathlib
+import random
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+PROGRAM = ""
+KILLS = 12
+
+
+def run(*arguments, **options):
+    return subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, check=False, **options)
+
+
+def some_lines(seed, count=4000):
+    pick = random.Random(seed)
+    lines = []
+    for _ in range(count):
+        kind = pick.random()
+        if kind < .3:
+            lines.append(b"common-prefix-common-prefix-%d" % pick.randrange(500))
+        elif kind < .5:
+            lines.append(bytes(pick.choice(b"ab\0 \t-.019\r") for _ in range(pick.randrange(30))))
+        elif kind < .7:
+            lines.append(b"%d %s:%d" % (pick.randrange(-50, 50), pick.choice([b"x", b"yy", b""]),
+                                        pick.randrange(10)))
+        elif kind < .71:
+            lines.append(b"q" * pick.randrange(9000))
+        else:
+            lines.append(b"  %.2f\tfoo bar:baz %d" % (pick.uniform(-3, 3), pick.randrange(1000)))
+    return b"\n".join(lines)
+
+
+class InFolder(unittest.TestCase):
+    def setUp(self):
+        holder = tempfile.TemporaryDirectory()
+        self.addCleanup(holder.cleanup)
+        self.folder = pathlib.Path(holder.name)
+
+    def write(self, name, data):
+        (self.folder / name).write_bytes(data)
+        return self.folder / name
+
+
+class LikeSort(InFolder):
+    def test_the_same_bytes_as_sort(self):
+        lines = self.write("in", some_lines(1))
+        for options in ("", "-r", "-u", "-n", "-n -r", "-n -u", "-k 2", "-k 2,2", "-k 2n",
+                        "-k 2,2n -k 1r", "-t : -k 2,2n", "-t : -k 2.2,2.4", "-k 1.3b,2.1b", "-k 2,2 -s",
+                        "-k 1,1n -u", "-r -k 2,2n", "-z", "-z -u -r", "-k 2b,3 -r", "-n -s", "-n -r -s",
+                        "-t : -k 2 -u -r", "-k 9", "-k 1.5,1.2", "-k 2.4b,3.1 -s"):
+            expected = subprocess.run(["sort", *options.split(), lines], capture_output=True,
+                                      check=True, env={**os.environ, "LC_ALL": "C"}).stdout
+            for plan in ("--plan onepass", "--plan mergepass --memory 1M --io read",
+                         "--plan ems --memory 2M"):
+                with self.subTest(options=options, plan=plan):
+                    done = run("sort", *options.split(), *plan.split(), lines)
+                    self.assertEqual(done.stderr, b"")
+                    self.assertTrue(done.stdout == expected)
+
+    def test_pipes(self):
+        for text in (b"", b"b\na\n", b"b\na", b"\n", some_lines(2)):
+            reference = subprocess.run(["sort"], input=text, capture_output=True, check=True,
+                                       env={**os.environ, "LC_ALL": "C"}).stdout
+            for names in ([], ["-"], ["/dev/stdin"]):
+                done = run("sort", *names, input=text)
+                self.assertTrue(done.stdout == reference)
+        fifo = self.folder / "fifo"
+        os.mkfifo(fifo)
+        writer = threading.Thread(target=lambda: fifo.write_bytes(b"c\nb\n"))
+        writer.start()
+        self.assertEqual(run("sort", self.write("x", b"z\na\n"), fifo).stdout, b"a\nb\nc\nz\n")
+        writer.join()
+        self.assertEqual(run("sort", "-o", "/dev/null", self.write("x", b"z\n")).returncode, 0)
+        # A file that does not know its size.
+        self.assertEqual(run("sort", "/proc/self/status").returncode, 0)
+
+    def test_a_closed_reader_ends_it(self):
+        big = self.write("big", b"some line of text\n" * 400000)
+        with subprocess.Popen([PROGRAM, "sort", big], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as process:
+            process.stdout.read(10)
+            process.stdout.close()
+            self.assertNotEqual(process.wait(60), 0)
+            process.stderr.read()
+
+
+class Records(InFolder):
+    def test_gen_and_check(self):
+        data = self.folder / "data"
+        self.assertEqual(run("gen", 1000, "-a", "-o", data).returncode, 0)
+        first = json.loads(run("check", "--format", "fixed:100", "--key", "0:10", "--json", data).stdout)
+        self.assertEqual((first["records"], first["sorted"]), (1000, False))
+        done = run("sort", "--format", "fixed:100", "--key", "0:10", "-o", data, data)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        second = run("check", "--format", "fixed:100", "--key", "0:10", "--json", data)
+        self.assertEqual(second.returncode, 0)
+        second = json.loads(second.stdout)
+        self.assertTrue(second["sorted"])
+        self.assertEqual(first["checksum"], second["checksum"])
+        # Partitions are the whole.
+        whole = run("gen", 300).stdout
+        self.assertEqual(run("gen", 100).stdout + run("gen", 200, "-b", 100).stdout, whole)
+
+    def test_the_checksum_of_gensort(self):
+        data = self.folder / "data"
+        # The published one of a million ASCII records.
+        run("gen", 1000000, "-a", "-o", data)
+        self.assertIn(b"checksum: 7a19cff467438\n",
+                      run("check", "--format", "fixed:100", "--key", "0:10", data).stdout)
+
+    def test_json_and_explain(self):
+        data = self.write("in", some_lines(3))
+        report = self.folder / "report"
+        done = run("sort", "--explain", "--json", report, "-o", self.folder / "out", data)
+        self.assertIn(b"plan: ", done.stderr)
+        for plan in (b"onepass", b"mergepass", b"ems"):
+            self.assertIn(plan, done.stderr)
+        self.assertEqual(json.loads(report.read_text())["records_out"], 4000)
+
+
+class Refusals(InFolder):
+    def refused(self, code, message, *arguments, **options):
+        (self.folder / "out").write_bytes(b"old")
+        before = sorted(p.name for p in self.folder.iterdir())
+        done = run(*arguments, **options)
+        text = done.stderr.decode()
+        self.assertEqual(done.returncode, code, text)
+        self.assertIn(message, text)
+        self.assertEqual(len(text.strip().splitlines()), 1, text)
+        self.assertEqual((self.folder / "out").read_bytes(), b"old")
+        self.assertEqual(sorted(p.name for p in self.folder.iterdir()), before)
+
+    def test_messages(self):
+        out, data = self.folder / "out", self.write("in", b"0123456789" * 25)
+        sort = ("sort", "-o", out)
+        self.refused(1, f"{data}: offset 200: the last record is torn: expected 100 bytes, found 50",
+                     *sort, "--format", "fixed:100", data)
+        self.refused(1, f"{data}: offset 0: the record's length says", *sort, "--format",
+                     "prefixed:u32le", data)
+        self.refused(1, "/missing: cannot be opened for reading: No such file", *sort,
+                     self.folder / "missing")
+        self.refused(1, "is a directory; expected a file", *sort, self.folder)
+        self.refused(1, "no/out: cannot", "sort", "-o", self.folder / "no" / "out", data)
+        self.refused(1, "is a directory; expected a file name", "sort", "-o", self.folder, data)
+        self.refused(2, "--key: '90:20' lies outside of a record of 100 bytes", *sort, "--format",
+                     "fixed:100", "--key", "90:20", data)
+        self.refused(2, "--memory 10.00 KiB: too small; at least", *sort, "--memory", "10K", data)
+        self.refused(2, "--memory: 'x' is not a size", *sort, "--memory", "x", data)
+        self.refused(2, "--threads 0: expected 1 to 1024", *sort, "--threads", "0", data)
+        self.refused(2, "--format: 'csv' is unknown", *sort, "--format", "csv", data)
+        self.refused(2, "--profile: 'disk' is neither a file nor one of pmem, bd", *sort, "--profile",
+                     "disk", data)
+        profile = self.write("p.json", b'{"read": {}, "write": {}, "colour": 1}')
+        self.refused(2, "p.json: the field 'colour' is unknown", *sort, "--profile", profile, data)
+        self.refused(1, "/none: cannot make a temporary file there", *sort, "--plan", "mergepass",
+                     "--memory", "1M", "--temp", "/none", "--format", "fixed:10",
+                     self.write("many", os.urandom(1500000)))
+
+    @unittest.skipIf(os.geteuid() == 0, "root may read and write all files")
+    def test_permissions(self):
+        secret = self.write("secret", b"x\n")
+        secret.chmod(0)
+        self.refused(1, "secret: cannot be opened for reading: Permission denied", "sort", "-o",
+                     self.folder / "out", secret)
+
+    def test_a_limit_on_file_sizes(self):
+        data = self.write("data", os.urandom(3000000))
+
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1000000, 1000000))
+
+        self.refused(1, "File too large", "sort", "--format", "fixed:100", "-o", self.folder / "out",
+                     data, preexec_fn=limit)
+
+    def test_too_few_descriptors(self):
+        names = [self.write(f"f{i}", b"x\n") for i in range(50)]
+        self.refused(1, "Too many open files", "sort", "-o", self.folder / "out", *names,
+                     preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (30, 30)))
+
+    def test_many_runs_need_few_descriptors(self):
+        data = self.write("data", os.urandom(6000000))
+        for plan in ("mergepass", "ems"):
+            done = run("sort", "--format", "fixed:20", "--memory", "2M", "--plan", plan, "-o",
+                       self.folder / "out", data,
+                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (12, 12)))
+            self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_address_space(self):
+        data = self.write("data", os.urandom(300000000))
+        self.refused(1, "--io read needs none", "sort", "--format", "fixed:100", "--memory", "16M",
+                     "-o", self.folder / "out", data,
+                     preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (200 << 20, 200 << 20)))
+
+    def test_full_disk(self):
+        disk = self.folder / "disk"
+        disk.mkdir()
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", disk],
+                                 capture_output=True, check=False)
+        if mounted.returncode != 0:
+            self.skipTest("tmpfs cannot be mounted: " + mounted.stderr.decode().strip())
+        try:
+            data = self.write("data", os.urandom(3000000))
+            self.refused(1, "no room for", "sort", "--format", "fixed:100", "-o", disk / "out", data)
+            self.assertEqual(list(disk.iterdir()), [])
+            self.refused(1, "No space left on device", "sort", "--format", "fixed:20", "--plan", "ems",
+                         "--memory", "2M", "--temp", disk, "-o", self.folder / "out", data)
+            self.refused(1, "No space left on device", "sort", "--temp", disk, "-o",
+                         self.folder / "out", "-", input=os.urandom(3000000))
+        finally:
+            subprocess.run(["umount", disk], check=True)
+
+    def test_an_input_that_changes(self):
+        for change in ("grow", "cut"):
+            data = self.write("data", os.urandom(60000000))
+            (self.folder / "out").write_bytes(b"old")
+            for attempt in range(20):
+                with subprocess.Popen([PROGRAM, "sort", "--format", "fixed:100", "--no-sync", "-o",
+                                       self.folder / "out", data], stderr=subprocess.PIPE) as process:
+                    time.sleep(.005 * attempt)
+                    with data.open("r+b") as file:
+                        if change == "grow":
+                            file.seek(0, os.SEEK_END)
+                            file.write(b"x" * 100)
+                        else:
+                            file.truncate(20000000)
+                    process.wait(60)
+                    said = process.stderr.read()
+                if process.returncode == 1:
+                    self.assertRegex(said, b"changed while|cut")
+                    break
+                # It was done, or had not begun: once more.
+                self.assertEqual(process.returncode, 0, said)
+                data.write_bytes(os.urandom(60000000))
+                (self.folder / "out").write_bytes(b"old")
+            else:
+                self.fail("the change came too late each time")
+            self.assertEqual((self.folder / "out").read_bytes(), b"old")
+
+
+class Memory(InFolder):
+    def test_bounded(self):
+        data = self.folder / "data"
+        run("gen", 500000, "-o", data)
+        for plan, memory in (("onepass", 32), ("mergepass", 4), ("ems", 4), ("ems", 24)):
+            with self.subTest(plan=plan, memory=memory):
+                most = 0
+                with subprocess.Popen([PROGRAM, "sort", "--format", "fixed:100", "--key", "0:10",
+                                       "--plan", plan, "--memory", f"{memory}M", "--threads", "2",
+                                       "-o", self.folder / "out", data]) as process:
+                    status = pathlib.Path(f"/proc/{process.pid}/status")
+                    while process.poll() is None:
+                        try:
+                            fields = dict(line.split(":", 1) for line in
+                                          status.read_text().splitlines() if ":" in line)
+                            most = max(most, sum(int(fields.get(name, "0 kB").split()[0])
+                                                 for name in ("RssAnon", "RssShmem")))
+                        except (OSError, ProcessLookupError):
+                            break
+                        time.sleep(.001)
+                self.assertEqual(process.wait(), 0)
+                self.assertGreater(most, 100)
+                self.assertLessEqual(most, (memory + 24) * 1024)
+
+
+class Kills(InFolder):
+    def test_killed_at_any_moment(self):
+        """OUT is the old or the new one, and at most one finished file of the known name is left."""
+        data = self.write("data", os.urandom(2000000))
+        out = self.folder / "out"
+        arguments = [PROGRAM, "sort", "--format", "fixed:20", "--memory", "2M", "-o", out, data]
+        started = time.monotonic()
+        subprocess.run([*arguments, "--plan", "ems"], check=True)
+        whole = time.monotonic() - started
+        new = out.read_bytes()
+        pick = random.Random(7)
+        outcomes = {"old": 0, "new": 0}
+        for number in range(KILLS):
+            out.write_bytes(b"old")
+            plan = ("ems", "mergepass", "onepass")[number % 3]
+            with subprocess.Popen([*arguments, "--plan", plan if plan != "onepass" else "auto"]) as process:
+                time.sleep(pick.uniform(0, whole * 1.3))
+                process.send_signal(signal.SIGKILL)
+            now = out.read_bytes()
+            self.assertIn(now, (b"old", new))
+            outcomes["new" if now == new else "old"] += 1
+            left = {p.name for p in self.folder.iterdir()} - {"data", "out"}
+            self.assertLessEqual(left, {".out.wiscsort-new"})
+            for name in left:
+                self.assertEqual((self.folder / name).read_bytes(), new)
+        subprocess.run(arguments, check=True)
+        self.assertEqual({p.name for p in self.folder.iterdir()}, {"data", "out"})
+        print(f"{KILLS} kills: {outcomes}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    PROGRAM = sys.argv.pop(1)
+    if "--kills" in sys.argv:
+        at = sys.argv.index("--kills")
+        KILLS = int(sys.argv[at + 1])
+        del sys.argv[at:at + 2]
+    unittest.main()

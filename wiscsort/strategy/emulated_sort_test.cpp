@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: MIT
+//
+// Strategies on emulated devices: their virtual time is what arithmetic says, and is always the same.
+#include "wiscsort/device/emulated.hpp"
+#include "wiscsort/test_files_test.hpp"
+#include "wiscsort/units.hpp"
+
+namespace wiscsort {
+
+namespace {
+
+using model::plan_choice;
+using testing::temporary_directory;
+
+struct emulated_run {
+    sort_report report;
+    std::string output;
+};
+
+emulated_run run_on(model::profile profile, plan_choice plan, std::uint64_t records,
+                    std::uint64_t memory, bool controlled = true, unsigned threads = 20) {
+    std::mt19937_64 random(1);
+    std::string bytes(records * 100, 'v');
+    for (std::size_t i = 0; i < bytes.size(); i += 100)
+        for (std::size_t j = 0; j < 10; ++j) bytes[i + j] = static_cast<char>(random());
+    temporary_directory folder;
+    device::emulated_device device(profile);
+    sort_options options;
+    options.format = record_format::parse("fixed:100");
+    options.keys.ranges = {"0:10"};
+    options.memory = memory;
+    options.threads = threads;
+    options.plan = plan;
+    options.controlled = controlled;
+    options.profile = profile;
+    options.device = &device;
+    options.sync = false;
+    emulated_run result;
+    result.report = wiscsort::sort({folder.write("in", bytes)}, folder.path("out"), options);
+    result.output = folder.read("out");
+    EXPECT_EQ(result.output,
+              testing::sorted_by_reference({bytes}, options.format, options.keys, false));
+    return result;
+}
+
+// Device time alone, and no threads too many, so none are tried: what is left is the arithmetic.
+model::profile device_only() {
+    model::profile p = model::find_profile("pmem");
+    p.read.decline = p.write.decline = 0;
+    p.processor = {.extract_seconds = 0,
+                   .sort_seconds = 0,
+                   .gather_seconds = 0,
+                   .merge_seconds = 0,
+                   .copy_bytes_per_second = 1e15,
+                   .merge_entry_seconds = 0};
+    return p;
+}
+
+constexpr std::uint64_t records = 400000;
+constexpr double n = records;
+constexpr double read_rate = 15e9, gather_rate = 11.3e9, write_rate = 3.2e9;
+
+void near(double seconds, double expected) { EXPECT_NEAR(seconds / expected, 1, .02); }
+
+} // namespace
+
+// The buffer is so small that gathering it in the order of the input does not pay. At stride 100 a key of 10 bytes moves 72 with granules of 64, a record 160.
+TEST(EmulatedSort, OnePassTakesWhatTheArithmeticSays) {
+    const sort_report r = run_on(device_only(), plan_choice::onepass, records, 32 * MiB).report;
+    near(r.phases.at("gather"), n * 160 / gather_rate);
+    near(r.phases.at("write"), n * 100 / write_rate);
+    near(r.phases.at("scan"), n * 72 / read_rate);
+    EXPECT_EQ(r.traffic.requested_read, records * 110);
+    EXPECT_EQ(r.traffic.requested_write, records * 100);
+}
+
+TEST(EmulatedSort, ExternalMergeSortTakesWhatTheArithmeticSays) {
+    const sort_report r = run_on(device_only(), plan_choice::ems, records, 32 * MiB).report;
+    EXPECT_GT(r.runs, 1U);
+    near(r.phases.at("load"), 2 * n * 100 / read_rate);
+    near(r.phases.at("runs"), n * 100 / write_rate);
+    near(r.phases.at("write"), n * 100 / write_rate);
+    // A record that the end of a chunk cuts is read twice.
+    EXPECT_NEAR(static_cast<double>(r.traffic.requested_read), n * 200,
+                100.0 * static_cast<double>(r.runs));
+    EXPECT_EQ(r.traffic.requested_write, records * 200);
+}
+
+TEST(EmulatedSort, MergePassMovesKeysAndPointersTwice) {
+    const sort_report r = run_on(device_only(), plan_choice::mergepass, records, 4 * MiB).report;
+    EXPECT_GT(r.runs, 1U);
+    EXPECT_EQ(r.traffic.requested_write, records * 116);
+    EXPECT_EQ(r.traffic.requested_read, records * 126);
+}
+
+TEST(EmulatedSort, IsTheSameEveryTime) {
+    const model::profile pmem = model::find_profile("pmem");
+    for (const bool controlled : {true, false})
+        EXPECT_EQ(run_on(pmem, plan_choice::ems, 50000, 4 * MiB, controlled).report.seconds,
+                  run_on(pmem, plan_choice::ems, 50000, 4 * MiB, controlled).report.seconds);
+}
+
+} // namespace wiscsort

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+//
+// OnePass and MergePass. Both scan keys into one array of entries for each thread. If all entries fit,
+// the arrays are sorted and delivered: OnePass. Otherwise full arrays are sorted and written as runs of
+// entries, and the runs, mapped, are what is delivered: MergePass. The two differ in nothing else, so
+// a guess that entries will fit costs nothing if it is wrong.
+#include "wiscsort/device/memory.hpp"
+#include "wiscsort/order/entry_sort.hpp"
+#include "wiscsort/order/extract.hpp"
+#include "wiscsort/strategy/job.hpp"
+#include "wiscsort/units.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <deque>
+#include <mutex>
+#include <optional>
+
+namespace wiscsort::strategy {
+
+namespace {
+
+using schedule::operation;
+
+// What a scan reads at a time where the input is not mapped.
+constexpr std::uint64_t read_piece = MiB;
+
+class pointer_sort {
+  public:
+    explicit pointer_sort(job& job) : job_(job) {
+        const unsigned scanners = std::max(1U, job.scheduler.threads().threads(operation::scan));
+        std::uint64_t buffers = job.write_buffer;
+        if (job.input.base() == nullptr) buffers += scanners * read_piece;
+        // Entries of a round, the arrays that measure records of any size: see deliver.cpp.
+        buffers += job.input.format().fixed() && !job.options.unique ? 0 : 4 * MiB;
+        const std::uint64_t room = job.memory - std::min(job.memory, buffers);
+        const std::uint64_t each = std::max<std::uint64_t>(4096, room / sizeof(entry) / scanners);
+        for (unsigned i = 0; i < scanners; ++i) arrays_.emplace_back(each);
+        for (const range& r :
+             ranges_of(job.input, 0, job.input.end(),
+                       std::clamp<std::uint64_t>(job.input.bytes() / (scanners * 16ULL), 64 * KiB,
+                                                 8 * MiB)))
+            ranges_.push_back({r, false});
+        all_ranges_ = ranges_.size();
+    }
+
+    void run() {
+        for (;;) {
+            scan();
+            sort();
+            if (ranges_.empty() && !runs_) break;
+            spill();
+            if (ranges_.empty()) break;
+        }
+        std::vector<std::span<const entry>> parts;
+        if (runs_) {
+            arrays_.clear();
+            mapped_ = runs_->map(runs_bytes_);
+            const auto* const entries = reinterpret_cast<const entry*>(mapped_.data());
+            for (const auto& [begin, count] : run_list_)
+                parts.push_back({entries + begin / sizeof(entry), count});
+        } else {
+            for (device::entry_array& array : arrays_) parts.push_back(array.all());
+        }
+        job_.report.runs = run_list_.size();
+        const order::sorted_parts sorted(std::move(parts), job_.less());
+        job_.report.records_in = sorted.size();
+        if (job_.plan.offset_order) job_.input.expect_random_access();
+        delivery_settings settings;
+        settings.entries_on_device = static_cast<bool>(runs_);
+        const delivery delivered = deliver(job_, sorted, to_output(job_.output), settings);
+        job_.report.bytes_out = delivered.bytes;
+        job_.report.records_out = delivered.records;
+        job_.report.passes = 1;
+    }
+
+  private:
+    struct pending {
+        range what;
+        bool at_record; // begins where a record does, whatever is before
+    };
+
+    std::optional<pending> take() {
+        const std::lock_guard hold(lock_);
+        if (ranges_.empty()) return std::nullopt;
+        const pending next = ranges_.front();
+        ranges_.pop_front();
+        job_.progress("scan", all_ranges_ - ranges_.size(), all_ranges_);
+        return next;
+    }
+    void put_back(range rest) {
+        const std::lock_guard hold(lock_);
+        ranges_.push_front({rest, true});
+    }
+
+    void scan() {
+        // One task for each array: it takes ranges until its array is full.
+        job_.scheduler.run(
+            {operation::scan, "scan", arrays_.size(), 0, [this](unsigned, std::uint64_t task) {
+                 device::entry_array& array = arrays_[task];
+                 device::stream reads(job_.device(), device::direction::read);
+                 device::memory_block window;
+                 while (!array.full()) {
+                     const std::optional<pending> next = take();
+                     if (!next) break;
+                     const std::size_t before = array.size();
+                     scan_range(*next, array, reads, window);
+                     extract_work(array.size() - before);
+                 }
+             }});
+    }
+
+    void scan_range(pending next, device::entry_array& array, device::stream& reads,
+                    device::memory_block& block) {
+        const device::input_set& input = job_.input;
+        const device::input_file& file = input.file_at(next.what.begin);
+        std::uint64_t from = next.what.begin;
+        const bool find_line = input.format().kind == record_format::kinds::lines &&
+                               !next.at_record && from != file.begin;
+        if (input.base() != nullptr) {
+            if (find_line)
+                from = order::next_line(input.base(), from, file.end(), input.format().terminator);
+            from = order::extract(input, {input.base(), 0, file.end(), true}, from, next.what.end,
+                                  job_.order, array, &reads, true);
+            if (from < next.what.end) put_back({from, next.what.end});
+            return;
+        }
+        // A window moves over the range, and grows where it holds no whole record.
+        std::uint64_t size = read_piece;
+        bool searching = find_line;
+        if (searching) --from;
+        while (from < next.what.end) {
+            if (block.size() < size) block.grow(size);
+            const std::uint64_t end = std::min(file.end(), from + size);
+            input.read(from, block.data(), end - from);
+            const order::window window{block.data(), from, end, end == file.end()};
+            std::uint64_t at = from;
+            if (searching) {
+                at =
+                    from + order::next_line(block.data(), 1, end - from, input.format().terminator);
+                if (at == end) { // no end of a line here
+                    from = end == file.end() ? end : end - 1;
+                    continue;
+                }
+                searching = false;
+                if (at >= next.what.end) return;
+            }
+            const std::uint64_t reached =
+                order::extract(input, window, at, next.what.end, job_.order, array, &reads, false);
+            if (array.full() && reached < next.what.end) {
+                put_back({reached, next.what.end});
+                return;
+            }
+            if (reached == at && at == from) {
+                if (size / 2 > job_.order.largest_record()) throw order::record_too_large{at, size};
+                size *= 2;
+            }
+            from = reached;
+        }
+    }
+
+    void extract_work(std::uint64_t records) {
+        job_.device().work(static_cast<double>(records) * job_.profile.processor.extract_seconds);
+    }
+
+    void sort() {
+        job_.scheduler.run(
+            {operation::compute, "sort", arrays_.size(), 0, [this](unsigned, std::uint64_t task) {
+                 const auto n = static_cast<double>(arrays_[task].size());
+                 order::sort_entries(arrays_[task].all(), job_.less());
+                 job_.device().work(n * std::log2(std::max(2.0, n)) *
+                                    job_.profile.processor.sort_seconds);
+             }});
+    }
+
+    // The sorted arrays become runs, one each.
+    void spill() {
+        if (!runs_) runs_.emplace(job_.scratch.open(false));
+        std::vector<std::uint64_t> offsets;
+        std::uint64_t offset = runs_bytes_;
+        for (device::entry_array& array : arrays_) {
+            offsets.push_back(offset);
+            if (array.size() > 0) run_list_.emplace_back(offset, array.size());
+            offset += array.size() * sizeof(entry);
+        }
+        runs_->reserve(runs_bytes_, offset - runs_bytes_);
+        job_.scheduler.run({operation::write, "runs", arrays_.size(), offset - runs_bytes_,
+                            [&](unsigned, std::uint64_t task) {
+                                const std::span<entry> all = arrays_[task].all();
+                                runs_->write(offsets[task],
+                                             reinterpret_cast<const char*>(all.data()),
+                                             all.size_bytes());
+                                device::stream writes(job_.device(), device::direction::write);
+                                writes.sequential(offsets[task], all.size_bytes());
+                                writes.flush();
+                                arrays_[task].clear();
+                            }});
+        runs_bytes_ = offset;
+    }
+
+    job& job_;
+    std::vector<device::entry_array> arrays_;
+    std::mutex lock_; // of ranges_
+    std::deque<pending> ranges_;
+    std::size_t all_ranges_ = 0;
+    std::optional<device::scratch_file> runs_;
+    std::uint64_t runs_bytes_ = 0;
+    std::vector<std::pair<std::uint64_t, std::size_t>> run_list_; // offset, entries
+    device::mapped_bytes mapped_;
+};
+
+} // namespace
+
+void sort_by_pointers(job& job) { pointer_sort(job).run(); }
+
+} // namespace wiscsort::strategy

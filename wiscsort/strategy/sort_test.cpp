@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: MIT
+//
+// The whole sort against std::stable_sort, for each strategy and kind of I/O; every system call failing
+// once; what is left when it fails.
+#include "wiscsort/device/calls.hpp"
+#include "wiscsort/device/emulated.hpp"
+#include "wiscsort/test_files_test.hpp"
+#include "wiscsort/units.hpp"
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+
+namespace wiscsort {
+
+namespace {
+
+using model::io_choice;
+using model::plan_choice;
+using testing::sorted_by_reference;
+using testing::temporary_directory;
+
+constexpr plan_choice plans[] = {plan_choice::onepass, plan_choice::mergepass, plan_choice::ems};
+constexpr io_choice ios[] = {io_choice::mmap, io_choice::read, io_choice::direct};
+
+struct shape {
+    const char* name;
+    std::string format;
+    key_spec::options keys;
+    std::vector<std::string> files;
+    bool unique = false;
+};
+
+std::string describe(const shape& s, plan_choice plan, io_choice io) {
+    return fmt::format("{} {} {}", s.name, model::name_of(plan), model::name_of(io));
+}
+
+void sorts_like_the_reference(const shape& s, std::uint64_t memory = 4 * MiB) {
+    const record_format format = record_format::parse(s.format);
+    const std::string expected = sorted_by_reference(s.files, format, s.keys, s.unique);
+    temporary_directory folder;
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < s.files.size(); ++i)
+        names.push_back(folder.write("in" + std::to_string(i), s.files[i]));
+    for (const plan_choice plan : plans)
+        for (const io_choice io : ios) {
+            SCOPED_TRACE(describe(s, plan, io));
+            sort_options options;
+            options.format = format;
+            options.keys = s.keys;
+            options.unique = s.unique;
+            options.memory = plan == plan_choice::onepass ? std::max(memory, 64 * MiB) : memory;
+            options.threads = 3;
+            options.plan = plan;
+            options.io = io;
+            options.sync = false;
+            const sort_report report = wiscsort::sort(names, folder.path("out"), options);
+            const std::string got = folder.read("out");
+            ASSERT_EQ(got.size(), expected.size());
+            ASSERT_TRUE(got == expected);
+            EXPECT_EQ(report.bytes_out, expected.size());
+        }
+}
+
+std::string random_fixed(std::size_t count, std::size_t size, unsigned alphabet, unsigned seed) {
+    std::mt19937_64 random(seed);
+    std::string bytes(count * size, '\0');
+    for (char& c : bytes) c = static_cast<char>(random() % alphabet);
+    return bytes;
+}
+
+std::string random_lines(std::size_t count, std::size_t longest, unsigned alphabet, unsigned seed,
+                         std::string_view common = "") {
+    std::mt19937_64 random(seed);
+    std::string text;
+    for (std::size_t i = 0; i < count; ++i) {
+        text += common;
+        for (std::size_t n = random() % (longest + 1); n > 0; --n) {
+            const char c = static_cast<char>(random() % alphabet);
+            text += c == '\n' ? 'x' : c;
+        }
+        text += '\n';
+    }
+    return text;
+}
+
+key_spec::options ranges(std::vector<std::string> all, bool reverse = false) {
+    key_spec::options keys;
+    keys.ranges = std::move(all);
+    keys.reverse = reverse;
+    return keys;
+}
+
+} // namespace
+
+TEST(Sort, FixedRecordsWithKeysOfTenBytes) {
+    sorts_like_the_reference(
+        {"uniform", "fixed:100", ranges({"0:10"}), {random_fixed(60000, 100, 256, 1)}});
+}
+
+TEST(Sort, EqualPrefixesAreDecidedByTheWholeKey) {
+    sorts_like_the_reference(
+        {"long keys", "fixed:40", ranges({"3:30"}), {random_fixed(20000, 40, 2, 2)}}, 2 * MiB);
+    sorts_like_the_reference(
+        {"long keys down", "fixed:40", ranges({"3:30"}, true), {random_fixed(20000, 40, 2, 3)}},
+        2 * MiB);
+}
+
+TEST(Sort, EqualKeysKeepTheirOrder) {
+    sorts_like_the_reference(
+        {"few keys", "fixed:24", ranges({"0:1"}), {random_fixed(50000, 24, 3, 4)}}, 2 * MiB);
+    sorts_like_the_reference(
+        {"few keys down", "fixed:24", ranges({"0:1"}, true), {random_fixed(50000, 24, 3, 5)}},
+        2 * MiB);
+    sorts_like_the_reference(
+        {"all equal", "fixed:20", ranges({"0:20"}), {std::string(20000, 'a')}});
+}
+
+TEST(Sort, SeveralRangesMakeOneKey) {
+    sorts_like_the_reference(
+        {"two ranges", "fixed:16", ranges({"12:4", "0:2"}), {random_fixed(30000, 16, 4, 6)}},
+        2 * MiB);
+    sorts_like_the_reference(
+        {"two ranges of lines", "lines", ranges({"2:3", "0:2"}), {random_lines(20000, 8, 4, 7)}},
+        2 * MiB);
+}
+
+TEST(Sort, UniqueKeepsTheFirst) {
+    sorts_like_the_reference(
+        {"unique", "fixed:8", ranges({"0:2"}), {random_fixed(40000, 8, 40, 8)}, true}, 2 * MiB);
+    sorts_like_the_reference({"unique lines", "lines", {}, {random_lines(40000, 3, 12, 9)}, true},
+                             2 * MiB);
+}
+
+TEST(Sort, Lines) {
+    sorts_like_the_reference({"short", "lines", {}, {random_lines(30000, 20, 256, 10)}}, 2 * MiB);
+    sorts_like_the_reference({"nul and cr", "lines", {}, {random_lines(20000, 14, 15, 11)}},
+                             2 * MiB);
+    sorts_like_the_reference(
+        {"shared prefix", "lines", {}, {random_lines(20000, 30, 3, 12, "http://www.example/")}},
+        2 * MiB);
+    sorts_like_the_reference({"no last newline", "lines", {}, {"b\na", "d\n", "c"}});
+    sorts_like_the_reference({"empty lines", "lines", {}, {"\n\n\nb\n\na\n"}});
+    key_spec::options down;
+    down.reverse = true;
+    sorts_like_the_reference({"down", "lines", down, {random_lines(20000, 12, 3, 13)}}, 2 * MiB);
+}
+
+TEST(Sort, FilesOfVerySmallAndNoRecords) {
+    sorts_like_the_reference({"bytes", "fixed:1", {}, {random_fixed(100000, 1, 256, 14)}});
+    sorts_like_the_reference({"nothing", "fixed:100", {}, {"", ""}});
+    sorts_like_the_reference({"one", "fixed:5", {}, {"hello"}});
+    sorts_like_the_reference({"empty", "lines", {}, {""}});
+    std::vector<std::string> many;
+    for (unsigned i = 0; i < 40; ++i) many.push_back(random_lines(i % 7, 9, 200, 100 + i));
+    sorts_like_the_reference({"many files", "lines", {}, many});
+}
+
+TEST(Sort, PrefixedRecords) {
+    std::mt19937_64 random(15);
+    std::string bytes;
+    for (int i = 0; i < 20000; ++i) {
+        const std::uint32_t size = static_cast<std::uint32_t>(random() % 40);
+        char length[4];
+        std::memcpy(length, &size, 4);
+        bytes.append(length, 4);
+        for (std::uint32_t j = 0; j < size; ++j) bytes += static_cast<char>(random() % 3);
+    }
+    sorts_like_the_reference({"prefixed", "prefixed:u32le", {}, {bytes, bytes}}, 3 * MiB);
+    sorts_like_the_reference({"prefixed, clipped", "prefixed:u32le", ranges({"5:20"}), {bytes}},
+                             3 * MiB);
+}
+
+TEST(Sort, RecordsLargerThanABuffer) {
+    std::string text = random_lines(300, 100, 256, 16);
+    text += std::string(3 * MiB, 'm') + "\n" + std::string(2 * MiB, 'm') + "\nlast\n";
+    sorts_like_the_reference({"long lines", "lines", {}, {text}}, 128 * MiB);
+    sorts_like_the_reference(
+        {"1 MiB records", "fixed:1048576", ranges({"0:4"}), {random_fixed(9, 1 << 20, 256, 17)}},
+        16 * MiB);
+    // OnePass and MergePass need no room for a whole record.
+    temporary_directory folder;
+    sort_options options;
+    options.memory = MiB;
+    options.plan = plan_choice::mergepass;
+    wiscsort::sort({folder.write("in", text)}, folder.path("out"), options);
+    EXPECT_EQ(folder.read("out"), sorted_by_reference({text}, options.format, {}, false));
+}
+
+// The sample of keys says that all begin alike, and is wrong.
+TEST(Sort, AKeyWithoutTheCommonPrefix) {
+    std::string text = random_lines(50000, 12, 3, 18, "https://host/path/");
+    text.insert(text.find('\n', text.size() / 3) + 1, "https:\nzzz\n\n");
+    sorts_like_the_reference({"three lines", "lines", {}, {text}}, 2 * MiB);
+}
+
+TEST(Sort, MergesInPassesWhereMemoryIsShort) {
+    temporary_directory folder;
+    const std::string bytes = random_fixed(320000, 100, 256, 19);
+    sort_options options;
+    options.format = record_format::parse("fixed:100");
+    options.keys = ranges({"0:10"});
+    options.plan = plan_choice::ems;
+    options.memory = 4 * MiB;
+    options.threads = 2;
+    options.sync = false;
+    const std::string in = folder.write("in", bytes);
+    const sort_report report = wiscsort::sort({in}, folder.path("out"), options);
+    EXPECT_GT(report.runs, 8U);
+    EXPECT_EQ(folder.read("out"),
+              sorted_by_reference({bytes}, options.format, options.keys, false));
+    options.memory = 4 * MiB;
+    options.format = record_format::parse("lines");
+    options.keys = {};
+    const std::string text = random_lines(150000, 200, 250, 20);
+    wiscsort::sort({folder.write("in", text)}, folder.path("out"), options);
+    EXPECT_EQ(folder.read("out"), sorted_by_reference({text}, options.format, {}, false));
+}
+
+// Where records have to be copied, their size has a bound.
+TEST(Sort, ARecordThatCannotBeCopiedIsNamed) {
+    temporary_directory folder;
+    const std::string in = folder.write("in", "b\n" + std::string(3 * MiB, 'x') + "\na\n");
+    for (const bool read : {true, false}) {
+        sort_options options;
+        options.memory = 4 * MiB;
+        options.threads = 2;
+        options.plan = plan_choice::onepass;
+        if (read)
+            options.io = io_choice::read;
+        else
+            options.keys.numeric = true;
+        try {
+            wiscsort::sort({in}, folder.path("out"), options);
+            ADD_FAILURE();
+        } catch (const usage_error& problem) {
+            EXPECT_NE(std::string(problem.what()).find(in + ": offset 2, which has to be copied"),
+                      std::string::npos)
+                << problem.what();
+        }
+        EXPECT_EQ(folder.names(), std::vector<std::string>{"in"});
+    }
+}
+
+TEST(Sort, TheOutputMayBeAnInput) {
+    for (const plan_choice plan : plans) {
+        temporary_directory folder;
+        sort_options options;
+        options.plan = plan;
+        options.memory = 8 * MiB;
+        const std::string text = random_lines(30000, 20, 200, 21);
+        const std::string name = folder.write("file", text);
+        wiscsort::sort({name}, name, options);
+        EXPECT_EQ(folder.read("file"), sorted_by_reference({text}, options.format, {}, false));
+        EXPECT_EQ(folder.names(), std::vector<std::string>{"file"});
+    }
+}
+
+TEST(Sort, ALeftoverOfAKilledRunIsRemoved) {
+    temporary_directory folder;
+    folder.write(".out.wiscsort-new", "finished, but never renamed");
+    wiscsort::sort({folder.write("in", "b\na\n")}, folder.path("out"), {});
+    EXPECT_EQ(folder.read("out"), "a\nb\n");
+    EXPECT_EQ(folder.names(), (std::vector<std::string>{"in", "out"}));
+}
+
+namespace {
+
+// The n-th call fails, or each one is short.
+std::atomic<long> calls_left{0};
+std::atomic<int> injected_error{0};
+std::atomic<bool> injected{false};
+// Calls whose failure has another way round, so that the sort goes on.
+std::atomic<bool> every_call_short{false};
+
+device::fault fail_once(const char*) {
+    if (every_call_short.load()) return {0, true};
+    if (--calls_left == 0) {
+        injected = true;
+        return {injected_error.load(), false};
+    }
+    return {};
+}
+
+struct hook_installed {
+    hook_installed() { device::set_fault_hook(fail_once); }
+    ~hook_installed() {
+        device::set_fault_hook(nullptr);
+        every_call_short = false;
+    }
+};
+
+sort_options small_sort(plan_choice plan, io_choice io) {
+    sort_options options;
+    options.format = record_format::parse("fixed:20");
+    options.keys = ranges({"0:10"});
+    options.plan = plan;
+    options.io = io;
+    // So little that there are runs.
+    options.memory = plan == plan_choice::ems ? 2 * MiB : MiB;
+    options.threads = 2;
+    return options;
+}
+
+} // namespace
+
+// Whichever call fails with whichever error: the output is the old one and nothing else is left, or the
+// sort found a way round and the output is right.
+TEST(Sort, EveryCallMayFail) {
+    const std::string bytes = random_fixed(100000, 20, 256, 22);
+    const char* const tier = std::getenv("OBASE_TEST_TIER");
+    const bool all = tier != nullptr && std::string_view(tier) != "ci";
+    for (const plan_choice plan : {plan_choice::mergepass, plan_choice::ems})
+        for (const io_choice io : ios) {
+            sort_options options = small_sort(plan, io);
+            options.sync = io == io_choice::direct;
+            const std::string expected =
+                sorted_by_reference({bytes}, options.format, options.keys, false);
+            temporary_directory folder;
+            const std::string in = folder.write("in", bytes);
+            for (const int number : {EIO, ENOSPC, EINTR}) {
+                if (!all && number != EIO && io != io_choice::mmap) continue;
+                for (long n = 1;; n += n < 16 ? 1 : n / (all ? 20 : 2)) {
+                    SCOPED_TRACE(fmt::format("{} {} call {} error {}", model::name_of(plan),
+                                             model::name_of(io), n, number));
+                    folder.write("out", "old");
+                    injected = false;
+                    injected_error = number;
+                    calls_left = n;
+                    bool failed = false;
+                    std::string said;
+                    {
+                        const hook_installed hook;
+                        try {
+                            wiscsort::sort({in}, folder.path("out"), options);
+                        } catch (const error& problem) {
+                            failed = true;
+                            said = problem.what();
+                        }
+                    }
+                    const std::string left = folder.read("out");
+                    // Only the sync of the directory comes behind the rename.
+                    ASSERT_TRUE(left == expected || (failed && left == "old"));
+                    ASSERT_EQ(folder.names(), (std::vector<std::string>{"in", "out"}));
+                    if (number == EINTR) {
+                        ASSERT_FALSE(failed) << said;
+                    }
+                    if (!injected) break;
+                }
+            }
+            const hook_installed hook;
+            every_call_short = true;
+            wiscsort::sort({in}, folder.path("out"), options);
+            EXPECT_TRUE(folder.read("out") == expected);
+        }
+}
+
+TEST(Sort, MessagesNameFileOffsetAndWhatWasExpected) {
+    temporary_directory folder;
+    const auto message = [&](const std::string& bytes, const std::string& format,
+                             auto change) -> std::string {
+        sort_options options;
+        options.format = record_format::parse(format);
+        options.memory = 4 * MiB;
+        change(options);
+        try {
+            wiscsort::sort({folder.write("in", bytes)}, folder.path("out"), options);
+        } catch (const wiscsort::error& problem) {
+            EXPECT_FALSE(std::filesystem::exists(folder.path("out")));
+            return problem.what();
+        }
+        return "no failure";
+    };
+    const auto as_is = [](sort_options&) {};
+    EXPECT_EQ(message(std::string(250, 'x'), "fixed:100", as_is),
+              folder.path("in") +
+                  ": offset 200: the last record is torn: expected 100 bytes, found 50");
+    EXPECT_EQ(message(std::string("\1\0\0\0a\7\0\0\0bc", 11), "prefixed:u32le", as_is),
+              folder.path("in") +
+                  ": offset 5: the record's length says 7 bytes, but only 2 follow");
+    EXPECT_EQ(message(std::string("\1\0\0\0a\7\0", 7), "prefixed:u32le", as_is),
+              folder.path("in") +
+                  ": offset 5: the last record is torn: expected a length of 4 bytes, found 2");
+    EXPECT_EQ(message("0123456789", "fixed:10", [](sort_options& o) { o.keys.ranges = {"5:6"}; }),
+              "--key: '5:6' lies outside of a record of 10 bytes");
+    EXPECT_EQ(message(random_fixed(100000, 100, 256, 1), "fixed:100",
+                      [](sort_options& o) {
+                          o.plan = plan_choice::onepass;
+                          o.memory = MiB;
+                      }),
+              "--memory 1.00 MiB: onepass needs at least 1.78 MiB of memory");
+    EXPECT_THROW(wiscsort::sort({folder.path("missing")}, folder.path("out"), {}), error);
+    EXPECT_THROW(wiscsort::sort({folder.path("")}, folder.path("out"), {}), error);
+    EXPECT_THROW(wiscsort::sort({folder.write("in", "a\n")}, folder.path("no/such/out"), {}),
+                 error);
+}
+
+} // namespace wiscsort
