@@ -1119,7 +1119,7 @@ template <class Mover>
 bool collector<Mover>::new_stays_behind() const noexcept {
     const std::uint64_t now = space_.counters(policy::first_tier).extent_bytes;
     const std::uint64_t left = left_new() - left_new_before_;
-    return now + left > new_before_ + 2 * in_flight_;
+    return !plan_.early && now + left > new_before_ + std::max(in_flight_, plan_.least_in_flight);
 }
 
 // False: stop. Runs are closed for their turn only.

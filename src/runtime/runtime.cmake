@@ -28,6 +28,7 @@ obase_add_test(lifecycle_test SOURCES lifecycle_test.cpp LABELS ci sanitize
     ENV TSAN_OPTIONS=die_after_fork=0)
 obase_add_test(threads_test SOURCES threads_test.cpp LABELS ci long soak sanitize REARM
     ENV TSAN_OPTIONS=die_after_fork=0)
+obase_add_test(stationary_set_test SOURCES stationary_set_test.cpp)
 obase_add_test(replaced_values_test SOURCES replaced_values_test.cpp LABELS ci sanitize)
 obase_add_test(reclaim_test SOURCES reclaim_test.cpp LABELS ci sanitize
     ENV TSAN_OPTIONS=die_after_fork=0)
