@@ -89,6 +89,8 @@ class Command(unittest.TestCase):
             (["bench", "ycsb", "--cold", "file:/nonexistent"], "/nonexistent"),
             (["bench", "ycsb", "--workload", "E"], "pugh-hash-table"),
             (["bench", "compare", "--workload", "Z"], "Z"),
+            (["bench", "m2t", "--layout", "magic"], "magic"),
+            (["bench", "m2t", "--theta", ".5", "--workload", "A"], "--theta"),
             (["bench", "kv", "--workload", "magic"], "magic"),
             (["bench", "kv", "--workload", "hot:accesses=2"], "accesses=2"),
             (["bench", "kv", "--workload", "hot:magic=2"], "magic"),
@@ -559,6 +561,22 @@ class Command(unittest.TestCase):
                 self.assertGreater(cell["ratio"], 0)
         self.assertEqual({(s["protocol"], s["threads"]) for s in result["scaling"]},
                          {(p, t) for p in ("arming", "atc") for t in (1, 2)})
+
+    def test_m2t_has_the_documented_shape(self):
+        result = self.quick("m2t", "--records-per-bucket", "64")
+        layouts = {"malloc", "jemalloc", "near", "near-meta", "temperature", "near-meta+temperature"}
+        self.assertEqual({(c["layout"], c["tier"]) for c in result["cells"]},
+                         {(layout, tier) for layout in layouts for tier in ("dram", "model")})
+        members = {"layout", "records_per_bucket", "value_bytes", "workload", "theta", "transport", "tier",
+                   "throughput_ops", "ratio", "ci95", "cpu_ns_per_op", "visits_per_op", "llc_misses_per_op",
+                   "tlb_misses_per_op", "pages_touched", "far_share", "modelled_ns_per_op", "major_faults_per_op",
+                   "migrated_pages", "bytes_per_record"}
+        for cell in result["cells"]:
+            self.assertLessEqual(members, set(cell))
+            self.assertEqual(cell["cpu_ns_per_op"] is None, cell["tier"] == "model")
+            self.assertEqual(cell["tlb_misses_per_op"] is None, cell["tier"] == "dram")
+        for claim in result["claims"]:
+            self.assertIn(claim["verdict"], ("reproduced", "exceeded", "not reproduced", "not testable"))
 
     def test_index_alone_under_one_protocol(self):
         result = self.quick("index", "--index", "pugh-hash-table", "--protocol", "arming", "--threads", "2",

@@ -35,7 +35,7 @@
 //   a chunk is free (owner 0, bit in near_page::free) or claimed by one group; a free chunk has no bits
 //   every claimed chunk but those from the cursor's to the limit's touches an object
 //   begins and ends alternate within the chunks of a group, and no object leaves its page
-//   a page is in a list by the number of its free chunks if it has some and not only such; a page of free
+//   a page is in a list by its longest run of free chunks if it has some and not only such; a page of free
 //   chunks only is in its unit's map; units with such pages are in a list
 //   slack_ == free chunks of shared pages; claimed_ == claimed chunks
 //
@@ -94,7 +94,7 @@ struct alignas(64) near_page {
     typename P::template atomic<std::uint16_t> room;
     // The next three under pool_.
     std::uint32_t free; // chunks, a bit each
-    std::uint32_t next; // page numbers + 1, in the ring of pages with as many free chunks
+    std::uint32_t next; // page numbers + 1, in the ring of pages with as long a run of free chunks
     std::uint32_t previous;
     typename P::template atomic<std::uint8_t> kind; // expectation of all in it, unless all is free
 };
@@ -282,6 +282,7 @@ class near_heap {
     static std::uint32_t mask_of(unsigned first, unsigned count) noexcept {
         return (count >= 32 ? ~0U : (1U << count) - 1) << first;
     }
+    static unsigned longest_run(std::uint32_t free) noexcept;
     static unsigned first_fit(std::uint32_t free, unsigned count, unsigned alignment) noexcept;
 
     void* allocate_in(std::uint32_t number, std::uint32_t neighbour, wish what) noexcept;
@@ -332,7 +333,7 @@ class near_heap {
     std::uint32_t unused_group_ = 0;                // number + 1
     std::uint32_t unit_ring_ = 0;                   // unit number + 1, of those with free pages
     std::uint32_t half_ = 0; // page number + 1 of a page whose second half waits for a group
-    std::array<std::array<std::uint32_t, near_chunks>, expectations> shared_{}; // by free chunks
+    std::array<std::array<std::uint32_t, near_chunks>, expectations> shared_{}; // by longest run
     std::uint64_t slack_ = 0;
     std::uint64_t claimed_ = 0;
     std::uint64_t pages_in_use_ = 0;

@@ -477,7 +477,7 @@ void near_heap<P>::list_page(std::uint32_t at) noexcept {
     const auto count = static_cast<unsigned>(std::popcount(in.free));
     if (count == 0 || count == near_chunks) return;
     slack_ += count;
-    std::uint32_t& ring = shared_[in.kind.load_relaxed()][count];
+    std::uint32_t& ring = shared_[in.kind.load_relaxed()][longest_run(in.free)];
     if (ring == 0) {
         in.next = in.previous = at + 1;
     } else {
@@ -496,7 +496,7 @@ void near_heap<P>::unlist_page(std::uint32_t at) noexcept {
     const auto count = static_cast<unsigned>(std::popcount(in.free));
     if (count == 0 || count == near_chunks) return;
     slack_ -= count;
-    std::uint32_t& ring = shared_[in.kind.load_relaxed()][count];
+    std::uint32_t& ring = shared_[in.kind.load_relaxed()][longest_run(in.free)];
     if (in.next == at + 1) {
         ring = 0;
         return;
@@ -504,6 +504,14 @@ void near_heap<P>::unlist_page(std::uint32_t at) noexcept {
     if (ring == at + 1) ring = in.next;
     pages_[in.previous - 1].next = in.next;
     pages_[in.next - 1].previous = in.previous;
+}
+
+// How many free chunks lie in a row at most.
+template <class P>
+unsigned near_heap<P>::longest_run(std::uint32_t free) noexcept {
+    unsigned length = 0;
+    for (; free != 0; free &= free << 1) ++length;
+    return length;
 }
 
 // The first of `count` chunks in a row; near_chunks if there are none.
@@ -531,7 +539,8 @@ std::uint32_t near_heap<P>::second_half(unsigned chunks, unsigned* first) noexce
     return half;
 }
 
-// In the fullest pages with so many free chunks. Page number + 1; 0: none of those looked at has them in a row.
+// In the page with the shortest run of free chunks that is long enough. Page number + 1; 0: none of those looked at
+// has one that lies as aligned as it must.
 template <class P>
 std::uint32_t near_heap<P>::shared_place(unsigned chunks, const wish& what,
                                          unsigned* first) noexcept {
@@ -844,8 +853,7 @@ const char* near_heap<P>::validate() const noexcept {
             for (std::uint32_t at = head; at != 0;) {
                 const page& in = pages_[at - 1];
                 ++listed;
-                if (static_cast<unsigned>(std::popcount(in.free)) != count ||
-                    in.kind.load_relaxed() != kind)
+                if (longest_run(in.free) != count || in.kind.load_relaxed() != kind)
                     return "near: a page in the wrong list";
                 if (pages_[in.next - 1].previous != at) return "near: a broken list";
                 at = in.next == head ? 0 : in.next;

@@ -169,6 +169,19 @@ TEST(near, many_small_groups_are_packed) {
     EXPECT_EQ(world.broken(), "");
 }
 
+// So do groups that take more than a fourth of a page.
+TEST(near, many_middling_groups_are_packed) {
+    constexpr std::size_t groups = 20'000, taken = 9 * near_chunk_bytes;
+    near_world world;
+    for (std::size_t i = 0; i < groups; ++i) {
+        void* const first = world.begin(1008);
+        ASSERT_NE(world.join(first, 72), nullptr);
+    }
+    EXPECT_LE(static_cast<double>(world.heap.counters().extent_bytes),
+              1.5 * groups * taken + 5 * static_cast<double>(mib));
+    EXPECT_EQ(world.broken(), "");
+}
+
 // A group beyond a page has pages of its own, all in one unit while that has room, and no more than it needs.
 TEST(near, large_groups_have_pages_of_their_own_in_a_unit) {
     constexpr std::size_t groups = 5, members = 1'000, size = 96;
