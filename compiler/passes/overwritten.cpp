@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// Memory with slots in it that the program clears as bytes: an object that is used again, a variable
+// Memory with slots in it that the program unmaps, or clears as bytes: an object that is used again, a variable
 // in a loop, which begins anew each time round. The store is no access of the slots, and what their
 // words hold besides an address (counts, under atc) would be lost; so they end before it. They begin
 // again with the next store of a managed address.
@@ -52,7 +52,9 @@ byte_write byte_write_of(llvm::Instruction& i) {
     const llvm::StringRef name = callee->getName();
     if ((name == "memset" || name == "__memset_chk") && call->arg_size() >= 3)
         return {call, call->getArgOperand(0), call->getArgOperand(2), call->getArgOperand(1)};
-    if ((name == "bzero" || name == "explicit_bzero" || name == "__explicit_bzero_chk") &&
+    // A mapping that goes.
+    if ((name == "bzero" || name == "munmap" || name == "explicit_bzero" ||
+         name == "__explicit_bzero_chk") &&
         call->arg_size() >= 2)
         return {call, call->getArgOperand(0), call->getArgOperand(1),
                 llvm::ConstantInt::get(llvm::Type::getInt8Ty(i.getContext()), 0)};
