@@ -259,7 +259,7 @@ std::string instance::info(std::string_view section) {
         row("rdb_bgsave_in_progress", saving() ? 1 : 0);
         row("rdb_last_save_time", last_save_seconds.load());
         row("rdb_last_bgsave_status", last_save_ok ? "ok" : "err");
-        row("rdb_current_bgsave_time_sec", saving() ? unix_seconds() - child_since_ : -1);
+        row("rdb_current_bgsave_time_sec", saving() ? unix_seconds() - child_since_.load() : -1);
         row("aof_enabled", 0);
     }
     if (begin("Stats")) {

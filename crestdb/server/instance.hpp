@@ -113,7 +113,7 @@ class instance {
     std::mutex save_lock_;
     std::atomic<int> child_{0};
     std::int64_t child_dirty_ = 0;
-    std::int64_t child_since_ = 0;
+    std::atomic<std::int64_t> child_since_{0};
     std::atomic<double> window_seconds_{0};
 };
 

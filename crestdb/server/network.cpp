@@ -87,6 +87,7 @@ class connection {
     // Both return false when the connection is to be closed.
     bool on_readable();
     bool on_writable();
+    void or_close(bool (connection::*step)());
     enum class progress { all, paused, failed };
     // Executes what is complete; `at` gets the bytes that are used.
     progress execute(std::string_view bytes, std::size_t& at);
@@ -247,20 +248,16 @@ connection::~connection() {
 }
 
 bool connection::begin() {
-    const auto on = [](connection* c, bool (connection::*what)()) {
-        if (!(c->*what)()) c->thread_.close(*c);
-    };
-    static const auto call_on = on;
     readable_.reset(event_new(
         thread_.base(), client_.descriptor, EV_READ | EV_PERSIST,
         [](evutil_socket_t, short, void* c) {
-            call_on(static_cast<connection*>(c), &connection::on_readable);
+            static_cast<connection*>(c)->or_close(&connection::on_readable);
         },
         this));
     writable_.reset(event_new(
         thread_.base(), client_.descriptor, EV_WRITE | EV_PERSIST,
         [](evutil_socket_t, short, void* c) {
-            call_on(static_cast<connection*>(c), &connection::on_writable);
+            static_cast<connection*>(c)->or_close(&connection::on_writable);
         },
         this));
     if (readable_ == nullptr || writable_ == nullptr) return false;
@@ -275,6 +272,10 @@ void connection::watch_reading(bool on) {
 void connection::watch_writing(bool on) {
     if (on == writing_) return;
     if ((on ? event_add(writable_.get(), nullptr) : event_del(writable_.get())) == 0) writing_ = on;
+}
+
+void connection::or_close(bool (connection::*step)()) {
+    if (!(this->*step)()) thread_.close(*this); // which ends this object
 }
 
 bool connection::on_readable() {

@@ -130,7 +130,7 @@ def test_frames():
 
 
 def test_connections():
-    count = 2000
+    count = 10_000 if LONG else 2000
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard < count + 200:
         print(f"  left out: only {hard} open files are allowed")
