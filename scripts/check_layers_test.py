@@ -36,6 +36,13 @@ class CheckLayers(unittest.TestCase):
             "src/heap/slab.cpp:2: layer heap includes src/collector/loop.hpp of the higher layer "
             "collector")
 
+    def test_the_audit_is_below_the_runtime_and_above_the_movers(self):
+        self.reports(
+            {"src/audit/audit.cpp": '#include "mobility/mover.hpp"\n#include "runtime/engine.hpp"\n',
+             "src/mobility/mover.hpp": "", "src/runtime/engine.hpp": ""},
+            "src/audit/audit.cpp:2: layer audit includes src/runtime/engine.hpp of the higher layer "
+            "runtime")
+
     def test_a_higher_layer_includes_lower_ones(self):
         self.reports({"src/collector/loop.cpp": '#include "heap/slab.hpp"\n#include <vector>\n'
                                                 "#include <obase/word/atomic.hpp>\n",

@@ -53,7 +53,8 @@ struct record {
     place operation;         // where the operation began that last touched it
     std::uint64_t elsewhere; // moved: where to
     std::uint64_t slot;      // that it was last seen in
-    std::uint64_t seen;      // number of the audit that did
+    std::uint32_t seen;      // number of the audit that did
+    std::uint32_t round;     // of the audit, in which it moved here
     place slots[2];          // what made slots of the words at offsets 0 and 8; null: none
 };
 

@@ -53,7 +53,6 @@ auditor* auditor::start(registry& threads, directory& slots, char* base, std::si
         return nullptr;
     }
     made->findings_.open(asked.report, asked.known, asked.strict);
-    made->began_ns_ = os::monotonic_ns();
     running_ = made;
     made->watch_faults();
     return made;
@@ -76,8 +75,8 @@ void auditor::operation_ended(const thread_record* self) noexcept {
         ++totals_.busy;
         return;
     }
-    const std::uint64_t now = os::monotonic_ns();
-    if (audit_ns_ > free_ns && 2 * audit_ns_ > now - began_ns_) {
+    const std::uint64_t now = os::thread_cpu_ns();
+    if (audit_ns_ > free_ns && 2 * audit_ns_ > os::process_cpu_ns()) {
         ++totals_.late;
         return;
     }
@@ -96,7 +95,7 @@ void auditor::operation_ended(const thread_record* self) noexcept {
     if (totals_.audited % search_every == 0) search();
     totals_.arenas = arenas_.dead();
     totals_.unprotected = arenas_.unprotected();
-    audit_ns_ += os::monotonic_ns() - now;
+    audit_ns_ += os::thread_cpu_ns() - now;
 }
 
 // The slots behind the last batch, in the order of their addresses, and round.
@@ -127,8 +126,12 @@ void auditor::collect() noexcept {
         }
         return false;
     };
+    // What has moved lies behind the others, and would be met again and again; so each once in a round.
     const std::uintptr_t begin = cursor_;
-    if (!from(begin, ~std::uintptr_t{0}) && !from(0, begin)) cursor_ = 0;
+    if (!from(begin, ~std::uintptr_t{0})) {
+        ++round_;
+        if (!from(0, begin)) cursor_ = 0;
+    }
     std::sort(entries_, entries_ + count_,
               [](const entry& a, const entry& b) { return a.at < b.at; });
 }
@@ -138,8 +141,9 @@ void auditor::visit(slot& s) noexcept {
     const std::uint64_t object = word::arming::address(s.load_acquire());
     if (!arenas_.contains(address_of(object))) return;
     record& r = arenas_.at(address_of(object));
-    if (r.seen != window_) r.stays = false;
-    r.seen = window_;
+    const auto window = static_cast<std::uint32_t>(window_);
+    if (r.seen != window) r.stays = false;
+    r.seen = window;
     if (r.state == life::retired || r.state == life::freed) {
         suspect(kind::freed_in_slot, s, object, 0);
     } else if (r.state == life::moved) { // the other field took it along
@@ -151,9 +155,10 @@ void auditor::visit(slot& s) noexcept {
         }
         r.slot = number_of(&s);
         r.stored = made_of(&s);
+        if (r.round == round_) return;
         const mobility::observation seen = mover_.visit(s, {window_, true});
         entry& e = entries_[count_++];
-        e = {&s, object, none, false};
+        e = {&s, object, none, round_, false};
         bytes_ += r.size;
         if (seen.movable && mover_.add_candidate(s, seen, 1))
             e.candidate = mover_.candidates().size() - 1;
@@ -228,17 +233,18 @@ void auditor::move_one(std::size_t number) noexcept {
         mobility::move_result::moved)
         return;
     ++totals_.moved;
-    after_move(moved);
+    after_move(moved, e.round);
 }
 
-void auditor::after_move(const mobility::moved_object& moved) noexcept {
+void auditor::after_move(const mobility::moved_object& moved, std::uint32_t round) noexcept {
     const record& old = arenas_.at(address_of(moved.from));
     record& fresh = arenas_.at(address_of(moved.to));
     fresh.allocated = old.allocated;
     fresh.stored = old.stored;
     fresh.operation = nullptr;
     fresh.slot = old.slot;
-    fresh.seen = window_;
+    fresh.seen = static_cast<std::uint32_t>(window_);
+    fresh.round = round;
     fresh.moves = static_cast<std::uint8_t>(std::min(old.moves + 1, 255));
     if (old.moves == 0) ++totals_.objects;
     const std::size_t words = old.size / 8;

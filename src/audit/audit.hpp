@@ -129,6 +129,7 @@ class auditor {
         slot* at;
         std::uint64_t object;
         std::size_t candidate; // or `none`
+        std::uint32_t round;   // in which it was met
         bool expanded;
     };
     struct word_entry { // outside of slots
@@ -148,7 +149,7 @@ class auditor {
     void move_all(const thread_record* self) noexcept;
     void move_with_inner(std::size_t first) noexcept;
     void move_one(std::size_t number) noexcept;
-    void after_move(const mobility::moved_object& moved) noexcept;
+    void after_move(const mobility::moved_object& moved, std::uint32_t round) noexcept;
     void keeps_old(const mobility::moved_object& in, std::size_t word, std::uint64_t value,
                    const record& old) noexcept;
     place made_of(const void* s) const noexcept;
@@ -176,8 +177,8 @@ class auditor {
     std::mutex one_at_a_time_;
     std::uintptr_t cursor_ = 0; // where the next batch begins
     std::uint64_t window_ = 1;
-    std::uint64_t audit_ns_ = 0;
-    std::uint64_t began_ns_ = 0;
+    std::uint32_t round_ = 1;    // of the cursor through all slots
+    std::uint64_t audit_ns_ = 0; // of processors
     entry entries_[batch];
     std::size_t count_ = 0;
     std::size_t bytes_ = 0; // of the objects of the batch

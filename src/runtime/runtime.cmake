@@ -49,6 +49,9 @@ obase_add_test(marked_atc_test SOURCES marked_atc_test.cpp LABELS ci sanitize
         ASAN_OPTIONS=detect_stack_use_after_return=0)
 obase_add_test(marked_obligations_test SOURCES marked_obligations_test.cpp LIBS obase_testing
     LABELS ci long soak sanitize)
+# The audit. Each scenario is a process, and a fault is what is looked for: not under the sanitizers, which have
+# handlers, and memory, of their own.
+obase_add_test(audit_test SOURCES audit_test.cpp LABELS ci ENV OBASE_AUDIT=1)
 obase_add_test(peak_memory_test SOURCES peak_memory_test.cpp LABELS ci)
 obase_add_test(eight_tiers_test SOURCES eight_tiers_test.cpp LABELS ci sanitize)
 obase_add_test(slots_visited_test SOURCES slots_visited_test.cpp LABELS ci sanitize)

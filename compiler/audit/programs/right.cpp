@@ -5,7 +5,7 @@
 //
 // STATUS: 0
 // EXPECT: 0 errors, 0 suspected
-// MOVED: 100
+// MOVED: 50
 #include <obase/marked.h>
 
 #include <sys/wait.h>
@@ -45,7 +45,7 @@ class tree {
 
   private:
     struct large {
-        alignas(64) char bytes[40000];
+        alignas(64) char bytes[20000];
     };
     struct node {
         long key;

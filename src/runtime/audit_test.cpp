@@ -291,7 +291,7 @@ TEST(audit, the_programs_status_goes_before) {
 #define LINE_TEXT(x) TEXT_OF(x)
 // The function's line is the site's.
 // clang-format off
-[[gnu::noinline]] const void* here() { __asm__ volatile(".pushsection .obase.sites,\"\",@progbits\n.ascii \"unit\\taudit_test.cpp\\nfield\\t0\\tnode::next\\tvoid *\\tsome.h:12\\nsite\\tstore\\t0\\tsrc/audit/audit_test.cpp\\t" LINE_TEXT(__LINE__) "\\t0\\n\"\n.popsection"); return __builtin_return_address(0); }
+[[gnu::noinline]] const void* here() { __asm__ volatile(".pushsection .obase.sites,\"\",@progbits\n.ascii \"unit\\taudit_test.cpp\\nfield\\t0\\tnode::next\\tvoid *\\tsome.h:12\\nsite\\tstore\\t0\\tsrc/runtime/audit_test.cpp\\t" LINE_TEXT(__LINE__) "\\t0\\n\"\n.popsection"); return __builtin_return_address(0); }
 // clang-format on
 
 TEST(places, an_address_has_a_function_a_line_and_a_field) {
