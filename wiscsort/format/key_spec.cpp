@@ -166,7 +166,7 @@ void append_number(std::string& out, std::string_view text) {
 } // namespace
 
 key_spec::key_spec(const options& asked, const record_format& format)
-    : separator_(asked.separator), terminator_(format.terminator) {
+    : separator_(asked.separator) {
     const bool lines = format.kind == record_format::kinds::lines;
     if (!lines && (!asked.fields.empty() || asked.numeric || asked.separator))
         refuse("-k, -n and -t are for --format lines; for {} use --key OFFSET:LENGTH",

@@ -84,7 +84,6 @@ class key_spec {
     std::uint64_t fixed_length_ = 0;
     std::vector<key_field> fields_;
     std::optional<char> separator_;
-    char terminator_ = '\n';
 };
 
 } // namespace wiscsort

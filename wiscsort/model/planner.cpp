@@ -222,6 +222,7 @@ planned choose(const situation& s, const profile& p, plan_choice plan, io_choice
     result.plan = best->plan;
     result.offset_order =
         best->plan != plan_choice::ems && in_order[best - result.predictions.data()];
+    result.beyond_cache = s.page_cache && s.bytes > s.cache;
     result.why = plan != plan_choice::automatic ? "asked for" : best->note;
     result.io = io;
     if (io == io_choice::automatic) {

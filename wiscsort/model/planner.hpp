@@ -48,6 +48,7 @@ struct planned {
     plan_choice plan = plan_choice::onepass;
     io_choice io = io_choice::mmap;
     bool offset_order = false; // gather each write buffer in the order of the input
+    bool beyond_cache = false; // what is read once is not in the page cache when it is needed again
     std::vector<prediction> predictions;
     std::string why;
     std::string device; // name of the profile

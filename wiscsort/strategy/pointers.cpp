@@ -65,7 +65,8 @@ class pointer_sort {
         job_.report.runs = run_list_.size();
         const order::sorted_parts sorted(std::move(parts), job_.less());
         job_.report.records_in = sorted.size();
-        if (job_.plan.offset_order) job_.input.expect_random_access();
+        // Reading around each record would push out pages that are needed.
+        if (job_.plan.beyond_cache && !job_.plan.offset_order) job_.input.expect_random_access();
         delivery_settings settings;
         settings.entries_on_device = static_cast<bool>(runs_);
         const delivery delivered = deliver(job_, sorted, to_output(job_.output), settings);
