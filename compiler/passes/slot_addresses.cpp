@@ -532,8 +532,9 @@ class finder {
         "from "
         "where they are none; allocate the array in the function that stores it";
     static constexpr llvm::StringLiteral mixed =
-        "this may be the address of a marked field or of something else; mark both, or use two "
-        "variables";
+        "this may be the address of a marked field or of something else; mark both (of an element "
+        "of "
+        "an array of pointers, the field that holds the array), or use two variables";
 
     struct question {
         llvm::Instruction* where;
