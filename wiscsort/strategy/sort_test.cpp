@@ -116,6 +116,12 @@ TEST(Sort, EqualKeysKeepTheirOrder) {
         {"all equal", "fixed:20", ranges({"0:20"}), {std::string(20000, 'a')}});
 }
 
+// So large that runs are merged by several ranges of keys.
+TEST(Sort, EqualKeysKeepTheirOrderInParallelMerges) {
+    sorts_like_the_reference(
+        {"few keys", "fixed:100", ranges({"0:1"}), {random_fixed(60000, 100, 3, 23)}}, 2 * MiB);
+}
+
 TEST(Sort, SeveralRangesMakeOneKey) {
     sorts_like_the_reference(
         {"two ranges", "fixed:16", ranges({"12:4", "0:2"}), {random_fixed(30000, 16, 4, 6)}},
@@ -290,6 +296,10 @@ struct hook_installed {
     }
 };
 
+device::fault fail_rename(const char* call) {
+    return {std::strcmp(call, "renameat") == 0 ? EIO : 0, false};
+}
+
 sort_options small_sort(plan_choice plan, io_choice io) {
     sort_options options;
     options.format = record_format::parse("fixed:20");
@@ -353,6 +363,15 @@ TEST(Sort, EveryCallMayFail) {
             wiscsort::sort({in}, folder.path("out"), options);
             EXPECT_TRUE(folder.read("out") == expected);
         }
+}
+
+TEST(Sort, AFailedRenameLeavesNothing) {
+    temporary_directory folder;
+    const std::string in = folder.write("in", "b\na\n");
+    device::set_fault_hook(fail_rename);
+    EXPECT_THROW(wiscsort::sort({in}, folder.path("out"), {}), error);
+    device::set_fault_hook(nullptr);
+    EXPECT_EQ(folder.names(), std::vector<std::string>{"in"});
 }
 
 TEST(Sort, MessagesNameFileOffsetAndWhatWasExpected) {
