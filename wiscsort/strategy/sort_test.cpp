@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// The whole sort against std::stable_sort, for each strategy and kind of I/O; every system call failing
+// The whole sort against a reference, for each strategy and kind of I/O; every system call failing
 // once; what is left when it fails.
 #include "wiscsort/device/calls.hpp"
 #include "wiscsort/device/emulated.hpp"
