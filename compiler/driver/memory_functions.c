@@ -6,6 +6,9 @@
  *
  * operator delete needs none of its own: that of the C++ library calls free, in all its forms.
  *
+ * Weak: a program that defines them itself, or links an allocator that does, keeps those, which know nothing of
+ * managed memory.
+ *
  * Not linked with a static C library, whose malloc brings its own free along, nor with a sanitizer that replaces both.
  *
  * Threads: any. Cost: a call and a few loads more than free.
@@ -53,7 +56,7 @@ __attribute__((noinline)) static void* plain_realloc(void* address, size_t bytes
     return next_realloc != NULL ? next_realloc(address, bytes) : __libc_realloc(address, bytes);
 }
 
-__attribute__((visibility("default"))) void free(void* address) {
+__attribute__((weak, visibility("default"))) void free(void* address) {
     if (address == NULL) return;
     const int owner = in_obase ? 0 : obase_memory_owner(address);
     if (__builtin_expect(owner == 0, 1)) {
@@ -70,7 +73,7 @@ __attribute__((visibility("default"))) void free(void* address) {
     errno = error;
 }
 
-__attribute__((visibility("default"))) void* realloc(void* address, size_t bytes) {
+__attribute__((weak, visibility("default"))) void* realloc(void* address, size_t bytes) {
     const int owner = address == NULL || in_obase ? 0 : obase_memory_owner(address);
     if (__builtin_expect(owner == 0, 1)) return plain_realloc(address, bytes);
     in_obase = 1;
@@ -79,7 +82,7 @@ __attribute__((visibility("default"))) void* realloc(void* address, size_t bytes
     return fresh;
 }
 
-__attribute__((visibility("default"))) void* reallocarray(void* address, size_t count,
+__attribute__((weak, visibility("default"))) void* reallocarray(void* address, size_t count,
                                                           size_t bytes) {
     size_t all = 0;
     if (__builtin_mul_overflow(count, bytes, &all)) {
@@ -89,7 +92,7 @@ __attribute__((visibility("default"))) void* reallocarray(void* address, size_t 
     return realloc(address, all);
 }
 
-__attribute__((visibility("default"))) size_t malloc_usable_size(void* address) {
+__attribute__((weak, visibility("default"))) size_t malloc_usable_size(void* address) {
     const int owner = address == NULL || in_obase ? 0 : obase_memory_owner(address);
     if (owner != 0) {
         in_obase = 1;

@@ -68,8 +68,14 @@ inline void annotate_about(clang::Decl* declaration, llvm::StringRef text, llvm:
     const clang::APValue first(clang::APValue::LValueBase(literal), clang::CharUnits::Zero(),
                                {clang::APValue::LValuePathEntry::ArrayIndex(0)}, false);
     clang::Expr* arguments[] = {clang::ConstantExpr::Create(ast, decayed, first)};
+    // A mark that is written in the source stays where it is written: obase-rewrite takes it out there.
+    clang::AnnotateAttr* told = nullptr;
+    for (const auto* attribute : declaration->specific_attrs<clang::AnnotateAttr>())
+        if (attribute->getAnnotation() == text && !attribute->isImplicit())
+            told = clang::AnnotateAttr::Create(ast, text, arguments, 1, *attribute);
+    if (told == nullptr) told = clang::AnnotateAttr::CreateImplicit(ast, text, arguments, 1);
     remove_annotation(declaration, text);
-    declaration->addAttr(clang::AnnotateAttr::CreateImplicit(ast, text, arguments, 1));
+    declaration->addAttr(told);
 }
 
 } // namespace obase::frontend

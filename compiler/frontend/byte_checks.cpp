@@ -132,10 +132,15 @@ const clang::FieldDecl* mark_of_one(unit& in, clang::QualType one, clang::QualTy
     return nullptr;
 }
 
-// node + 1: where the next one would be.
-bool is_behind(const clang::Expr* argument) {
+// node + 1, for a pointer: where the next one would be. Any other distance is an element of an array.
+bool is_behind(unit& in, const clang::Expr* argument) {
     const auto* sum = llvm::dyn_cast<clang::BinaryOperator>(argument->IgnoreParenCasts());
-    return sum != nullptr && sum->getOpcode() == clang::BO_Add && sum->getType()->isPointerType();
+    if (sum == nullptr || sum->getOpcode() != clang::BO_Add || !sum->getType()->isPointerType() ||
+        sum->getLHS()->IgnoreParenImpCasts()->getType()->isArrayType() ||
+        sum->getRHS()->isValueDependent())
+        return false;
+    clang::Expr::EvalResult distance;
+    return sum->getRHS()->EvaluateAsInt(distance, in.ast) && distance.Val.getInt() == 1;
 }
 
 bool is_zero(unit& in, const clang::Expr* value) {
@@ -165,7 +170,8 @@ void check_byte_function(unit& in, const clang::CallExpr* call) {
             return other != index && other < call->getNumArgs() &&
                    mark_at(in, call->getArg(other)) != nullptr;
         };
-        if (is_behind(call->getArg(index)) && llvm::none_of(what.memory, comes_from_slots))
+        if (!name.starts_with("qsort") && is_behind(in, call->getArg(index)) &&
+            llvm::none_of(what.memory, comes_from_slots))
             continue;
         in.refuse_for(mark, call->getExprLoc(), "bytes",
                       "'" + name.str() + "' " + what.does + " the marked field " + quoted(mark),
@@ -214,7 +220,7 @@ void check_cast(unit& in, const clang::ExplicitCastExpr* cast) {
     // The same for (void**)node.
     if (!to->getPointeeType()->isArithmeticType() && !to->getPointeeType()->isAnyPointerType())
         return;
-    if (is_behind(from)) return;
+    if (is_behind(in, from)) return;
     const auto* mark = mark_at(in, from);
     if (mark != nullptr)
         in.refuse_for(mark, cast->getExprLoc(), "cast",

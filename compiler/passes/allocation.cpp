@@ -94,14 +94,11 @@ void replace_call(llvm::CallBase& call, llvm::FunctionCallee by,
     call.eraseFromParent();
 }
 
-// What is left of these are their addresses: in calls through pointers, in tables of hooks.
+// What is left of these are their addresses: in calls through pointers, in tables of hooks. (Those of free,
+// realloc and malloc_usable_size are converted where they are called through.)
 void replace_addresses(llvm::Module& module) {
     static constexpr std::pair<llvm::StringLiteral, llvm::StringLiteral> names[] = {
-        {"free", "free"},
-        {"realloc", "realloc"},
-        {"reallocarray", "reallocarray"},
-        {"malloc_usable_size", "usable_size"},
-        {"munmap", "munmap"}};
+        {"reallocarray", "reallocarray"}, {"munmap", "munmap"}};
     for (const auto& [name, ours] : names) {
         llvm::Function* f = module.getFunction(name);
         if (f == nullptr || !f->isDeclaration() || f->use_empty()) continue;

@@ -122,6 +122,11 @@ class converter {
         for (unsigned i = 0; i < phi->getNumIncomingValues(); ++i) {
             llvm::Value* one = phi->getIncomingValue(i);
             llvm::BasicBlock* from = phi->getIncomingBlock(i);
+            // A block that comes from another by several edges has the same value for each.
+            if (const int known = is_null->getBasicBlockIndex(from); known >= 0) {
+                is_null->addIncoming(is_null->getIncomingValue(static_cast<unsigned>(known)), from);
+                continue;
+            }
             if (llvm::isa<llvm::PHINode>(one) &&
                 (is_null_.contains(one) || is_tested(*llvm::cast<llvm::Instruction>(one)))) {
                 is_null->addIncoming(null_test_of(*one), from);

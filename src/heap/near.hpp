@@ -171,7 +171,9 @@ class near_heap {
     unsigned set_of(const void* object) const noexcept {
         return page_of(object).set[chunk_of(object)].load_relaxed() % attribute_sets;
     }
+    // Nothing if no object begins at the address.
     expectation expected_of(const void* object) const noexcept {
+        if (!begins_at(object)) return expectation::nothing;
         return static_cast<expectation>(page_of(object).set[chunk_of(object)].load_relaxed() /
                                         attribute_sets);
     }
@@ -280,6 +282,7 @@ class near_heap {
         return ((ends << 1) + (inside ? 0x10000U : 0U) - from) & 0xFFFFU;
     }
     static std::uint32_t mask_of(unsigned first, unsigned count) noexcept {
+        if (count == 0) return 0; // `first` may be 32 then
         return (count >= 32 ? ~0U : (1U << count) - 1) << first;
     }
     static unsigned longest_run(std::uint32_t free) noexcept;

@@ -233,7 +233,10 @@ void* space::allocate_placed(std::size_t size, attributes attr, const placement&
                 if (auto* const name = begun_.of(where.near); name != nullptr)
                     object = near_.join(*name, rounded, set);
             }
-            if (object == nullptr && !has_neighbours(where.near)) *found = neighbour::no_object;
+            // A live object of LARGE has no neighbours, and is no mistake.
+            const bool is_object = class_of(where.near) == classes_ ? info(where.near).size != 0
+                                                                    : has_neighbours(where.near);
+            if (object == nullptr && !is_object) *found = neighbour::no_object;
         }
         if (object == nullptr && expect != expectation::nothing)
             object = near_.join(

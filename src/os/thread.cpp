@@ -20,6 +20,9 @@ using hook_function = void (*)() noexcept;
 
 constinit word::native_atomic<hook_function> hooks[max_exit_hooks];
 
+// glibc holds a lock of the thread meanwhile, and frees.
+__thread bool asks_for_own_stack = false;
+
 pthread_key_t key;
 bool key_made = false;
 pthread_once_t key_once = PTHREAD_ONCE_INIT;
@@ -64,14 +67,20 @@ static_assert(sizeof(scheduling) == 48);
 
 stack_range own_stack() noexcept {
     const no_cancellation to_the_end; // of the initial thread glibc reads /proc/self/maps
+    asks_for_own_stack = true;
+    stack_range found{nullptr, nullptr};
     pthread_attr_t attributes;
-    if (pthread_getattr_np(pthread_self(), &attributes) != 0) return {nullptr, nullptr};
-    void* low = nullptr;
-    std::size_t bytes = 0;
-    if (pthread_attr_getstack(&attributes, &low, &bytes) != 0) bytes = 0;
-    pthread_attr_destroy(&attributes);
-    return {low, static_cast<char*>(low) + bytes};
+    if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+        std::size_t bytes = 0;
+        if (pthread_attr_getstack(&attributes, &found.low, &bytes) != 0) bytes = 0;
+        pthread_attr_destroy(&attributes);
+        found.high = static_cast<char*>(found.low) + bytes;
+    }
+    asks_for_own_stack = false;
+    return found;
 }
+
+bool asks_for_stack() noexcept { return asks_for_own_stack; }
 
 std::uint32_t thread_id() noexcept { return static_cast<std::uint32_t>(syscall(SYS_gettid)); }
 

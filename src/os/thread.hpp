@@ -60,6 +60,9 @@ struct stack_range {
     void* high;
 };
 stack_range own_stack() noexcept;
+// True while the calling thread is in own_stack(). What glibc frees there must not come back to it: it
+// holds a lock of the thread.
+bool asks_for_stack() noexcept;
 // How often obase::heap and others may use the hook below.
 inline constexpr unsigned max_exit_hooks = 8;
 // Registers `hook` to run in every thread that called arm_exit_hooks(), when that thread exits,

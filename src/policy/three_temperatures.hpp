@@ -121,7 +121,7 @@ class three_temperatures final : public placement {
         if (at == first_tier && (word.unmoved & bit) == 0) {
             const bool new_here = !in_use && word.idle[slot] < eligible_from_;
             if (new_here && (word.expected_cold & bit) != 0) idle = true;
-            if (new_here && (word.expected_hot & bit) != 0) return verdict.send(slot, hot);
+            if (new_here && !idle && (word.expected_hot & bit) != 0) return verdict.send(slot, hot);
             if (in_use && (word.expected_once & bit) != 0) return;
         }
         if ((word.unmoved & bit) != 0) {

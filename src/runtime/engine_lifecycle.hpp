@@ -165,6 +165,10 @@ void engine<Binding>::start_audit_locked(heap::space& heaps) noexcept {
             return;
         }
         heaps.give_class(audited_class, audit::auditor::running()->memory());
+        {
+            const std::lock_guard guard(state_);
+            settings_.mode = run_mode::off; // the audit is the one mover (R13)
+        }
         rearm_.store_relaxed(1);
         registry_.set_fenced(true);
         registry_.for_each_record([](record& r) { r.fenced = r.exit_work = true; });
@@ -201,6 +205,7 @@ std::string engine<Binding>::configure(const options& settings) {
     {
         const std::lock_guard guard(state_);
         settings_ = settings;
+        if (audits()) settings_.mode = run_mode::off;
     }
     watch_.restart();
     wake_.notify_all();
@@ -221,6 +226,7 @@ std::string engine<Binding>::start_locked() noexcept try {
     if (!os::is_first_copy())
         return "no migration: another copy of obase is in use in this process";
     if (space_.load_relaxed() == nullptr) return "no migration: there are no heaps";
+    if (audits()) return "the audit moves objects, and no collector does";
     if (cold_lost_) return "no migration: the fork left the objects in COLD behind";
     if (operations_lost_)
         return "no migration: at the fork another thread was in an operation on marked pointers, "
@@ -284,6 +290,7 @@ void engine<Binding>::set_mode(run_mode mode) noexcept {
     const os::no_cancellation to_the_end;
     const std::lock_guard lifecycle(lifecycle_);
     load_environment_locked();
+    if (audits()) mode = run_mode::off;
     {
         const std::lock_guard guard(state_);
         settings_.mode = mode;
@@ -351,7 +358,7 @@ void engine<Binding>::print_marks() noexcept {
                             if (place == nullptr || !heaps->contains(object)) continue;
                             const unsigned cls = heaps->class_of(object);
                             const bool moved =
-                                cls != heap::new_class && cls != heaps->large_class();
+                                cls != heap::new_class && cls < heaps->large_class();
                             counts->add(place, heaps->info(object).size, moved,
                                         cls < tiers.count() && tiers[cls].reclaimable);
                         }
@@ -378,12 +385,16 @@ void engine<Binding>::prepare_fork() noexcept {
         recorder->fork_prepare();
     if (heap::space* heaps = space_.load_relaxed(); heaps != nullptr) heaps->fork_prepare();
     if (audits()) audit::auditor::running()->fork_prepare();
+    if (audit::slot_places* places = places_.load_relaxed(); places != nullptr)
+        places->fork_prepare();
     const os::no_cancellation to_the_end;
     threads_at_fork_.note(); // last: what threads do meanwhile is not seen
 }
 
 template <class Binding>
 void engine<Binding>::resume_parent() noexcept {
+    if (audit::slot_places* places = places_.load_relaxed(); places != nullptr)
+        places->fork_parent();
     if (audits()) audit::auditor::running()->fork_parent();
     if (heap::space* heaps = space_.load_relaxed(); heaps != nullptr) heaps->fork_parent();
     if (telemetry::recorder* recorder = recorder_.load_relaxed(); recorder != nullptr)
@@ -396,6 +407,8 @@ void engine<Binding>::resume_parent() noexcept {
 
 template <class Binding>
 void engine<Binding>::resume_child() noexcept {
+    if (audit::slot_places* places = places_.load_relaxed(); places != nullptr)
+        places->fork_child();
     if (audits()) audit::auditor::running()->fork_child();
     if (heap::space* heaps = space_.load_relaxed(); heaps != nullptr && !heaps->fork_child()) {
         // Not the end of the child, which may be about to execute another program.

@@ -21,7 +21,7 @@ enum : int { nobody, of_arming, of_atc };
 template <class Engine>
 bool may_have_slots(const void* address) noexcept {
     Engine* engine = Engine::instance_if_any();
-    return engine != nullptr &&
+    return engine != nullptr && !obase::os::asks_for_stack() &&
            engine->directory().has_leaf_in(address, static_cast<const char*>(address) + 1);
 }
 

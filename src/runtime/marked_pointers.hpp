@@ -100,6 +100,12 @@ class marked_pointers {
     static std::uint64_t depth() noexcept { return protocol::in_scope() ? 1 : 0; }
     // Frames between have gone without leaving. Nested operations leave nothing behind.
     static void returned(std::uint64_t depth_before, place caller) noexcept {
+        // Slots of the frames that were left; none where this is no stack of the C library's.
+        const os::stack_range stack = os::own_stack();
+        char* const low = static_cast<char*>(stack.low);
+        char* const here = static_cast<char*>(__builtin_frame_address(0));
+        if (low <= here && here < static_cast<char*>(stack.high))
+            end_slots(low, static_cast<std::size_t>(here - low));
         if (depth_before != 0 || !protocol::in_scope()) return;
         Kind::left_by_jump(caller);
         leave(0);
