@@ -249,7 +249,9 @@ struct check_arguments {
                 {"checksum", c.checksum()},   {"sequence", fmt::format("{:x}", c.sequence)}};
             if (!c.sorted)
                 json["first_unsorted"] = {{"record", c.first_unsorted}, {"place", c.place}};
-            print(json.dump(2) + "\n", stdout);
+            // A file's name may be no UTF-8.
+            print(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n",
+                  stdout);
         } else {
             print(fmt::format("records: {}\nchecksum: {}\nduplicate keys: {}\n", c.records,
                               c.checksum(), c.duplicates),
@@ -401,12 +403,13 @@ int main(int argc, char** argv) {
     try {
         return wiscsort::run_program(argc, argv);
     } catch (const wiscsort::usage_error& problem) {
-        fmt::print(stderr, "wiscsort: {}\n", problem.what());
+        // fmt::print would throw where stderr cannot be written.
+        std::fputs(fmt::format("wiscsort: {}\n", problem.what()).c_str(), stderr);
         return wiscsort::exit_usage;
     } catch (const std::bad_alloc&) {
-        fmt::print(stderr, "wiscsort: out of memory; the output is untouched\n");
+        std::fputs("wiscsort: out of memory; the output is untouched\n", stderr);
     } catch (const std::exception& problem) {
-        fmt::print(stderr, "wiscsort: {}\n", problem.what());
+        std::fputs(fmt::format("wiscsort: {}\n", problem.what()).c_str(), stderr);
     }
     return wiscsort::exit_failure;
 }

@@ -233,7 +233,11 @@ class Refusals(InFolder):
             for attempt in range(20):
                 with subprocess.Popen([PROGRAM, "sort", "--format", "fixed:100", "--no-sync", "-o",
                                        self.folder / "out", data], stderr=subprocess.PIPE) as process:
-                    time.sleep(.005 * attempt)
+                    # Begun: it has the input mapped.
+                    maps = pathlib.Path(f"/proc/{process.pid}/maps")
+                    while process.poll() is None and str(data) not in maps.read_text():
+                        time.sleep(.001)
+                    time.sleep(.002 * attempt)
                     with data.open("r+b") as file:
                         if change == "grow":
                             file.seek(0, os.SEEK_END)

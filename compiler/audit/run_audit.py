@@ -77,10 +77,9 @@ class maker:
 
     def plain_program(self, source, more=()):
         program = self.options.out / f"{source.stem}.plain"
-        clang = f"{self.options.clang}"
-        if source.suffix == ".cpp":
-            clang = re.sub(r"clang(-\d+)?$", r"clang++\1", clang)
-        done = run([clang, "-std=c++20" if source.suffix == ".cpp" else "-std=gnu11", "-O1", "-pthread",
+        # The driver's mode, since clang++ need not lie beside clang under a name like its own.
+        mode = ["--driver-mode=g++"] if source.suffix == ".cpp" else []
+        done = run([self.options.clang, *mode, "-std=c++20" if source.suffix == ".cpp" else "-std=gnu11", "-O1", "-pthread",
                     "-I", self.options.include, source, *more, "-o", program])
         if done.returncode != 0:
             sys.exit(done.stderr)

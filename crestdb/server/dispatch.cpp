@@ -209,7 +209,8 @@ void instance::execute(session& client, arguments args, output& out) {
     const session::replies before = client.reply_mode;
     const bool silent = before != session::replies::on;
     output nowhere;
-    reply answer_to(silent ? nowhere : out, client.protocol);
+    reply answer_to(silent ? nowhere : out, client.protocol,
+                    static_cast<std::size_t>(options.output_buffer_limit));
     const std::size_t had = out.text().size();
     ++commands;
     const command* what = find_command(args[0]);
@@ -245,6 +246,18 @@ void instance::execute(session& client, arguments args, output& out) {
             reject(client, what, answer_to, "ERR Command not allowed inside a transaction");
         } else if (what->is(command::deny_oom) && !room_for(*what)) {
             reject(client, what, answer_to, answer::out_of_memory);
+        } else if (const auto grows =
+                       what->name == "exec" && client.in_multi
+                           ? std::find_if(client.queue.begin(), client.queue.end(),
+                                          [](const auto& queued) {
+                                              return queued.what->is(command::deny_oom);
+                                          })
+                           : client.queue.end();
+                   grows != client.queue.end() && !room_for(*grows->what)) {
+            end(client);
+            reject(client, what, answer_to,
+                   "EXECABORT Transaction discarded because of: " +
+                       std::string(answer::out_of_memory));
         } else if (client.in_multi && !what->is(command::not_queued)) {
             enqueue(client, *what, args, answer_to);
         } else {

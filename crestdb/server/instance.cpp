@@ -98,6 +98,7 @@ std::string instance::snapshot_path() const { return options.directory + "/" + o
 
 std::string instance::save() {
     const std::lock_guard one_at_a_time(save_lock_);
+    if (saving()) return "Background save already in progress";
     snapshot::written result;
     std::uint64_t dirty = 0;
     {

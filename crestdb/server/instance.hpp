@@ -41,6 +41,7 @@ class instance {
 
     settings& options;
     keyspace keys;
+    std::atomic<bool> no_save{false}; // SHUTDOWN NOSAVE was asked for
 
     // Clients.
     void enter(session& client);

@@ -385,9 +385,17 @@ void keyspace::flush(std::optional<unsigned> database) {
         sizes_[d] = 0;
         expiring_[d] = 0;
     }
-    if (!database) {
-        used_ = 0;
-    } else {
+    // What an earlier FLUSHDB has not freed yet is taken off by the later FLUSHALL.
+    std::uint64_t generation = 0;
+    {
+        const std::lock_guard hold(later_lock_);
+        if (!database) {
+            ++flushes_;
+            used_ = 0;
+        }
+        generation = flushes_;
+    }
+    if (database) {
         std::int64_t bytes = 0;
         for (auto& d : *dropped) bytes += static_cast<std::int64_t>(d->keys.bytes());
         add_used(-bytes); // the records are taken off as they are freed
@@ -395,13 +403,13 @@ void keyspace::flush(std::optional<unsigned> database) {
     const bool all = !database;
     {
         const std::lock_guard hold(later_lock_);
-        later_.emplace_back([this, dropped, all] {
+        later_.emplace_back([this, dropped, all, generation] {
             for (auto& d : *dropped) {
                 d->keys.clear([&](managed_slot& slot) {
                     const managed_scope
                         scope; // one record: the collector does not wait for the rest
                     auto* old = static_cast<record*>(slot.get());
-                    if (!all)
+                    if (!all && still(generation))
                         add_used(-static_cast<std::int64_t>(old->bytes() + collection_bytes(*old)));
                     if (is_collection(old->kind()))
                         destroy_collection(old->kind(), old->collection());

@@ -186,8 +186,15 @@ class keyspace {
     std::array<std::atomic<std::size_t>, databases> expiring_{};
     std::atomic<std::int64_t> used_{0};
 
+    // Whether no FLUSHALL has come since.
+    bool still(std::uint64_t flushes) {
+        const std::lock_guard hold(later_lock_);
+        return flushes == flushes_;
+    }
+
     // What takes long to free.
     std::mutex later_lock_;
+    std::uint64_t flushes_ = 0; // FLUSHALLs; under later_lock_
     std::condition_variable later_wake_;
     std::deque<std::function<void()>> later_;
     bool ending_ = false;

@@ -145,7 +145,7 @@ int run(int argc, char** argv) {
     net.run();
     int status = 0;
     server.abandon_background_save();
-    if (options.save_at_shutdown && !server.save().empty()) status = 1;
+    if (options.save_at_shutdown && !server.no_save && !server.save().empty()) status = 1;
     if (!options.pid_file.empty()) ::unlink(options.pid_file.c_str());
     server.log("stopped");
     return status;

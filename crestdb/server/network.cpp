@@ -171,7 +171,8 @@ class worker {
     }
 
     void run() { event_base_loop(base_.get(), EVLOOP_NO_EXIT_ON_EMPTY); }
-    void stop() { event_base_loopbreak(base_.get()); }
+    // An event: one that comes before the loop runs is not lost, as loopbreak's flag is.
+    void stop() { event_base_loopexit(base_.get(), nullptr); }
     // After the loop: what is ready is sent as far as the sockets take it.
     void finish() {
         for (auto& c : connections_) c->flush();
@@ -391,11 +392,13 @@ bool connection::settled() {
         return false;
     }
     const bool empty = out_.empty();
-    watch_writing(!empty);
+    // A client that was paused goes on when the loop says that it can be written to, at once if all is sent.
+    watch_writing(!empty || paused_);
     if (closing_ && empty) return false;
-    if (ended_ && empty && !waiting_) return false;
+    if (ended_ && empty && !waiting_ && !paused_) return false;
     if (!ended_ && !reading_ &&
-        in_.size() - in_at_ <= thread_.server.options.query_buffer_limit / 2)
+        ((!paused_ && !waiting_) ||
+         in_.size() - in_at_ <= thread_.server.options.query_buffer_limit / 2))
         watch_reading(true);
     client_.input_bytes = in_.capacity() > 64 ? in_.capacity() : 0;
     client_.output_bytes = out_.pending();

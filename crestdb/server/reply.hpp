@@ -86,9 +86,12 @@ class output {
     std::size_t sent_ = 0;       // of text and references together
 };
 
+// Values beyond `most` bytes that wait for the client throw std::bad_alloc: a reply is bounded while it is
+// made, not when it is sent.
 class reply {
   public:
-    reply(output& to, int protocol) noexcept : to_(to), protocol_(protocol) {}
+    reply(output& to, int protocol, std::size_t most = SIZE_MAX) noexcept
+        : to_(to), protocol_(protocol), most_(most) {}
 
     bool resp3() const noexcept { return protocol_ == 3; }
     output& to() noexcept { return to_; }
@@ -103,6 +106,7 @@ class reply {
     }
     void integer(std::int64_t value) { number(':', value); }
     void bulk(std::string_view text) {
+        expect(text.size());
         number('$', static_cast<std::int64_t>(text.size()));
         raw(text);
         raw("\r\n");
@@ -110,6 +114,7 @@ class reply {
     // The value of a string, where it lies if it is large.
     void value(record& r) {
         if (!r.is_large() || r.value_size() < record::large_value) return bulk(r.value());
+        expect(r.value_size());
         number('$', static_cast<std::int64_t>(r.value_size()));
         to_.add_value(r);
         raw("\r\n");
@@ -130,6 +135,9 @@ class reply {
     std::uint64_t errors() const noexcept { return errors_; }
 
   private:
+    void expect(std::size_t bytes) {
+        if (bytes > most_ || to_.pending() > most_ - bytes) throw std::bad_alloc();
+    }
     void framed(char kind, std::string_view text);
     void number(char kind, std::int64_t value) {
         char line[32];
@@ -142,6 +150,7 @@ class reply {
 
     output& to_;
     int protocol_;
+    std::size_t most_;
     std::uint64_t errors_ = 0;
 };
 

@@ -463,6 +463,8 @@ void debug(call& c) {
         const auto result = managing_runtime().collect_now();
         if (result == obase::collect_result::not_running)
             return c.out.error("ERR nothing moves here (--protocol none or --mode off)");
+        if (result == obase::collect_result::in_scope)
+            return c.out.error("ERR DEBUG COLLECT is not allowed inside a transaction");
         c.server.tick();
         return c.out.ok();
     }
@@ -504,6 +506,7 @@ void shutdown(call& c) {
             return c.out.error(answer::syntax);
         }
     }
+    if (!save_first) c.server.no_save = true;
     if (save_first) {
         c.server.abandon_background_save();
         if (const std::string why = c.server.save(); !why.empty())

@@ -102,8 +102,12 @@ std::string settings::set(std::string_view name, std::string_view value) {
         return set_number(slowlog_slower_than, value, -1);
     if (equal_fold(name, "slowlog-max-len")) return set_number(slowlog_max, value, 0, 1 << 20);
     if (equal_fold(name, "latency-monitor-threshold"))
-        return set_number(latency_threshold, value, 0);
+        return set_number(latency_threshold, value, 0, INT64_MAX / 1000);
     if (equal_fold(name, "requirepass")) {
+        if (value.empty() && has_password() && port != 0) // CONFIG SET takes it away
+            for (const auto& address : bind)
+                if (!address.starts_with("127.") && address != "::1")
+                    return "--bind lets other machines in, which needs --requirepass";
         set_password(std::string(value));
         return "";
     }

@@ -62,9 +62,13 @@ class writer {
         }
         // The file is not for this machine's memory: its pages go when they are written.
         if (bytes - dropped_ > cache_kept) {
-            ::sync_file_range(
-                descriptor_, static_cast<off64_t>(dropped_), static_cast<off64_t>(bytes - dropped_),
-                SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER);
+            // It tells of a failed write, and then fsync does not tell of it again.
+            if (::sync_file_range(descriptor_, static_cast<off64_t>(dropped_),
+                                  static_cast<off64_t>(bytes - dropped_),
+                                  SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
+                                      SYNC_FILE_RANGE_WAIT_AFTER) != 0 &&
+                errno != ENOSYS && errno != EINVAL && errno != ESPIPE)
+                return false;
             ::posix_fadvise(descriptor_, 0, static_cast<off_t>(bytes), POSIX_FADV_DONTNEED);
             dropped_ = bytes;
         }

@@ -81,10 +81,13 @@ u128 skewed(u128 random) {
 void generate(const std::string& output, const gen_settings& s) {
     const bool standard = s.key_bytes == 10 && s.value_bytes == 90;
     const std::uint64_t size = s.key_bytes + s.value_bytes;
-    if (s.key_bytes < 1 || size < 2 || size > 64 * MiB)
+    if (s.key_bytes < 1 || s.key_bytes > 64 * MiB || s.value_bytes > 64 * MiB || size < 2 ||
+        size > 64 * MiB)
         refuse("gen: a record has a key of at least 1 byte and 2 to {} bytes, not {}", 64 * MiB,
                size);
     if (s.ascii && !standard) refuse("gen: --ascii records have 10 + 90 bytes");
+    if (s.records > (std::uint64_t{1} << 62) / size)
+        refuse("gen: {} records of {} bytes are more than a file can have", s.records, size);
     device::output_file out(output, false);
     out.reserve(s.records * size);
     u128 random = state_after(s.first);

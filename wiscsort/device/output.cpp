@@ -6,6 +6,8 @@
 #include "wiscsort/units.hpp"
 
 #include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -38,6 +40,25 @@ void output_file::failed(const char* doing, int problem) const {
     fail("{}: cannot {}: {}", asked_, doing, describe_errno(problem));
 }
 
+namespace {
+
+// Held by a run while it makes or renames the file beside.
+class folder_lock {
+  public:
+    explicit folder_lock(int folder) : folder_(folder) {
+        while (::flock(folder_, LOCK_EX) != 0 && errno == EINTR) {
+        }
+    }
+    folder_lock(const folder_lock&) = delete;
+    folder_lock& operator=(const folder_lock&) = delete;
+    ~folder_lock() { ::flock(folder_, LOCK_UN); }
+
+  private:
+    int folder_;
+};
+
+} // namespace
+
 output_file::output_file(const std::string& name, bool direct)
     : asked_(name == "-" ? "standard output" : name) {
     if (name == "-") {
@@ -66,9 +87,12 @@ output_file::output_file(const std::string& name, bool direct)
     beside_ = "." + base_ + ".wiscsort-new";
     if (const int problem = open_file(directory_.c_str(), O_RDONLY | O_DIRECTORY, 0, folder_))
         failed("open its directory", problem);
-    // What a run left that was killed between link and rename.
-    unlink_in(folder_.get(), beside_.c_str());
-    open_unnamed();
+    {
+        // What a run left that was killed between link and rename; not what one is about to rename.
+        const folder_lock alone(folder_.get());
+        unlink_in(folder_.get(), beside_.c_str());
+        open_unnamed();
+    }
     if (exists) {
         // Who may read the old contents may read the new ones; the owner changes if that is allowed.
         if (::fchown(fd_.get(), there.st_uid, there.st_gid) != 0) errno = 0;
@@ -115,8 +139,18 @@ void output_file::publish(std::uint64_t size, bool sync) {
         if (const int problem = resize(fd_.get(), size)) failed("set its size", problem);
     if (sync)
         if (const int problem = sync_data(fd_.get())) failed("sync it", problem);
-    // Another run to the same name may remove ours as a leftover, or have its own there: each try is
-    // complete in itself.
+    // From the name beside to the name asked for no other run to it gets between. (A file system without
+    // locks has the check of what is renamed, and tries again.)
+    const folder_lock alone(folder_.get());
+    if (named_) {
+        struct stat ours = {}, there = {};
+        if (status(fd_.get(), ours) != 0 ||
+            ::fstatat(folder_.get(), beside_.c_str(), &there, AT_SYMLINK_NOFOLLOW) != 0 ||
+            ours.st_ino != there.st_ino) {
+            named_ = false; // not ours to rename or remove
+            fail("{}: another run to the same name is under way", asked_);
+        }
+    }
     for (int attempt = 0;; ++attempt) {
         if (!named_) {
             const int problem = link_descriptor(fd_.get(), folder_.get(), beside_.c_str());

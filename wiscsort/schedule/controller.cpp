@@ -13,7 +13,8 @@ controller::controller(const model::profile& profile, unsigned most, bool contro
         s.threads = s.best = most_;
         if (!controlled || op == operation::compute) continue;
         const model::direction_profile& d = op == operation::write ? profile.write : profile.read;
-        s.threads = s.best = profile.best_threads(d, most_);
+        // Where more threads cost the device nothing they share the processor's part of the work.
+        s.threads = s.best = d.decline > 0 ? profile.best_threads(d, most_) : most_;
         s.correctable = d.decline > 0;
     }
 }

@@ -28,7 +28,12 @@ constexpr std::uint64_t read_piece = MiB;
 class pointer_sort {
   public:
     explicit pointer_sort(job& job) : job_(job) {
-        const unsigned scanners = std::max(1U, job.scheduler.threads().threads(operation::scan));
+        // As many as half of the memory is enough for.
+        const std::uint64_t takes =
+            job.input.base() == nullptr ? 4 * read_piece : 4096 * sizeof(entry);
+        const auto scanners = static_cast<unsigned>(std::clamp<std::uint64_t>(
+            job.memory / 2 / takes, 1,
+            std::max(1U, job.scheduler.threads().threads(operation::scan))));
         std::uint64_t buffers = job.write_buffer;
         if (job.input.base() == nullptr) buffers += scanners * read_piece;
         // Entries of a round, the arrays that measure records of any size: see deliver.cpp.

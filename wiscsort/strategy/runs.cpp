@@ -83,7 +83,9 @@ class range_merge {
     void refill() {
         device::stream reads(job_.device(), device::direction::read);
         for (cursor& c : cursors_) {
-            if (c.at == c.end || c.size > each_ / 2) continue;
+            // Half full is enough, unless it is a part of a record that is larger than half a buffer.
+            if (c.at == c.end || (c.size > each_ / 2 && !c.record.stored.empty())) continue;
+            if (c.size == each_) too_large(each_ + 1);
             char* const buffer = memory_.data() + c.buffer_begin;
             std::memmove(buffer, buffer + c.begin, c.size);
             c.begin = 0;
