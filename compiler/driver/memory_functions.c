@@ -83,7 +83,7 @@ __attribute__((weak, visibility("default"))) void* realloc(void* address, size_t
 }
 
 __attribute__((weak, visibility("default"))) void* reallocarray(void* address, size_t count,
-                                                          size_t bytes) {
+                                                                size_t bytes) {
     size_t all = 0;
     if (__builtin_mul_overflow(count, bytes, &all)) {
         errno = ENOMEM;

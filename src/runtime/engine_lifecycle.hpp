@@ -357,8 +357,7 @@ void engine<Binding>::print_marks() noexcept {
                                 ((std::uint64_t{1} << 48) - 1));
                             if (place == nullptr || !heaps->contains(object)) continue;
                             const unsigned cls = heaps->class_of(object);
-                            const bool moved =
-                                cls != heap::new_class && cls < heaps->large_class();
+                            const bool moved = cls != heap::new_class && cls < heaps->large_class();
                             counts->add(place, heaps->info(object).size, moved,
                                         cls < tiers.count() && tiers[cls].reclaimable);
                         }
