@@ -14,7 +14,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -113,9 +112,9 @@ json summary_of(const std::filesystem::path& folder) {
     const auto rank = [](const json& f) {
         return f["severity"] == "error" ? 0 : f["severity"] == "suspected" ? 1 : 2;
     };
-    for (auto& [key, found] : findings) all["findings"].push_back(std::move(found));
-    std::stable_sort(all["findings"].begin(), all["findings"].end(),
-                     [&](const json& a, const json& b) { return rank(a) < rank(b); });
+    for (int ranked = 0; ranked < 3; ++ranked)
+        for (const auto& [key, found] : findings)
+            if (rank(found) == ranked) all["findings"].push_back(found);
     return all;
 }
 
