@@ -165,7 +165,8 @@ class Commands:
         if absolute:
             amount = self.far(seconds)
         else:
-            amount = r.choice([604800, 700000]) * (1 if seconds else 1000)
+            # Hardly ever the same twice: whether it is greater (GT) would depend on the millisecond.
+            amount = r.randrange(604800, 700000) * (1 if seconds else 1000)
         if r.random() < .25:
             amount = r.choice([0, -1, "a", 9223372036854775807, -9223372036854775808])
         return [name, self.key(), amount, *r.choice([[], [], ["NX"], ["XX"], ["GT"], ["LT"], ["NX", "GT"],
@@ -208,7 +209,7 @@ def same(command, ours, theirs):
     if normal(command, ours) == normal(command, theirs):
         return True
     name = str(command[0]).upper()
-    grace = {"TTL": 1, "PTTL": 2000, "EXPIRETIME": 1, "PEXPIRETIME": 2000}.get(name)
+    grace = {"TTL": 30, "PTTL": 30000, "EXPIRETIME": 30, "PEXPIRETIME": 30000}.get(name)
     if grace and isinstance(ours, int) and isinstance(theirs, int) and ours > 0 and theirs > 0:
         return abs(ours - theirs) <= grace
     return False
