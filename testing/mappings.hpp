@@ -20,13 +20,15 @@ namespace obase::testing {
 struct mapping {
     std::uintptr_t begin = 0;
     std::uintptr_t end = 0;
-    std::string path; // "" for anonymous memory
+    std::string path;  // "" for anonymous memory
+    std::string flags; // VmFlags, each with a space before it: " rd wr"
 };
 
 struct mapping_sum { // bytes
     std::uint64_t size = 0;
     std::uint64_t resident = 0;
     std::uint64_t swapped = 0;
+    std::uint64_t huge = 0; // anonymous, of what is resident
     std::vector<mapping> found;
 };
 
@@ -53,10 +55,12 @@ mapping_sum mappings_of(Wanted&& wanted) {
             }
             continue;
         }
+        if (counts && first == "VmFlags:") sum.found.back().flags = line.substr(first.size());
         std::uint64_t kib = 0;
         if (!counts || !(words >> kib)) continue;
         if (first == "Rss:") sum.resident += kib * 1024;
         if (first == "Swap:") sum.swapped += kib * 1024;
+        if (first == "AnonHugePages:") sum.huge += kib * 1024;
     }
     return sum;
 }

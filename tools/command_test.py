@@ -76,6 +76,7 @@ class Command(unittest.TestCase):
             (["bench", "alloc", "--json"], "--json"),
             (["bench", "ycsb", "--index", "magic"], "magic"),
             (["bench", "ycsb", "--reclaim", "pageout"], "--protocol none"),
+            (["bench", "ycsb", "--protocol", "none", "--beside-kernel"], "--beside-kernel"),
             (["bench", "compare", "--cold", "file:"], "--cold file:"),
             (["bench", "ycsb", "--records", "0"], "--records 0"),
             (["bench", "ycsb", "--records", "-5"], "-5"),
@@ -310,7 +311,7 @@ class Command(unittest.TestCase):
         return json.loads(path.read_text())
 
     def test_ycsb_has_the_documented_shape(self):
-        result = self.small_ycsb("--hints", "pageout", "--cold", f"file:{self.folder}")
+        result = self.small_ycsb("--hints", "pageout", "--cold", f"file:{self.folder}", "--beside-kernel")
         for name in ("throughput_ops", "live_bytes", "index_bytes", "promotion_rate",
                      "cold_threshold", "moved", "vetoed", "guides_per_op", "collector_cpu_share",
                      "time_scale", "base_bytes", "fault_share", "major_faults_per_op", "stall_share",
@@ -329,6 +330,15 @@ class Command(unittest.TestCase):
         self.assertGreater(len(result["windows"]), 3)
         self.assertEqual(set(result["windows"][0]["heaps"]), {"new", "hot", "cold", "large"})
         self.assertTrue(result["heat_map"]["before"] and result["heat_map"]["after"])
+        plain = result["plain"]
+        if "skipped" in plain:
+            self.assertIn("no swap", plain["skipped"])
+            return
+        self.assertEqual(set(plain["used_bytes"]), {"start", "peak", "end"})
+        for name in ("base_bytes", "fault_share", "major_faults_per_op", "used_over_ideal"):
+            self.assertIsInstance(plain[name], (int, float), name)
+        self.assertGreater(plain["paged_out_bytes"], 5000 * 200)
+        self.assertIn("--protocol none", plain["command"])
 
     def test_ycsb_replays_traces_and_refuses_torn_ones(self):
         trace = self.folder / "trace.csv"

@@ -93,6 +93,11 @@ int to_madvise(advice what) noexcept {
 
 off_t to_off(std::uint64_t value) noexcept { return static_cast<off_t>(value); }
 
+// A kernel without huge pages refuses, and needs not be told.
+void keep_small_pages(void* begin, std::size_t bytes) noexcept {
+    calls().madvise(begin, bytes, MADV_NOHUGEPAGE);
+}
+
 } // namespace
 
 const memory_calls& real_memory_calls() noexcept { return real; }
@@ -114,6 +119,7 @@ void* reserve(std::size_t bytes, std::size_t alignment) noexcept {
     const std::size_t head = (alignment - (address & (alignment - 1))) & (alignment - 1);
     if (head != 0) calls().munmap(begin, head);
     if (padded - head > bytes) calls().munmap(begin + head + bytes, padded - head - bytes);
+    keep_small_pages(begin + head, bytes);
     return begin + head;
 }
 
@@ -130,7 +136,9 @@ int decommit(void* begin, std::size_t bytes) noexcept {
     // A fresh PROT_NONE mapping in place drops pages and commit charge in one step.
     void* const mapped = calls().mmap(
         begin, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-    return mapped == MAP_FAILED ? errno : 0;
+    if (mapped == MAP_FAILED) return errno;
+    keep_small_pages(begin, bytes);
+    return 0;
 }
 
 int advise(void* begin, std::size_t bytes, advice what) noexcept {

@@ -41,6 +41,10 @@ void use_memory_calls(const memory_calls* calls) noexcept;
 
 // Address space without memory: PROT_NONE, not charged against overcommit. `alignment` is a power
 // of two >= page_size. nullptr: no room (RLIMIT_AS, vm.max_map_count).
+//
+// Its pages stay small where the machine makes all memory huge pages (transparent_hugepage/enabled is `always`),
+// unless advice::hugepage is given: tables are sparse, and what is returned of a huge page stays charged until the
+// kernel splits it.
 void* reserve(std::size_t bytes, std::size_t alignment) noexcept;
 // Gives back reserved (also committed) address space.
 int release(void* begin, std::size_t bytes) noexcept;

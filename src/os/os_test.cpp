@@ -19,6 +19,8 @@
 #include "os/process.hpp"
 #include "os/thread.hpp"
 
+#include "testing/mappings.hpp"
+
 namespace obase::os {
 namespace {
 
@@ -41,6 +43,34 @@ TEST(os_memory, reserved_pages_become_usable_in_steps_and_go_back) {
     ASSERT_EQ(commit(begin, page_size), 0);
     EXPECT_EQ(begin[0], 0);
     EXPECT_EQ(release(begin, 64 * mib), 0);
+}
+
+// What the kernel notes about the mapping that begins there: " nh", no huge pages; " hg", huge pages.
+std::string flags_at(const char* begin) {
+    const auto sum = testing::mappings_of([&](const testing::mapping& m) {
+        return m.begin <= reinterpret_cast<std::uintptr_t>(begin) &&
+               reinterpret_cast<std::uintptr_t>(begin) < m.end;
+    });
+    return sum.found.empty() ? "" : sum.found.front().flags;
+}
+
+// A machine whose pages are all huge would give 2 MiB to each byte of a sparse table, and keep what is decommitted
+// of them.
+TEST(os_memory, pages_stay_small_until_huge_ones_are_asked_for) {
+    constexpr std::size_t huge = 2 * mib;
+    if (access("/sys/kernel/mm/transparent_hugepage/enabled", R_OK) != 0)
+        GTEST_SKIP() << "no huge pages in this kernel";
+    auto* const begin = static_cast<char*>(reserve(4 * huge, huge));
+    ASSERT_NE(begin, nullptr);
+    ASSERT_EQ(commit(begin, 2 * huge), 0);
+    EXPECT_NE(flags_at(begin).find(" nh"), std::string::npos) << flags_at(begin);
+    ASSERT_EQ(advise(begin, huge, advice::hugepage), 0);
+    EXPECT_NE(flags_at(begin).find(" hg"), std::string::npos) << flags_at(begin);
+    EXPECT_NE(flags_at(begin + huge).find(" nh"), std::string::npos) << flags_at(begin);
+    ASSERT_EQ(decommit(begin, 2 * huge), 0);
+    ASSERT_EQ(commit(begin, 2 * huge), 0);
+    EXPECT_NE(flags_at(begin).find(" nh"), std::string::npos) << flags_at(begin);
+    EXPECT_EQ(release(begin, 4 * huge), 0);
 }
 
 TEST(os_memory, errors_are_values_and_errno_stays) {

@@ -179,6 +179,46 @@ TEST_F(machine, that_never_overcommits) {
     EXPECT_NE(said[0].find("vm.overcommit_memory is 2"), std::string::npos) << child.err;
 }
 
+// transparent_hugepage/enabled is always: heaps and tables have small pages nevertheless, so what objects leave is given
+// back.
+TEST_F(machine, whose_pages_are_all_huge) {
+    const std::string enabled = "/sys/kernel/mm/transparent_hugepage/enabled";
+    const std::string all = read_setting(enabled);
+    const std::size_t from = all.find('['), to = all.find(']');
+    if (from == std::string::npos || to == std::string::npos) GTEST_SKIP() << "no huge pages here";
+    const std::string before = all.substr(from + 1, to - from - 1);
+    undo_at_end restore([&] { write_setting(enabled, before); });
+    ASSERT_TRUE(restore.ready());
+    if (!write_setting(enabled, "always")) GTEST_SKIP() << "may not write " << enabled;
+    const auto child = run_in_child([] {
+        constexpr std::size_t size = 8 * mib;
+        auto* const other = static_cast<char*>(::aligned_alloc(2 * mib, size));
+        std::memset(other, 1, size);
+        const auto holds = [](const void* address) {
+            const auto at = reinterpret_cast<std::uintptr_t>(address);
+            return [at](const mapping& m) { return m.begin <= at && at < m.end; };
+        };
+        const bool works = mappings_of(holds(other)).huge != 0;
+        configure(run_mode::move);
+        checked_objects<> objects(20'000, 800);
+        objects.grow(20'000);
+        require(mappings_of(holds(objects[1000].peek())).huge == 0, "NEW has small pages");
+        collect(6);
+        require(obase::runtime::get().statistics().heaps[2].live_objects > 15'000, "in COLD");
+        std::uint64_t huge = 0;
+        const auto foreign = holds(other);
+        for (const mapping& m : mappings_of([&](const mapping& one) { return !foreign(one); }).found)
+            if (obase::runtime::get().heap_of(reinterpret_cast<const void*>(m.begin)) >= 0)
+                huge += mappings_of([&](const mapping& one) { return one.begin == m.begin; }).huge;
+        require(huge == 0, "all heaps have");
+        objects.verify(1);
+        std::free(other);
+        return works ? 0 : 77;
+    });
+    if (child.status == 77) GTEST_SKIP() << "no huge page is to be had";
+    EXPECT_EQ(child.status, 0) << child.err;
+}
+
 // Swap in a zram device of our own: paging anonymous COLD out frees memory.
 TEST_F(machine, with_compressed_swap) {
     const std::string number = read_setting("/sys/class/zram-control/hot_add");

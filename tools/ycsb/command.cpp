@@ -57,6 +57,9 @@ void add_session(CLI::App& command, ycsb_settings& s) {
                     "the half of the traffic that counts; status 77 where no swap can be had")
         ->check(CLI::IsMember({"off", "pageout"}))
         ->capture_default_str();
+    command.add_flag("--beside-kernel", s.beside_kernel,
+                     "then the same load on plain pointers under the kernel's reclaim, as with "
+                     "--protocol none --reclaim pageout");
     command.add_flag("--huge-pages", s.huge_pages, "HOT asks for huge pages");
     command.add_flag_callback(
         "--no-baseline", [&s] { s.baseline = false; },

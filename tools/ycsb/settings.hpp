@@ -39,6 +39,8 @@ struct ycsb_settings {
     std::string package_file;          // what `apt-cache dumpavail` prints; "": that command is run
     bool huge_pages = false;           // HOT asks for huge pages
     bool baseline = true;              // measure the page utilization of plain pointers beside it
+    // Then the same load on plain pointers under the kernel's reclaim, as `reclaim` = pageout has it.
+    bool beside_kernel = false;
 
     double real_window_s() const noexcept { return window_s / time_scale; }
     std::string cold_directory() const {

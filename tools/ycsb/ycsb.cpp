@@ -35,6 +35,18 @@ void add(bench_result& result, const std::string& name, const std::string& unit,
 
 double mib(const json& bytes) { return bytes.get<double>() / 1048576; }
 
+// Of the plain pointers beside a run: what can be held against its own numbers.
+json beside(const json& run) {
+    json found;
+    for (const char* key :
+         {"command", "used_bytes", "rss_bytes", "base_bytes", "index_bytes", "compressed_bytes",
+          "fault_share", "major_faults_per_op", "stall_share", "ideal_object_bytes", "ideal_bytes",
+          "used_over_ideal", "objects_over_ideal", "throughput_ops", "latency_us", "swap",
+          "paged_out_bytes", "skipped", "partial"})
+        if (run.contains(key)) found[key] = run[key];
+    return found;
+}
+
 // The numbers of a run that people look at first.
 void summarize(bench_result& result, const json& run, const std::string& command) {
     const std::string what =
@@ -86,6 +98,7 @@ std::string command_of(const ycsb_settings& s) {
     if (s.in_place) text += " --in-place";
     if (s.huge_pages) text += " --huge-pages";
     if (!s.baseline) text += " --no-baseline";
+    if (s.beside_kernel) text += " --beside-kernel";
     return text;
 }
 
@@ -136,10 +149,29 @@ json skipped_run(const ycsb_settings& s, const std::string& why) {
     return run;
 }
 
+// The kernel's reclaim needs swap, and only the plain run may have it: obase would page out to it, too.
+json plain_under_the_kernel(ycsb_settings settings) {
+    settings.protocol = "none";
+    settings.mode.clear();
+    settings.hints = "off";
+    settings.cold = "anon";
+    settings.reclaim = "pageout";
+    settings.beside_kernel = false;
+    settings.baseline = settings.huge_pages = false;
+    const swap_space swap(swap_request{swap_kind::any, swap_bytes(settings)});
+    if (!swap.why_not().empty()) return skipped_run(settings, swap.why_not());
+    json run = run_one(settings, json());
+    run["swap"] = swap.device();
+    return run;
+}
+
 } // namespace
 
 bench_result bench_ycsb(const ycsb_settings& settings) {
     if (const std::string why = why_not(settings); !why.empty()) throw std::invalid_argument(why);
+    if (settings.beside_kernel && settings.protocol == "none")
+        throw std::invalid_argument("--beside-kernel: with --protocol none there is nothing that "
+                                    "plain pointers could stand beside");
     // Files are read here once before, so that what is wrong with them is said at once.
     if (make_load(settings).scans && !crestdb::store::ordered(settings.index))
         throw std::invalid_argument("--index " + settings.index +
@@ -162,6 +194,17 @@ bench_result bench_ycsb(const ycsb_settings& settings) {
     result.partial = result.json["partial"].get<bool>();
     result.failure = disagreement(result.json);
     summarize(result, result.json, command_of(settings));
+    if (settings.beside_kernel && !result.partial) try {
+            json plain = plain_under_the_kernel(settings);
+            if (result.failure.empty() && !plain.contains("skipped"))
+                result.failure = disagreement(plain);
+            result.json["plain"] = beside(plain);
+            result.partial = plain.contains("partial") && plain["partial"].get<bool>();
+            if (!plain.contains("skipped"))
+                summarize(result, plain, plain["command"].get<std::string>());
+        } catch (const interruption&) {
+            result.partial = true;
+        }
     return result;
 }
 
