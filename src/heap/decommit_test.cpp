@@ -290,9 +290,9 @@ TEST_F(returning, pieces_that_the_system_does_not_take_stay_usable) {
 TEST_F(returning, slack_goes_back_with_runs_that_return_one_by_one) {
     if (asan::present()) GTEST_SKIP() << "the shadow is resident too";
     const owned_space s = make_space();
-    std::vector<void*> objects(96 * mib / 1056);
+    std::vector<void*> objects(96 * mib / 512);
     const auto resident_after = [&](std::size_t turns) {
-        for (void*& object : objects) object = s->allocate(1032, {});
+        for (void*& object : objects) object = s->allocate(504, {});
         for (std::size_t turn = 0; turn < turns; ++turn) {
             for (void*& object : objects)
                 if (object != nullptr && s->run_of(object) % turns == turn)

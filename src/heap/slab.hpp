@@ -22,8 +22,8 @@
 //   capacity
 //
 // Sizes: classes up to 128 bytes hold one size. Above, the difference between block and object, in
-// granules, is kept in one byte per 128 bytes of address (blocks are larger than that, so no two
-// share).
+// granules, is kept in one byte per 128 bytes of address, and for blocks above 512 in one byte per 512
+// (blocks are larger than that, so no two share).
 #pragma once
 
 #include <algorithm>
@@ -117,6 +117,10 @@ struct thread_bin {
 };
 static_assert(sizeof(thread_bin<native>) == 32);
 
+inline constexpr unsigned slack_shift = 7;
+inline constexpr unsigned fine_slack_shift = 9;
+static_assert(max_exact_class == 1u << slack_shift && fine_from == 1u << fine_slack_shift);
+
 // What the fast paths need of the slab_heap: one load from the thread's memory leads to all of it. All zero
 // in the empty heap, so that no address is in the range of a thread that has no heap.
 template <class P>
@@ -125,6 +129,7 @@ struct thread_view {
     std::size_t bytes;
     slab_run<P>* runs;
     typename P::template atomic<std::uint8_t>* slack;
+    typename P::template atomic<std::uint8_t>* fine_slack;
 
     std::size_t offset_of(const void* block) const noexcept {
         return reinterpret_cast<std::uintptr_t>(block) - reinterpret_cast<std::uintptr_t>(base);
@@ -133,7 +138,9 @@ struct thread_view {
     void note_size(void* block, unsigned index, std::size_t size) const noexcept {
         if (index < exact_classes) return;
         const std::size_t unused = detail::block_table[index] - round_up(size, granule);
-        slack[offset_of(block) >> 7].store_relaxed(static_cast<std::uint8_t>(unused / granule));
+        const bool fine = index >= fine_classes_begin;
+        (fine ? fine_slack : slack)[offset_of(block) >> (fine ? fine_slack_shift : slack_shift)]
+            .store_relaxed(static_cast<std::uint8_t>(unused / granule));
     }
 };
 
@@ -239,7 +246,8 @@ class slab_heap {
     std::size_t size_of(const void* block) const noexcept {
         const slab_run& run = run_of(block);
         const std::size_t size = run.block_size.load_relaxed();
-        return size <= max_exact_class ? size : size - granule * slack_of(block).load_relaxed();
+        return size <= max_exact_class ? size
+                                       : size - granule * slack_of(block, size).load_relaxed();
     }
     unsigned set_of(const void* block) const noexcept {
         return run_of(block).bin.load_relaxed() / size_classes;
@@ -312,8 +320,12 @@ class slab_heap {
     slab_run& run_of(const void* block) const noexcept {
         return runs_[offset_of(block) >> run_shift];
     }
-    typename P::template atomic<std::uint8_t>& slack_of(const void* block) const noexcept {
-        return slack_[static_cast<std::size_t>(static_cast<const char*>(block) - base_) >> 7];
+    // Of a block of that size, which is none that holds one size only.
+    typename P::template atomic<std::uint8_t>& slack_of(const void* block,
+                                                        std::size_t block_size) const noexcept {
+        const std::size_t offset = offset_of(block);
+        return block_size > fine_from ? fine_slack_[offset >> fine_slack_shift]
+                                      : slack_[offset >> slack_shift];
     }
     std::uint32_t number_of(const slab_run& run) const noexcept {
         return static_cast<std::uint32_t>(&run - runs_.data());
@@ -384,7 +396,7 @@ class slab_heap {
     poisoning poison_ = poisoning::none;
     thread_view view_{}; // what all heaps of threads have
     reserved_array<slab_run> runs_;
-    reserved_array<typename P::template atomic<std::uint8_t>> slack_;
+    reserved_array<typename P::template atomic<std::uint8_t>> slack_, fine_slack_;
     reserved_array<typename P::template atomic<std::uint64_t>>
         out_; // if tracks_: a bit per granule, of blocks
 

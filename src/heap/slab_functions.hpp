@@ -76,15 +76,15 @@ bool slab_heap<P>::create(char* base, std::size_t bytes, unsigned slot, bool tra
     slot_ = slot;
     // A thread needs far more than 4 MiB before its heap (25 KiB, mostly untouched) matters.
     max_heaps_ = static_cast<std::uint32_t>(std::clamp<std::size_t>(bytes >> 22, 64, 65536));
-    if (!runs_.reserve(bytes >> run_shift) || !slack_.reserve(bytes >> 7) ||
-        !heaps_.reserve(max_heaps_ + 1) || !heaps_.commit_to(2) ||
-        (tracks && !out_.reserve(bytes / granule / 64))) {
+    if (!runs_.reserve(bytes >> run_shift) || !slack_.reserve(bytes >> slack_shift) ||
+        !fine_slack_.reserve(bytes >> fine_slack_shift) || !heaps_.reserve(max_heaps_ + 1) ||
+        !heaps_.commit_to(2) || (tracks && !out_.reserve(bytes / granule / 64))) {
         return false;
     }
     heap_count_ = 1;
     shared_ = &heaps_[1];
     shared_->id = 1;
-    view_ = {base_, bytes_, runs_.data(), slack_.data()};
+    view_ = {base_, bytes_, runs_.data(), slack_.data(), fine_slack_.data()};
     thread_memory<P>::enrol(slot, this);
     return true;
 }
@@ -99,6 +99,7 @@ void slab_heap<P>::destroy() noexcept {
     if (hides(poison_)) asan::show(base_, runs() << run_shift);
     heaps_.release();
     out_.release();
+    fine_slack_.release();
     slack_.release();
     runs_.release();
 }
@@ -369,7 +370,9 @@ bool slab_heap<P>::commit_more() noexcept {
     if (committed + run_bytes > bytes_) return false;
     std::size_t chunk = std::min(slab_detail::commit_chunk(committed), bytes_ - committed);
     const std::size_t runs = (committed + chunk) >> run_shift;
-    if (!runs_.commit_to(runs) || !slack_.commit_to(runs << (run_shift - 7))) return false;
+    if (!runs_.commit_to(runs) || !slack_.commit_to(runs << (run_shift - slack_shift)) ||
+        !fine_slack_.commit_to(runs << (run_shift - fine_slack_shift)))
+        return false;
     if (tracks_ && !out_.commit_to(runs * (run_bytes / granule / 64))) return false;
     if (os::commit(base_ + committed, chunk) != 0) {
         // Little may still fit where a chunk does not.
@@ -640,13 +643,12 @@ void slab_heap<P>::scavenge_attached() noexcept {
     }
 }
 
-// Runs go back a few at a time, and a page of slack_ belongs to eight: those that are all back now have none. They
-// are the caller's alone meanwhile, as in decommit_piece().
+// Runs go back a few at a time, and a page of slack_ belongs to eight, of fine_slack_ to 32: those that are all back now
+// have none. They are the caller's alone meanwhile, as in decommit_piece().
 template <class P>
 void slab_heap<P>::decommit_slack() noexcept {
     if (!slack_left_) return;
     slack_left_ = false;
-    constexpr std::size_t in_page = os::page_size >> (run_shift - 7);
     std::vector<std::uint32_t> runs;
     try {
         runs.reserve(frontier_.load_acquire());
@@ -657,13 +659,19 @@ void slab_heap<P>::decommit_slack() noexcept {
          number = runs_[number].next.load_relaxed())
         runs.push_back(number);
     std::sort(runs.begin(), runs.end());
-    for (std::size_t i = 0; i + in_page <= runs.size();) {
-        const bool whole = runs[i] % in_page == 0 && runs[i + in_page - 1] == runs[i] + in_page - 1;
-        if (whole)
-            slack_.decommit(std::size_t{runs[i]} << (run_shift - 7),
-                            std::size_t{runs[i] + in_page} << (run_shift - 7));
-        i += whole ? in_page : 1;
-    }
+    const auto decommit = [&runs](auto& table, unsigned shift) {
+        const std::size_t in_page = os::page_size >> (run_shift - shift);
+        for (std::size_t i = 0; i + in_page <= runs.size();) {
+            const bool whole =
+                runs[i] % in_page == 0 && runs[i + in_page - 1] == runs[i] + in_page - 1;
+            if (whole)
+                table.decommit(std::size_t{runs[i]} << (run_shift - shift),
+                               std::size_t{runs[i] + in_page} << (run_shift - shift));
+            i += whole ? in_page : 1;
+        }
+    };
+    decommit(slack_, slack_shift);
+    decommit(fine_slack_, fine_slack_shift);
     for (std::size_t i = runs.size(); i-- > 0;) returned_.push(runs[i], next_link());
 }
 
@@ -701,7 +709,9 @@ std::size_t slab_heap<P>::decommit_piece(const std::uint32_t* runs, std::size_t 
     const bool ok =
         os::advise(base_ + (lowest << run_shift), count << run_shift, os::advice::dontneed) == 0;
     // The slack of free blocks means nothing.
-    if (ok) slack_.decommit(lowest << (run_shift - 7), (lowest + count) << (run_shift - 7));
+    if (ok)
+        slack_.decommit(lowest << (run_shift - slack_shift), (lowest + count)
+                                                                 << (run_shift - slack_shift));
     slack_left_ = true;
     ask.call_ends();
     std::size_t bytes = ok ? count << run_shift : 0;
@@ -757,7 +767,7 @@ std::size_t slab_heap<P>::size_of_racy(const void* block) const noexcept {
     const slab_run& run = runs_[offset >> run_shift];
     std::size_t size = run.block_size.load_relaxed();
     if (size > max_exact_class) {
-        const std::size_t slack = granule * slack_of(block).load_relaxed();
+        const std::size_t slack = granule * slack_of(block, size).load_relaxed();
         if (slack >= size) return 0;
         size -= slack;
     }
@@ -803,8 +813,8 @@ slab_counters slab_heap<P>::counters() const noexcept {
 
 template <class P>
 std::size_t slab_heap<P>::metadata_bytes() const noexcept {
-    return runs_.committed_bytes() + slack_.committed_bytes() + out_.committed_bytes() +
-           heaps_.committed_bytes();
+    return runs_.committed_bytes() + slack_.committed_bytes() + fine_slack_.committed_bytes() +
+           out_.committed_bytes() + heaps_.committed_bytes();
 }
 
 template <class P>

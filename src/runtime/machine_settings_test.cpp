@@ -207,7 +207,8 @@ TEST_F(machine, whose_pages_are_all_huge) {
         require(obase::runtime::get().statistics().heaps[2].live_objects > 15'000, "in COLD");
         std::uint64_t huge = 0;
         const auto foreign = holds(other);
-        for (const mapping& m : mappings_of([&](const mapping& one) { return !foreign(one); }).found)
+        for (const mapping& m :
+             mappings_of([&](const mapping& one) { return !foreign(one); }).found)
             if (obase::runtime::get().heap_of(reinterpret_cast<const void*>(m.begin)) >= 0)
                 huge += mappings_of([&](const mapping& one) { return one.begin == m.begin; }).huge;
         require(huge == 0, "all heaps have");
