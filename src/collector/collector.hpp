@@ -170,7 +170,7 @@ class collector final : private policy::objects {
     static constexpr double holes_kept_share = 0.02;
     // The same of NEW, whose free places threads use again: so more of them may be kept, since much of what is
     // compacted is filled by the next objects. What is denser than this is left as it is.
-    static constexpr double places_kept_share = 0.04;
+    static constexpr double places_kept_share = 0.02;
     static constexpr double full_enough = 0.94;
     // Objects leave runs that are not emptied until all dense tiers have holes of such a share of their live
     // bytes, of those that are in memory. The rest waits until some are compacted, or until a run is worth emptying.

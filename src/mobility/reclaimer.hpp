@@ -49,7 +49,7 @@ struct reclaim_limits {
     };
     amount step{32, std::uint64_t{128} << 10};   // retired by a thread between two shares
     amount share{128, std::uint64_t{1} << 20};   // destroyed in a share; bytes: or 8 x retired
-    amount take{1024, std::uint64_t{512} << 10}; // retired by a thread between two takes, at most
+    amount take{1024, std::uint64_t{128} << 10}; // retired by a thread between two takes, at most
     amount untaken{16384, std::uint64_t{64} << 20}; // of all threads, on average
 };
 
