@@ -325,6 +325,27 @@ TEST_F(returning, large_memory_is_returned_once) {
     expect_valid(s);
 }
 
+// Property: what LARGE knows of its pages goes back where nothing lies any more, and only there.
+TEST_F(returning, what_is_known_of_large_memory_goes_back_with_it) {
+    if (asan::present()) GTEST_SKIP() << "the shadow is resident too";
+    const owned_space owner = make_space();
+    space& s = *owner;
+    std::vector<void*> objects(8'000);
+    for (int turn = 0; turn < 2; ++turn) {
+        const std::uint64_t before = os::resident_bytes();
+        for (std::size_t i = 0; i < objects.size(); ++i)
+            if (objects[i] == nullptr) objects[i] = s.allocate(20'000 + i % 4096, {});
+        EXPECT_GT(os::resident_bytes(), before + 1'000'000) << turn;
+        for (std::size_t i = 0; i < objects.size(); ++i)
+            if (i % 2000 != 7) s.free(std::exchange(objects[i], nullptr));
+        s.decommit_free_memory();
+        EXPECT_LT(os::resident_bytes(), before + 300'000) << turn;
+        expect_valid(s);
+        for (std::size_t i = 7; i < objects.size(); i += 2000)
+            EXPECT_EQ(s.info(objects[i]).size, round_up(20'000 + i % 4096, large_granule));
+    }
+}
+
 // Threads that need more memory at the same time each commit it, and one of them adds it.
 TEST_F(returning, threads_go_on_while_memory_is_committed) {
     const owned_space owner = make_space();

@@ -106,7 +106,8 @@ void large_heap::insert_free(const extent& free) noexcept {
                          pages,
                          static_cast<std::uint32_t>(free.dirty_first),
                          static_cast<std::uint32_t>(free.dirty_end),
-                         free.dirty_first != free.dirty_end};
+                         free.dirty_first != free.dirty_end,
+                         false};
     dirty_pages_ += free.dirty_end - free.dirty_first;
     index below = 0;
     index above = 0;
@@ -302,6 +303,13 @@ large_heap::index large_heap::first_dirty(index tree, std::size_t from) const no
     return first_dirty(n.right, from);
 }
 
+void large_heap::claim(std::size_t page, std::size_t pages, std::size_t dirty) noexcept {
+    claimed_ = page;
+    claimed_pages_ = pages;
+    claimed_dirty_ = dirty;
+    set_tags(claimed_, claimed_pages_, claimed_tag(claimed_pages_));
+}
+
 // Makes the first dirty pages at `from` or above an extent that allocate() and free() leave alone. False:
 // there are none. Precondition: nothing is claimed.
 bool large_heap::claim_piece(std::size_t from) noexcept {
@@ -315,9 +323,7 @@ bool large_heap::claim_piece(std::size_t from) noexcept {
         insert_free({free.page, first - free.page, std::min(free.dirty_first, first), first});
     if (const std::size_t last = free.page + free.pages; end < last)
         insert_free({end, last - end, end, std::max(free.dirty_end, end)});
-    claimed_ = first;
-    claimed_pages_ = end - first;
-    set_tags(claimed_, claimed_pages_, claimed_tag(claimed_pages_));
+    claim(first, end - first, end - first);
     return true;
 }
 
@@ -326,7 +332,7 @@ void large_heap::end_claim(bool returned) noexcept {
     const std::size_t end = claimed_ + claimed_pages_;
     set_tags(claimed_, claimed_pages_, 0);
     insert_merged({claimed_, claimed_pages_, returned ? end : claimed_, end});
-    claimed_pages_ = 0;
+    claimed_pages_ = claimed_dirty_ = 0;
 }
 
 std::size_t large_heap::decommit_free_memory(pacer& ask) noexcept {
@@ -345,9 +351,54 @@ std::size_t large_heap::decommit_free_memory(pacer& ask) noexcept {
             const std::lock_guard hold(lock_);
             end_claim(returned);
         }
+        if (!ask.may_continue()) return bytes;
+    }
+    decommit_tables(ask);
+    return bytes;
+}
+
+// The lowest free extent of the tree at `from` or above that is long and not bare.
+large_heap::index large_heap::first_to_bare(index tree, std::size_t from) const noexcept {
+    if (longest(tree) < bare_pages) return 0;
+    const node& n = nodes_[tree - 1];
+    if (tree > from) {
+        if (const index below = first_to_bare(n.left, from)) return below;
+        if (tree - 1 >= from && n.pages >= bare_pages && !n.bare) return tree;
+    }
+    return first_to_bare(n.right, from);
+}
+
+// As claim_piece(), a whole free extent that is long and not bare.
+bool large_heap::claim_extent(std::size_t from, extent* claimed) noexcept {
+    const std::lock_guard hold(lock_);
+    const index at = first_to_bare(root_, from);
+    if (at == 0) return false;
+    *claimed = remove_free(at - 1);
+    claim(claimed->page, claimed->pages, claimed->dirty_end - claimed->dirty_first);
+    return true;
+}
+
+// Of a free extent only the tags at its ends and the node of its first page say anything, and what says nothing is 0.
+void large_heap::decommit_tables(pacer& ask) noexcept {
+    extent claimed{};
+    for (std::size_t from = 0; claim_extent(from, &claimed);) {
+        const std::size_t end = claimed.page + claimed.pages;
+        from = end;
+        ask.call_begins();
+        tags_.decommit(claimed.page + 1, end - 1);
+        nodes_.decommit(claimed.page, end);
+        ask.call_ends();
+        {
+            const std::lock_guard hold(lock_);
+            set_tags(claimed.page, claimed.pages, 0);
+            claimed_pages_ = claimed_dirty_ = 0;
+            insert_merged(claimed);
+            // With a neighbour that was freed meanwhile it is another extent.
+            if (tags_[claimed.page].load_relaxed() == free_tag(claimed.pages))
+                nodes_[claimed.page].bare = true;
+        }
         if (!ask.may_continue()) break;
     }
-    return bytes;
 }
 
 // The collector, which claimed a piece, does not exist here.
@@ -362,7 +413,7 @@ large_counters large_heap::counters() const noexcept {
     const std::lock_guard hold(lock_);
     sum.live_bytes = live_bytes_;
     sum.live_objects = live_objects_;
-    sum.extent_bytes = (used_pages_ + dirty_pages_ + claimed_pages_) * os::page_size;
+    sum.extent_bytes = (used_pages_ + dirty_pages_ + claimed_dirty_) * os::page_size;
     return sum;
 }
 

@@ -12,7 +12,8 @@
 //   nodes_  first page of every free extent: the treap node
 // A free extent knows the pages between which some may be resident, its *dirty* part. Memory goes
 // back from there in pieces. A piece is *claimed* meanwhile: an extent of its own, which is not in
-// the treap and merges with no neighbour; at most one is.
+// the treap and merges with no neighbour; at most one is. Of long free extents what lies in the tables goes back, too:
+// they are claimed as a whole for that, and *bare* afterwards.
 //
 // Invariants: no two free extents touch; every page below the frontier belongs to exactly one
 // extent; the dirty part of a free extent lies in it; dirty_pages_ is the sum of the dirty parts.
@@ -73,6 +74,7 @@ class large_heap {
   private:
     using index = std::uint32_t; // page number + 1; 0: none
     static constexpr std::size_t max_pages = UINT32_MAX - 1;
+    static constexpr std::size_t bare_pages = 1024; // 36 KiB of the tables
 
     struct node {
         index left;
@@ -82,6 +84,7 @@ class large_heap {
         std::uint32_t dirty_first; // pages [dirty_first, dirty_end) may be resident; none if equal
         std::uint32_t dirty_end;
         bool any_dirty; // in this subtree
+        bool bare;
     };
     struct extent {
         std::size_t page;
@@ -102,7 +105,11 @@ class large_heap {
     void insert_merged(extent free) noexcept;
     index first_fit(std::uint32_t pages) const noexcept;
     index first_dirty(index tree, std::size_t from) const noexcept;
+    void claim(std::size_t page, std::size_t pages, std::size_t dirty) noexcept;
     bool claim_piece(std::size_t from) noexcept;
+    index first_to_bare(index tree, std::size_t from) const noexcept;
+    bool claim_extent(std::size_t from, extent* claimed) noexcept;
+    void decommit_tables(pacer& ask) noexcept;
     void end_claim(bool returned) noexcept;
     bool grow(std::size_t pages, std::unique_lock<std::mutex>& hold) noexcept;
     bool commit_pages(std::size_t first, std::size_t chunk) noexcept;
@@ -122,6 +129,7 @@ class large_heap {
     std::size_t dirty_pages_ = 0;
     std::size_t claimed_ = 0;       // first page of the claimed piece
     std::size_t claimed_pages_ = 0; // 0: nothing is claimed
+    std::size_t claimed_dirty_ = 0; // of them
     std::uint64_t live_bytes_ = 0;
     std::uint64_t live_objects_ = 0;
     os::native_platform::atomic<std::uint64_t> new_bytes_;
