@@ -9,7 +9,8 @@
 //
 // In a window in which nearly all objects are touched the bit says nothing, and one in which hardly any is says it of
 // few. Simulation (Zipf .99, 65,536 objects, inflation at .9 after 64 accesses per object; docs/temperature.md):
-// any length that touches between a twentieth and a half of the objects ranks them alike. So windows are halved
+// any length that touches between a twentieth and a half of the objects ranks them alike in the end, but those that touch
+// a fifth or less follow a change in half as many accesses, and tell the hottest apart. So windows are halved
 // while more than `most` are touched, or quartered where nearly all are, and doubled again, up to the length asked
 // for, while fewer than `least` are. Between the two nothing changes: each change makes all touch rates per window others.
 // After a change the next window is not judged: it may have begun before.
@@ -26,7 +27,7 @@ namespace obase::policy {
 
 class window_length {
   public:
-    static constexpr double most = 0.5; // of the objects, touched
+    static constexpr double most = 0.2; // of the objects, touched
     static constexpr double nearly_all = 0.8;
     static constexpr double least = 0.05;
     static constexpr double shortest = 1. / 256;

@@ -19,7 +19,7 @@ double after(window_length& length, double share, int windows, std::uint64_t kno
 }
 
 TEST(window_length, stays_where_the_bit_tells_objects_apart) {
-    for (const double share : {.06, .3, .49}) {
+    for (const double share : {.06, .12, .19}) {
         window_length length;
         EXPECT_EQ(after(length, share, 20), 1);
         after(length, 1, 1);
@@ -37,7 +37,8 @@ TEST(window_length, is_what_was_asked_for_at_most) {
 }
 
 TEST(window_length, shrinks_faster_when_nearly_all_are_touched) {
-    window_length some, all;
+    window_length few, some, all;
+    EXPECT_EQ(after(few, .21, 1), 1. / 2);
     EXPECT_EQ(after(some, .6, 1), 1. / 2);
     EXPECT_EQ(after(all, .9, 1), 1. / 4);
     EXPECT_EQ(after(all, 1, 100), window_length::shortest);
