@@ -32,7 +32,8 @@ class co_access {
     static constexpr unsigned most = 64;
     static constexpr double least_correlation = 0.05;
     static constexpr double most_of_the_best = 0.6;
-    static constexpr double enough = 256; // products of deviations of pairs, to judge by
+    static constexpr double nearly_most = 0.53; // blocks of twice the size of a group have .5
+    static constexpr double enough = 256;       // products of deviations of pairs, to judge by
 
     void note(const double* residual, const double* deviation, unsigned count) noexcept {
         for (unsigned i = 0; i < count; ++i) {
@@ -73,12 +74,19 @@ class co_access {
             best = std::max(best, correlation[i]);
         }
         block_ = 1;
+        joins_ = 1;
         if (best < least_correlation) return;
         for (std::size_t i = 0; i < scale_count; ++i)
             if (correlation[i] >= most_of_the_best * best) block_ = 2u << i;
+        for (std::size_t i = 0; i < scale_count; ++i)
+            if (correlation[i] >= nearly_most * best) joins_ |= 2u << i;
     }
 
     unsigned block() const noexcept { return block_; }
+    // Blocks of so many, which others have, would do as well, as far as this can tell.
+    bool joins(unsigned block) const noexcept { return (joins_ & block) != 0; }
+    // Enough was seen of neighbours to say so.
+    bool knows() const noexcept { return kept_[0].apart >= enough; }
 
   private:
     static constexpr std::size_t scale_count = 6; // 2, 4 ... 64
@@ -94,6 +102,7 @@ class co_access {
     std::array<kept, scale_count> kept_{};
     double sum_ = 0, slots_ = 0;
     unsigned block_ = 1;
+    unsigned joins_ = 1; // sizes of blocks, a bit each
 };
 
 } // namespace obase::policy

@@ -52,6 +52,23 @@ TEST(co_access, knows_nothing_at_first) {
     EXPECT_EQ(together.block(), 1u);
 }
 
+// Blocks of the size of a group, or smaller, would do; larger ones would not.
+TEST(co_access, says_which_blocks_would_do) {
+    co_access together;
+    std::mt19937 random(1);
+    EXPECT_FALSE(together.knows());
+    for (int w = 0; w < 10; ++w) window(together, {.group = 16}, random);
+    EXPECT_TRUE(together.knows());
+    EXPECT_EQ(together.block(), 16u);
+    for (const unsigned block : {2u, 8u, 16u}) EXPECT_TRUE(together.joins(block)) << block;
+    for (const unsigned block : {32u, 64u}) EXPECT_FALSE(together.joins(block)) << block;
+    co_access apart;
+    for (int w = 0; w < 10; ++w) window(apart, {}, random);
+    EXPECT_TRUE(apart.knows());
+    EXPECT_FALSE(apart.joins(2));
+    EXPECT_TRUE(apart.joins(1));
+}
+
 // What is found in two words is chance.
 TEST(co_access, little_says_nothing) {
     int found = 0;

@@ -41,6 +41,7 @@ void graded::begin_window(const window_beginning& now) noexcept {
     set_budget();
     rates_.end_window();
     together_.end_window();
+    for (co_access& one : by_region_) one.end_window();
     words_ = 0;
     sizes_.begin_window();
     seen_ = used_ = born_ = 0;
@@ -69,7 +70,7 @@ void graded::set_budget() noexcept {
 bool graded::within_budget(unsigned distance, const word_facts& word,
                            unsigned slot) const noexcept {
     if (distance != least_distance_) return distance > least_distance_;
-    const std::uintptr_t place = word.base / 8 + (together_.block() == 1 ? slot : 0);
+    const std::uintptr_t place = word.base / 8 + (block_of(word) == 1 ? slot : 0);
     const std::uint32_t mixed = (static_cast<std::uint32_t>(place) + turn_) * 0x9e3779b1u;
     return (mixed >> 16) < share_at_least_ * 65536;
 }
@@ -131,11 +132,12 @@ void graded::watch_neighbours(const word_facts& word) noexcept {
         deviation[count++] = std::sqrt(expected * (1 - expected));
     }
     together_.note(residual.data(), deviation.data(), count);
+    by_region_[region_of(word)].note(residual.data(), deviation.data(), count);
 }
 
 // Of those of a block that are in one tier.
 void graded::join_neighbours(word_facts& word) noexcept {
-    const unsigned block = together_.block();
+    const unsigned block = block_of(word);
     for (std::uint64_t left = word.seen & ~word.unmoved; left != 0;) {
         std::array<touch_rate::sum, max_tiers> all{};
         std::uint64_t members = 0;
@@ -157,7 +159,7 @@ void graded::count_windows(word_facts& word) noexcept {
     watch_neighbours(word);
     for (std::uint64_t left = word.seen; left != 0; left &= left - 1)
         count_window(word, static_cast<unsigned>(std::countr_zero(left)));
-    if (together_.block() > 1) join_neighbours(word);
+    if (block_of(word) > 1) join_neighbours(word);
     for (std::uint64_t left = word.seen & ~word.unmoved; left != 0; left &= left - 1)
         if (const auto slot = static_cast<unsigned>(std::countr_zero(left));
             word.tier[slot] != first_tier)

@@ -20,7 +20,8 @@
 // faults really were corrects the prediction.
 //
 // Where neighbouring slots are used together (co_access.hpp) their objects have one estimate, the mean of all, and
-// go the same way.
+// go the same way. That is found out for each `region_bytes` of slots, and where one says too little for all together:
+// what is allocated in the same phase of a program lies together, and groups in one place say nothing of others.
 //
 // An object whose page is out of memory moves to a hotter class only.
 //
@@ -105,6 +106,18 @@ class graded final : public placement {
     static constexpr int outside_enough = 2;
     static constexpr int outside_most = 3;
 
+    static constexpr std::uintptr_t region_bytes = 128 << 10;
+    static constexpr std::size_t regions =
+        128; // regions that are a multiple of so many apart are one
+    static std::size_t region_of(const word_facts& word) noexcept {
+        return word.base / region_bytes % regions;
+    }
+    unsigned block_of(const word_facts& word) const noexcept {
+        const co_access& here = by_region_[region_of(word)];
+        const unsigned all = together_.block();
+        return !here.knows() ? all : here.block() == 1 ? 1 : here.joins(all) ? all : here.block();
+    }
+
     static int outside_by(int rate, tier_id at) noexcept;
     static int outside_of(std::uint16_t state) noexcept;
     static std::uint16_t older(std::uint16_t state) noexcept;
@@ -128,7 +141,8 @@ class graded final : public placement {
     double cold_hazard(const reuse_ages& ages, double assumed, bool counts) noexcept;
 
     touch_rate rates_;
-    co_access together_;
+    co_access together_; // all regions
+    std::array<co_access, regions> by_region_;
     std::uint32_t words_ = 0; // of this window
     relief relief_;
     size_scale sizes_;
