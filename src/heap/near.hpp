@@ -95,8 +95,9 @@ struct alignas(64) near_page {
     // Bit g % 16 of word g / 16 belongs to granule g. Written with the owner of the chunk.
     typename P::template atomic<std::uint16_t> begins[near_chunks];
     typename P::template atomic<std::uint16_t> ends[near_chunks];
-    typename P::template atomic<std::uint32_t> owner[near_chunks]; // group number + 1; 0: free or reserved
-    typename P::template atomic<std::uint8_t> set[near_chunks];    // meaningful while claimed
+    typename P::template atomic<std::uint32_t>
+        owner[near_chunks]; // group number + 1; 0: free or reserved
+    typename P::template atomic<std::uint8_t> set[near_chunks]; // meaningful while claimed
     // Group number + 1, set and granules of the last search in vain (searched_for()); 0: nothing is known.
     typename P::template atomic<std::uint64_t> searched;
     // The page is in the list of pages with holes of the group with this number + 1, if that has reached it; 0: of
@@ -134,7 +135,7 @@ struct alignas(64) near_thread {
     std::uint32_t page = 0;
     std::uint8_t next = 0;
     std::uint8_t end = 0;
-    bool spreads = false; // what is left of them goes back before the next group begins
+    bool spreads = false;           // what is left of them goes back before the next group begins
     std::uint32_t unused_group = 0; // number + 1; the rest through near_group::next
     std::uint32_t fresh_group = 0, fresh_end = 0; // numbers that never were a group's
     // Added to those of stripes and pool.
@@ -483,7 +484,8 @@ class near_heap {
         mine.next = static_cast<std::uint8_t>(last);
         if (mine.next == mine.end) mine.page = 0;
     }
-    void reserve(thread& mine, std::uint32_t at, unsigned first, unsigned end, bool spreads) noexcept;
+    void reserve(thread& mine, std::uint32_t at, unsigned first, unsigned end,
+                 bool spreads) noexcept;
     void unreserve(thread& mine) noexcept;
     void tell(thread& mine) noexcept;
     std::uint32_t reserved_by(const thread& one) const noexcept {
@@ -528,9 +530,10 @@ class near_heap {
     std::uint32_t domains_used_ = 0; // numbers [0, domains_used_ * domain_groups) can be groups'
     std::uint32_t unused_group_ = 0; // number + 1, of shared domains
     std::uint32_t unused_groups_ = 0;
-    std::uint32_t fresh_group_ = 0, fresh_end_ = 0; // numbers of a shared domain that were no group's
-    std::uint32_t unit_ring_ = 0;                   // unit number + 1, of those with free pages
-    std::uint32_t half_ = 0; // page number + 1 of a page whose second half waits for a group
+    std::uint32_t fresh_group_ = 0,
+                  fresh_end_ = 0; // numbers of a shared domain that were no group's
+    std::uint32_t unit_ring_ = 0; // unit number + 1, of those with free pages
+    std::uint32_t half_ = 0;      // page number + 1 of a page whose second half waits for a group
     std::array<std::array<std::uint32_t, near_chunks>, expectations> shared_{}; // by longest run
     std::uint64_t slack_ = 0;
     std::int64_t claimed_ = 0; // less than 0 while threads have not told what they claimed

@@ -259,8 +259,7 @@ void* near_heap<P>::join_named(typename P::template atomic<group_name>& name, co
         if (number == no_group) return nullptr;
         section in(*this, number);
         make_group(in);
-        const group_name mine =
-            std::uint64_t{in.its().count.load_relaxed()} << 32 | (number + 1);
+        const group_name mine = std::uint64_t{in.its().count.load_relaxed()} << 32 | (number + 1);
         if (name.cas_acq_rel(seen, mine)) {
             void* const object = allocate_in(in, 0, what, more);
             if (object == nullptr) end_if_empty(in);
@@ -442,8 +441,7 @@ char* near_heap<P>::fill_found(section& into, std::uint32_t at, unsigned first,
 // In one of the pages with holes. Where the object finds no place the page leaves the list, and comes back
 // when another object is freed in it.
 template <class P>
-char* near_heap<P>::fill_listed(section& into, std::uint32_t neighbour,
-                                const wish& what) noexcept {
+char* near_heap<P>::fill_listed(section& into, std::uint32_t neighbour, const wish& what) noexcept {
     group& mine = into.its();
     for (unsigned tried = 0; mine.with_holes != 0 && tried < pages_with_holes_tried; ++tried) {
         const std::uint32_t at = mine.with_holes;
@@ -619,8 +617,7 @@ void near_heap<P>::tell(thread& mine) noexcept {
 // Number + 1 of a page in which `chunks` are the group's from `first` on; 0: there is none.
 template <class P>
 std::uint32_t near_heap<P>::place_in_pool(section& in, std::uint32_t before, const wish& what,
-                                          units& more, unsigned* first,
-                                          unsigned* chunks) noexcept {
+                                          units& more, unsigned* first, unsigned* chunks) noexcept {
     thread* const owner = in.mine();
     if (owner != nullptr) tell(*owner);
     const bool shares = *chunks != near_chunks;
@@ -691,9 +688,8 @@ void near_heap<P>::release(section& in, std::uint32_t at, std::uint32_t chunks) 
     claimed_ -= std::popcount(chunks);
     put_to_free(at, chunks);
     // The last of the page but for what its thread has reserved there.
-    if (thread* const owner = in.mine();
-        owner != nullptr && owner->page == at + 1 &&
-        (its.free.load_relaxed() | reserved_by(*owner)) == ~0U)
+    if (thread* const owner = in.mine(); owner != nullptr && owner->page == at + 1 &&
+                                         (its.free.load_relaxed() | reserved_by(*owner)) == ~0U)
         unreserve(*owner);
 }
 
@@ -761,7 +757,8 @@ template <class P>
 unsigned near_heap<P>::longest_run(std::uint32_t free) noexcept {
     if (free == 0) return 0;
     std::uint32_t ends_of[5] = {free};
-    for (unsigned i = 1; i < 5; ++i) ends_of[i] = ends_of[i - 1] & ends_of[i - 1] << (1U << (i - 1));
+    for (unsigned i = 1; i < 5; ++i)
+        ends_of[i] = ends_of[i - 1] & ends_of[i - 1] << (1U << (i - 1));
     unsigned length = 0;
     std::uint32_t ends = ~0U; // at which `length` in a row end
     for (unsigned i = 5; i-- > 0;)
@@ -1100,10 +1097,14 @@ template <class P>
 const char* near_heap<P>::validate() const noexcept {
     std::uint64_t objects = 0, bytes = 0, claimed = 0, slack = 0, in_use = 0, dirty = 0;
     std::uint64_t listed = 0, shared = 0;
+    std::array<const thread*, thread_number<P>::at_once> reserving;
+    unsigned reserving_threads = 0;
+    for (const thread& one : threads_)
+        if (one.page != 0) reserving[reserving_threads++] = &one;
     const auto reserved_in = [&](std::uint32_t at) {
         std::uint32_t chunks = 0;
-        for (const thread& one : threads_)
-            if (one.page == at + 1) chunks |= reserved_by(one);
+        for (unsigned i = 0; i < reserving_threads; ++i)
+            if (reserving[i]->page == at + 1) chunks |= reserved_by(*reserving[i]);
         return chunks;
     };
     for (std::uint32_t unit = 0; unit < units_used_.load_relaxed(); ++unit) {
@@ -1125,7 +1126,8 @@ const char* near_heap<P>::validate() const noexcept {
                 slack += free;
                 ++shared;
             }
-            if (const char* const broken = validate_page(at, reserved, &objects, &bytes)) return broken;
+            if (const char* const broken = validate_page(at, reserved, &objects, &bytes))
+                return broken;
         }
         if (free_pages != in.free_pages) return "near: the free pages of a unit";
     }

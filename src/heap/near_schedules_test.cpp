@@ -229,7 +229,7 @@ void groups_are_shared_while_their_thread_uses_them() {
     for (void* const object : kept) w.end(object);
     w.finish(0, 0);
 }
-IN_BOTH_WORLDS(near_schedules, groups_are_shared_while_their_thread_uses_them, 400)
+IN_BOTH_WORLDS(near_schedules, groups_are_shared_while_their_thread_uses_them, 200)
 
 // Property: between fork_prepare() and fork_parent() the heap is whole, whatever the other threads were about to do.
 template <class P>
@@ -256,7 +256,7 @@ void a_fork_finds_a_whole_heap() {
         for (void* const object : mine) w.end(object);
     w.finish(0, 0);
 }
-IN_BOTH_WORLDS(near_schedules, a_fork_finds_a_whole_heap, 60, 2'000'000)
+IN_BOTH_WORLDS(near_schedules, a_fork_finds_a_whole_heap, 15, 2'000'000)
 
 // Property: a hole that is found by one group is no less there for another: what a group looks for in vain says
 // nothing of the others in the page, nor of chunks that become free meanwhile.
@@ -271,7 +271,8 @@ void searches_in_vain_meet_frees_by_other_groups() {
     const auto page = [](void* object) { return reinterpret_cast<std::uintptr_t>(object) >> 12; };
     threads::require(page(mine) == page(theirs) && page(last) == page(mine), "one page");
     std::vector<void*> more;
-    threads::spawn("searcher", [&] { more.push_back(w.filled(w.heap.join(mine, 512, usual), 512)); });
+    threads::spawn("searcher",
+                   [&] { more.push_back(w.filled(w.heap.join(mine, 512, usual), 512)); });
     threads::spawn("freer", [&] { w.end(last); });
     threads::run();
     // The chunks are free now, and found whatever the search saw.
@@ -284,7 +285,7 @@ void searches_in_vain_meet_frees_by_other_groups() {
     w.end(theirs);
     w.finish(0, 0);
 }
-IN_BOTH_WORLDS(near_schedules, searches_in_vain_meet_frees_by_other_groups, 300)
+IN_BOTH_WORLDS(near_schedules, searches_in_vain_meet_frees_by_other_groups, 200)
 
 // Property: over a thing with an owner no two threads are in a section at once, also when two threads share it.
 template <class P>

@@ -235,9 +235,9 @@ void* space::allocate_placed_elsewhere(std::size_t size, attributes attr, const 
                     object = near_.join(*name, rounded, set);
             }
             // A live object of LARGE has no neighbours, and is no mistake.
-            if (object == nullptr && (class_of(where.near) == classes_
-                                          ? info(where.near).size == 0
-                                          : !has_neighbours(where.near)))
+            if (object == nullptr &&
+                (class_of(where.near) == classes_ ? info(where.near).size == 0
+                                                  : !has_neighbours(where.near)))
                 *found = neighbour::no_object;
         }
         if (object == nullptr && expect != expectation::nothing)

@@ -145,8 +145,7 @@ class space {
         const std::size_t rounded = object_size(size, attr);
         if (where.in == nullptr && attr.log2_alignment <= 3 && rounded - 1 < quick_near_bytes_)
             [[likely]]
-            if (void* const object =
-                    near_.join_at_hand(where.near, rounded, attribute_index(attr));
+            if (void* const object = near_.join_at_hand(where.near, rounded, attribute_index(attr));
                 object != nullptr) [[likely]] {
                 *found = neighbour::found;
                 return object;
@@ -456,7 +455,7 @@ class space {
     std::size_t total_bytes_ = 0;
     std::size_t quick_free_bytes_ = 0; // range_bytes_, or 0 where frees are poisoned or checked
     std::size_t quick_allocate_bytes_ = max_small_size; // or 0: frees are checked, or bytes hidden
-    std::size_t quick_near_bytes_ = 0; // likewise of join_at_hand()
+    std::size_t quick_near_bytes_ = 0;                  // likewise of join_at_hand()
     poisoning poison_ = poisoning::none;
     bool check_ = false;
     unsigned shift_ = 0;
