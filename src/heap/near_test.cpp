@@ -254,8 +254,11 @@ TEST(near, a_search_in_vain_hides_no_holes_of_other_groups) {
     ASSERT_EQ(world.heap.free(theirs[1]), free_result::done);
     void* const in_vain = world.join(mine[0], 504);
     EXPECT_NE(world.page_of(in_vain), page) << "no hole of its own";
-    void* const found = world.join(theirs[0], 448);
+    void* const found = world.join(theirs[0], 504);
     EXPECT_EQ(world.page_of(found), page) << "the hole is there";
+    // Nor of its own later ones.
+    ASSERT_EQ(world.heap.free(mine[1]), free_result::done);
+    EXPECT_EQ(world.page_of(world.join(mine[0], 504)), page);
     EXPECT_EQ(world.broken(), "");
 }
 
