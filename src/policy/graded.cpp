@@ -230,13 +230,12 @@ void graded::decide(word_facts& word, word_verdict& verdict) noexcept {
         }
         if (early_) continue;
         if (at == first_tier) {
-            const std::uint64_t bit = std::uint64_t{1} << slot;
             if (state >> outside_shift < windows_to_prove) {
                 if (const tier_id prior = expected_tier(word, slot); prior != at)
                     verdict.send(slot, prior);
                 continue;
             }
-            if (touched && (word.expected_once & bit) != 0) continue;
+            if (touched && (word.expected_once >> slot & 1) != 0) continue;
         } else {
             const int outside = outside_of(state);
             if (outside > -outside_enough && outside < outside_enough) continue;
