@@ -36,6 +36,16 @@ void print(const std::string& text, std::FILE* to) {
         fail("standard output: cannot be written: {}", describe_errno(errno));
 }
 
+// What the user sees while it works. Nothing depends on it: a terminal that is gone ends no sort.
+void show(const std::string& text) {
+    if (std::fwrite(text.data(), 1, text.size(), stderr) == text.size()) std::fflush(stderr);
+}
+
+// Names of files and directories need not be UTF-8; JSON must.
+std::string json_text(const nlohmann::json& json, int indent) {
+    return json.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
 // A file that appears whole or not at all, as sorted data does.
 void write_text(const std::string& name, const std::string& text) {
     device::output_file file(name, false);
@@ -108,12 +118,11 @@ class progress_line {
         const auto now = std::chrono::steady_clock::now();
         if (now - shown_ < std::chrono::milliseconds(100)) return;
         shown_ = now;
-        fmt::print(stderr, "\r\033[Kwiscsort: {} {:.0f} %", phase, 100 * share);
-        std::fflush(stderr);
+        show(fmt::format("\r\033[Kwiscsort: {} {:.0f} %", phase, 100 * share));
         visible_ = true;
     }
     ~progress_line() {
-        if (visible_) fmt::print(stderr, "\r\033[K");
+        if (visible_) show("\r\033[K");
     }
 
   private:
@@ -216,7 +225,7 @@ struct sort_arguments {
         if (inputs.empty()) inputs = {"-"};
         const sort_report report = sort(inputs, output, o);
         if (explain) print(report.plan.why.substr(report.plan.why.find('\n') + 1), stderr);
-        if (!json.empty()) write_text(json, to_json(report).dump(2) + "\n");
+        if (!json.empty()) write_text(json, json_text(to_json(report), 2));
         return 0;
     }
 };
@@ -250,8 +259,7 @@ struct check_arguments {
             if (!c.sorted)
                 json["first_unsorted"] = {{"record", c.first_unsorted}, {"place", c.place}};
             // A file's name may be no UTF-8.
-            print(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n",
-                  stdout);
+            print(json_text(json, 2), stdout);
         } else {
             print(fmt::format("records: {}\nchecksum: {}\nduplicate keys: {}\n", c.records,
                               c.checksum(), c.duplicates),
@@ -311,7 +319,7 @@ struct probe_arguments {
     int run() {
         settings.file_bytes = parse_bytes(file_size, "--file-size") / MiB * MiB;
         if (settings.file_bytes < MiB) refuse("--file-size: at least 1M is needed");
-        const std::string text = model::to_json(device::probe(directory, settings)).dump(2) + "\n";
+        const std::string text = json_text(model::to_json(device::probe(directory, settings)), 2);
         if (output.empty())
             print(text, stdout);
         else
@@ -356,9 +364,9 @@ struct bench_arguments {
         const ssize_t length = ::readlink("/proc/self/exe", path, sizeof path);
         if (length > 0) settings.program.assign(path, static_cast<std::size_t>(length));
         if (::isatty(STDERR_FILENO) == 1)
-            settings.say = [](const std::string& what) { fmt::print(stderr, "{}\n", what); };
+            settings.say = [](const std::string& what) { show(what + "\n"); };
         const nlohmann::json result = bench::run_bench(settings);
-        if (!json.empty()) write_text(json, result.dump(1) + "\n");
+        if (!json.empty()) write_text(json, json_text(result, 1));
         print(bench::bench_text(result), stdout);
         return 0;
     }

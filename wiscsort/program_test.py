@@ -202,6 +202,30 @@ class Refusals(InFolder):
                        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (12, 12)))
             self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_direct_io_of_many_inputs_needs_few_descriptors(self):
+        whole = os.urandom(200000)
+        names = [self.write(f"in{i}", whole[i * 2000:(i + 1) * 2000]) for i in range(100)]
+        done = run("sort", "--format", "fixed:20", "--io", "direct", "-o", self.folder / "out", *names,
+                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (150, 150)))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual((self.folder / "out").read_bytes(),
+                         b"".join(sorted(whole[i:i + 20] for i in range(0, len(whole), 20))))
+
+    def test_names_need_not_be_utf8(self):
+        folder = os.fsencode(self.folder) + b"/\xff"
+        os.mkdir(folder)
+        done = subprocess.run([PROGRAM, "probe", folder, "--file-size", "1M", "--seconds", ".01",
+                               "--threads", "1"], capture_output=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("granule", json.loads(done.stdout))
+
+    def test_bench_takes_files_of_any_name(self):
+        folder = self.folder / "IN OUT 'quoted'"
+        folder.mkdir()
+        done = run("bench", "--real", "--records", "1000", "--repeats", "1", "--memory", "64M",
+                   "--small-memory", "4M", "--dir", folder, "--python", "/none")
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_address_space(self):
         data = self.write("data", os.urandom(300000000))
         self.refused(1, "--io read needs none", "sort", "--format", "fixed:100", "--memory", "16M",
@@ -258,29 +282,46 @@ class Refusals(InFolder):
             self.assertEqual((self.folder / "out").read_bytes(), b"old")
 
 
+def most_memory(*arguments):
+    """Runs the program; its most anonymous and shared memory in KiB, exit code and what it said."""
+    most = 0
+    with subprocess.Popen([PROGRAM, *map(str, arguments)], stderr=subprocess.PIPE) as process:
+        status = pathlib.Path(f"/proc/{process.pid}/status")
+        while process.poll() is None:
+            try:
+                fields = dict(line.split(":", 1) for line in
+                              status.read_text().splitlines() if ":" in line)
+                most = max(most, sum(int(fields.get(name, "0 kB").split()[0])
+                                     for name in ("RssAnon", "RssShmem")))
+            except (OSError, ProcessLookupError):
+                break
+            time.sleep(.001)
+        said = process.stderr.read().decode()
+    return most, process.wait(), said
+
+
 class Memory(InFolder):
     def test_bounded(self):
         data = self.folder / "data"
         run("gen", 500000, "-o", data)
         for plan, memory in (("onepass", 32), ("mergepass", 4), ("ems", 4), ("ems", 24)):
             with self.subTest(plan=plan, memory=memory):
-                most = 0
-                with subprocess.Popen([PROGRAM, "sort", "--format", "fixed:100", "--key", "0:10",
-                                       "--plan", plan, "--memory", f"{memory}M", "--threads", "2",
-                                       "-o", self.folder / "out", data]) as process:
-                    status = pathlib.Path(f"/proc/{process.pid}/status")
-                    while process.poll() is None:
-                        try:
-                            fields = dict(line.split(":", 1) for line in
-                                          status.read_text().splitlines() if ":" in line)
-                            most = max(most, sum(int(fields.get(name, "0 kB").split()[0])
-                                                 for name in ("RssAnon", "RssShmem")))
-                        except (OSError, ProcessLookupError):
-                            break
-                        time.sleep(.001)
-                self.assertEqual(process.wait(), 0)
+                most, code, said = most_memory(
+                    "sort", "--format", "fixed:100", "--key", "0:10", "--plan", plan, "--memory",
+                    f"{memory}M", "--threads", "2", "-o", self.folder / "out", data)
+                self.assertEqual(code, 0, said)
                 self.assertGreater(most, 100)
                 self.assertLessEqual(most, (memory + 24) * 1024)
+
+    def test_a_look_at_large_records_is_bounded(self):
+        data = self.write("data", b"x" * 150000000 + b"\n")
+        for more in (("--io", "read"), ("-k", "1,1")):
+            with self.subTest(more=more):
+                most, code, said = most_memory("sort", *more, "--memory", "8M", "--threads", "2", "-o",
+                                               self.folder / "out", data)
+                self.assertEqual(code, 2, said)
+                self.assertIn("--memory 8.00 MiB: too small for the record of", said)
+                self.assertLessEqual(most, (8 + 24) * 1024)
 
 
 class Kills(InFolder):

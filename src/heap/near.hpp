@@ -15,7 +15,7 @@
 // Where an object goes, each step in bounded time:
 //   1. its neighbour's page, if that may have room: a hole in the group's chunks, or a free chunk;
 //   2. the group's newest page: at the cursor, else by claiming the chunk behind the limit, else in a hole;
-//   3. the page of the group in which an object was freed last;
+//   3. pages in which objects of the group were freed, of which it has a list;
 //   4. a new place: as many chunks as the group has had before (so groups grow by doubling), in a shared page,
 //      or from half a page on in a page of its own, in the unit of the group's newest page if that has one.
 // A new group would grow best in a page of its own, and would cost least in the fullest page there is. Both are
@@ -27,20 +27,26 @@
 // other thread writes the bits between its two ends. (Bits of use instead of ends would be changed by the
 // neighbours' frees while they are read.) A page's table takes 320 bytes.
 //
-// Locks: `stripes`, each over the groups with its number modulo `stripes`: their cursors and the bits in their
-// chunks; then `pool_`: which chunks and pages are free. Neither is held across a system call that gives memory
-// back; a thread that needs a new unit commits it with its stripe held, and threads of other stripes go on.
+// Who may change what. Numbers of groups come in *domains* of 1,024, and a domain belongs to the thread that began
+// its groups, until another thread allocates or frees in one of them: then it is shared (biased.hpp). What
+// belongs to a group (its entry, and the bits in its chunks) is changed in a section over its domain, or, once that
+// is shared, under the group's stripe, one of 64 locks. `pool_` guards which chunks and pages are free; it
+// comes after either. So that it is not needed for each chunk a thread *reserves* some in a row: they are not
+// free, have no owner, and are claimed in its sections one after the other. None of these is held across a
+// system call.
 //
 // Invariants
-//   a chunk is free (owner 0, bit in near_page::free) or claimed by one group; a free chunk has no bits
+//   a chunk is free (owner 0, bit in near_page::free), reserved by one thread (owner 0, no bit) or claimed by one
+//   group; one that is not claimed has no bits
 //   every claimed chunk but those from the cursor's to the limit's touches an object
 //   begins and ends alternate within the chunks of a group, and no object leaves its page
 //   a page is in a list by its longest run of free chunks if it has some and not only such; a page of free
 //   chunks only is in its unit's map; units with such pages are in a list
-//   slack_ == free chunks of shared pages; claimed_ == claimed chunks
+//   slack_ == free chunks of shared pages; claimed_ + what threads have not told yet == claimed chunks
+//   searched: no object of so many granules and that set can be had by that group in the page
 //
 // Memory: a page of free chunks only goes back at the next decommit_free_memory(). Nothing is allocated for a
-// group but its entry of 32 bytes.
+// group but its entry of 32 bytes. A thread keeps at most 31 chunks reserved.
 #pragma once
 
 #include <algorithm>
@@ -50,6 +56,7 @@
 #include <cstdint>
 #include <mutex>
 
+#include "heap/biased.hpp"
 #include "heap/invalid_free.hpp"
 #include "heap/pacer.hpp"
 #include "heap/poison.hpp"
@@ -85,15 +92,20 @@ using group_name = std::uint64_t;
 
 template <class P>
 struct alignas(64) near_page {
-    // Bit g % 16 of word g / 16 belongs to granule g. Written under the lock of the owner of the chunk.
+    // Bit g % 16 of word g / 16 belongs to granule g. Written with the owner of the chunk.
     typename P::template atomic<std::uint16_t> begins[near_chunks];
     typename P::template atomic<std::uint16_t> ends[near_chunks];
-    typename P::template atomic<std::uint32_t> owner[near_chunks]; // group number + 1; 0: free
-    typename P::template atomic<std::uint8_t> set[near_chunks];    // meaningful while claimed
-    // No more than so many granules in a row can be had by a group that has chunks here. A hint.
-    typename P::template atomic<std::uint16_t> room;
-    // The next three under pool_.
-    std::uint32_t free; // chunks, a bit each
+    typename P::template atomic<std::uint32_t>
+        owner[near_chunks]; // group number + 1; 0: free or reserved
+    typename P::template atomic<std::uint8_t> set[near_chunks]; // meaningful while claimed
+    // Group number + 1, set and granules of the last search in vain (searched_for()); 0: nothing is known.
+    typename P::template atomic<std::uint64_t> searched;
+    // The page is in the list of pages with holes of the group with this number + 1, if that has reached it; 0: of
+    // none. The link is that group's.
+    typename P::template atomic<std::uint32_t> holes_of;
+    typename P::template atomic<std::uint32_t> next_with_holes; // page number + 1
+    // The next three are written under pool_.
+    typename P::template atomic<std::uint32_t> free; // chunks, a bit each
     std::uint32_t next; // page numbers + 1, in the ring of pages with as long a run of free chunks
     std::uint32_t previous;
     typename P::template atomic<std::uint8_t> kind; // expectation of all in it, unless all is free
@@ -102,16 +114,41 @@ struct alignas(64) near_page {
 template <class P>
 struct near_group {
     typename P::template atomic<std::uint32_t> count; // of the groups that had the number before
-    bool used;
+    typename P::template atomic<bool> used;
     std::uint8_t kind;    // expectation of its first object, and so of all
     std::uint8_t set;     // of the chunks from the cursor on
     std::uint16_t cursor; // granules in the newest page
     std::uint16_t limit;
-    std::uint32_t newest; // page number + 1; 0: none
-    std::uint32_t freed;  // page number + 1 of the last free that left others in their page
+    std::uint32_t newest;     // page number + 1; 0: none
+    std::uint32_t with_holes; // page number + 1: the first in the list; 0: none
     std::uint32_t objects;
     std::uint32_t chunks;
-    std::uint32_t next; // number + 1, in the list of those that are not used
+    std::uint32_t next; // number + 1, in a list of those that are not used
+};
+static_assert(sizeof(near_group<os::native_platform>) == 32);
+static_assert(sizeof(near_page<os::native_platform>) == 320);
+
+// What the thread with a number has. It is changed in its sections.
+template <class P>
+struct alignas(64) near_thread {
+    // Chunks that are reserved: [next, end) of a page, whose number + 1 it is.
+    std::uint32_t page = 0;
+    std::uint8_t next = 0;
+    std::uint8_t end = 0;
+    bool spreads = false;           // what is left of them goes back before the next group begins
+    std::uint32_t unused_group = 0; // number + 1; the rest through near_group::next
+    std::uint32_t fresh_group = 0, fresh_end = 0; // numbers that never were a group's
+    // Added to those of stripes and pool.
+    typename P::template atomic<std::uint64_t> live_bytes, live_objects, groups;
+    typename P::template atomic<std::uint64_t> claimed;
+    // The group of the thread's that it allocated in last, and the page in which it did.
+    char* last_memory = nullptr;
+    near_page<P>* last_table = nullptr;
+    near_group<P>* last_entry = nullptr;
+    typename P::template atomic<std::uint32_t>* last_domain = nullptr;
+    std::uint32_t last_group = 0;
+    std::uint32_t last_page = 0; // number + 1; 0: none, and last_memory is null
+    unsigned last_set = 0;       // attributes alone, of the chunks from the cursor on
 };
 
 struct near_unit {
@@ -134,6 +171,7 @@ template <class P>
 class near_heap {
     using page = near_page<P>;
     using group = near_group<P>;
+    using owner_word = typename biased_sections<P>::owner_word;
 
   public:
     static constexpr unsigned stripes = 64;
@@ -150,6 +188,42 @@ class near_heap {
     void* begin_group(std::size_t size, unsigned set, group_name* name) noexcept;
     // Near a live object of this heap. Null also if no live object begins at the address.
     void* join(const void* neighbour, std::size_t size, unsigned set) noexcept;
+    // The same, as far as the calling thread can do it alone and at once: the neighbour is in the newest page of the
+    // group of the thread's that it used last, and there is room at the cursor. nullptr: nothing was done.
+    // `attributes_set`: an attribute_index() with the usual alignment.
+    void* join_at_hand(const void* neighbour, std::size_t size, unsigned attributes_set) noexcept {
+        const unsigned me = thread_number<P>::of_caller();
+        if (me == no_thread_number) [[unlikely]]
+            return nullptr;
+        thread& mine = threads_[me];
+        // From here on all addresses are at hand: nothing waits for the bits that the last allocation wrote.
+        const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(neighbour) -
+                                      reinterpret_cast<std::uintptr_t>(mine.last_memory);
+        if (offset >= os::page_size || offset % granule != 0) return nullptr;
+        page& in = *mine.last_table;
+        const std::size_t chunk = offset / near_chunk_bytes;
+        if (in.owner[chunk].load_relaxed() != mine.last_group + 1 ||
+            (in.begins[chunk].load_relaxed() >> (offset / granule % near_chunk_granules) & 1) == 0)
+            return nullptr;
+        auto* const inside = owners_.enter(*mine.last_domain, me);
+        if (inside == nullptr) [[unlikely]]
+            return nullptr;
+        char* object = nullptr;
+        group& its = *mine.last_entry;
+        const unsigned first = its.cursor;
+        const unsigned end = first + static_cast<unsigned>(size / granule);
+        if (its.newest == mine.last_page && mine.last_set == attributes_set &&
+            (end <= its.limit || extend_reserved(mine, mine.last_group, end))) [[likely]] {
+            its.cursor = static_cast<std::uint16_t>(end);
+            mark(in, first, end - 1);
+            ++its.objects;
+            add(mine.live_bytes, size);
+            add(mine.live_objects, 1);
+            object = mine.last_memory + first * granule;
+        }
+        owners_.leave(*inside);
+        return object;
+    }
     // In the group that the word names; a new one, which it names then, if it names none or one whose objects
     // have all been freed.
     void* join(typename P::template atomic<group_name>& name, std::size_t size,
@@ -191,7 +265,8 @@ class near_heap {
     // Ever given to threads: memory that was not resident.
     std::uint64_t new_bytes() const noexcept { return new_bytes_.load_relaxed(); }
     std::size_t metadata_bytes() const noexcept {
-        return pages_.committed_bytes() + groups_.committed_bytes() + units_.committed_bytes();
+        return pages_.committed_bytes() + groups_.committed_bytes() + units_.committed_bytes() +
+               domains_.committed_bytes();
     }
     // Calls visit(context, begin, end) for maximal stretches of pages with claimed chunks.
     void walk_extents(void (*visit)(void*, char*, char*), void* context) const;
@@ -209,12 +284,62 @@ class near_heap {
     static constexpr std::size_t slack_per_claimed = 4; // and a fourth of what is claimed
     static constexpr unsigned own_page_from = near_chunks / 2;
     static constexpr unsigned pages_tried = 8;
-    static constexpr std::uint16_t unknown_room = near_granules;
+    static constexpr unsigned pages_with_holes_tried = 2;
+    static constexpr unsigned reserved_at_most = near_chunks / 2;
+    static constexpr std::uint32_t domain_groups = 1024;
+    static constexpr std::uint32_t no_group = ~std::uint32_t{0};
 
+    using thread = near_thread<P>;
+    struct live_counters {
+        typename P::template atomic<std::uint64_t>*bytes, *objects, *groups;
+    };
     struct alignas(64) stripe {
         os::blocking_lock<P> lock;
         typename P::template atomic<std::uint64_t> live_bytes, live_objects, groups;
     };
+    // While one exists, the calling thread alone may change the group.
+    class section {
+      public:
+        section(near_heap& heap, std::uint32_t number) noexcept : heap_(heap), number_(number) {
+            owner_word& owner = heap.domains_[number / domain_groups];
+            if (heap.owners_.enter(owner)) [[likely]]
+                mine_ = &heap.own();
+            else
+                lock(owner);
+        }
+        // In a section that has been entered, over a group of the calling thread's.
+        section(near_heap& heap, std::uint32_t number, thread& mine) noexcept
+            : heap_(heap), mine_(&mine), number_(number) {}
+        ~section() {
+            if (mine_ != nullptr)
+                heap_.owners_.leave();
+            else
+                heap_.stripe_of(number_).lock.unlock();
+        }
+        section(const section&) = delete;
+        section& operator=(const section&) = delete;
+
+        std::uint32_t number() const noexcept { return number_; }
+        // What the thread has that owns the group; null: the group is shared.
+        thread* mine() const noexcept { return mine_; }
+        group& its() const noexcept { return heap_.groups_[number_]; }
+        live_counters counts() const noexcept {
+            if (mine_ != nullptr) return {&mine_->live_bytes, &mine_->live_objects, &mine_->groups};
+            stripe& its = heap_.stripe_of(number_);
+            return {&its.live_bytes, &its.live_objects, &its.groups};
+        }
+
+      private:
+        [[gnu::noinline]] void lock(owner_word& owner) noexcept {
+            heap_.owners_.share(owner);
+            heap_.stripe_of(number_).lock.lock();
+        }
+        near_heap& heap_;
+        thread* mine_ = nullptr;
+        std::uint32_t number_;
+    };
+    // What an allocation may do if there is no page: ask its caller, who holds nothing, for another unit.
+    enum class units : std::uint8_t { may_be_asked_for, wanted, cannot_be_had };
     // What is asked for, in granules.
     struct wish {
         unsigned granules;
@@ -288,37 +413,104 @@ class near_heap {
     static unsigned longest_run(std::uint32_t free) noexcept;
     static unsigned first_fit(std::uint32_t free, unsigned count, unsigned alignment) noexcept;
 
-    void* allocate_in(std::uint32_t number, std::uint32_t neighbour, wish what) noexcept;
-    char* place(std::uint32_t number, std::uint32_t neighbour, const wish& what) noexcept;
-    char* at_cursor(std::uint32_t number, const wish& what) noexcept;
-    bool extend(std::uint32_t number, unsigned end, const wish& what) noexcept;
-    char* fill(std::uint32_t number, std::uint32_t at, const wish& what) noexcept;
-    char* fill_found(std::uint32_t number, std::uint32_t at, unsigned first,
-                     const wish& what) noexcept;
-    char* grow(std::uint32_t number, const wish& what) noexcept;
-    void leave_newest(std::uint32_t number) noexcept;
-    void mark(std::uint32_t number, std::uint32_t at, unsigned first, const wish& what) noexcept;
+    thread& own() noexcept { return threads_[thread_number<P>::of_caller()]; }
+    static std::uint64_t searched_for(std::uint32_t number, const wish& what) noexcept {
+        return std::uint64_t{number + 1} << 32 | std::uint64_t{what.set} << 16 | what.granules;
+    }
+    // Precondition: in a section of the group's.
+    static void forget_search(std::uint32_t number, page& in) noexcept {
+        if (in.searched.load_relaxed() >> 32 == number + 1) in.searched.store_relaxed(0);
+    }
+    static void add(typename P::template atomic<std::uint64_t>& to, std::uint64_t what) noexcept {
+        to.store_relaxed(to.load_relaxed() + what);
+    }
+
+    template <class Attempt>
+    void* with_units(Attempt&& attempt) noexcept;
+    void* begin(const wish& what, group_name* name, units& more) noexcept;
+    void make_group(section& in) noexcept;
+    void* first_object(section& in, const wish& what, group_name* name, units& more) noexcept;
+    std::uint32_t unused_number(thread& mine) noexcept;
+    std::uint32_t shared_number(bool any) noexcept;
+    bool new_domain() noexcept;
+    bool take_domain(thread* mine, std::uint32_t* wanted) noexcept;
+    std::uint32_t number_for_name() noexcept;
+    void* join_named(typename P::template atomic<group_name>& name, const wish& what,
+                     units& more) noexcept;
+    void* allocate_in(section& in, std::uint32_t neighbour, wish what, units& more) noexcept;
+    char* place(section& in, std::uint32_t neighbour, const wish& what, units& more) noexcept;
+    char* at_cursor(section& in, const wish& what) noexcept;
+    bool extend(section& in, unsigned end, const wish& what) noexcept;
+    void note_last(thread& mine, std::uint32_t number, std::uint32_t at) noexcept;
+    bool extend_from_pool(section& in, unsigned first, unsigned last, const wish& what) noexcept;
+    char* fill(section& in, std::uint32_t at, const wish& what) noexcept;
+    char* fill_found(section& in, std::uint32_t at, unsigned first, const wish& what) noexcept;
+    char* fill_listed(section& in, std::uint32_t neighbour, const wish& what) noexcept;
+    void list_holes(section& in, std::uint32_t at) noexcept;
+    char* grow(section& in, const wish& what, units& more) noexcept;
+    std::uint32_t place_in_pool(section& in, std::uint32_t before, const wish& what, units& more,
+                                unsigned* first, unsigned* chunks) noexcept;
+    void leave_newest(section& in) noexcept;
+    // The object's bits. The end first: who sees the beginning without the lock finds it.
+    static void mark(page& in, unsigned first, unsigned last) noexcept {
+        auto& ends = in.ends[last / near_chunk_granules];
+        ends.store_relaxed(
+            static_cast<std::uint16_t>(ends.load_relaxed() | 1U << (last % near_chunk_granules)));
+        auto& begins = in.begins[first / near_chunk_granules];
+        begins.store_release(static_cast<std::uint16_t>(begins.load_relaxed() |
+                                                        1U << (first % near_chunk_granules)));
+    }
+    // Claims what is behind the limit up to `end` of what the thread has reserved, and of what is left there a fourth
+    // of what the group has. False: that is elsewhere.
+    bool extend_reserved(thread& mine, std::uint32_t number, unsigned end) noexcept {
+        group& its = groups_[number];
+        const unsigned first = its.limit / near_chunk_granules;
+        unsigned last = (end + near_chunk_granules - 1) / near_chunk_granules;
+        if (mine.page != its.newest || mine.next != first || last > mine.end) return false;
+        last = std::min<unsigned>(std::max(last, first + its.chunks / 4), mine.end);
+        take_reserved(mine, number, last - first, its.set);
+        its.limit = static_cast<std::uint16_t>(last * near_chunk_granules);
+        return true;
+    }
+    void take_reserved(thread& mine, std::uint32_t number, unsigned count, unsigned set) noexcept {
+        page& in = pages_[mine.page - 1];
+        const unsigned last = mine.next + count;
+        for (unsigned chunk = mine.next; chunk < last; ++chunk) {
+            in.set[chunk].store_relaxed(static_cast<std::uint8_t>(set));
+            in.owner[chunk].store_relaxed(number + 1);
+        }
+        groups_[number].chunks += count;
+        add(mine.claimed, count);
+        mine.next = static_cast<std::uint8_t>(last);
+        if (mine.next == mine.end) mine.page = 0;
+    }
+    void reserve(thread& mine, std::uint32_t at, unsigned first, unsigned end,
+                 bool spreads) noexcept;
+    void unreserve(thread& mine) noexcept;
+    void tell(thread& mine) noexcept;
+    std::uint32_t reserved_by(const thread& one) const noexcept {
+        return one.page == 0 ? 0 : mask_of(one.next, one.end - one.next);
+    }
     bool may_spread() const noexcept;
     std::uint32_t second_half(unsigned chunks, unsigned* first) noexcept;
     std::uint32_t shared_place(unsigned chunks, const wish& what, unsigned* first) noexcept;
     std::uint32_t fresh_page(std::uint32_t near) noexcept;
     bool more_units() noexcept;
-    void claim(std::uint32_t number, std::uint32_t at, std::uint32_t chunks, unsigned set) noexcept;
-    void release(std::uint32_t number, std::uint32_t at, std::uint32_t chunks) noexcept;
-    std::uint32_t new_group() noexcept;
-    void end_if_empty(std::uint32_t number) noexcept;
-    void list_page(std::uint32_t at) noexcept;
-    void unlist_page(std::uint32_t at) noexcept;
+    void own_chunks(section& in, std::uint32_t at, std::uint32_t chunks, unsigned set) noexcept;
+    void claim(section& in, std::uint32_t at, std::uint32_t chunks, unsigned set) noexcept;
+    void release(section& in, std::uint32_t at, std::uint32_t chunks) noexcept;
+    void take_from_free(std::uint32_t at, std::uint32_t chunks) noexcept;
+    void put_to_free(std::uint32_t at, std::uint32_t chunks) noexcept;
+    void set_free(std::uint32_t at, std::uint32_t now) noexcept;
+    void end_if_empty(section& in) noexcept;
+    void list_page(std::uint32_t at, unsigned longest) noexcept;
+    void unlist_page(std::uint32_t at, unsigned longest) noexcept;
     void list_unit(std::uint32_t unit) noexcept;
     void unlist_unit(std::uint32_t unit) noexcept;
     void put_page(std::uint32_t at, bool dirty) noexcept;
-    void note_room(page& in, unsigned granules) noexcept {
-        if (in.room.load_relaxed() < granules)
-            in.room.store_relaxed(static_cast<std::uint16_t>(granules));
-    }
     std::size_t decommit_of_unit(std::uint32_t unit, pacer& ask) noexcept;
     void end_return(bool dirty) noexcept;
-    const char* validate_page(std::uint32_t at, std::uint64_t* objects,
+    const char* validate_page(std::uint32_t at, std::uint32_t reserved, std::uint64_t* objects,
                               std::uint64_t* bytes) const noexcept;
 
     char* base_ = nullptr;
@@ -327,18 +519,24 @@ class near_heap {
     reserved_array<page> pages_;
     reserved_array<group> groups_;
     reserved_array<near_unit> units_;
+    reserved_array<owner_word> domains_;
+    biased_sections<P> owners_;
     typename P::template atomic<std::uint64_t> new_bytes_;
     typename P::template atomic<std::uint32_t> units_used_; // units [0, units_used_) are committed
     mutable std::array<stripe, stripes> stripes_;
+    std::array<thread, thread_number<P>::at_once> threads_;
 
     alignas(64) mutable os::blocking_lock<P> pool_; // guards what follows
-    std::uint32_t groups_used_ = 0;                 // numbers [0, groups_used_) have been used
-    std::uint32_t unused_group_ = 0;                // number + 1
-    std::uint32_t unit_ring_ = 0;                   // unit number + 1, of those with free pages
-    std::uint32_t half_ = 0; // page number + 1 of a page whose second half waits for a group
+    std::uint32_t domains_used_ = 0; // numbers [0, domains_used_ * domain_groups) can be groups'
+    std::uint32_t unused_group_ = 0; // number + 1, of shared domains
+    std::uint32_t unused_groups_ = 0;
+    std::uint32_t fresh_group_ = 0,
+                  fresh_end_ = 0; // numbers of a shared domain that were no group's
+    std::uint32_t unit_ring_ = 0; // unit number + 1, of those with free pages
+    std::uint32_t half_ = 0;      // page number + 1 of a page whose second half waits for a group
     std::array<std::array<std::uint32_t, near_chunks>, expectations> shared_{}; // by longest run
     std::uint64_t slack_ = 0;
-    std::uint64_t claimed_ = 0;
+    std::int64_t claimed_ = 0; // less than 0 while threads have not told what they claimed
     std::uint64_t pages_in_use_ = 0;
     std::uint64_t dirty_pages_ = 0;
     // Pages that are being given back, in no map; of the unit with the number returning_ - 1.

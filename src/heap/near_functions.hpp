@@ -44,8 +44,11 @@ bool near_heap<P>::create(char* base, std::size_t bytes, poisoning poison_freed)
     bytes_ = bytes & ~(near_unit_bytes - 1);
     poison_ = poison_freed;
     const std::size_t pages = std::max<std::size_t>(bytes_ / os::page_size, 1);
-    // Of two chunks each, on average: beyond, there is no room.
-    return pages_.reserve(pages) && groups_.reserve(pages * (near_chunks / 2) + stripes) &&
+    // Of two chunks each, on average: beyond, there is no room. And domains that threads have begun.
+    const std::size_t domains =
+        pages * (near_chunks / 2) / domain_groups + 2 * thread_number<P>::at_once;
+    return pages_.reserve(pages) && domains_.reserve(domains) &&
+           groups_.reserve(domains * domain_groups) &&
            units_.reserve(std::max<std::size_t>(bytes_ / near_unit_bytes, 1));
 }
 
@@ -54,62 +57,162 @@ void near_heap<P>::destroy() noexcept {
     if (hides(poison_)) asan::show(base_, units_used_.load_relaxed() * near_unit_bytes);
     pages_.release();
     groups_.release();
+    domains_.release();
     units_.release();
+}
+
+// Calls attempt(more) until it wants no unit, and makes one in between, when nothing is held.
+template <class P>
+template <class Attempt>
+void* near_heap<P>::with_units(Attempt&& attempt) noexcept {
+    for (units more = units::may_be_asked_for;;) {
+        void* const object = attempt(more);
+        if (more != units::wanted) return object;
+        more = more_units() ? units::may_be_asked_for : units::cannot_be_had;
+    }
 }
 
 // Groups.
 
+// One that the thread has at hand. In its section.
 template <class P>
-std::uint32_t near_heap<P>::new_group() noexcept {
-    std::uint32_t number = 0;
-    {
-        const std::lock_guard hold(pool_);
-        if (unused_group_ != 0) {
-            number = unused_group_ - 1;
-            unused_group_ = groups_[number].next;
-        } else {
-            if (!groups_.commit_to(std::size_t{groups_used_} + 1)) return 0;
-            number = groups_used_++;
-        }
+std::uint32_t near_heap<P>::unused_number(thread& mine) noexcept {
+    if (mine.unused_group != 0) {
+        const std::uint32_t number = mine.unused_group - 1;
+        mine.unused_group = groups_[number].next;
+        return number;
     }
-    // A thread with the name of a group that had the number before may be looking at it.
-    stripe& its = stripe_of(number);
-    const std::lock_guard hold(its.lock);
-    its.groups.store_relaxed(its.groups.load_relaxed() + 1);
-    group& made = groups_[number];
-    made.used = true;
-    made.newest = made.freed = made.objects = made.chunks = 0;
-    made.cursor = made.limit = 0;
-    return number + 1;
+    return mine.fresh_group != mine.fresh_end ? mine.fresh_group++ : no_group;
 }
 
-// With the group's lock held.
+// One of a shared domain. Unless `any` will do, only if so many are unused that the table would grow for nothing.
 template <class P>
-void near_heap<P>::end_if_empty(std::uint32_t number) noexcept {
-    group& mine = groups_[number];
+std::uint32_t near_heap<P>::shared_number(bool any) noexcept {
+    const std::lock_guard hold(pool_);
+    if (unused_group_ != 0 && (any || unused_groups_ > domains_used_ * domain_groups / 2)) {
+        const std::uint32_t number = unused_group_ - 1;
+        unused_group_ = groups_[number].next;
+        --unused_groups_;
+        return number;
+    }
+    return fresh_group_ != fresh_end_ ? fresh_group_++ : no_group;
+}
+
+// For the calling thread if it can own one, else for all. False: no memory.
+template <class P>
+bool near_heap<P>::new_domain() noexcept {
+    for (;;) {
+        std::uint32_t wanted = 0;
+        if (owners_.enter()) {
+            const bool taken = take_domain(&own(), &wanted);
+            owners_.leave();
+            if (taken) return true;
+        } else if (take_domain(nullptr, &wanted)) {
+            return true;
+        }
+        // In this order: a name of a group that there is not is looked up if there is an entry.
+        if (!domains_.commit_to(std::size_t{wanted} + 1) ||
+            !groups_.commit_to((std::size_t{wanted} + 1) * domain_groups))
+            return false;
+    }
+}
+
+// False: the tables must be committed for *wanted first.
+template <class P>
+bool near_heap<P>::take_domain(thread* mine, std::uint32_t* wanted) noexcept {
+    const std::lock_guard hold(pool_);
+    const std::uint32_t domain = *wanted = domains_used_;
+    const std::uint32_t first = domain * domain_groups;
+    if (!domains_.committed(domain) || !groups_.committed(first + domain_groups - 1)) return false;
+    const std::uint32_t owner = mine != nullptr ? owners_.owner_for_caller() : 0;
+    if (owner == 0 && fresh_group_ != fresh_end_) return true; // another thread made one
+    ++domains_used_;
+    domains_[domain].store_relaxed(owner);
+    (owner != 0 ? mine->fresh_group : fresh_group_) = first;
+    (owner != 0 ? mine->fresh_end : fresh_end_) = first + domain_groups;
+    return true;
+}
+
+// In a section over the number, which is no group's.
+template <class P>
+void near_heap<P>::make_group(section& in) noexcept {
+    group& made = in.its();
+    made.used.store_relaxed(true);
+    made.newest = made.with_holes = made.objects = made.chunks = 0;
+    made.cursor = made.limit = 0;
+    add(*in.counts().groups, 1);
+}
+
+template <class P>
+void near_heap<P>::end_if_empty(section& in) noexcept {
+    group& mine = in.its();
     if (mine.objects != 0) return;
-    leave_newest(number);
+    leave_newest(in);
     mine.count.store_release(mine.count.load_relaxed() + 1);
-    mine.used = false;
-    stripe& its = stripe_of(number);
-    its.groups.store_relaxed(its.groups.load_relaxed() - 1);
+    mine.used.store_relaxed(false);
+    add(*in.counts().groups, ~std::uint64_t{0});
+    if (thread* const owner = in.mine(); owner != nullptr) {
+        mine.next = owner->unused_group;
+        owner->unused_group = in.number() + 1;
+        return;
+    }
     const std::lock_guard hold(pool_);
     mine.next = unused_group_;
-    unused_group_ = number + 1;
+    unused_group_ = in.number() + 1;
+    ++unused_groups_;
+}
+
+template <class P>
+void* near_heap<P>::first_object(section& in, const wish& what, group_name* name,
+                                 units& more) noexcept {
+    make_group(in);
+    void* const object = allocate_in(in, 0, what, more);
+    if (object == nullptr)
+        end_if_empty(in);
+    else if (name != nullptr)
+        *name = std::uint64_t{in.its().count.load_relaxed()} << 32 | (in.number() + 1);
+    return object;
 }
 
 template <class P>
 void* near_heap<P>::begin_group(std::size_t size, unsigned set, group_name* name) noexcept {
-    const std::uint32_t made = new_group();
-    if (made == 0) return nullptr;
-    const std::uint32_t number = made - 1;
-    const std::lock_guard hold(stripe_of(number).lock);
-    void* const object = allocate_in(number, 0, wish_of(size, set));
-    if (object == nullptr)
-        end_if_empty(number);
-    else if (name != nullptr)
-        *name = std::uint64_t{groups_[number].count.load_relaxed()} << 32 | made;
-    return object;
+    const wish what = wish_of(size, set);
+    return with_units([&](units& more) { return begin(what, name, more); });
+}
+
+template <class P>
+void* near_heap<P>::begin(const wish& what, group_name* name, units& more) noexcept {
+    if (owners_.enter()) {
+        thread& mine = own();
+        const std::uint32_t number = unused_number(mine);
+        if (number != no_group && owners_.owns(domains_[number / domain_groups])) [[likely]] {
+            section in(*this, number, mine);
+            return first_object(in, what, name, more);
+        }
+        owners_.leave();
+        if (number != no_group) { // of a domain that is shared now
+            section in(*this, number);
+            return first_object(in, what, name, more);
+        }
+    }
+    const std::uint32_t number = number_for_name();
+    if (number == no_group) return nullptr;
+    section in(*this, number);
+    return first_object(in, what, name, more);
+}
+
+// A number that is no group's, for the calling thread alone; no_group: no memory.
+template <class P>
+std::uint32_t near_heap<P>::number_for_name() noexcept {
+    for (bool any = false;; any = true) {
+        if (owners_.enter()) {
+            const std::uint32_t number = unused_number(own());
+            owners_.leave();
+            if (number != no_group) return number;
+        }
+        if (const std::uint32_t number = shared_number(any); number != no_group) return number;
+        if (!new_domain() && any) return no_group;
+    }
 }
 
 template <class P>
@@ -117,121 +220,167 @@ void* near_heap<P>::join(const void* neighbour, std::size_t size, unsigned set) 
     if (!begins_at(neighbour)) return nullptr;
     const std::uint32_t owner = page_of(neighbour).owner[chunk_of(neighbour)].load_relaxed();
     if (owner == 0) return nullptr;
-    const std::lock_guard hold(stripe_of(owner - 1).lock);
-    // Freed meanwhile, or freed before and not yet seen.
-    if (page_of(neighbour).owner[chunk_of(neighbour)].load_relaxed() != owner ||
-        !begins_at(neighbour))
-        return nullptr;
-    return allocate_in(owner - 1, number_of(neighbour) + 1, wish_of(size, set));
+    const wish what = wish_of(size, set);
+    return with_units([&](units& more) -> void* {
+        section in(*this, owner - 1);
+        // Freed meanwhile, or freed before and not yet seen.
+        if (page_of(neighbour).owner[chunk_of(neighbour)].load_relaxed() != owner ||
+            !begins_at(neighbour)) {
+            more = units::cannot_be_had;
+            return nullptr;
+        }
+        return allocate_in(in, number_of(neighbour) + 1, what, more);
+    });
 }
 
 template <class P>
 void* near_heap<P>::join(typename P::template atomic<group_name>& name, std::size_t size,
                          unsigned set) noexcept {
+    const wish what = wish_of(size, set);
+    return with_units([&](units& more) { return join_named(name, what, more); });
+}
+
+template <class P>
+void* near_heap<P>::join_named(typename P::template atomic<group_name>& name, const wish& what,
+                               units& more) noexcept {
     group_name seen = name.load_acquire(); // pairs with the exchange below
     for (;;) {
         if (const auto made = static_cast<std::uint32_t>(seen); made != 0) {
-            const std::uint32_t number = made - 1;
-            if (!groups_.committed(number)) return nullptr; // no name of this heap
-            const std::lock_guard hold(stripe_of(number).lock);
-            const group& named = groups_[number];
-            if (named.used && named.count.load_relaxed() == seen >> 32) {
-                void* const object = allocate_in(number, 0, wish_of(size, set));
-                if (object == nullptr) end_if_empty(number);
+            if (!groups_.committed(made - 1)) return nullptr; // no name of this heap
+            section in(*this, made - 1);
+            const group& named = in.its();
+            if (named.used.load_relaxed() && named.count.load_relaxed() == seen >> 32) {
+                void* const object = allocate_in(in, 0, what, more);
+                if (object == nullptr) end_if_empty(in);
                 return object;
             }
         }
-        const std::uint32_t made = new_group();
-        if (made == 0) return nullptr;
-        const group_name mine = std::uint64_t{groups_[made - 1].count.load_relaxed()} << 32 | made;
+        const std::uint32_t number = number_for_name();
+        if (number == no_group) return nullptr;
+        section in(*this, number);
+        make_group(in);
+        const group_name mine = std::uint64_t{in.its().count.load_relaxed()} << 32 | (number + 1);
         if (name.cas_acq_rel(seen, mine)) {
-            seen = mine;
-            continue; // another thread may have ended it already: then once more
+            void* const object = allocate_in(in, 0, what, more);
+            if (object == nullptr) end_if_empty(in);
+            return object;
         }
-        const std::lock_guard hold(stripe_of(made - 1).lock);
-        end_if_empty(made - 1);
+        end_if_empty(in);
     }
 }
 
-// Places. All of them with the group's lock held.
+// Places. All of them in a section over the group.
 
 template <class P>
-void* near_heap<P>::allocate_in(std::uint32_t number, std::uint32_t neighbour, wish what) noexcept {
-    group& mine = groups_[number];
+void* near_heap<P>::allocate_in(section& in, std::uint32_t neighbour, wish what,
+                                units& more) noexcept {
+    group& mine = in.its();
     // That objects lie together is a promise, what is expected of them a guess.
     if (mine.objects == 0)
         mine.kind = static_cast<std::uint8_t>(what.kind());
     else
         what.set = what.set % attribute_sets + mine.kind * attribute_sets;
-    char* const object = place(number, neighbour, what);
+    char* const object = place(in, neighbour, what, more);
     if (object == nullptr) return nullptr;
     ++mine.objects;
-    stripe& its = stripe_of(number);
-    its.live_bytes.store_relaxed(its.live_bytes.load_relaxed() + what.granules * granule);
-    its.live_objects.store_relaxed(its.live_objects.load_relaxed() + 1);
+    const live_counters counts = in.counts();
+    add(*counts.bytes, what.granules * granule);
+    add(*counts.objects, 1);
+    if (in.mine() != nullptr && mine.newest == number_of(object) + 1)
+        note_last(*in.mine(), in.number(), mine.newest - 1);
     return object;
 }
 
 template <class P>
-char* near_heap<P>::place(std::uint32_t number, std::uint32_t neighbour,
-                          const wish& what) noexcept {
-    group& mine = groups_[number];
-    char* object = nullptr;
-    if (neighbour != 0 && neighbour != mine.newest) object = fill(number, neighbour - 1, what);
-    if (object == nullptr && mine.newest != 0) {
-        object = at_cursor(number, what);
-        if (object == nullptr) object = fill(number, mine.newest - 1, what);
-    }
-    if (object == nullptr && mine.freed != 0 && mine.freed != mine.newest &&
-        mine.freed != neighbour)
-        object = fill(number, mine.freed - 1, what);
-    return object != nullptr ? object : grow(number, what);
+void near_heap<P>::note_last(thread& mine, std::uint32_t number, std::uint32_t at) noexcept {
+    mine.last_group = number;
+    mine.last_page = at + 1;
+    mine.last_memory = memory_of(at, 0);
+    mine.last_set = groups_[number].set % attribute_sets;
+    mine.last_table = &pages_[at];
+    mine.last_entry = &groups_[number];
+    mine.last_domain = &domains_[number / domain_groups];
 }
 
 template <class P>
-char* near_heap<P>::at_cursor(std::uint32_t number, const wish& what) noexcept {
-    group& mine = groups_[number];
+char* near_heap<P>::place(section& in, std::uint32_t neighbour, const wish& what,
+                          units& more) noexcept {
+    const group& mine = in.its();
+    char* object = nullptr;
+    if (neighbour != 0 && neighbour != mine.newest) object = fill(in, neighbour - 1, what);
+    if (object == nullptr && mine.newest != 0) {
+        object = at_cursor(in, what);
+        if (object == nullptr) object = fill(in, mine.newest - 1, what);
+    }
+    if (object == nullptr && mine.with_holes != 0) object = fill_listed(in, neighbour, what);
+    return object != nullptr ? object : grow(in, what, more);
+}
+
+template <class P>
+char* near_heap<P>::at_cursor(section& in, const wish& what) noexcept {
+    group& mine = in.its();
     if (mine.set != what.set) return nullptr;
     const unsigned first = what.aligned(mine.cursor);
     const unsigned end = first + what.granules;
-    if (end > mine.limit && !extend(number, end, what)) return nullptr;
+    if (end > mine.limit && !extend(in, end, what)) return nullptr;
     const std::uint32_t at = mine.newest - 1;
-    if (first != mine.cursor) note_room(pages_[at], first - mine.cursor);
+    if (first != mine.cursor) forget_search(in.number(), pages_[at]);
     mine.cursor = static_cast<std::uint16_t>(end);
-    mark(number, at, first, what);
+    mark(pages_[at], first, first + what.granules - 1);
     return memory_of(at, first);
 }
 
 // Claims what is behind the limit up to `end`.
 template <class P>
-bool near_heap<P>::extend(std::uint32_t number, unsigned end, const wish& what) noexcept {
-    group& mine = groups_[number];
+bool near_heap<P>::extend(section& in, unsigned end, const wish& what) noexcept {
+    group& mine = in.its();
     if (end > near_granules) return false;
     const unsigned first = mine.limit / near_chunk_granules;
     const unsigned last = (end + near_chunk_granules - 1) / near_chunk_granules;
-    const std::uint32_t wanted = mask_of(first, last - first);
-    const std::uint32_t at = mine.newest - 1;
-    {
-        const std::lock_guard hold(pool_);
-        if ((pages_[at].free & wanted) != wanted) return false;
-        claim(number, at, wanted, what.set);
-    }
+    if (in.mine() != nullptr && extend_reserved(*in.mine(), in.number(), end)) return true;
+    if (!extend_from_pool(in, first, last, what)) return false;
     mine.limit = static_cast<std::uint16_t>(last * near_chunk_granules);
+    return true;
+}
+
+// And reserves as much again as the group has, if nothing is reserved: it may be alone in growing.
+template <class P>
+bool near_heap<P>::extend_from_pool(section& in, unsigned first, unsigned last,
+                                    const wish& what) noexcept {
+    group& mine = in.its();
+    const std::uint32_t at = mine.newest - 1;
+    const std::uint32_t wanted = mask_of(first, last - first);
+    thread* const owner = in.mine();
+    const std::lock_guard hold(pool_);
+    if (owner != nullptr && owner->page == at + 1) unreserve(*owner);
+    const std::uint32_t free = pages_[at].free.load_relaxed();
+    if ((free & wanted) != wanted) return false;
+    unsigned end = last;
+    if (owner != nullptr && owner->page == 0 && what.kind() == 0)
+        while (end < near_chunks && end - last < std::min(mine.chunks, reserved_at_most) &&
+               (free >> end & 1) != 0)
+            ++end;
+    claim(in, at, wanted, what.set);
+    if (end != last) reserve(*owner, at, last, end, true);
     return true;
 }
 
 // In a hole of the group's chunks in the page, or in chunks of it that are free.
 template <class P>
-char* near_heap<P>::fill(std::uint32_t number, std::uint32_t at, const wish& what) noexcept {
-    group& mine = groups_[number];
+char* near_heap<P>::fill(section& into, std::uint32_t at, const wish& what) noexcept {
+    const std::uint32_t number = into.number();
+    const group& mine = into.its();
     page& in = pages_[at];
-    if (in.room.load_relaxed() < what.granules) return nullptr;
+    const std::uint64_t search = searched_for(number, what);
+    const std::uint64_t in_vain = in.searched.load_relaxed();
+    if (in_vain >> 16 == search >> 16 && in_vain <= search) return nullptr;
+    const std::uint32_t free = in.free.load_relaxed();
+    const bool may_claim = in.kind.load_relaxed() == what.kind();
     unsigned begin = 0, length = 0; // of the granules in a row that can be had
     bool inside = false;
     for (unsigned chunk = 0; chunk < near_chunks; ++chunk) {
-        const std::uint32_t owner = in.owner[chunk].load_relaxed();
         std::uint32_t used = 0xFFFF;
-        if (owner == number + 1) {
+        if (in.owner[chunk].load_relaxed() == number + 1) {
             used = used_in(in.begins[chunk].load_relaxed(), in.ends[chunk].load_relaxed(), inside);
             if (in.set[chunk].load_relaxed() != what.set) used = 0xFFFF;
             if (at + 1 == mine.newest) { // what is from the cursor to the limit is not in holes
@@ -240,7 +389,7 @@ char* near_heap<P>::fill(std::uint32_t number, std::uint32_t at, const wish& wha
                 const unsigned to = std::clamp<unsigned>(mine.limit, here, here + 16) - here;
                 if (from < to) used |= mask_of(from, to - from);
             }
-        } else if (owner == 0 && in.kind.load_relaxed() == what.kind()) {
+        } else if (may_claim && (free >> chunk & 1) != 0) {
             used = 0;
         }
         for (unsigned left = near_chunk_granules, i = chunk * near_chunk_granules; left != 0;) {
@@ -255,128 +404,133 @@ char* near_heap<P>::fill(std::uint32_t number, std::uint32_t at, const wish& wha
                 length = i + same - begin;
                 const unsigned first = what.aligned(begin);
                 if (first + what.granules <= begin + length)
-                    return fill_found(number, at, first, what);
+                    return fill_found(into, at, first, what);
             }
             used >>= same;
             left -= same;
             i += same;
         }
     }
-    in.room.store_relaxed(static_cast<std::uint16_t>(what.granules - 1));
+    if (what.alignment != 1) return nullptr;
+    in.searched.exchange_seq_cst(search);
+    // Chunks that became free meanwhile; pairs with put_to_free(), which forgets the search after that.
+    if ((in.free.load_seq_cst() & ~free) != 0) in.searched.store_relaxed(0);
     return nullptr;
 }
 
 template <class P>
-char* near_heap<P>::fill_found(std::uint32_t number, std::uint32_t at, unsigned first,
+char* near_heap<P>::fill_found(section& into, std::uint32_t at, unsigned first,
                                const wish& what) noexcept {
-    page& in = pages_[at];
+    const page& in = pages_[at];
     std::uint32_t wanted = 0;
     for (unsigned chunk = first / near_chunk_granules;
          chunk <= (first + what.granules - 1) / near_chunk_granules; ++chunk)
-        if (in.owner[chunk].load_relaxed() == 0) wanted |= 1U << chunk;
+        if (in.owner[chunk].load_relaxed() != into.number() + 1) wanted |= 1U << chunk;
     if (wanted != 0) {
         const std::lock_guard hold(pool_);
+        const std::uint32_t free = in.free.load_relaxed();
         // Another group was faster, or the whole page is free and belongs to no group.
-        if ((in.free & wanted) != wanted || in.free == ~0U || in.kind.load_relaxed() != what.kind())
+        if ((free & wanted) != wanted || free == ~0U || in.kind.load_relaxed() != what.kind())
             return nullptr;
-        claim(number, at, wanted, what.set);
+        claim(into, at, wanted, what.set);
     }
-    mark(number, at, first, what);
+    mark(pages_[at], first, first + what.granules - 1);
     return memory_of(at, first);
+}
+
+// In one of the pages with holes. Where the object finds no place the page leaves the list, and comes back
+// when another object is freed in it.
+template <class P>
+char* near_heap<P>::fill_listed(section& into, std::uint32_t neighbour, const wish& what) noexcept {
+    group& mine = into.its();
+    for (unsigned tried = 0; mine.with_holes != 0 && tried < pages_with_holes_tried; ++tried) {
+        const std::uint32_t at = mine.with_holes;
+        page& in = pages_[at - 1];
+        if (in.holes_of.load_relaxed() != into.number() + 1) { // it was free in between
+            mine.with_holes = 0;
+            break;
+        }
+        if (at != mine.newest && at != neighbour)
+            if (char* const object = fill(into, at - 1, what); object != nullptr) return object;
+        mine.with_holes = in.next_with_holes.load_relaxed();
+        in.holes_of.store_relaxed(0);
+    }
+    return nullptr;
+}
+
+// A page is in one list at most; in a shared one the holes of other groups are found by their neighbours.
+template <class P>
+void near_heap<P>::list_holes(section& into, std::uint32_t at) noexcept {
+    group& mine = into.its();
+    page& in = pages_[at];
+    std::uint32_t of = in.holes_of.load_relaxed();
+    if (of == into.number() + 1) return;
+    if (of != 0 && groups_[of - 1].used.load_relaxed()) return;
+    if (!in.holes_of.cas_relaxed(of, into.number() + 1)) return;
+    in.next_with_holes.store_relaxed(mine.with_holes);
+    mine.with_holes = at + 1;
 }
 
 // In a new place, which becomes the newest page.
 template <class P>
-char* near_heap<P>::grow(std::uint32_t number, const wish& what) noexcept {
-    group& mine = groups_[number];
+char* near_heap<P>::grow(section& in, const wish& what, units& more) noexcept {
+    group& mine = in.its();
     const std::uint32_t before = mine.newest;
-    leave_newest(number);
+    leave_newest(in);
     unsigned chunks = std::clamp(mine.chunks, what.chunks(), near_chunks);
     if (chunks >= own_page_from) chunks = near_chunks;
     unsigned first = 0;
     std::uint32_t at = 0;
-    {
-        std::unique_lock hold(pool_);
-        const bool spreads = chunks != near_chunks && what.kind() == 0 && may_spread();
-        if (spreads) {
-            at = second_half(chunks, &first);
-        } else if (chunks != near_chunks) {
-            at = shared_place(chunks, what, &first);
-            if (at == 0 && what.chunks() < chunks) {
-                at = shared_place(what.chunks(), what, &first);
-                if (at != 0) chunks = what.chunks();
-            }
-        }
-        while (at == 0) {
-            at = fresh_page(before);
-            if (at != 0) {
-                first = 0;
-                pages_[at - 1].kind.store_relaxed(static_cast<std::uint8_t>(what.kind()));
-                if (spreads) half_ = at;
-                break;
-            }
-            const std::uint32_t seen = units_used_.load_relaxed();
-            hold.unlock();
-            const bool more = more_units();
-            hold.lock();
-            if (more || units_used_.load_relaxed() != seen) continue;
-            // The chunks of shared pages that are left.
-            at = shared_place(chunks = what.chunks(), what, &first);
-            if (at == 0) return nullptr;
-        }
-        claim(number, at - 1, mask_of(first, chunks), what.set);
+    thread* const owner = in.mine();
+    if (owner != nullptr && owner->page != 0 && !owner->spreads && what.kind() == 0 &&
+        what.chunk_alignment() == 1 && chunks <= unsigned{owner->end} - owner->next) {
+        at = owner->page;
+        first = owner->next;
+        take_reserved(*owner, in.number(), chunks, what.set);
+    } else {
+        const std::lock_guard hold(pool_);
+        at = place_in_pool(in, before, what, more, &first, &chunks);
+        if (at == 0) return nullptr;
     }
     mine.newest = at;
     mine.set = static_cast<std::uint8_t>(what.set);
     const unsigned begin = first * near_chunk_granules;
     mine.limit = static_cast<std::uint16_t>(begin + chunks * near_chunk_granules);
     mine.cursor = static_cast<std::uint16_t>(begin + what.granules);
-    mark(number, at - 1, begin, what);
+    mark(pages_[at - 1], begin, begin + what.granules - 1);
     return memory_of(at - 1, begin);
 }
 
 // Chunks that were claimed for later go back; what is left of one is a hole.
 template <class P>
-void near_heap<P>::leave_newest(std::uint32_t number) noexcept {
-    group& mine = groups_[number];
+void near_heap<P>::leave_newest(section& from) noexcept {
+    group& mine = from.its();
     if (mine.newest == 0) return;
     const std::uint32_t at = mine.newest - 1;
     const unsigned whole = (mine.cursor + near_chunk_granules - 1U) / near_chunk_granules;
     const unsigned end = mine.limit / near_chunk_granules;
     std::uint32_t unused = whole < end ? mask_of(whole, end - whole) : 0;
     const unsigned part = mine.cursor / near_chunk_granules;
-    const page& in = pages_[at];
+    page& in = pages_[at];
     if (part < whole &&
         part < end) { // the cursor's own chunk, whose objects may all have been freed
         bool inside = false;
         std::uint32_t used = 0;
         for (unsigned chunk = 0; chunk <= part; ++chunk) {
-            if (in.owner[chunk].load_relaxed() != number + 1) continue;
+            if (in.owner[chunk].load_relaxed() != from.number() + 1) continue;
             used = used_in(in.begins[chunk].load_relaxed(), in.ends[chunk].load_relaxed(), inside);
         }
         if (used == 0) unused |= 1U << part;
     }
-    if (mine.limit != mine.cursor)
-        note_room(pages_[at], std::max<unsigned>(mine.limit - mine.cursor, near_chunk_granules));
+    if (mine.limit != mine.cursor) {
+        forget_search(from.number(), in);
+        if (mine.objects != 0) list_holes(from, at);
+    }
     mine.newest = 0;
     mine.cursor = mine.limit = 0;
     if (unused == 0) return;
     const std::lock_guard hold(pool_);
-    release(number, at, unused);
-}
-
-// The object's bits. The end first: who sees the beginning without the lock finds it.
-template <class P>
-void near_heap<P>::mark(std::uint32_t, std::uint32_t at, unsigned first,
-                        const wish& what) noexcept {
-    page& in = pages_[at];
-    const unsigned last = first + what.granules - 1;
-    auto& ends = in.ends[last / near_chunk_granules];
-    ends.store_relaxed(
-        static_cast<std::uint16_t>(ends.load_relaxed() | 1U << (last % near_chunk_granules)));
-    auto& begins = in.begins[first / near_chunk_granules];
-    begins.store_release(
-        static_cast<std::uint16_t>(begins.load_relaxed() | 1U << (first % near_chunk_granules)));
+    release(from, at, unused);
 }
 
 template <class P>
@@ -387,9 +541,7 @@ free_result near_heap<P>::free(void* object) noexcept {
     const unsigned chunk = at / near_chunk_granules;
     const std::uint32_t owner = in.owner[chunk].load_relaxed();
     if (owner == 0) return free_result::freed_before;
-    const std::uint32_t number = owner - 1;
-    stripe& lock = stripe_of(number);
-    const std::lock_guard hold(lock.lock);
+    section of(*this, owner - 1);
     if (in.owner[chunk].load_relaxed() != owner || !begins_at(object))
         return free_result::freed_before;
     const auto last = static_cast<unsigned>(end_of(in, at));
@@ -401,10 +553,11 @@ free_result near_heap<P>::free(void* object) noexcept {
     auto& ends = in.ends[last_chunk];
     ends.store_relaxed(
         static_cast<std::uint16_t>(ends.load_relaxed() & ~(1U << (last % near_chunk_granules))));
-    lock.live_bytes.store_relaxed(lock.live_bytes.load_relaxed() - (last - at + 1) * granule);
-    lock.live_objects.store_relaxed(lock.live_objects.load_relaxed() - 1);
+    const live_counters counts = of.counts();
+    add(*counts.bytes, -std::uint64_t{(last - at + 1) * granule});
+    add(*counts.objects, ~std::uint64_t{0});
 
-    group& mine = groups_[number];
+    group& mine = of.its();
     --mine.objects;
     const std::uint32_t here = number_of(object);
     // The middle of the object was its own. At its two ends a chunk without bits is empty: another object
@@ -420,64 +573,160 @@ free_result near_heap<P>::free(void* object) noexcept {
     bool page_left = false;
     if (empty != 0) {
         const std::lock_guard hold_pool(pool_);
-        release(number, here, empty);
-        page_left = in.free == ~0U;
+        release(of, here, empty);
+        page_left = in.free.load_relaxed() == ~0U;
     }
-    if (!page_left) {
-        in.room.store_relaxed(unknown_room);
-        mine.freed = here + 1;
-    } else {
-        if (mine.freed == here + 1) mine.freed = 0;
+    if (page_left) {
         if (mine.newest == here + 1) mine.newest = mine.cursor = mine.limit = 0;
+    } else if (mine.objects != 0) {
+        forget_search(of.number(), in);
+        list_holes(of, here);
     }
-    end_if_empty(number);
+    end_if_empty(of);
     return free_result::done;
+}
+
+// What a thread has reserved. In its section, and with pool_ held.
+
+template <class P>
+void near_heap<P>::reserve(thread& mine, std::uint32_t at, unsigned first, unsigned end,
+                           bool spreads) noexcept {
+    take_from_free(at, mask_of(first, end - first));
+    mine.page = at + 1;
+    mine.next = static_cast<std::uint8_t>(first);
+    mine.end = static_cast<std::uint8_t>(end);
+    mine.spreads = spreads;
+}
+
+template <class P>
+void near_heap<P>::unreserve(thread& mine) noexcept {
+    const std::uint32_t chunks = reserved_by(mine);
+    if (chunks == 0) return;
+    const std::uint32_t at = std::exchange(mine.page, 0) - 1;
+    put_to_free(at, chunks);
+}
+
+template <class P>
+void near_heap<P>::tell(thread& mine) noexcept {
+    claimed_ += static_cast<std::int64_t>(mine.claimed.load_relaxed());
+    mine.claimed.store_relaxed(0);
 }
 
 // The pool. All of it with pool_ held.
 
+// Number + 1 of a page in which `chunks` are the group's from `first` on; 0: there is none.
 template <class P>
-void near_heap<P>::claim(std::uint32_t number, std::uint32_t at, std::uint32_t chunks,
-                         unsigned set) noexcept {
-    page& in = pages_[at];
-    unlist_page(at);
-    in.free &= ~chunks;
-    list_page(at);
-    near_detail::for_each_bit(chunks, [&](unsigned chunk) {
-        in.set[chunk].store_relaxed(static_cast<std::uint8_t>(set));
-        in.owner[chunk].store_relaxed(number + 1);
-    });
-    const auto count = static_cast<unsigned>(std::popcount(chunks));
-    groups_[number].chunks += count;
-    claimed_ += count;
-}
-
-template <class P>
-void near_heap<P>::release(std::uint32_t number, std::uint32_t at, std::uint32_t chunks) noexcept {
-    page& in = pages_[at];
-    unlist_page(at);
-    near_detail::for_each_bit(chunks, [&](unsigned chunk) { in.owner[chunk].store_relaxed(0); });
-    in.free |= chunks;
-    const auto count = static_cast<unsigned>(std::popcount(chunks));
-    groups_[number].chunks -= count;
-    claimed_ -= count;
-    note_room(in, unknown_room);
-    if (in.free != ~0U) {
-        list_page(at);
-    } else {
-        --pages_in_use_;
-        if (half_ == at + 1) half_ = 0;
-        put_page(at, true);
+std::uint32_t near_heap<P>::place_in_pool(section& in, std::uint32_t before, const wish& what,
+                                          units& more, unsigned* first, unsigned* chunks) noexcept {
+    thread* const owner = in.mine();
+    if (owner != nullptr) tell(*owner);
+    const bool shares = *chunks != near_chunks;
+    const bool spreads = shares && what.kind() == 0 && may_spread();
+    const bool reserves = owner != nullptr && shares && what.kind() == 0;
+    if (reserves) unreserve(*owner);
+    std::uint32_t at = 0;
+    if (spreads) {
+        at = second_half(*chunks, first);
+    } else if (shares) {
+        at = shared_place(*chunks, what, first);
+        if (at == 0 && what.chunks() < *chunks) {
+            at = shared_place(what.chunks(), what, first);
+            if (at != 0) *chunks = what.chunks();
+        }
     }
+    if (at == 0) {
+        at = fresh_page(before);
+        *first = 0;
+        if (at != 0) {
+            pages_[at - 1].kind.store_relaxed(static_cast<std::uint8_t>(what.kind()));
+            if (spreads) half_ = at;
+        }
+    }
+    if (at == 0 && more == units::may_be_asked_for) {
+        more = units::wanted;
+        return 0;
+    }
+    // The chunks of shared pages that are left.
+    if (at == 0) at = shared_place(*chunks = what.chunks(), what, first);
+    if (at == 0) return 0;
+    claim(in, at - 1, mask_of(*first, *chunks), what.set);
+    if (!reserves) return at;
+    const std::uint32_t free = pages_[at - 1].free.load_relaxed();
+    const unsigned from = *first + *chunks;
+    const unsigned most = spreads ? (*first < near_chunks / 2 ? near_chunks / 2 : near_chunks)
+                                  : std::min(near_chunks, from + reserved_at_most);
+    unsigned end = from;
+    while (end < most && (free >> end & 1) != 0) ++end;
+    if (end != from) reserve(*owner, at - 1, from, end, spreads);
+    return at;
 }
 
 template <class P>
-void near_heap<P>::list_page(std::uint32_t at) noexcept {
+void near_heap<P>::own_chunks(section& in, std::uint32_t at, std::uint32_t chunks,
+                              unsigned set) noexcept {
+    page& its = pages_[at];
+    near_detail::for_each_bit(chunks, [&](unsigned chunk) {
+        its.set[chunk].store_relaxed(static_cast<std::uint8_t>(set));
+        its.owner[chunk].store_relaxed(in.number() + 1);
+    });
+    in.its().chunks += static_cast<unsigned>(std::popcount(chunks));
+}
+
+template <class P>
+void near_heap<P>::claim(section& in, std::uint32_t at, std::uint32_t chunks,
+                         unsigned set) noexcept {
+    take_from_free(at, chunks);
+    own_chunks(in, at, chunks, set);
+    claimed_ += std::popcount(chunks);
+}
+
+template <class P>
+void near_heap<P>::release(section& in, std::uint32_t at, std::uint32_t chunks) noexcept {
+    page& its = pages_[at];
+    near_detail::for_each_bit(chunks, [&](unsigned chunk) { its.owner[chunk].store_relaxed(0); });
+    in.its().chunks -= static_cast<unsigned>(std::popcount(chunks));
+    claimed_ -= std::popcount(chunks);
+    put_to_free(at, chunks);
+    // The last of the page but for what its thread has reserved there.
+    if (thread* const owner = in.mine(); owner != nullptr && owner->page == at + 1 &&
+                                         (its.free.load_relaxed() | reserved_by(*owner)) == ~0U)
+        unreserve(*owner);
+}
+
+template <class P>
+void near_heap<P>::take_from_free(std::uint32_t at, std::uint32_t chunks) noexcept {
+    set_free(at, pages_[at].free.load_relaxed() & ~chunks);
+}
+
+template <class P>
+void near_heap<P>::put_to_free(std::uint32_t at, std::uint32_t chunks) noexcept {
     page& in = pages_[at];
-    const auto count = static_cast<unsigned>(std::popcount(in.free));
-    if (count == 0 || count == near_chunks) return;
-    slack_ += count;
-    std::uint32_t& ring = shared_[in.kind.load_relaxed()][longest_run(in.free)];
+    set_free(at, in.free.load_relaxed() | chunks);
+    in.searched.store_release(0); // after the chunks; pairs with fill()
+    if (in.free.load_relaxed() != ~0U) return;
+    --pages_in_use_;
+    if (half_ == at + 1) half_ = 0;
+    put_page(at, true);
+}
+
+template <class P>
+void near_heap<P>::set_free(std::uint32_t at, std::uint32_t now) noexcept {
+    page& in = pages_[at];
+    const auto shared = [](std::uint32_t free) { return free != ~0U ? free : 0; };
+    const std::uint32_t before = shared(in.free.load_relaxed()), after = shared(now);
+    slack_ += static_cast<unsigned>(std::popcount(after));
+    slack_ -= static_cast<unsigned>(std::popcount(before));
+    in.free.store_relaxed(now);
+    const unsigned was = longest_run(before), is = longest_run(after);
+    if (was == is) return;
+    if (was != 0) unlist_page(at, was);
+    if (is != 0) list_page(at, is);
+}
+
+template <class P>
+void near_heap<P>::list_page(std::uint32_t at, unsigned longest) noexcept {
+    page& in = pages_[at];
+    std::uint32_t& ring = shared_[in.kind.load_relaxed()][longest];
     if (ring == 0) {
         in.next = in.previous = at + 1;
     } else {
@@ -491,12 +740,9 @@ void near_heap<P>::list_page(std::uint32_t at) noexcept {
 }
 
 template <class P>
-void near_heap<P>::unlist_page(std::uint32_t at) noexcept {
+void near_heap<P>::unlist_page(std::uint32_t at, unsigned longest) noexcept {
     page& in = pages_[at];
-    const auto count = static_cast<unsigned>(std::popcount(in.free));
-    if (count == 0 || count == near_chunks) return;
-    slack_ -= count;
-    std::uint32_t& ring = shared_[in.kind.load_relaxed()][longest_run(in.free)];
+    std::uint32_t& ring = shared_[in.kind.load_relaxed()][longest];
     if (in.next == at + 1) {
         ring = 0;
         return;
@@ -506,11 +752,20 @@ void near_heap<P>::unlist_page(std::uint32_t at) noexcept {
     pages_[in.next - 1].previous = in.previous;
 }
 
-// How many free chunks lie in a row at most.
+// How many free chunks lie in a row at most. ends_of[i]: bits at which 2^i in a row end.
 template <class P>
 unsigned near_heap<P>::longest_run(std::uint32_t free) noexcept {
+    if (free == 0) return 0;
+    std::uint32_t ends_of[5] = {free};
+    for (unsigned i = 1; i < 5; ++i)
+        ends_of[i] = ends_of[i - 1] & ends_of[i - 1] << (1U << (i - 1));
     unsigned length = 0;
-    for (; free != 0; free &= free << 1) ++length;
+    std::uint32_t ends = ~0U; // at which `length` in a row end
+    for (unsigned i = 5; i-- > 0;)
+        if (const std::uint32_t longer = ends & ends_of[i] << length; longer != 0) {
+            ends = longer;
+            length += 1U << i;
+        }
     return length;
 }
 
@@ -525,8 +780,9 @@ unsigned near_heap<P>::first_fit(std::uint32_t free, unsigned count, unsigned al
 
 template <class P>
 bool near_heap<P>::may_spread() const noexcept {
+    const auto claimed = static_cast<std::uint64_t>(std::max<std::int64_t>(claimed_, 0));
     return (slack_ + near_chunks) * near_chunk_bytes <=
-           least_slack_bytes + claimed_ * near_chunk_bytes / slack_per_claimed;
+           least_slack_bytes + claimed * near_chunk_bytes / slack_per_claimed;
 }
 
 // Of a page that was begun by another group while groups spread. Page number + 1; 0: there is none.
@@ -534,7 +790,7 @@ template <class P>
 std::uint32_t near_heap<P>::second_half(unsigned chunks, unsigned* first) noexcept {
     const std::uint32_t half = std::exchange(half_, 0);
     const std::uint32_t wanted = mask_of(near_chunks / 2, chunks);
-    if (half == 0 || (pages_[half - 1].free & wanted) != wanted) return 0;
+    if (half == 0 || (pages_[half - 1].free.load_relaxed() & wanted) != wanted) return 0;
     *first = near_chunks / 2;
     return half;
 }
@@ -548,7 +804,7 @@ std::uint32_t near_heap<P>::shared_place(unsigned chunks, const wish& what,
     for (unsigned count = chunks; count < near_chunks; ++count) {
         std::uint32_t at = shared_[what.kind()][count];
         for (const std::uint32_t head = at; at != 0;) {
-            *first = first_fit(pages_[at - 1].free, chunks, what.chunk_alignment());
+            *first = first_fit(pages_[at - 1].free.load_relaxed(), chunks, what.chunk_alignment());
             if (*first != near_chunks) return at;
             if (++tried == pages_tried) return 0;
             at = pages_[at - 1].next;
@@ -588,7 +844,7 @@ std::uint32_t near_heap<P>::fresh_page(std::uint32_t near) noexcept {
     if (--in.free_pages == 0) unlist_unit(unit - 1);
     ++pages_in_use_;
     const std::uint32_t at = (unit - 1) * near_unit_pages + word * 64 + bit;
-    pages_[at].room.store_relaxed(unknown_room);
+    pages_[at].holes_of.store_relaxed(0);
     return at + 1;
 }
 
@@ -634,7 +890,7 @@ void near_heap<P>::unlist_unit(std::uint32_t unit) noexcept {
     units_[in.next - 1].previous = in.previous;
 }
 
-// Without pool_. The memory is committed by each thread that needs some, and the first of them tells.
+// With nothing held. The memory is committed by each thread that needs some, and the first of them tells.
 template <class P>
 bool near_heap<P>::more_units() noexcept {
     const std::uint32_t unit = units_used_.load_acquire();
@@ -650,7 +906,7 @@ bool near_heap<P>::more_units() noexcept {
     for (std::uint64_t& word : made.free) word = ~std::uint64_t{0};
     made.free_pages = near_unit_pages;
     for (unsigned i = 0; i < near_unit_pages; ++i)
-        pages_[std::size_t{unit} * near_unit_pages + i].free = ~0U;
+        pages_[std::size_t{unit} * near_unit_pages + i].free.store_relaxed(~0U);
     list_unit(unit);
     units_used_.store_release(unit + 1); // pairs with begins_at()
     return true;
@@ -726,9 +982,16 @@ near_counters near_heap<P>::counters() const noexcept {
         now.live_objects += one.live_objects.load_relaxed();
         now.groups += one.groups.load_relaxed();
     }
+    std::uint64_t claimed = 0;
+    for (const thread& one : threads_) {
+        now.live_bytes += one.live_bytes.load_relaxed();
+        now.live_objects += one.live_objects.load_relaxed();
+        now.groups += one.groups.load_relaxed();
+        claimed += one.claimed.load_relaxed();
+    }
     const std::lock_guard hold(pool_);
     now.extent_bytes = (pages_in_use_ + dirty_pages_) * os::page_size;
-    now.claimed_bytes = claimed_ * near_chunk_bytes;
+    now.claimed_bytes = (static_cast<std::uint64_t>(claimed_) + claimed) * near_chunk_bytes;
     return now;
 }
 
@@ -754,10 +1017,11 @@ void near_heap<P>::walk_extents(void (*visit)(void*, char*, char*), void* contex
     }
 }
 
-// Fork. All locks, in their order; a group is whole while its lock is held by this thread.
+// Fork. All sections and locks, in their order; a group is whole while no thread is in a section over it.
 
 template <class P>
 void near_heap<P>::fork_prepare() noexcept {
+    owners_.stop();
     for (stripe& one : stripes_) one.lock.lock();
     pool_.lock();
 }
@@ -766,6 +1030,7 @@ template <class P>
 void near_heap<P>::fork_parent() noexcept {
     pool_.unlock();
     for (stripe& one : stripes_) one.lock.unlock();
+    owners_.let_go();
 }
 
 // The collector of the parent may have been giving pages back, and does not exist here.
@@ -774,10 +1039,13 @@ void near_heap<P>::fork_child() noexcept {
     end_return(true);
     pool_.unlock_in_child();
     for (stripe& one : stripes_) one.lock.unlock_in_child();
+    owners_.only_caller_is_left();
+    owners_.let_go();
 }
 
 template <class P>
-const char* near_heap<P>::validate_page(std::uint32_t at, std::uint64_t* objects,
+const char* near_heap<P>::validate_page(std::uint32_t at, std::uint32_t reserved,
+                                        std::uint64_t* objects,
                                         std::uint64_t* bytes) const noexcept {
     const page& in = pages_[at];
     std::uint32_t open =
@@ -787,10 +1055,14 @@ const char* near_heap<P>::validate_page(std::uint32_t at, std::uint64_t* objects
         const std::uint32_t owner = in.owner[chunk].load_relaxed();
         const unsigned begins = in.begins[chunk].load_relaxed();
         const unsigned ends = in.ends[chunk].load_relaxed();
-        if ((owner == 0) != ((in.free >> chunk & 1) != 0)) return "near: free chunks and owners";
+        const bool free = (in.free.load_relaxed() >> chunk & 1) != 0;
+        if ((owner == 0) != (free || (reserved >> chunk & 1) != 0) ||
+            (free && (reserved >> chunk & 1) != 0))
+            return "near: free chunks and owners";
         if (owner == 0 && (begins != 0 || ends != 0)) return "near: an object in a free chunk";
         if (owner != 0) {
-            if (owner > groups_used_ || !groups_[owner - 1].used) return "near: owner is no group";
+            if (owner > domains_used_ * domain_groups || !groups_[owner - 1].used.load_relaxed())
+                return "near: owner is no group";
             if (in.set[chunk].load_relaxed() / attribute_sets != in.kind.load_relaxed())
                 return "near: expectations share a page";
         }
@@ -825,12 +1097,23 @@ template <class P>
 const char* near_heap<P>::validate() const noexcept {
     std::uint64_t objects = 0, bytes = 0, claimed = 0, slack = 0, in_use = 0, dirty = 0;
     std::uint64_t listed = 0, shared = 0;
+    std::array<const thread*, thread_number<P>::at_once> reserving;
+    unsigned reserving_threads = 0;
+    for (const thread& one : threads_)
+        if (one.page != 0) reserving[reserving_threads++] = &one;
+    const auto reserved_in = [&](std::uint32_t at) {
+        std::uint32_t chunks = 0;
+        for (unsigned i = 0; i < reserving_threads; ++i)
+            if (reserving[i]->page == at + 1) chunks |= reserved_by(*reserving[i]);
+        return chunks;
+    };
     for (std::uint32_t unit = 0; unit < units_used_.load_relaxed(); ++unit) {
         const near_unit& in = units_[unit];
         std::uint32_t free_pages = 0;
         for (unsigned i = 0; i < near_unit_pages; ++i) {
             const std::uint32_t at = unit * near_unit_pages + i;
-            const auto free = static_cast<unsigned>(std::popcount(pages_[at].free));
+            const auto free = static_cast<unsigned>(std::popcount(pages_[at].free.load_relaxed()));
+            const std::uint32_t reserved = reserved_in(at);
             const bool mapped = (in.free[i / 64] >> (i % 64) & 1) != 0;
             if (mapped != (free == near_chunks)) return "near: the map of a unit";
             free_pages += mapped;
@@ -838,12 +1121,13 @@ const char* near_heap<P>::validate() const noexcept {
             if (!mapped) ++in_use;
             if (!mapped && (in.dirty[i / 64] >> (i % 64) & 1) != 0)
                 return "near: a dirty page that is in use";
-            claimed += near_chunks - free;
+            claimed += near_chunks - free - static_cast<unsigned>(std::popcount(reserved));
             if (free != 0 && free != near_chunks) {
                 slack += free;
                 ++shared;
             }
-            if (const char* const broken = validate_page(at, &objects, &bytes)) return broken;
+            if (const char* const broken = validate_page(at, reserved, &objects, &bytes))
+                return broken;
         }
         if (free_pages != in.free_pages) return "near: the free pages of a unit";
     }
@@ -853,7 +1137,7 @@ const char* near_heap<P>::validate() const noexcept {
             for (std::uint32_t at = head; at != 0;) {
                 const page& in = pages_[at - 1];
                 ++listed;
-                if (longest_run(in.free) != count || in.kind.load_relaxed() != kind)
+                if (longest_run(in.free.load_relaxed()) != count || in.kind.load_relaxed() != kind)
                     return "near: a page in the wrong list";
                 if (pages_[in.next - 1].previous != at) return "near: a broken list";
                 at = in.next == head ? 0 : in.next;
@@ -866,14 +1150,21 @@ const char* near_heap<P>::validate() const noexcept {
         live += one.live_bytes.load_relaxed();
         live_groups += one.groups.load_relaxed();
     }
-    for (std::uint32_t i = 0; i < groups_used_; ++i) {
-        if (!groups_[i].used) continue;
+    auto told = static_cast<std::uint64_t>(claimed_);
+    for (const thread& one : threads_) {
+        counted += one.live_objects.load_relaxed();
+        live += one.live_bytes.load_relaxed();
+        live_groups += one.groups.load_relaxed();
+        told += one.claimed.load_relaxed();
+    }
+    for (std::uint32_t i = 0; i < domains_used_ * domain_groups; ++i) {
+        if (!groups_[i].used.load_relaxed()) continue;
         ++groups;
         held += groups_[i].chunks;
         if (groups_[i].cursor > groups_[i].limit) return "near: a cursor beyond its limit";
     }
     if (objects != counted || bytes != live) return "near: live objects";
-    if (claimed != claimed_ || held != claimed_) return "near: claimed chunks";
+    if (claimed != told || held != told) return "near: claimed chunks";
     if (slack != slack_) return "near: slack";
     if (in_use != pages_in_use_ || dirty != dirty_pages_) return "near: pages in use";
     if (groups != live_groups) return "near: groups";

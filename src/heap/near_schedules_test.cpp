@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // near_heap's own text under the deterministic scheduler, and on threads: two threads that grow one group, frees
-// by another thread, a group that ends while it is named, and memory that goes back, each against the others.
+// by another thread, a group that ends while it is named, memory that goes back, and forks, each against the others;
+// and biased_sections alone.
 //
 // The oracle is the test's: which objects are there, and which bytes they have.
 #include "heap/near_functions.hpp"
@@ -15,6 +16,15 @@
 #include <vector>
 
 namespace obase::heap {
+
+// A virtual thread with the index of one that ran before goes on with its row.
+template <>
+struct thread_number<testing::deterministic_platform> {
+    static constexpr unsigned at_once = testing::max_threads;
+    static unsigned of_caller() noexcept { return testing::thread_index(); }
+    static void only_caller_is_left() noexcept {}
+};
+
 namespace {
 
 constexpr unsigned usual = near_set({}, expectation::nothing);
@@ -179,6 +189,143 @@ void memory_goes_back_while_groups_come_and_go() {
     w.finish(0, 0);
 }
 IN_BOTH_WORLDS(near_schedules, memory_goes_back_while_groups_come_and_go, 200)
+
+// Property: the thread that began groups goes on with them while others allocate and free in them, and nothing is
+// lost or handed out twice when they become shared.
+template <class P>
+void groups_are_shared_while_their_thread_uses_them() {
+    using threads = testing::threads_for<P>;
+    world<P> w;
+    typename P::template atomic<void*> given[2];
+    std::vector<void*> kept;
+    threads::spawn("owner", [&] {
+        void* const first = w.filled(w.heap.begin_group(64, usual, nullptr), 64);
+        given[0].store_release(first);
+        void* const second = w.filled(w.heap.join(first, 200, usual), 200);
+        void* const other = w.filled(w.heap.begin_group(48, usual, nullptr), 48);
+        given[1].store_release(other);
+        kept.push_back(w.filled(w.heap.join(second, 128, usual), 128));
+        w.end(second);
+        kept.push_back(w.filled(w.heap.join(kept.back(), 56, usual), 56));
+    });
+    std::vector<void*> joined[2];
+    for (const unsigned i : {0U, 1U})
+        threads::spawn("other", [&, i] {
+            void* const found = given[i].load_acquire();
+            if (found == nullptr) return;
+            joined[i].push_back(w.filled(w.heap.join(found, 96, usual), 96));
+            w.end(found);
+            given[i].store_release(nullptr);
+        });
+    threads::run();
+    std::size_t objects = kept.size();
+    for (auto& one : given) objects += one.load_relaxed() != nullptr;
+    for (auto& mine : joined) objects += mine.size();
+    w.finish(objects, w.heap.counters().groups);
+    for (auto& one : given)
+        if (void* const left = one.load_relaxed(); left != nullptr) w.end(left);
+    for (auto& mine : joined)
+        for (void* const object : mine) w.end(object);
+    for (void* const object : kept) w.end(object);
+    w.finish(0, 0);
+}
+IN_BOTH_WORLDS(near_schedules, groups_are_shared_while_their_thread_uses_them, 200)
+
+// Property: between fork_prepare() and fork_parent() the heap is whole, whatever the other threads were about to do.
+template <class P>
+void a_fork_finds_a_whole_heap() {
+    using threads = testing::threads_for<P>;
+    world<P> w;
+    std::vector<void*> made[2];
+    for (auto& mine : made)
+        threads::spawn("maker", [&] {
+            mine.push_back(w.filled(w.heap.begin_group(64, usual, nullptr), 64));
+            mine.push_back(w.filled(w.heap.join(mine.back(), 120, usual), 120));
+            w.end(mine.front());
+            mine.erase(mine.begin());
+        });
+    threads::spawn("forker", [&] {
+        w.heap.fork_prepare();
+        const char* const broken = w.heap.validate();
+        threads::require(broken == nullptr, broken);
+        w.heap.fork_parent();
+    });
+    threads::run();
+    w.finish(2, 2);
+    for (auto& mine : made)
+        for (void* const object : mine) w.end(object);
+    w.finish(0, 0);
+}
+IN_BOTH_WORLDS(near_schedules, a_fork_finds_a_whole_heap, 15, 2'000'000)
+
+// Property: a hole that is found by one group is no less there for another: what a group looks for in vain says
+// nothing of the others in the page, nor of chunks that become free meanwhile.
+template <class P>
+void searches_in_vain_meet_frees_by_other_groups() {
+    using threads = testing::threads_for<P>;
+    world<P> w;
+    // A page that is full: two groups, of which one has its last object at the end.
+    void* const mine = w.filled(w.heap.begin_group(1920, usual, nullptr), 1920);
+    void* const theirs = w.filled(w.heap.begin_group(1024, usual, nullptr), 1024);
+    void* const last = w.filled(w.heap.join(theirs, 1024, usual), 1024);
+    const auto page = [](void* object) { return reinterpret_cast<std::uintptr_t>(object) >> 12; };
+    threads::require(page(mine) == page(theirs) && page(last) == page(mine), "one page");
+    std::vector<void*> more;
+    threads::spawn("searcher",
+                   [&] { more.push_back(w.filled(w.heap.join(mine, 512, usual), 512)); });
+    threads::spawn("freer", [&] { w.end(last); });
+    threads::run();
+    // The chunks are free now, and found whatever the search saw.
+    more.push_back(w.filled(w.heap.join(mine, 512, usual), 512));
+    threads::require(page(more[1]) == page(mine),
+                     "chunks that became free during a search are found");
+    for (void* const object : more) w.end(object);
+    w.end(mine);
+    w.end(theirs);
+    w.finish(0, 0);
+}
+IN_BOTH_WORLDS(near_schedules, searches_in_vain_meet_frees_by_other_groups, 200)
+
+// Property: over a thing with an owner no two threads are in a section at once, also when two threads share it.
+template <class P>
+void one_thread_is_in_a_section() {
+    using threads = testing::threads_for<P>;
+    struct shared {
+        biased_sections<P> sections;
+        typename biased_sections<P>::owner_word owner;
+        os::blocking_lock<P> lock;
+        typename P::template atomic<unsigned> inside;
+    } s;
+    const auto look = [&] {
+        threads::require(s.inside.exchange_acq_rel(1) == 0, "one thread at a time");
+        s.inside.store_release(0);
+    };
+    const auto visit = [&] {
+        if (s.sections.enter(s.owner)) {
+            look();
+            s.sections.leave();
+            return;
+        }
+        s.sections.share(s.owner);
+        s.lock.lock();
+        look();
+        s.lock.unlock();
+    };
+    threads::spawn("owner", [&] {
+        s.owner.store_release(biased_sections<P>::owner_for_caller());
+        for (int i = 0; i < 3; ++i) visit();
+    });
+    for (int i = 0; i < 2; ++i)
+        threads::spawn("other", [&] {
+            if (s.owner.load_acquire() != 0) visit();
+        });
+    threads::spawn("forker", [&] {
+        s.sections.stop();
+        s.sections.let_go();
+    });
+    threads::run();
+}
+IN_BOTH_WORLDS(biased_sections, one_thread_is_in_a_section, 1'000)
 
 } // namespace
 } // namespace obase::heap

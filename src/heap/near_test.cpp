@@ -237,6 +237,85 @@ TEST(near, an_object_goes_to_its_neighbour_s_page_while_that_has_room) {
     EXPECT_EQ(world.broken(), "");
 }
 
+// What one group looks for in vain in a shared page says nothing of the holes of another.
+TEST(near, a_search_in_vain_hides_no_holes_of_other_groups) {
+    near_world world;
+    // One page, half each, both full.
+    std::vector<void*> mine{world.begin(504)}, theirs{world.begin(504)};
+    while (mine.size() < 4) mine.push_back(world.join(mine.back(), 504));
+    while (theirs.size() < 4) theirs.push_back(world.join(theirs.back(), 504));
+    const std::size_t page = world.page_of(mine[0]);
+    ASSERT_EQ(world.page_of(mine[3]), page);
+    ASSERT_EQ(world.page_of(theirs[3]), page);
+    // The newest page of both is another one.
+    void* const beyond[] = {world.join(mine[0], 2000), world.join(theirs[0], 2000)};
+    ASSERT_NE(world.page_of(beyond[0]), page);
+    ASSERT_NE(world.page_of(beyond[1]), page);
+    ASSERT_EQ(world.heap.free(theirs[1]), free_result::done);
+    void* const in_vain = world.join(mine[0], 504);
+    EXPECT_NE(world.page_of(in_vain), page) << "no hole of its own";
+    void* const found = world.join(theirs[0], 504);
+    EXPECT_EQ(world.page_of(found), page) << "the hole is there";
+    // Nor of its own later ones.
+    ASSERT_EQ(world.heap.free(mine[1]), free_result::done);
+    EXPECT_EQ(world.page_of(world.join(mine[0], 504)), page);
+    EXPECT_EQ(world.broken(), "");
+}
+
+// A group whose objects are freed in batches, and that grows without neighbours, uses the places again.
+TEST(near, holes_of_frees_in_batches_are_filled_by_name) {
+    near_world world;
+    name_word name;
+    std::vector<void*> all;
+    for (int i = 0; i < 4'000; ++i) all.push_back(world.join(name, 200));
+    std::set<std::size_t> pages;
+    for (const void* object : all) pages.insert(world.page_of(object));
+    const std::size_t before = world.heap.counters().extent_bytes;
+    for (std::size_t i = 0; i < all.size(); i += 2)
+        ASSERT_EQ(world.heap.free(all[i]), free_result::done);
+    for (std::size_t i = 0; i < all.size(); i += 2) {
+        all[i] = world.join(name, 200);
+        pages.insert(world.page_of(all[i]));
+    }
+    EXPECT_LE(world.heap.counters().extent_bytes, before + 4 * os::page_size);
+    EXPECT_LE(pages.size() * os::page_size, before + 4 * os::page_size);
+    EXPECT_EQ(world.broken(), "");
+}
+
+// While a thread has begun no more groups than fit, and all groups end, what it has reserved for others goes back too.
+TEST(near, groups_that_follow_each_other_lie_in_a_row) {
+    near_world world;
+    constexpr std::size_t groups = 100'000;
+    std::vector<void*> all;
+    for (std::size_t i = 0; i < groups; ++i) all.push_back(world.begin(64));
+    EXPECT_LE(static_cast<double>(world.heap.counters().extent_bytes),
+              1.25 * groups * near_chunk_bytes + 5 * static_cast<double>(mib));
+    EXPECT_EQ(world.broken(), "");
+    for (void* const object : all) ASSERT_EQ(world.heap.free(object), free_result::done);
+    EXPECT_EQ(world.heap.counters().claimed_bytes, 0u);
+    pacer goes_on;
+    world.heap.decommit_free_memory(goes_on);
+    EXPECT_EQ(world.heap.counters().extent_bytes, 0u);
+    EXPECT_EQ(world.broken(), "");
+}
+
+// A thread that ended leaves its groups, its numbers and what it reserved to the next one.
+TEST(near, groups_outlive_their_threads) {
+    near_world world;
+    std::vector<void*> all;
+    for (int i = 0; i < 20; ++i)
+        std::jthread([&] {
+            for (int k = 0; k < 100; ++k) all.push_back(world.begin(72));
+            void* const beside = world.join(all.back(), 48);
+            EXPECT_EQ(world.page_of(beside), world.page_of(all.back()));
+            all.push_back(beside);
+        }).join();
+    EXPECT_EQ(world.broken(), "");
+    for (void* const object : all) ASSERT_EQ(world.heap.free(object), free_result::done);
+    EXPECT_EQ(world.heap.counters().groups, 0u);
+    EXPECT_EQ(world.broken(), "");
+}
+
 TEST(near, expectations_share_no_page) {
     near_world world;
     std::map<std::size_t, expectation> kinds;

@@ -19,9 +19,10 @@
 
 namespace obase::heap {
 
-// `seeds`: schedules of each strategy, in the ci tier.
+// `seeds`: schedules of each strategy, in the ci tier. More than `max_steps` in one execution is a failure.
 template <class P>
-void explore_schedules(const char* name, void (*body)(), std::uint64_t seeds) {
+void explore_schedules(const char* name, void (*body)(), std::uint64_t seeds,
+                       std::uint64_t max_steps = testing::exploration{}.max_steps) {
     using threads = testing::threads_for<P>;
     const auto strategies = threads::deterministic
                                 ? std::vector{testing::strategy::random, testing::strategy::pct}
@@ -31,20 +32,21 @@ void explore_schedules(const char* name, void (*body)(), std::uint64_t seeds) {
             .seeds = testing::scaled(seeds, 30 * seeds, 1000 * seeds),
             .strategy = strategy,
             .name = name,
+            .max_steps = max_steps,
             .native_rounds = static_cast<unsigned>(testing::scaled(100, 3'000, 30'000))};
         const auto r = threads::explore(e, body);
         EXPECT_TRUE(r.ok) << r.report;
     }
 }
 
-#define IN_BOTH_WORLDS(suite, body, seeds)                                                         \
+#define IN_BOTH_WORLDS(suite, body, ...)                                                           \
     TEST(suite, body##_in_every_schedule) {                                                        \
         explore_schedules<obase::testing::deterministic_platform>(                                 \
-            #body, body<obase::testing::deterministic_platform>, seeds);                           \
+            #body, body<obase::testing::deterministic_platform>, __VA_ARGS__);                     \
     }                                                                                              \
     TEST(suite, body##_natively) {                                                                 \
         explore_schedules<obase::os::native_platform>(#body, body<obase::os::native_platform>,     \
-                                                      seeds);                                      \
+                                                      __VA_ARGS__);                                \
     }
 
 } // namespace obase::heap

@@ -128,6 +128,7 @@ bool space::set_up(const space_options& options, std::string* why_not) noexcept 
     check_ = options.check_frees;
     quick_free_bytes_ = poison_ != poisoning::none || check_ ? 0 : range_bytes_;
     quick_allocate_bytes_ = hides(poison_) || check_ ? 0 : max_small_size;
+    quick_near_bytes_ = hides(poison_) ? 0 : max_near_size;
     shift_ = static_cast<unsigned>(std::countr_zero(range_bytes_));
     bool ok = slabs_.create(base_, range_bytes_, slot_, check_, poison_) &&
               large_.create(range_begin(classes_), range_bytes_, poison_) &&
@@ -212,14 +213,14 @@ bool space::has_neighbours(const void* object) const noexcept {
     return cls != classes_ && info(object).size != 0;
 }
 
-void* space::allocate_placed(std::size_t size, attributes attr, const placement& where,
-                             neighbour* found) noexcept {
+void* space::allocate_placed_elsewhere(std::size_t size, attributes attr, const placement& where,
+                                       neighbour* found) noexcept {
     const std::size_t rounded = object_size(size, attr);
     const expectation expect =
         static_cast<unsigned>(where.expect) < expectations ? where.expect : expectation::nothing;
     const bool asked = where.near != nullptr || where.in != nullptr;
-    *found = asked ? neighbour::missed : neighbour::none;
     void* object = nullptr;
+    *found = asked ? neighbour::missed : neighbour::none;
     if (rounded >= size && rounded <= max_near_size) {
         const unsigned set = near_set(attr, expect);
         if (where.in != nullptr) {
@@ -234,9 +235,10 @@ void* space::allocate_placed(std::size_t size, attributes attr, const placement&
                     object = near_.join(*name, rounded, set);
             }
             // A live object of LARGE has no neighbours, and is no mistake.
-            const bool is_object = class_of(where.near) == classes_ ? info(where.near).size != 0
-                                                                    : has_neighbours(where.near);
-            if (object == nullptr && !is_object) *found = neighbour::no_object;
+            if (object == nullptr &&
+                (class_of(where.near) == classes_ ? info(where.near).size == 0
+                                                  : !has_neighbours(where.near)))
+                *found = neighbour::no_object;
         }
         if (object == nullptr && expect != expectation::nothing)
             object = near_.join(

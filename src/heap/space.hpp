@@ -138,9 +138,20 @@ class space {
         no_object // missed, and the address is in the space, where no object begins
     };
     // As allocate(), in NEAR. What cannot be placed (larger than max_near_size, a bad neighbour, no room in NEAR)
-    // is an ordinary object. *found tells. Takes a lock, which is shared by a 64th of all groups.
+    // is an ordinary object. *found tells. Takes no lock where the calling thread goes on with a group that is its
+    // own (near.hpp), else up to two.
     void* allocate_placed(std::size_t size, attributes attr, const placement& where,
-                          neighbour* found) noexcept;
+                          neighbour* found) noexcept {
+        const std::size_t rounded = object_size(size, attr);
+        if (where.in == nullptr && attr.log2_alignment <= 3 && rounded - 1 < quick_near_bytes_)
+            [[likely]]
+            if (void* const object = near_.join_at_hand(where.near, rounded, attribute_index(attr));
+                object != nullptr) [[likely]] {
+                *found = neighbour::found;
+                return object;
+            }
+        return allocate_placed_elsewhere(size, attr, where, found);
+    }
     // How the program expects the object to be used, while it lies in NEAR. Precondition: contains(object).
     expectation expected_of(const void* object) const noexcept {
         return class_of(object) == near_class() ? near_.expected_of(object) : expectation::nothing;
@@ -408,6 +419,9 @@ class space {
     bool validate(std::string* what) const;
 
   private:
+    [[gnu::noinline]] void* allocate_placed_elsewhere(std::size_t size, attributes attr,
+                                                      const placement& where,
+                                                      neighbour* found) noexcept;
     space() = default;
     ~space() = default;
 
@@ -441,6 +455,7 @@ class space {
     std::size_t total_bytes_ = 0;
     std::size_t quick_free_bytes_ = 0; // range_bytes_, or 0 where frees are poisoned or checked
     std::size_t quick_allocate_bytes_ = max_small_size; // or 0: frees are checked, or bytes hidden
+    std::size_t quick_near_bytes_ = 0;                  // likewise of join_at_hand()
     poisoning poison_ = poisoning::none;
     bool check_ = false;
     unsigned shift_ = 0;

@@ -17,6 +17,7 @@ constexpr double weight_of_window = 0.125; // of a window's faults, in the corre
 constexpr double most_correction = 8;
 constexpr unsigned watched = 8;          // words, of which one tells what is used together
 constexpr unsigned windows_to_watch = 4; // that an estimate must have for it
+constexpr unsigned believed_idle = 2;    // windows without a touch, of what is expected to be hot
 constexpr double cold_kept =
     7. / 8; // of what was seen of the coldest class, from one window to the next
 
@@ -231,7 +232,12 @@ void graded::decide(word_facts& word, word_verdict& verdict) noexcept {
         }
         if (early_) continue;
         if (at == first_tier) {
-            if (state >> outside_shift < windows_to_prove) continue;
+            if (state >> outside_shift < windows_to_prove) {
+                if (const tier_id prior = expected_tier(word, slot); prior != at)
+                    verdict.send(slot, prior);
+                continue;
+            }
+            if (touched && (word.expected_once >> slot & 1) != 0) continue;
         } else {
             const int outside = outside_of(state);
             if (outside > -outside_enough && outside < outside_enough) continue;
@@ -252,6 +258,15 @@ void graded::decide(word_facts& word, word_verdict& verdict) noexcept {
         }
         verdict.send(slot, target);
     }
+}
+
+// Of an object of the first tier that is not proven yet; that tier: nothing was expected, or what was seen tells
+// more.
+tier_id graded::expected_tier(const word_facts& word, unsigned slot) noexcept {
+    const std::uint64_t bit = std::uint64_t{1} << slot;
+    if ((word.expected_hot & bit) != 0 && word.idle[slot] <= believed_idle) return hottest;
+    const bool cold = (word.expected_cold & ~word.touched & bit) != 0;
+    return cold && !word.about->never_cold(slot) ? coldest : first_tier;
 }
 
 // By touches per byte.

@@ -27,6 +27,10 @@
 //
 // Windows are shorter than asked for where nearly all objects are touched in one (window_length.hpp).
 //
+// What the program expects of an object (obase/allocation_options.hpp) holds until it is proven: one that is expected
+// to be hot goes to rate7 at once, and one that is expected to be cold to rate0 unless it was touched; there they
+// are judged like others. One that is to be used once stays in the first tier while it is used.
+//
 // While threads that allocate wait for memory, objects in NEW that were not touched go to the coldest class at
 // once, those idle for longest first (relief.hpp). An early window does nothing else: no rate, no age and no
 // hazard changes, and what it saw touched counts in the next one that is not early.
@@ -133,6 +137,7 @@ class graded final : public placement {
     void judge(word_facts& word, unsigned slot) noexcept;
     int size_of(const word_facts& word, unsigned slot) noexcept;
     void note_a_size(const word_facts& word) noexcept;
+    static tier_id expected_tier(const word_facts& word, unsigned slot) noexcept;
     tier_id wanted_tier(const word_facts& word, unsigned slot) noexcept;
     bool within_budget(unsigned distance, const word_facts& word, unsigned slot) const noexcept;
     void set_budget() noexcept;

@@ -99,6 +99,37 @@ TEST(graded, objects_leave_the_first_tier_when_they_are_proven) {
     EXPECT_EQ(cold.to, graded::coldest);
 }
 
+// What the program expects of an object holds until it is seen, and moves it at once.
+TEST(graded, expectations_are_priors) {
+    const auto life_of = [](auto what) {
+        life one;
+        one.what.expect = what;
+        return one;
+    };
+    life hot = life_of(slot_facts::hot), cold = life_of(slot_facts::cold);
+    EXPECT_EQ(hot.window(false), graded::hottest);
+    EXPECT_EQ(cold.window(false), graded::coldest);
+    // What is seen tells more.
+    life used = life_of(slot_facts::cold), kept = life_of(slot_facts::cold);
+    EXPECT_EQ(used.windows_until_it_moves(true), static_cast<int>(graded::windows_to_prove));
+    EXPECT_EQ(used.to, graded::hottest);
+    kept.what.never_cold = true;
+    EXPECT_EQ(kept.window(false), no_tier);
+    life idle = life_of(slot_facts::hot);
+    idle.idle = 3;
+    EXPECT_EQ(idle.window(false), no_tier) << "idle, though it was to be hot";
+    // In another tier it is like others: wrong hints are forgotten.
+    life wrong = life_of(slot_facts::hot);
+    wrong.window(false);
+    wrong.what.tier = graded::hottest;
+    EXPECT_NE(wrong.windows_until_it_moves(false), 0);
+    EXPECT_GT(wrong.to, graded::hottest);
+    // To be used once: it stays where it was born while it is used, and leaves when it is not.
+    life once = life_of(slot_facts::once);
+    EXPECT_EQ(once.windows_until_it_moves(true), 0);
+    EXPECT_EQ(once.window(false) == no_tier, false);
+}
+
 // The windows in the first tier count, however little the estimate is sure of: a run of it is emptied once.
 TEST(graded, objects_that_surprise_leave_the_first_tier_like_others) {
     life one;

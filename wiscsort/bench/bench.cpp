@@ -369,7 +369,7 @@ class benches {
         std::string system, strategy;
         std::uint64_t memory = 0;
         unsigned threads = 1;
-        std::vector<std::string> command; // IN and OUT stand for the files
+        std::vector<std::string> command;
         std::vector<std::string> environment;
         bool ours = false;
         std::vector<double> seconds, cpu;
@@ -381,19 +381,18 @@ class benches {
         gen_settings g;
         g.records = s_.records;
         g.text_lines = true;
-        const std::string input = folder_ + "/lines";
-        generate(input, g);
+        generate(input(), g);
         key_spec::options keys;
         keys.ranges = {"0:10"};
         const record_format format = record_format::parse("fixed:100");
-        const expected in{g.records, check({input}, format, keys).checksum()};
+        const expected in{g.records, check({input()}, format, keys).checksum()};
         for (const char* state : {"cached", "uncached"}) {
             std::vector<contestant> all = contestants(state == std::string("cached"));
             for (unsigned repeat = 0; repeat < s_.repeats; ++repeat)
                 for (contestant& c : all) {
                     say(fmt::format("{} {} {} {}/{}", state, c.system, c.strategy, repeat + 1,
                                     s_.repeats));
-                    run_once(c, input, state, format, keys, in);
+                    run_once(c, state, format, keys, in);
                 }
             report(all, state, in);
         }
@@ -424,9 +423,9 @@ class benches {
                      "--temp",
                      folder_,
                      "-o",
-                     "OUT"};
+                     output()};
         c.command.insert(c.command.end(), more.begin(), more.end());
-        c.command.push_back("IN");
+        c.command.push_back(input());
         return c;
     }
 
@@ -457,8 +456,8 @@ class benches {
                        "-T",
                        folder_,
                        "-o",
-                       "OUT",
-                       "IN"};
+                       output(),
+                       input()};
         gnu.environment = {"LC_ALL=C"};
         all.push_back(gnu);
         for (const std::uint64_t memory : {s_.memory, s_.small_memory}) {
@@ -468,16 +467,27 @@ class benches {
             duck.memory = memory;
             duck.threads = s_.threads;
 
-            const std::string sql = fmt::format(
-                "COPY (SELECT l FROM read_csv('IN', header=false, delim='\\x01', quote='', "
+            // The files' names come as arguments: Python quotes them for SQL.
+            const std::string sql =
+                "COPY (SELECT l FROM read_csv({files[0]}, header=false, delim='\\x01', quote='', "
                 "escape='', auto_detect=false, columns={{'l': 'VARCHAR'}}) ORDER BY substr(l, 1, "
-                "10)) TO 'OUT' (FORMAT csv, HEADER false, DELIMITER '\\x01', QUOTE '', ESCAPE '')");
-            duck.command = {s_.python, "-c",
-                            fmt::format("import duckdb; c = duckdb.connect(); c.execute(\"SET "
-                                        "threads={}\"); c.execute(\"SET memory_limit='{}B'\"); "
-                                        "c.execute(\"SET temp_directory='{}'\"); "
-                                        "c.execute('''{}''')",
-                                        s_.threads, memory, folder_, sql)};
+                "10)) TO {files[1]} (FORMAT csv, HEADER false, DELIMITER '\\x01', QUOTE '', ESCAPE "
+                "'')";
+            duck.command = {
+                s_.python,
+                "-c",
+                fmt::format("import duckdb, sys\n"
+                            "files = [\"'\" + a.replace(\"'\", \"''\") + \"'\" for a in "
+                            "sys.argv[1:]]\n"
+                            "c = duckdb.connect()\n"
+                            "c.execute('SET threads={}')\n"
+                            "c.execute(\"SET memory_limit='{}B'\")\n"
+                            "c.execute('SET temp_directory=' + files[2])\n"
+                            "c.execute(f\"\"\"{}\"\"\")\n",
+                            s_.threads, memory, sql),
+                input(),
+                output(),
+                folder_};
             result_["duckdb_sql"] = sql;
             all.push_back(duck);
         }
@@ -488,11 +498,12 @@ class benches {
         polars.threads = s_.threads;
 
         polars.command = {s_.python, "-c",
-                          "import polars as p; d = p.read_csv('IN', has_header=False, "
+                          "import polars as p, sys; d = p.read_csv(sys.argv[1], has_header=False, "
                           "separator='\\x01', quote_char=None, new_columns=['l'], "
                           "schema_overrides={'l': p.String}); d.sort(p.col('l').str.slice(0, 10), "
-                          "maintain_order=True).write_csv('OUT', include_header=False, "
-                          "separator='\\x01', quote_style='never')"};
+                          "maintain_order=True).write_csv(sys.argv[2], include_header=False, "
+                          "separator='\\x01', quote_style='never')",
+                          input(), output()};
         polars.environment = {fmt::format("POLARS_MAX_THREADS={}", s_.threads)};
         all.push_back(polars);
         const auto absent = [&](const contestant& c) {
@@ -520,26 +531,18 @@ class benches {
         return all;
     }
 
-    static void replace_all(std::string& text, const std::string& from, const std::string& to) {
-        for (std::size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size())
-            text.replace(at, from.size(), to);
-    }
+    std::string input() const { return folder_ + "/lines"; }
+    std::string output() const { return folder_ + "/out"; }
 
-    void run_once(contestant& c, const std::string& input, const std::string& state,
-                  const record_format& format, const key_spec::options& keys, const expected& in) {
-        const std::string output = folder_ + "/out";
-        std::filesystem::remove(output);
-        prepare_cache(input, state == "cached");
-        std::vector<std::string> command = c.command;
-        for (std::string& word : command) {
-            replace_all(word, "IN", input);
-            replace_all(word, "OUT", output);
-        }
-        c.last = device::run_child(command, c.environment);
+    void run_once(contestant& c, const std::string& state, const record_format& format,
+                  const key_spec::options& keys, const expected& in) {
+        std::filesystem::remove(output());
+        prepare_cache(input(), state == "cached");
+        c.last = device::run_child(c.command, c.environment);
         if (c.last.exit_code != 0)
             fail("{} {}: exit status {}: {}", c.system, c.strategy, c.last.exit_code,
                  c.last.output);
-        if (!is_right(output, format, keys, in, nullptr))
+        if (!is_right(output(), format, keys, in, nullptr))
             fail("{} {}: the output is wrong", c.system, c.strategy);
         c.seconds.push_back(c.last.seconds);
         c.cpu.push_back(c.last.cpu_seconds);

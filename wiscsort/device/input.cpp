@@ -20,6 +20,8 @@ namespace wiscsort::device {
 
 namespace {
 
+constexpr std::uint64_t descriptors_kept = 32;
+
 // What the signal handler may read: one region at a time is guarded.
 std::atomic<std::uintptr_t> guarded_begin{0}, guarded_end{0};
 const char* guarded_program = "wiscsort";
@@ -160,22 +162,30 @@ void input_set::read(std::uint64_t position, char* to, std::size_t size) const {
              offset + static_cast<std::uint64_t>(got), file.size);
 }
 
-record_view input_set::read_record(std::uint64_t position, std::string& buffer) const {
+record_view input_set::read_record(std::uint64_t position, std::string& buffer,
+                                   std::uint64_t most) const {
     const std::uint64_t left = file_at(position).end() - position;
     record_view view;
     std::uint64_t wanted =
         std::min<std::uint64_t>(left, settings_.format.fixed() ? settings_.format.size : 256);
     for (;;) {
+        if (wanted > most) wanted = std::min(left, most + 1);
         buffer.resize(wanted);
         read(position, buffer.data(), wanted);
-        if (wanted < left && settings_.format.kind == record_format::kinds::lines &&
-            std::memchr(buffer.data(), settings_.format.terminator, wanted) == nullptr) {
-            wanted = std::min(left, wanted * 4);
-            continue;
+        const bool cut = wanted < left && settings_.format.kind == record_format::kinds::lines &&
+                         std::memchr(buffer.data(), settings_.format.terminator, wanted) == nullptr;
+        if (!cut) {
+            if (find_record(settings_.format, buffer.data(), wanted, view) == found::whole)
+                return view;
+            if (wanted == left) torn(position);
         }
-        if (find_record(settings_.format, buffer.data(), wanted, view) == found::whole) return view;
-        if (wanted == left) torn(position);
-        wanted = std::min<std::uint64_t>(left, 4 + std::uint64_t{load_u32le(buffer.data())});
+        if (wanted > most) {
+            view.body = view.stored = buffer;
+            view.written_size = wanted;
+            return view;
+        }
+        wanted = std::min<std::uint64_t>(left, cut ? wanted * 4
+                                                   : 4 + std::uint64_t{load_u32le(buffer.data())});
     }
 }
 
@@ -207,7 +217,12 @@ void input_set::verify_unchanged() const {
 }
 
 void input_set::bypass_cache() {
-    for (input_file& file : files_) file.direct = open_direct(file.fd.get(), O_RDONLY);
+    // Each takes a second descriptor; some are left for the output, runs and what the program has open.
+    std::uint64_t left = spare_descriptors(files_.size() + descriptors_kept);
+    for (input_file& file : files_) {
+        if (left-- == 0) break;
+        file.direct = open_direct(file.fd.get(), O_RDONLY);
+    }
 }
 
 double input_set::cached_share() const {

@@ -55,8 +55,10 @@ class input_set {
     const input_file& file_at(std::uint64_t position) const;
     // Throws error if the file has become shorter, or cannot be read.
     void read(std::uint64_t position, char* to, std::size_t size) const;
-    // The record at a position; in `buffer` unless mapped. Throws error.
-    record_view record_at(std::uint64_t position, std::string& buffer) const {
+    // The record at a position; in `buffer` unless mapped. Throws error. Of a record that is not mapped and larger
+    // than `most` only its beginning is read: a view of more than `most` bytes.
+    record_view record_at(std::uint64_t position, std::string& buffer,
+                          std::uint64_t most = UINT64_MAX) const {
         if (base_ != nullptr) [[likely]] {
             record_view view;
             const std::uint64_t left =
@@ -65,7 +67,7 @@ class input_set {
                 torn(position);
             return view;
         }
-        return read_record(position, buffer);
+        return read_record(position, buffer, most);
     }
     // Says which file is torn where, and what was expected. Throws error.
     [[noreturn]] void torn(std::uint64_t position) const;
@@ -81,7 +83,7 @@ class input_set {
     void expect_random_access() const;
 
   private:
-    record_view read_record(std::uint64_t position, std::string& buffer) const;
+    record_view read_record(std::uint64_t position, std::string& buffer, std::uint64_t most) const;
     void add(const std::string& name, scratch_space& scratch);
     void map_all();
 

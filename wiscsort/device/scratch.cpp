@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -32,6 +33,12 @@ middle aligned_middle(const char* memory, std::size_t size, std::uint64_t offset
 }
 
 } // namespace
+
+std::uint64_t spare_descriptors(std::uint64_t taken) {
+    struct rlimit limit = {};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+    return limit.rlim_cur > taken ? limit.rlim_cur - taken : 0;
+}
 
 descriptor open_direct(int fd, int flags) {
     descriptor direct;

@@ -76,5 +76,7 @@ std::int64_t read_mostly_direct(int buffered, int direct, char* to, std::size_t 
                                 std::uint64_t offset);
 // A second descriptor of the same file that bypasses the page cache; none where that is impossible.
 descriptor open_direct(int fd, int flags);
+// How many more descriptors the process may open than `taken`; 0 if it may not open as many.
+std::uint64_t spare_descriptors(std::uint64_t taken);
 
 } // namespace wiscsort::device

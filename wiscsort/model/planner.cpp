@@ -162,10 +162,12 @@ prediction predict(plan_choice plan, const situation& s, const profile& p, bool*
         out.scan = scan;
         out.sort = c.processor(n * (cpu.extract_seconds + cpu.sort_seconds * log2_of(n)));
         const double by_record = c.random(n * evicted, record);
-        // In the order of offsets each buffer reads the input once, in order.
+        // In the order of offsets each buffer reads the input once, in order. Behind a page cache that cannot hold it
+        // each page is a request of its own all the same: what was read ahead is gone before its turn comes.
         const double buffers =
             std::max(1.0, bytes / static_cast<double>(std::max<std::uint64_t>(1, s.write_buffer)));
-        const double in_order = buffers * c.sequential(bytes * evicted);
+        const double in_order = buffers * (s.page_cache ? c.random(bytes * evicted / page, page)
+                                                        : c.sequential(bytes * evicted));
         if (offset_order != nullptr) *offset_order = in_order < by_record && evicted > 0;
         out.gather =
             std::min(by_record, in_order) + c.processor(n * cpu.gather_seconds) + c.copy(bytes);

@@ -40,12 +40,15 @@ struct sampled {
 constexpr std::uint64_t sample_records = 1024;
 constexpr std::size_t longest_common = 4096;
 
-sampled look_at_records(const device::input_set& input, const key_spec& keys) {
+// Throws order::record_too_large rather than copy a record of more than `most` bytes; what is mapped and has its keys in
+// place is not copied.
+sampled look_at_records(const device::input_set& input, const key_spec& keys, std::uint64_t most) {
     sampled result;
     std::string record, key;
     std::uint64_t looked = 0, bytes = 0;
     const auto look = [&](std::uint64_t position) {
-        const record_view view = input.record_at(position, record);
+        const record_view view = input.record_at(position, record, most);
+        if (view.stored.size() > most) throw order::record_too_large{position, view.stored.size()};
         const std::string_view found = keys.key_of(view.body, key);
         if (looked == 0)
             result.common = found.substr(0, longest_common);
@@ -101,17 +104,53 @@ struct prepared {
     key_spec keys;
     device::scratch_space scratch;
     device::input_set input;
+    device::machine_memory machine;
+    std::uint64_t memory;
+    unsigned threads;
     sampled sample;
     model::profile profile;
     model::situation situation;
     model::planned plan;
-    std::uint64_t memory = 0;
-    unsigned threads = 1;
 
+    // Whether keys are compared in copies.
+    bool copied() const { return input.base() == nullptr || !keys.in_place(); }
     // The largest record that may be copied: all threads' copies together take half of the memory.
     std::uint64_t largest_copy() const {
-        if (input.base() != nullptr && keys.in_place()) return UINT64_MAX;
+        if (!copied()) return UINT64_MAX;
         return std::max<std::uint64_t>(64 * KiB, memory / copies / threads);
+    }
+
+    static std::uint64_t memory_of(const sort_options& options,
+                                   const device::machine_memory& machine) {
+        const std::uint64_t memory = options.memory != 0
+                                         ? options.memory
+                                         : std::max<std::uint64_t>(machine.available / 2, 16 * MiB);
+        if (memory < least_budget)
+            refuse("--memory {}: too small; at least {} are needed", bytes_text(memory),
+                   bytes_text(least_budget));
+        return memory;
+    }
+    static unsigned threads_of(const sort_options& options) {
+        const unsigned threads = options.threads != 0 ? options.threads : device::processors();
+        if (threads > 1024) refuse("--threads {}: at most 1024 are supported", threads);
+        return threads;
+    }
+    sampled look() const {
+        try {
+            // EMS has room for an eighth of the memory; for no plan more of a record may be copied.
+            return look_at_records(input, keys,
+                                   copied() ? std::max<std::uint64_t>(64 * KiB, memory / copies)
+                                            : UINT64_MAX);
+        } catch (const order::record_too_large& found) {
+            refuse_record(found);
+        }
+    }
+    [[noreturn]] void refuse_record(const order::record_too_large& found) const {
+        refuse("--memory {}: too small for the record of {} or more at {}, which has to be copied "
+               "to be compared ({}); at least {} are needed",
+               bytes_text(memory), bytes_text(found.size), input.place(found.position),
+               input.base() == nullptr ? "--io read" : "its key is not used as it is stored",
+               bytes_text(found.size * copies * threads));
     }
 
     static key_spec::options key_options(const sort_options& options) {
@@ -124,16 +163,9 @@ struct prepared {
              const sort_options& options)
         : keys(key_options(options), options.format), scratch(temp_directories(output, options)),
           input(inputs, {options.format, options.io != model::io_choice::read}, scratch),
-          sample(look_at_records(input, keys)),
+          machine(device::look_at_memory()), memory(memory_of(options, machine)),
+          threads(threads_of(options)), sample(look()),
           profile(options.profile ? *options.profile : model::assumed_profile()) {
-        const device::machine_memory machine = device::look_at_memory();
-        memory = options.memory != 0 ? options.memory
-                                     : std::max<std::uint64_t>(machine.available / 2, 16 * MiB);
-        if (memory < least_budget)
-            refuse("--memory {}: too small; at least {} are needed", bytes_text(memory),
-                   bytes_text(least_budget));
-        threads = options.threads != 0 ? options.threads : device::processors();
-        if (threads > 1024) refuse("--threads {}: at most 1024 are supported", threads);
         situation.bytes = input.bytes();
         situation.records = static_cast<std::uint64_t>(static_cast<double>(input.bytes()) /
                                                        std::max(1.0, sample.record_bytes) * 1.02);
@@ -207,12 +239,7 @@ sort_report sort(const std::vector<std::string>& inputs, const std::string& outp
             common.resize(attempt < 2 ? std::min(found.length, common.size() - 1) : 0);
             continue;
         } catch (const order::record_too_large& found) {
-            refuse(
-                "--memory {}: too small for the record of {} or more at {}, which has to be copied "
-                "to be compared ({}); at least {} are needed",
-                bytes_text(ready.memory), bytes_text(found.size), ready.input.place(found.position),
-                ready.input.base() == nullptr ? "--io read" : "its key is not used as it is stored",
-                bytes_text(found.size * copies * ready.threads));
+            ready.refuse_record(found);
         }
         for (const auto& [name, seconds] : scheduler.seconds())
             if (seconds > 0 && *name.c_str() != '\0') report.phases[name] += seconds;

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: MIT
+//
+// biased_sections: sections of code over things that belong to one thread, which enters them with two plain stores,
+// until another thread wants one of the things: then that thing is shared for good, and is guarded by a lock
+// of the caller's (biased locking, with one change of mind).
+//
+//     if (sections.enter(thing.owner)) { change(thing); sections.leave(); }   // its thread: no lock
+//     else { sections.share(thing.owner); lock.lock(); change(thing); lock.unlock(); }
+//
+// Cost: enter() and leave() are two loads and a store each; share() of a thing that is another thread's is a
+// membarrier (a system call of some microseconds), and of a shared one a load. So what is owned should be large: a
+// thousand groups, and not one.
+//
+// Why it is safe, with T the owner and R the thread that shares:
+//   T   makes `inside` odd, compiler fence, then reads the owner word
+//   R   sets the word's `leaving` bit (compare-exchange), then membarrier(), then reads `inside`
+// Either T's store of `inside` came before its share of the barrier, and R sees it and waits until it changes; or
+// T's read of the word comes after, and T does not go in. Every thread that finds the bit does all of R's steps
+// itself: that another one has set the bit does not say that T has left. Only after them the word becomes 0.
+//
+// Threads without a number own nothing. Where there is no membarrier nothing has an owner.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "heap/thread_number.hpp"
+#include "os/waiting.hpp"
+
+namespace obase::heap {
+
+template <class P>
+class biased_sections {
+  public:
+    // 0: shared, for good.
+    using owner_word = typename P::template atomic<std::uint32_t>;
+
+    // True: the calling thread owns the thing and is in the section; it calls leave(). False: it is not, and
+    // share() is next. Sections do not nest.
+    bool enter(const owner_word& owner) noexcept {
+        const unsigned me = thread_number<P>::of_caller();
+        return me != no_thread_number && owner.load_relaxed() == me + 1 &&
+               enter(owner, me) != nullptr;
+    }
+    // The same, by a thread that has looked its number up. Not null: what leave() is given.
+    struct holder;
+    holder* enter(const owner_word& owner, unsigned me) noexcept {
+        holder& mine = go_in(me);
+        if (owner.load_relaxed() == me + 1) [[likely]]
+            return &mine;
+        leave(mine);
+        return nullptr;
+    }
+    static void leave(holder& mine) noexcept {
+        mine.inside.store_release(mine.inside.load_relaxed() + 1);
+        mine.left.notify();
+    }
+    // A section over what the calling thread has of its own under its number. False: it has no number.
+    bool enter() noexcept {
+        const unsigned me = thread_number<P>::of_caller();
+        if (me == no_thread_number) return false;
+        go_in(me);
+        return true;
+    }
+    // In a section: whether the thing, too, is the calling thread's. If so it stays it until leave().
+    bool owns(const owner_word& owner) const noexcept {
+        return owner.load_relaxed() == thread_number<P>::of_caller() + 1;
+    }
+    void leave() noexcept { leave(holders_[thread_number<P>::of_caller()]); }
+
+    // What a new thing's owner word is set to, by the thread that makes it.
+    static std::uint32_t owner_for_caller() noexcept {
+        const unsigned me = thread_number<P>::of_caller();
+        return me != no_thread_number && P::has_membarrier() ? me + 1 : 0;
+    }
+
+    // Afterwards the thing is shared and no thread is in a section over it. Precondition: the caller is in none,
+    // and holds no lock that one in a section may wait for.
+    void share(owner_word& owner) noexcept {
+        std::uint32_t seen = owner.load_acquire(); // pairs with the last step
+        while (seen != 0 && (seen & leaving) == 0)
+            if (owner.cas_acq_rel(seen, seen | leaving)) seen |= leaving;
+        if (seen == 0) return;
+        const unsigned its = (seen & ~leaving) - 1;
+        if (its != thread_number<P>::of_caller()) {
+            order_all_threads(); // pairs with go_in()
+            wait_until_left(its);
+        }
+        owner.cas_acq_rel(seen, 0); // or another thread did
+    }
+
+    // Fork. Afterwards no thread is in a section, and none goes in before let_go().
+    void stop() noexcept {
+        stopped_.store_seq_cst(1);
+        if (!P::has_membarrier()) return;
+        order_all_threads();
+        const unsigned me = thread_number<P>::of_caller();
+        for (unsigned number = 0; number < thread_number<P>::at_once; ++number)
+            if (number != me) wait_until_left(number);
+    }
+    void let_go() noexcept {
+        stopped_.store_release(0);
+        going_.notify();
+    }
+    // Before let_go() in the child of a fork: a thread that is not there any more may have looked in.
+    void only_caller_is_left() noexcept {
+        for (holder& one : holders_) {
+            one.inside.store_relaxed(one.inside.load_relaxed() & ~1U);
+            one.left.forget_waiters();
+        }
+        going_.forget_waiters();
+        thread_number<P>::only_caller_is_left();
+    }
+
+    struct alignas(64) holder {
+        typename P::template atomic<std::uint32_t> inside; // odd: in a section
+        os::wait_point<P> left;
+    };
+
+  private:
+    static constexpr std::uint32_t leaving = std::uint32_t{1} << 31;
+    static constexpr unsigned barrier_tries = 20;
+
+    holder& go_in(unsigned me) noexcept {
+        holder& mine = holders_[me];
+        for (;;) {
+            mine.inside.store_relaxed(mine.inside.load_relaxed() + 1);
+            P::compiler_fence(); // pairs with share() and stop(), by their membarrier
+            if (stopped_.load_relaxed() == 0) [[likely]]
+                return mine;
+            wait_to_go(mine);
+        }
+    }
+    [[gnu::noinline]] void wait_to_go(holder& mine) noexcept {
+        leave(mine);
+        going_.wait([this] { return stopped_.load_acquire() == 0; });
+    }
+    void wait_until_left(unsigned number) noexcept {
+        holder& its = holders_[number];
+        const std::uint32_t seen = its.inside.load_acquire();
+        if ((seen & 1) != 0) its.left.wait([&] { return its.inside.load_acquire() != seen; });
+    }
+    // The kernel may have had no memory for it. Where it fails for good, which takes a filter of system calls
+    // that is set while the program runs, 20 ms stand for it: no processor keeps a store to itself for so long.
+    static void order_all_threads() noexcept {
+        for (unsigned i = 0; i < barrier_tries && !P::membarrier(); ++i) P::sleep_ns(1'000'000);
+    }
+
+    typename P::template atomic<std::uint32_t> stopped_;
+    os::wait_point<P> going_;
+    std::array<holder, thread_number<P>::at_once> holders_;
+};
+
+} // namespace obase::heap
