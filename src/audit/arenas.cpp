@@ -24,6 +24,8 @@ bool arenas::create(char* base, std::size_t bytes) noexcept {
     base_ = base;
     bytes_ = bytes;
     count_ = bytes / unit;
+    // The range's own address, which its heap has, is no object's: a search would take the one for the other.
+    arenas_[0] = {0, 0, 1, arena_state::dead};
     return true;
 }
 

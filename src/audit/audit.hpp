@@ -160,7 +160,7 @@ class auditor {
     void search() noexcept;
     void follow_words() noexcept;
     static void search_mapping(void* searched, const os::own_mapping& mapping);
-    std::uintptr_t own_end(std::uintptr_t at) const noexcept;
+    std::uintptr_t own_end(std::uintptr_t at) noexcept;
     void find_holders(const char* begin, std::size_t bytes, const void* stack, char* text,
                       std::size_t room) noexcept;
     void watch_faults() noexcept;

@@ -64,13 +64,15 @@ std::uintptr_t for_each_word(os::page_states& pages, std::uintptr_t begin, std::
 
 // Memory of obase is not searched: the records, the objects themselves (which are looked at when they move), what the
 // calling function has on its stack. Nor are stacks of threads, which have garbage of all ages.
-std::uintptr_t auditor::own_end(std::uintptr_t at) const noexcept {
+std::uintptr_t auditor::own_end(std::uintptr_t at) noexcept {
     std::uintptr_t end = std::max(arenas_.own_end(at), places_.own_end(at));
     const auto in = [&](const void* begin, std::size_t bytes) {
         const auto first = reinterpret_cast<std::uintptr_t>(begin);
         if (at - first < bytes) end = std::max(end, first + bytes);
     };
     in(this, sizeof *this);
+    for (const directory::leaf* l : slots_.leaves()) in(l, sizeof *l); // has the address where 16 MiB begin
+    in(mover_.candidates().begin(), mover_.candidates().capacity() * sizeof(mover::candidate));
     registry_.for_each_record([&](const thread_record& r) {
         in(&r, sizeof r);
         if (r.place.pointer != 0 && at >= r.place.stack_low && at < r.place.stack_high)

@@ -75,7 +75,7 @@ bool explained(const siginfo_t* info, const mcontext_t& machine) noexcept {
     const auto self = static_cast<std::uint64_t>(gettid());
     // A fault of the explainer itself is not explained.
     if (explaining.load_acquire() == self) return false;
-    for (std::uint64_t nobody = 0; !explaining.compare_exchange_acq_rel(nobody, self); nobody = 0)
+    for (std::uint64_t nobody = 0; !explaining.cas_acq_rel(nobody, self); nobody = 0)
         native_platform::yield();
     fault told{info, &machine, false};
     call_on(explainers_stack, &explain_fault, &told);
