@@ -33,8 +33,9 @@ static __thread int in_obase;
 
 #define OBASE_FIND_NEXT(pointer, name) (*(void**)(&pointer) = dlsym(RTLD_NEXT, name))
 
+/* dlsym frees what it has kept of an error. glibc declares that it calls nothing of the program, so these are volatile. */
 __attribute__((noinline)) static void plain_free(void* address) {
-    static __thread int looking;
+    static __thread volatile int looking;
     if (next_free == NULL && !looking) {
         looking = 1;
         OBASE_FIND_NEXT(next_free, "free");
@@ -47,7 +48,7 @@ __attribute__((noinline)) static void plain_free(void* address) {
 }
 
 __attribute__((noinline)) static void* plain_realloc(void* address, size_t bytes) {
-    static __thread int looking;
+    static __thread volatile int looking;
     if (next_realloc == NULL && !looking) {
         looking = 1;
         OBASE_FIND_NEXT(next_realloc, "realloc");
