@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// audit: two-fields: an operation is left in the middle by a jump, when an object is in two fields.
+// right, still: an operation is left by a jump whose setjmp is in a unit without the passes, so it never ends.
 // plain: plain/jump.c
 #include "list.h"
 void fail(int when);

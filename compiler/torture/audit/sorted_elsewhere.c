@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// audit: two-fields or stale-use or unconverted-access or freed-in-field: records with marked fields are sorted as bytes, elsewhere.
+// encoded: records with marked fields are sorted as bytes, elsewhere.
 // plain: plain/sort.c
 #include "torture.h"
 #include <stddef.h>
