@@ -49,6 +49,10 @@ constexpr words texts[kinds] = {
      "linked by obase-clang"},
     {"left-by-longjmp", "note", "an operation was left by longjmp",
      "nothing: the operation was ended at the setjmp. What it had changed half is the program's"},
+    {"never-ended", "note",
+     "an operation that has begun here was open when the process ended; nothing has moved since",
+     "if it was left by longjmp, compile the unit with the setjmp by obase-clang; if it ends the "
+     "process, nothing; else it is a function that runs for ever, which must not be an operation"},
     {"plain-unit", "note",
      "a unit that was compiled without the passes calls a function on marked fields",
      "if the unit accesses a marked field itself, or has a copy of an inline function that does, "

@@ -255,6 +255,17 @@ TEST(audit, the_programs_own_handler_gets_its_faults) {
     EXPECT_EXIT(scenario(), testing::ExitedWithCode(42), "");
 }
 
+TEST(audit, an_operation_that_never_ends_is_named) {
+    const auto scenario = [] {
+        push(&head, 7);
+        (void)obase_marked_enter();
+        push(&head, 8);
+        std::exit(0);
+    };
+    EXPECT_EXIT(scenario(), testing::ExitedWithCode(0),
+                "note: never-ended(.|\n)*at: (.|\n)* 0 errors");
+}
+
 // The kernel's own frame, and little else.
 TEST(audit, a_handler_on_a_small_stack_is_no_hindrance) {
     const auto scenario = [] {
