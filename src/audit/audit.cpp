@@ -59,7 +59,9 @@ auditor* auditor::start(registry& threads, directory& slots, char* base, std::si
     return made;
 }
 
-void auditor::watch_faults() noexcept { os::watch_segment_faults(&on_fault, fault_stack_ + sizeof fault_stack_); }
+void auditor::watch_faults() noexcept {
+    os::watch_segment_faults(&on_fault, fault_stack_ + sizeof fault_stack_);
+}
 
 // True if no operation is open.
 bool auditor::quiet(const thread_record* self) const noexcept {

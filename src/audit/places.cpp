@@ -588,10 +588,11 @@ void for_each_call_from_plain_units(void (*use)(void* context, const void* at,
         std::int32_t distance = 0;
         std::memcpy(&distance, code.data() + i + 1, sizeof distance);
         const std::uint64_t at = begin + i;
-        const auto called = targets.find(at + 5 + static_cast<std::uint64_t>(std::int64_t{distance}));
+        const auto called =
+            targets.find(at + 5 + static_cast<std::uint64_t>(std::int64_t{distance}));
         if (called == targets.end()) continue;
-        const auto behind = std::upper_bound(all.begin(), all.end(), at,
-                                             [](std::uint64_t a, const auto& f) { return a < f.begin; });
+        const auto behind = std::upper_bound(
+            all.begin(), all.end(), at, [](std::uint64_t a, const auto& f) { return a < f.begin; });
         if (behind == all.begin() || at >= std::prev(behind)->end) continue;
         const named_function& caller = *std::prev(behind);
         if (shared.contains(caller.name) || units.contains(unit_of(file, at))) continue;

@@ -38,7 +38,6 @@ void find_source(const void* address, bool is_return, source_place& out) noexcep
 // A variable with static storage that has the address: its name and the offset in it. False: none.
 bool find_variable(const void* address, char* name, std::size_t room, std::size_t* offset) noexcept;
 
-
 // Where the program calls functions on marked fields from units that were compiled without the passes: use(context,
 // address of the call, name of the function), once for each calling function. Such a unit is known by its line table, which
 // names no unit of the table of sites, or by having none where the function has one. Calls by address, and those of libraries, are

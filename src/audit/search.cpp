@@ -71,7 +71,8 @@ std::uintptr_t auditor::own_end(std::uintptr_t at) noexcept {
         if (at - first < bytes) end = std::max(end, first + bytes);
     };
     in(this, sizeof *this);
-    for (const directory::leaf* l : slots_.leaves()) in(l, sizeof *l); // has the address where 16 MiB begin
+    for (const directory::leaf* l : slots_.leaves())
+        in(l, sizeof *l); // has the address where 16 MiB begin
     in(mover_.candidates().begin(), mover_.candidates().capacity() * sizeof(mover::candidate));
     registry_.for_each_record([&](const thread_record& r) {
         in(&r, sizeof r);
@@ -84,8 +85,8 @@ std::uintptr_t auditor::own_end(std::uintptr_t at) noexcept {
 struct auditor::searched {
     auditor& self;
     os::page_states pages;
-    bool variables = true;    // or other memory
-    std::uintptr_t from = 0;  // and only what lies here
+    bool variables = true;   // or other memory
+    std::uintptr_t from = 0; // and only what lies here
     std::uintptr_t to = ~std::uintptr_t{0};
     std::size_t left = most_bytes;
 };
@@ -166,8 +167,11 @@ void auditor::find_holders(const char* begin, std::size_t bytes, const void* sta
         bool first_ones = true; // variables and the stack, or the rest
         std::uint64_t variable = 0, memory = 0, frame = 0;
         std::size_t left = most_bytes;
-    } found{*this, reinterpret_cast<std::uint64_t>(begin), bytes,
-            reinterpret_cast<std::uint64_t>(stack), {}};
+    } found{*this,
+            reinterpret_cast<std::uint64_t>(begin),
+            bytes,
+            reinterpret_cast<std::uint64_t>(stack),
+            {}};
     const auto look_at = [](void* p, const os::own_mapping& m) {
         auto& in = *static_cast<holders*>(p);
         const bool is_stack = in.stack >= m.begin && in.stack < m.end;

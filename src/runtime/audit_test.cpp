@@ -271,8 +271,7 @@ TEST(audit, a_handler_on_a_small_stack_is_no_hindrance) {
     const auto scenario = [] {
         const std::size_t room = obase::heap::round_up(
             static_cast<std::size_t>(sysconf(_SC_MINSIGSTKSZ)) + 1024, obase::os::page_size);
-        auto* const memory =
-            static_cast<char*>(obase::os::reserve(2 * room, obase::os::page_size));
+        auto* const memory = static_cast<char*>(obase::os::reserve(2 * room, obase::os::page_size));
         if (memory == nullptr || obase::os::commit(memory + room, room) != 0) std::exit(9);
         const stack_t small{memory + room, 0, room};
         struct sigaction own{};
@@ -295,14 +294,14 @@ TEST(audit, a_handler_on_a_small_stack_is_no_hindrance) {
 TEST(audit, an_address_behind_untouched_memory_is_suspected) {
     const auto scenario = [] {
         constexpr std::size_t large = std::size_t{512} << 20;
-        auto* const memory =
-            static_cast<char*>(obase::os::reserve(large, obase::os::page_size));
+        auto* const memory = static_cast<char*>(obase::os::reserve(large, obase::os::page_size));
         if (memory == nullptr || obase::os::commit(memory, large) != 0) std::exit(9);
         push(&head, 7);
         const std::size_t touched = large - obase::os::page_size;
         for (int i = 0; i < 500; ++i) {
             const operation one;
-            if (i % 200 == 0) *reinterpret_cast<void**>(memory + touched) = obase_marked_load(&head);
+            if (i % 200 == 0)
+                *reinterpret_cast<void**>(memory + touched) = obase_marked_load(&head);
         }
         std::exit(0);
     };

@@ -1004,7 +1004,8 @@ TEST(marked, without_room_for_traces_memory_waits_once) {
             short_of_memory = true;
             OBASE_MARKED(destroyed)(far, 8);
             short_of_memory = false;
-            OBASE_MARKED(delete)(memory[1], 64, static_cast<std::size_t>(aligned_blocks::alignment));
+            OBASE_MARKED(delete)(memory[1], 64,
+                                 static_cast<std::size_t>(aligned_blocks::alignment));
             require(aligned_blocks::owner == -1, "it waits for the operation");
         }
         (void)runtime().reclaim_now();

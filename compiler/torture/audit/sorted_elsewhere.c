@@ -20,7 +20,9 @@ void fill(struct table* t) {
         snprintf(t->all[i].name, 24, "name %d", t->all[i].key);
     }
 }
-void sort(struct table* t) { sort_records(t, 40, sizeof(struct record), offsetof(struct record, key)); }
+void sort(struct table* t) {
+    sort_records(t, 40, sizeof(struct record), offsetof(struct record, key));
+}
 int number(const struct table* t, int i) { return atoi(t->all[i].name + 5); }
 int main(void) {
     fill(&T);
