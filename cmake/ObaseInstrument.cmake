@@ -5,7 +5,10 @@
 #                  [LIBRARY <library target>])
 #
 #   Compiles the C and C++ sources of the target with the plugins of obase, so that its marked
-#   pointers become slots, and links the runtime. The compiler must be clang 19.
+#   pointers become slots, and links the runtime. The compiler must be clang 19. As the drivers do, it links the
+#   functions by which the program's free and realloc know managed memory, but where the flags of the whole project
+#   ask for a sanitizer or a static program; and, where make or ninja builds it, names the objects that were compiled
+#   without the plugins and have to do with marked fields.
 #     MARKS        marks from outside the source (docs/compiler.md); sources are compiled anew when
 #                  such a file changes
 #     VISIBILITY   a directory; each source's visibility file is written there
@@ -57,8 +60,9 @@ function(obase_instrument target)
     set(inputs "${folder}/obase_visibility.so")
     if(passes)
         list(APPEND options "-fpass-plugin=${folder}/obase_passes.so"
-             # There are no such remarks; they make clang keep the places for errors.
-             "-Rpass=obase")
+             # There are no such remarks; they make clang keep the places for errors. Line tables, which are not
+             # loaded, are for the reports of the audit.
+             "-Rpass=obase" "-gline-tables-only")
         list(APPEND inputs "${folder}/obase_passes.so")
     endif()
     foreach(file IN LISTS instrument_MARKS)
@@ -107,6 +111,20 @@ function(obase_instrument target)
 
     if(NOT instrument_LIBRARY)
         set(instrument_LIBRARY obase::obase)
+    endif()
+    get_target_property(type ${target} TYPE)
+    set(flags "${CMAKE_C_FLAGS} ${CMAKE_CXX_FLAGS} ${CMAKE_EXE_LINKER_FLAGS}")
+    if(passes AND type STREQUAL "EXECUTABLE")
+        if(NOT flags MATCHES "-fsanitize=|-static")
+            target_link_libraries(${target} PRIVATE "${folder}/obase_memory.o")
+        endif()
+        set_target_properties(${target} PROPERTIES
+                              RULE_LAUNCH_LINK "\"${folder}/obase-link-check\" --run")
+        foreach(made IN ITEMS obase_memory_object obase_link_check)
+            if(TARGET ${made})
+                add_dependencies(${target} ${made})
+            endif()
+        endforeach()
     endif()
     target_link_libraries(${target} PRIVATE ${instrument_LIBRARY})
 endfunction()

@@ -6,7 +6,8 @@
 //     auto& runtime = obase::testing::quiet_runtime();
 //     ASSERT_EQ(runtime.collect_now(), obase::collect_result::done);
 //
-// A test of the collector's own clock cannot use it.
+// A test of the collector's own clock cannot use it. Under OBASE_AUDIT=1 (docs/audit.md) there is no collector, and nothing to
+// configure.
 #pragma once
 
 #include <obase/arming.hpp>
@@ -21,6 +22,7 @@ template <class Protocol = arming>
 runtime& quiet_runtime() {
     runtime& made = runtime::of<Protocol>();
     static const bool configured = [&] {
+        if (std::getenv("OBASE_AUDIT") != nullptr) return true;
         options settings = options::from_environment();
         settings.window_seconds = 1e6;
         settings.compaction_live_fraction = 0.75;

@@ -4,11 +4,15 @@
 // functions on marked fields. They may access the fields as plain pointers.
 //
 //     obase-link-check PROGRAM OBJECT_OR_ARCHIVE...
+//     obase-link-check --run LINKER ARGUMENT...      runs it, and takes both from its arguments (ObaseInstrument.cmake)
 //
 // PROGRAM has the table of all units (.obase.sites, compiler/passes/site_table.cpp), with the functions that others see.
 // An object without such a section that names one of them is told in a line. Files that are no ELF are left alone. The exit
-// status is 0: it may be right, if it only hands on what it got.
+// status is 0: it may be right, if it only hands on what it got; or that of the linker.
 #include <elf.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -147,19 +151,51 @@ void look_into(const char* path, text bytes, const std::set<std::string, std::le
     }
 }
 
+void check(const char* program_path, const std::vector<const char*>& objects) {
+    const std::string program = contents_of(program_path);
+    const auto shared = shared_by(object(program).section(".obase.sites"));
+    if (shared.empty()) return;
+    for (const char* path : objects) {
+        const std::string bytes = contents_of(path);
+        if (bytes.starts_with("!<arch>\n"))
+            look_into(path, bytes, shared);
+        else
+            look_at(path, bytes, shared);
+    }
+}
+
+// The exit status of the command.
+int run(char** command) {
+    pid_t child = 0;
+    if (const int error = posix_spawnp(&child, command[0], nullptr, nullptr, command, environ);
+        error != 0) {
+        std::fprintf(stderr, "obase-link-check: '%s' cannot be run: %s\n", command[0],
+                     std::strerror(error));
+        return 127;
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
 } // namespace
 
 int main(int argc, char** argv) {
     if (argc < 3) return 0;
-    const std::string program = contents_of(argv[1]);
-    const auto shared = shared_by(object(program).section(".obase.sites"));
-    if (shared.empty()) return 0;
-    for (int i = 2; i < argc; ++i) {
-        const std::string bytes = contents_of(argv[i]);
-        if (bytes.starts_with("!<arch>\n"))
-            look_into(argv[i], bytes, shared);
-        else
-            look_at(argv[i], bytes, shared);
+    if (text(argv[1]) != "--run") {
+        check(argv[1], {argv + 2, argv + argc});
+        return 0;
     }
+    if (const int status = run(argv + 2); status != 0) return status;
+    const char* program = "a.out";
+    std::vector<const char*> objects;
+    for (int i = 3; i < argc; ++i) {
+        const text argument = argv[i];
+        if (argument == "-o" && i + 1 < argc)
+            program = argv[++i];
+        else if (argument.ends_with(".o") || argument.ends_with(".a"))
+            objects.push_back(argv[i]);
+    }
+    check(program, objects);
     return 0;
 }

@@ -33,9 +33,13 @@ static __thread int in_obase;
 
 #define OBASE_FIND_NEXT(pointer, name) (*(void**)(&pointer) = dlsym(RTLD_NEXT, name))
 
+/* dlsym frees the text of an error that it has kept, by this function. The text may be what is freed in the first place, by
+ * dlopen, and must not be freed twice: it stays, once in a process. glibc declares that dlsym calls nothing of the program,
+ * so `looking` is volatile. */
 __attribute__((noinline)) static void plain_free(void* address) {
-    static __thread int looking;
-    if (next_free == NULL && !looking) {
+    static __thread volatile int looking;
+    if (looking) return;
+    if (next_free == NULL) {
         looking = 1;
         OBASE_FIND_NEXT(next_free, "free");
         looking = 0;
@@ -47,7 +51,7 @@ __attribute__((noinline)) static void plain_free(void* address) {
 }
 
 __attribute__((noinline)) static void* plain_realloc(void* address, size_t bytes) {
-    static __thread int looking;
+    static __thread volatile int looking;
     if (next_realloc == NULL && !looking) {
         looking = 1;
         OBASE_FIND_NEXT(next_realloc, "realloc");

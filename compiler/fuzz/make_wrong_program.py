@@ -179,7 +179,7 @@ SINKS = [
 
 OWNERS = [
     "second_ = head_;",
-    "find({k})->next = find(40);",
+    "node* n = find({k}); n->next = n->next->next;", # what was between them is lost, and has its next one still
     "node* n = new node; n->key = 5; n->text = new char[24]; std::strcpy(n->text, \"text;5\"); "
     "n->next = head_; head_ = n; second_ = n;",
     "find({k})->text = find(30)->text;",

@@ -264,4 +264,10 @@ llvm::Function* callee_of(const llvm::CallBase& call);
 // that there may be calls that are not seen.
 bool for_each_call(const llvm::Function& f, llvm::function_ref<void(llvm::CallBase&)> use);
 
+// walks.cpp: behind the optimizer's work on loops.
+class unroll_walks : public llvm::PassInfoMixin<unroll_walks> {
+  public:
+    llvm::PreservedAnalyses run(llvm::Function& f, llvm::FunctionAnalysisManager& analyses);
+};
+
 } // namespace obase::passes

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// The plugin: one module pass at the start of the pipeline, at every optimization level.
+// The plugin: one module pass at the start of the pipeline, at every optimization level; and from -O2 on one for the loops
+// (walks.cpp).
 //
 //     clang++ -fpass-plugin=obase_passes.so ...
 //     opt -load-pass-plugin=obase_passes.so -passes=obase ...
@@ -76,6 +77,10 @@ void add_to(llvm::PassBuilder& builder) {
     builder.registerPipelineStartEPCallback(
         [](llvm::ModulePassManager& passes, llvm::OptimizationLevel) {
             passes.addPass(instrument());
+        });
+    builder.registerVectorizerStartEPCallback(
+        [](llvm::FunctionPassManager& passes, llvm::OptimizationLevel level) {
+            if (level.getSpeedupLevel() >= 2) passes.addPass(obase::passes::unroll_walks());
         });
     builder.registerPipelineParsingCallback([](llvm::StringRef name,
                                                llvm::ModulePassManager& passes,

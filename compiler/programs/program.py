@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -142,3 +143,122 @@ def resident_kib(process):
                   pathlib.Path(f"/proc/{process}/status").read_text().splitlines())
     return (int(fields["RssAnon"].split()[0]),
             int(fields["RssFile"].split()[0]) + int(fields["RssShmem"].split()[0]))
+
+
+class library:
+    """What the scripts of small libraries and programs have in common: their own tests, plain, while the collector is
+    forced, with every slot rearmed, and under audit; or, with --measure, instructions, and memory if there is a workload
+    that most of the data rests in.
+
+    build(folder, compiler, link)           builds what the tests and workloads need
+    tests(folder, environment)              how many have passed; of a program that is the same for all builds
+    instructions(folder)                    [(what, command, calls)] for valgrind: `command` makes so many calls
+    workload(folder, seconds)               a command that says what compiler/programs/workload.h says, or None
+    """
+
+    def __init__(self, options, name, here, archive, sha256, build, tests, instructions=None, workload=None):
+        self.options, self.name, self.here = options, name, here
+        self.archive, self.sha256 = archive, sha256
+        self.build, self.tests, self.instructions, self.workload = build, tests, instructions, workload
+
+    def edits(self):
+        """The patch, if the source is changed, and how many lines that is: of each place what it had or what it
+        has, whichever is more."""
+        patch = self.here / "edits.patch"
+        if not patch.exists():
+            return None, 0
+        places = re.split(r"^@@.*$", patch.read_text(), flags=re.MULTILINE)[1:]
+        return patch, sum(max(len(re.findall(rf"^{sign}(?!{sign}{sign} )", place, re.MULTILINE)) for sign in ("[+]", "-"))
+                          for place in places)
+
+    def made(self, name, compiler, link, edited):
+        folder = self.options.out / name
+        unpack(source_package(self.options, self.archive, self.sha256), folder)
+        patch, _ = self.edits()
+        if edited and patch:
+            run(["patch", "-p1", "-i", patch], folder)
+        self.build(folder, compiler, link)
+        return folder
+
+    def main(self):
+        options = self.options
+        plain = self.made("plain", options.clang, [], False)
+        compiler = instrumenting(options, self.here / "marks")
+        marked = self.made("marked", compiler, forcing_object(options), True)
+        if options.measure:
+            self.measure(plain, marked)
+        else:
+            self.check(plain, marked)
+
+    def check(self, plain, marked):
+        expected = self.tests(plain, {})
+        if expected == 0:
+            sys.exit(f"the tests of {self.name} did not run")
+        marks = sum(not line.startswith("#") for line in (self.here / "marks").read_text().splitlines())
+        print(f"{self.name}: {marks} lines of marks, {self.edits()[1]} edited lines")
+        print(f"{'':28}{'tests passed':>14}{'objects moved':>16}{'findings':>10}")
+        print(f"{'plain clang':28}{expected:14}")
+        for name, environment in (("forced", FORCED), ("forced, armed again", REARMED)):
+            statistics = self.options.out / "statistics.json"
+            statistics.unlink(missing_ok=True)
+            passed = self.tests(marked, {**environment, "OBASE_TEST_STATISTICS": str(statistics)})
+            moved, _ = moved_in(statistics)
+            print(f"{name:28}{passed:14}{moved:16}")
+            if passed != expected or moved == 0:
+                sys.exit(f"{expected} tests should pass, and objects should move")
+        reports = self.options.out / "audit"
+        shutil.rmtree(reports, ignore_errors=True)
+        reports.mkdir()
+        passed = self.tests(marked, {"OBASE_AUDIT": "1", "OBASE_AUDIT_REPORT": f"{reports}/%p.json"})
+        told = [json.loads(path.read_text()) for path in reports.iterdir()]
+        errors, suspected, moved = (sum(one[key] for one in told) for key in ("errors", "suspected", "moved"))
+        print(f"{'under audit':28}{passed:14}{moved:16}{errors + suspected:10}")
+        if passed != expected or moved == 0 or errors + suspected:
+            sys.exit("\n".join(found["text"] for one in told for found in one["findings"]) or
+                     f"{expected} tests should pass, and objects should move")
+
+    def measure(self, plain, marked):
+        for what, counts in self.counted(plain, marked).items():
+            print(f"{what}: {counts[0]:.0f} instructions plain, {counts[1]:.0f} marked, ratio "
+                  f"{counts[1] / counts[0]:.2f}")
+        if self.workload is None:
+            return
+        cold = self.options.out / "cold"
+        cold.mkdir(exist_ok=True)
+        quick = {"OBASE_WINDOW_SECONDS": "60", "OBASE_TIME_SCALE": "60"}
+        runs = {"plain clang": (plain, {}),
+                "obase, observing": (marked, {**quick, "OBASE_MODE": "observe"}),
+                "obase, moving": (marked, {**quick, "OBASE_MODE": "hint", "OBASE_COLD_BACKING": f"file:{cold}"})}
+        print(f"{'':20}{'MiB at first':>14}{'MiB at the end':>16}{'of it file':>12}{'calls/s':>12}")
+        results = []
+        for name, (folder, environment) in runs.items():
+            done = run(self.workload(folder, SECONDS), environment=environment)
+            lines = [[float(word) for word in line.split()] for line in done.stdout.splitlines()
+                     if re.match(r"[\d. ]+$", line)]
+            first, last, half = lines[0], lines[-1], lines[len(lines) // 2]
+            rate = (last[1] - half[1]) / (last[0] - half[0])
+            results.append(measured(name, [first[2:], last[2:]], rate, None))
+            print(f"{name:20}{sum(first[2:]) / 1024:14.1f}{sum(last[2:]) / 1024:16.1f}{last[3] / 1024:12.1f}"
+                  f"{rate:12.0f}")
+        write_measured(self.options, results)
+
+    def counted(self, plain, marked):
+        """{what: instructions per call, (plain, marked)}, without what a command takes that makes no call."""
+        found = {}
+        for at, folder in enumerate((plain, marked)):
+            for what, command, calls in self.instructions(folder) if self.instructions else []:
+                none = instructions_of([*command, "0"]) if calls > 1 else 0
+                found.setdefault(what, [0, 0])[at] = (instructions_of([*command, str(calls)] if calls > 1 else command)
+                                                      - none) / calls
+        return found
+
+
+SECONDS = 30
+
+
+def instructions_of(command):
+    # Without line tables, of which valgrind 3.19 does not know clang's.
+    stripped = f"{command[0]}.stripped"
+    run(["strip", "--strip-debug", "-o", stripped, command[0]])
+    done = run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", stripped, *command[1:]])
+    return int(re.search(r"Collected : (\d+)", done.stdout).group(1))

@@ -1,19 +1,22 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Small programs with marked pointers, each about one construct: right, refused, or left to the audit.
+"""Small programs with marked pointers, each about one construct: right, refused, or found by the audit.
 
 A program says in its first comment what is expected of it:
 
-    right:          prints what plain clang makes it print, while its objects move
+    right:          prints what plain clang makes it print, while its objects move; also under audit, which
+                    finds no error
     right, still:   the same, and nothing of it can be managed, or lives long enough to move
     refused: TEXT   is not compiled, and TEXT is part of an error
-    audit:          is compiled, and wrong by the rules for marked fields in a way that only running it
-                    under the audit shows; not run here
+    audit: KINDS: TEXT   is compiled, and wrong by the rules for marked fields in a way that only running it
+                    under the audit shows: an error of one of the kinds, `stale-use or two-fields`, say
     encoded:        the same, and the audit cannot show it either: docs/compiler.md, limits
 
-and what else it needs: `with: FILE`, another translation unit; `marks: FILE`, for --obase-marks; `tier:
-long`. Each runs at every level that is asked for, while the collector is forced (torture.h), without and
-with OBASE_DEBUG_REARM=1. What is right in one way and refused in another is a failure.
+and what else it needs: `with: FILE`, another translation unit; `plain: FILE`, one that is compiled without the
+plugins; `marks: FILE`, for --obase-marks. Each runs at every level that is asked for: what is right while the collector is
+forced (torture.h), without and with OBASE_DEBUG_REARM=1, and under audit; what is left to the audit there alone. It is
+linked as the drivers do it, with their free and realloc (--memory). What is right in one way and refused in another is a
+failure.
 
 Prints a line for each program that is not as expected, and figures at the end: what is refused of the
 programs that are right is no failure as long as it is in --refused-wrongly.
@@ -29,8 +32,10 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 FORCED = {"OBASE_WINDOW_SECONDS": "1000000", "OBASE_POISON_FREED": "1"}
+AUDITED = {**FORCED, "OBASE_AUDIT": "1"}
 LIMIT = 60  # seconds, on a machine that is busy
 KINDS = ["right", "refused", "audit", "encoded"]
+ERRORS = {"stale-use", "unconverted-access", "two-fields", "freed-in-field"}  # docs/audit.md
 
 
 class program:
@@ -51,9 +56,12 @@ class program:
         self.kind = kind.split(",")[0]
         self.moves = self.kind == "right" and not kind.endswith("still")
         self.message = said[kind]
-        self.units = [source] + [source.parent / said[key] for key in ["with"] if key in said]
+        self.units = [source] + [source.parent / said[key] for key in ["with", "plain"] if key in said]
+        self.plain_units = [source.parent / said["plain"]] if "plain" in said else []
         self.marks = source.parent / said["marks"] if "marks" in said else None
-        self.tier = said.get("tier", "ci")
+        self.findings = self.message.split(":")[0].split(" or ") if self.kind == "audit" else []
+        if not set(self.findings) <= ERRORS:
+            sys.exit(f"{source}: 'audit:' is followed by none of {', '.join(sorted(ERRORS))}")
 
 
 def run(command, environment=None):
@@ -75,16 +83,18 @@ class workplace:
             if made.returncode != 0:
                 sys.exit(made.stderr)
 
+    def path_of(self, one, flags, obase):
+        return self.options.out / (one.name.replace("/", ".") + (".obase" if obase else ".plain") + "".join(flags))
+
     def make(self, one, flags, obase):
         """Returns the program's path, or what the compiler said."""
         options = self.options
-        target = options.out / (one.name.replace("/", ".") + (".obase" if obase else ".plain") +
-                                "".join(flags))
+        target = self.path_of(one, flags, obase)
         objects = []
         for number, unit in enumerate(one.units):
             cxx = unit.suffix == ".cpp"
             plugins = []
-            if obase:
+            if obase and unit not in one.plain_units:
                 plugins = [f"-fplugin={options.front_end}", f"-fpass-plugin={options.plugin}",
                            "-Rpass=obase"]
                 if one.marks:
@@ -95,7 +105,7 @@ class workplace:
             if made.returncode != 0:
                 return None, made.stderr
         settle = "forced" if obase else "plain"
-        library = [str(options.runtime)] if obase else []
+        library = [str(options.memory), str(options.runtime)] if obase else []
         made = run([options.cxx, *flags, "-pthread", *objects, str(options.out / f"settle.{settle}.o"),
                     *library, "-lm", "-o", str(target)])
         for path in objects:
@@ -112,7 +122,9 @@ class workplace:
             if "obase" not in errors:
                 return "wrong", "no refusal: " + errors
             return "refused", errors
-        if one.kind in ["audit", "encoded"] and not self.options.run_all:
+        if one.kind == "audit":
+            return self.outcome_under_audit(target, one.findings)
+        if one.kind == "encoded":
             target.unlink()
             return "accepted", ""
         plain, errors = self.make(one, ["-O1"] if level != "-O0" else ["-O0"], obase=False)
@@ -132,8 +144,24 @@ class workplace:
             moved = re.search(r"^objects moved: (\d+)$", found.stderr, re.MULTILINE)
             if one.moves and (moved is None or moved.group(1) == "0"):
                 return "wrong", f"{what}nothing moved"
+        audited = run([str(target)], AUDITED)
+        if audited.returncode != 0 or audited.stdout != expected.stdout:
+            return "wrong", f"under audit: exit status {audited.returncode}: {audited.stderr[-3000:]}"
+        if one.moves and re.search(r"; 0 objects moved", audited.stderr):
+            return "wrong", "under audit nothing moved"
         target.unlink()
-        return "right", ""
+        return "right", "suspected" if " 0 suspected" not in audited.stderr else ""
+
+    @staticmethod
+    def outcome_under_audit(target, kinds):
+        """Whether the audit names what is wrong, by one of the kinds of findings."""
+        found = run([str(target)], AUDITED)
+        told = set(re.findall(r"^obase audit: error: ([\w-]+):", found.stderr, re.MULTILINE))
+        if not told & set(kinds) or found.returncode == 0:
+            return "silent", (f"exit status {found.returncode}, not one of {' '.join(sorted(kinds))}: "
+                              f"{found.stderr[-1500:]}")
+        target.unlink()
+        return "found", ""
 
 
 def judge(one, outcome, said):
@@ -145,7 +173,9 @@ def judge(one, outcome, said):
         if outcome != "refused":
             return f"expected to be refused, but {outcome} {said}"
         return "" if one.message in said else f"refused, but not with '{one.message}': {said}"
-    return f"refused, say so: {first}" if outcome == "refused" else ""
+    if outcome == "refused":
+        return f"refused, say so: {first}"
+    return f"not found by the audit: {said}" if outcome == "silent" else ""
 
 
 def main():
@@ -154,13 +184,13 @@ def main():
         parser.add_argument(f"--{name}", required=True)
     for name in ["include", "out"]:
         parser.add_argument(f"--{name}", required=True, type=pathlib.Path)
+    parser.add_argument("--memory", required=True, type=pathlib.Path,
+                        help="obase_memory.o, which the drivers link into each program")
     parser.add_argument("--level", action="append", required=True, metavar="-ON")
     parser.add_argument("--every", type=int, default=1, metavar="N",
-                        help="only each Nth program, and those that are new to the table of levels")
+                        help="only each Nth program of those that are not found by the audit, and of those")
     parser.add_argument("--refused-wrongly", type=pathlib.Path, default=HERE / "refused_wrongly",
                         help="names of programs that are right, and known to be refused")
-    parser.add_argument("--run-all", action="store_true",
-                        help="also runs what is left to the audit, and says what came of it")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("programs", nargs="*", help="parts of names; without, all")
     options = parser.parse_args()
@@ -170,13 +200,14 @@ def main():
               if not options.programs or any(part in one.name for part in options.programs)]
     if not chosen:
         parser.error(f"no program has a name with {options.programs} in it")
-    chosen = chosen[::options.every]
+    chosen = [one for found in [False, True]
+              for one in [one for one in chosen if (one.kind == "audit") == found][::options.every]]
     known = set(options.refused_wrongly.read_text(encoding="utf-8").split()) \
         if options.refused_wrongly.exists() else set()
     at = workplace(options)
     failed = 0
     counts = {}
-    refused_wrongly = set()
+    refused_wrongly, suspected = set(), set()
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         jobs = [(one, level, pool.submit(at.outcome, one, level))
                 for one in chosen for level in options.level]
@@ -188,8 +219,8 @@ def main():
                 refused_wrongly.add(one.name)
                 if one.name in known:
                     continue
-            if options.run_all and one.kind in ["audit", "encoded"]:
-                print(f"{one.name} {level}: {one.kind}, and it is {outcome} {said}", flush=True)
+            if outcome == "right" and said:
+                suspected.add(one.name)
             if wrong:
                 failed += 1
                 print(f"{one.name} {level}: {wrong}", flush=True)
@@ -199,6 +230,8 @@ def main():
         print(f"{name}: no longer refused, take it out of {options.refused_wrongly}")
     for (kind, outcome), count in sorted(counts.items()):
         print(f"{kind}, {outcome}: {count}")
+    if suspected:
+        print(f"right, and the audit suspects something: {' '.join(sorted(suspected))}")
     share = 100 * len(refused_wrongly) / rights if rights else 0
     print(f"{len(chosen)} programs at {' '.join(options.level)}, {failed} not as expected; of {rights} that are "
           f"right {len(refused_wrongly)} refused ({share:.1f} %): {' '.join(sorted(refused_wrongly))}")

@@ -24,6 +24,8 @@ bool arenas::create(char* base, std::size_t bytes) noexcept {
     base_ = base;
     bytes_ = bytes;
     count_ = bytes / unit;
+    // The range's own address, which its heap has, is no object's: a search would take the one for the other.
+    arenas_[0] = {0, 0, 1, arena_state::dead};
     return true;
 }
 
@@ -70,7 +72,8 @@ void* arenas::allocate(std::size_t bytes, std::size_t alignment, place caller) n
     ++arenas_[number].live;
     record& r = this->at(object);
     r = record{};
-    r.size = static_cast<std::uint32_t>(size);
+    static_assert(most_bytes / grain <= UINT32_MAX);
+    r.grains = static_cast<std::uint32_t>(size / grain);
     r.state = life::live;
     r.log2_alignment = static_cast<std::uint8_t>(std::countr_zero(alignment));
     r.allocated = caller;
@@ -94,7 +97,7 @@ void arenas::undo(void* object) noexcept {
 std::size_t arenas::size_of(const void* object) const noexcept {
     if (!contains(object) || reinterpret_cast<std::uintptr_t>(object) % grain != 0) return 0;
     const record& r = at(object);
-    return r.state == life::live || r.state == life::retired ? r.size : 0;
+    return r.state == life::live || r.state == life::retired ? r.size() : 0;
 }
 
 void arenas::close() noexcept {
@@ -142,13 +145,14 @@ void arenas::end(void* object, life how, std::uint64_t elsewhere) noexcept {
 record* arenas::find(const void* address, const char** begin) const noexcept {
     if (!contains(address)) return nullptr;
     const auto offset = static_cast<std::size_t>(static_cast<const char*>(address) - base_);
-    const std::size_t first = number_of(address) * (unit / grain);
-    for (std::size_t i = offset / grain + 1; i-- > first;) {
-        if (records_[i].state == life::none) continue;
-        *begin = base_ + i * grain;
-        return offset - i * grain < records_[i].size ? &records_[i] : nullptr;
-    }
-    return nullptr;
+    const std::size_t number = number_of(address);
+    const std::size_t first = number * (unit / grain);
+    // One that takes several units is alone in them.
+    std::size_t i = arenas_[number].length > 1 ? first : offset / grain;
+    while (i > first && records_[i].state == life::none) --i;
+    if (records_[i].state == life::none) return nullptr;
+    *begin = base_ + i * grain;
+    return offset - i * grain < records_[i].size() ? &records_[i] : nullptr;
 }
 
 } // namespace obase::audit

@@ -24,6 +24,7 @@
 #include "os/memory.hpp"
 #include "os/platform.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -41,8 +42,10 @@ enum class life : std::uint8_t {
     moved,   // it lives elsewhere
 };
 
+inline constexpr std::size_t grain = 16; // objects begin at its multiples
+
 struct record {
-    std::uint32_t size;
+    std::uint32_t grains; // of its size
     life state;
     bool stays; // moving it would hide what was found
     std::uint8_t log2_alignment;
@@ -56,12 +59,14 @@ struct record {
     std::uint32_t seen;      // number of the audit that did
     std::uint32_t round;     // of the audit, in which it moved here
     place slots[2];          // what made slots of the words at offsets 0 and 8; null: none
+
+    std::size_t size() const noexcept { return std::size_t{grains} * grain; }
 };
 
 class arenas final : public heap::class_owner {
   public:
     static constexpr std::size_t unit = std::size_t{64} << 10;
-    static constexpr std::size_t grain = 16;
+    static constexpr std::size_t grain = audit::grain;
     static constexpr std::size_t most_bytes = std::size_t{16} << 30; // of the range that are used
     static constexpr std::size_t quarantine = 1024;                  // dead arenas with records
 
@@ -101,12 +106,15 @@ class arenas final : public heap::class_owner {
     std::size_t dead() const noexcept { return dead_; }
     std::size_t unprotected() const noexcept { return unprotected_; }
 
-    // The ranges of memory that are the audit's own, for those who search for addresses.
-    bool is_own(std::uintptr_t address) const noexcept {
-        const auto in = [=](const void* begin, std::size_t bytes) {
-            return address - reinterpret_cast<std::uintptr_t>(begin) < bytes;
+    // Where the range of memory that is the audit's own and has the address ends; 0: none has it. For those who search
+    // for addresses.
+    std::uintptr_t own_end(std::uintptr_t address) const noexcept {
+        const auto in = [=](const void* range, std::size_t bytes) {
+            const auto begin = reinterpret_cast<std::uintptr_t>(range);
+            return address - begin < bytes ? begin + bytes : 0;
         };
-        return in(base_, bytes_) || in(records_, record_bytes_) || in(arenas_, arena_bytes_);
+        const std::uintptr_t end = in(base_, bytes_);
+        return end != 0 ? end : std::max(in(records_, record_bytes_), in(arenas_, arena_bytes_));
     }
 
     // Around fork, in the forking thread.

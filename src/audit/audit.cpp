@@ -10,6 +10,7 @@
 #include <bit>
 #include <cstdio>
 #include <iterator>
+#include <new>
 
 namespace obase::audit {
 
@@ -58,7 +59,9 @@ auditor* auditor::start(registry& threads, directory& slots, char* base, std::si
     return made;
 }
 
-void auditor::watch_faults() noexcept { os::watch_segment_faults(&on_fault); }
+void auditor::watch_faults() noexcept {
+    os::watch_segment_faults(&on_fault, fault_stack_ + sizeof fault_stack_);
+}
 
 // True if no operation is open.
 bool auditor::quiet(const thread_record* self) const noexcept {
@@ -159,7 +162,7 @@ void auditor::visit(slot& s) noexcept {
         const mobility::observation seen = mover_.visit(s, {window_, true});
         entry& e = entries_[count_++];
         e = {&s, object, none, round_, false};
-        bytes_ += r.size;
+        bytes_ += r.size();
         if (seen.movable && mover_.add_candidate(s, seen, 1))
             e.candidate = mover_.candidates().size() - 1;
     }
@@ -213,7 +216,7 @@ void auditor::move_with_inner(std::size_t first) noexcept {
     push(first);
     while (depth != 0) {
         const entry& e = entries_[stack_[depth - 1]];
-        const std::uint64_t end = e.object + arenas_.at(address_of(e.object)).size;
+        const std::uint64_t end = e.object + arenas_.at(address_of(e.object)).size();
         const entry* inner =
             std::lower_bound(entries_, entries_ + count_, e.object,
                              [](const entry& a, std::uint64_t at) { return number_of(a.at) < at; });
@@ -247,7 +250,7 @@ void auditor::after_move(const mobility::moved_object& moved, std::uint32_t roun
     fresh.round = round;
     fresh.moves = static_cast<std::uint8_t>(std::min(old.moves + 1, 255));
     if (old.moves == 0) ++totals_.objects;
-    const std::size_t words = old.size / 8;
+    const std::size_t words = old.size() / 8;
     for (std::size_t i = 0; i < words; ++i) {
         const std::uint64_t at = moved.to + 8 * i;
         place* const made = arenas_.slot_place(address_of(moved.from + 8 * i));
@@ -330,7 +333,7 @@ bool auditor::explain_fault(const void* address, const void* instruction,
         const char* begin = static_cast<const char*>(address);
         if (const record* r = arenas_.find(address, &begin); r != nullptr) {
             f.known = *r;
-            find_holders(begin, r->size, stack, f.where, sizeof f.where);
+            find_holders(begin, r->size(), stack, f.where, sizeof f.where);
         }
     } else if (address == nullptr) {
         // The word of a slot that was taken for an address: one of the registers has it.
@@ -355,6 +358,19 @@ bool auditor::finish() noexcept {
     if (one_at_a_time_.try_lock()) {
         follow_words();
         one_at_a_time_.unlock();
+    }
+    try {
+        for_each_call_from_plain_units(
+            [](void* self, const void* at, const char* function) noexcept {
+                finding f;
+                f.what = kind::plain_unit;
+                f.at = at;
+                f.at_is_return = true;
+                std::snprintf(f.where, sizeof f.where, "%s", function);
+                static_cast<auditor*>(self)->findings_.add(f);
+            },
+            this);
+    } catch (const std::bad_alloc&) {
     }
     return findings_.tell(totals_, false);
 }

@@ -30,6 +30,7 @@
 #include "audit/slot_places.hpp"
 #include "mobility/arming_mover.hpp"
 #include "mobility/scope_registry.hpp"
+#include "os/own_memory.hpp"
 #include "soda/directory.hpp"
 
 #include <obase/export.hpp>
@@ -66,7 +67,7 @@ class moving_heap {
     object_info info(const void* object) const noexcept {
         const record& r = all_.at(object);
         if (r.state != life::live) return {0, {}};
-        return {r.size, {r.log2_alignment, false}};
+        return {r.size(), {r.log2_alignment, false}};
     }
     void* allocate_dense(unsigned, std::size_t size, heap::attributes attr) noexcept {
         target_ = all_.allocate(size, std::size_t{1} << attr.log2_alignment, nullptr);
@@ -158,7 +159,8 @@ class auditor {
     struct searched;
     void search() noexcept;
     void follow_words() noexcept;
-    bool is_own(std::uintptr_t at) const noexcept;
+    static void search_mapping(void* searched, const os::own_mapping& mapping);
+    std::uintptr_t own_end(std::uintptr_t at) noexcept;
     void find_holders(const char* begin, std::size_t bytes, const void* stack, char* text,
                       std::size_t room) noexcept;
     void watch_faults() noexcept;
@@ -194,8 +196,11 @@ class auditor {
 
     slot_places places_; // of slots outside of arenas
 
+    alignas(16) char fault_stack_[64 << 10]; // of explain_fault()
+
     word_entry words_[most_words];
     std::size_t word_count_ = 0;
+    std::uintptr_t search_from_ = 0; // where the next search of memory begins
 
   public:
     platform::atomic<std::uint64_t> began_; // operations

@@ -49,6 +49,14 @@ constexpr words texts[kinds] = {
      "linked by obase-clang"},
     {"left-by-longjmp", "note", "an operation was left by longjmp",
      "nothing: the operation was ended at the setjmp. What it had changed half is the program's"},
+    {"never-ended", "note",
+     "an operation that has begun here was open when the process ended; nothing has moved since",
+     "if it was left by longjmp, compile the unit with the setjmp by obase-clang; if it ends the "
+     "process, nothing; else it is a function that runs for ever, which must not be an operation"},
+    {"plain-unit", "note",
+     "a unit that was compiled without the passes calls a function on marked fields",
+     "if the unit accesses a marked field itself, or has a copy of an inline function that does, "
+     "compile it with obase-clang"},
 };
 static_assert(sizeof texts / sizeof *texts == kinds);
 
@@ -185,8 +193,8 @@ void findings::describe(const finding& f, bool in_handler, char* text, std::size
         else
             print_place(to, at, f.second);
     }
-    if (f.known.size != 0) {
-        to.print("\n    object: %u bytes", f.known.size);
+    if (f.known.grains != 0) {
+        to.print("\n    object: %zu bytes", f.known.size());
         if (f.known.allocated != nullptr) {
             look_up(f.known.allocated, true, in_handler, at);
             to.print(", made at ");
@@ -203,7 +211,8 @@ void findings::describe(const finding& f, bool in_handler, char* text, std::size
         to.print("\n    let out by: the operation at ");
         print_place(to, at, f.known.operation);
     }
-    if (f.where[0] != '\0') to.print("\n    held by: %s", f.where);
+    if (f.where[0] != '\0')
+        to.print("\n    %s: %s", f.what == kind::plain_unit ? "calls" : "held by", f.where);
     if (f.count > 1) to.print("\n    times: %llu", static_cast<unsigned long long>(f.count));
     to.print("\n    what to do: %s", say.advice);
 }
@@ -271,7 +280,7 @@ bool findings::tell(const totals& done, bool in_handler) noexcept {
         add("other_field", f.second, true);
         add("made", f.known.allocated, true);
         add("operation", f.known.operation, true);
-        json.print(",\"bytes\":%u}", f.known.size);
+        json.print(",\"bytes\":%zu}", f.known.size());
         first = false;
         if (report_[0] == '\0') {
             const char* const begin = "obase audit: ";

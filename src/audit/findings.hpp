@@ -21,8 +21,10 @@ enum class kind : std::uint8_t {
     kept_address,  // suspected: a word outside of marked fields still has an address from before
     foreign_free, // memory of marked fields freed or resized by code that does not know it; was done right
     left_by_jump, // an operation was left by longjmp; was ended
+    never_ended,  // an operation was open when the process ended
+    plain_unit,   // a unit that was compiled without the passes calls a function on marked fields
 };
-inline constexpr unsigned kinds = 7;
+inline constexpr unsigned kinds = 9;
 
 struct finding {
     kind what;

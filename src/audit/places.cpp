@@ -10,7 +10,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
+#include <map>
+#include <set>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace obase::audit {
 
@@ -72,6 +77,14 @@ class elf_file {
         return {};
     }
 
+    std::uint64_t section_address(const char* name) const noexcept {
+        if (!good_) return 0;
+        const text names = contents(header_of(header_.e_shstrndx));
+        for (unsigned i = 0; i < header_.e_shnum; ++i)
+            if (string_at(names, header_of(i).sh_name) == name) return header_of(i).sh_addr;
+        return 0;
+    }
+
     // use(name, symbol) for each function or object.
     template <class Use>
     void for_each_symbol(Use&& use) const noexcept {
@@ -119,6 +132,11 @@ void copy(char* to, std::size_t room, text from) noexcept {
     const std::size_t bytes = std::min(from.size(), room - 1);
     std::memcpy(to, from.data(), bytes);
     to[bytes] = '\0';
+}
+
+text last_part(text path) noexcept {
+    const std::size_t slash = path.rfind('/');
+    return slash == text::npos ? path : path.substr(slash + 1);
 }
 
 // Reads on, and stays at the end once that is reached.
@@ -298,6 +316,12 @@ class line_program {
         return false;
     }
 
+    // The source that was compiled.
+    text unit_name() noexcept {
+        text folder;
+        return good_ ? last_part(file_name(version_ < 5 ? 1 : 0, &folder)) : text{};
+    }
+
     // Its folder is "" where it is that of the compilation.
     text file_name(std::uint64_t number, text* folder) noexcept {
         r_.go_to(tables_);
@@ -393,11 +417,6 @@ class line_program {
     unsigned lengths_[256] = {};
 };
 
-text last_part(text path) noexcept {
-    const std::size_t slash = path.rfind('/');
-    return slash == text::npos ? path : path.substr(slash + 1);
-}
-
 // The next column or line, taken off the front.
 text take(text& rest, char end) noexcept {
     const std::size_t at = rest.find(end);
@@ -450,6 +469,39 @@ void find_field(text table, source_place& out) noexcept {
     }
 }
 
+// unit(program) for each line table of the file; true ends it.
+template <class Unit>
+void for_each_line_table(const elf_file& file, Unit&& unit) {
+    const line_sections sections{file.section(".debug_line"), file.section(".debug_line_str"),
+                                 file.section(".debug_str")};
+    for (std::size_t begin = 0; begin + 4 < sections.lines.size();) {
+        line_program one(sections, begin);
+        if (unit(one) || one.end() <= begin) return;
+        begin = one.end();
+    }
+}
+
+// The unit of the code at the address, as its line table names it; "": it has none.
+text unit_of(const elf_file& file, std::uint64_t at) {
+    text found;
+    for_each_line_table(file, [&](line_program& unit) {
+        line_row row;
+        if (!unit.find(at, &row)) return false;
+        found = unit.unit_name();
+        return true;
+    });
+    return found;
+}
+
+const void* address_in(std::uint64_t number) noexcept {
+    return reinterpret_cast<const void*>(number);
+}
+
+struct named_function {
+    std::uint64_t begin, end;
+    text name;
+};
+
 } // namespace
 
 void find_source(const void* address, bool is_return, source_place& out) noexcept {
@@ -464,24 +516,18 @@ void find_source(const void* address, bool is_return, source_place& out) noexcep
         if (ELF64_ST_TYPE(symbol.st_info) == STT_FUNC && at - symbol.st_value < symbol.st_size)
             copy(out.function, sizeof out.function, name);
     });
-    const line_sections sections{file.section(".debug_line"), file.section(".debug_line_str"),
-                                 file.section(".debug_str")};
-    for (std::size_t begin = 0; begin + 4 < sections.lines.size();) {
-        line_program unit(sections, begin);
+    for_each_line_table(file, [&](line_program& unit) {
         line_row row;
-        if (unit.find(at, &row)) {
-            text folder;
-            const text name = unit.file_name(row.file, &folder);
-            std::snprintf(out.file, sizeof out.file, "%.*s%s%.*s", static_cast<int>(folder.size()),
-                          folder.data(), folder.empty() ? "" : "/", static_cast<int>(name.size()),
-                          name.data());
-            out.line = static_cast<unsigned>(row.line);
-            out.column = static_cast<unsigned>(row.column);
-            break;
-        }
-        if (unit.end() <= begin) break;
-        begin = unit.end();
-    }
+        if (!unit.find(at, &row)) return false;
+        text folder;
+        const text name = unit.file_name(row.file, &folder);
+        std::snprintf(out.file, sizeof out.file, "%.*s%s%.*s", static_cast<int>(folder.size()),
+                      folder.data(), folder.empty() ? "" : "/", static_cast<int>(name.size()),
+                      name.data());
+        out.line = static_cast<unsigned>(row.line);
+        out.column = static_cast<unsigned>(row.column);
+        return true;
+    });
     if (out.line != 0) find_field(file.section(".obase.sites"), out);
 }
 
@@ -501,6 +547,58 @@ bool find_variable(const void* address, char* name, std::size_t room,
         found = true;
     });
     return found;
+}
+
+void for_each_call_from_plain_units(void (*use)(void* context, const void* at,
+                                                const char* function) noexcept,
+                                    void* context) {
+    const elf_file file("/proc/self/exe");
+    std::set<text> units, shared; // of the passes
+    for (text rest = file.section(".obase.sites"); !rest.empty();) {
+        text line = take(rest, '\n');
+        const text kind = take(line, '\t');
+        if (kind == "unit") units.insert(last_part(line));
+        if (kind == "shares") shared.insert(line);
+    }
+    if (shared.empty()) return;
+    std::vector<named_function> all;
+    std::map<std::uint64_t, text> targets;
+    file.for_each_symbol([&](text name, const Elf64_Sym& symbol) {
+        if (ELF64_ST_TYPE(symbol.st_info) != STT_FUNC) return;
+        all.push_back({symbol.st_value, symbol.st_value + symbol.st_size, name});
+        // Where its own unit has no line table nothing can be said of its callers.
+        if (shared.contains(name)) targets.emplace(symbol.st_value, name);
+    });
+    std::erase_if(targets, [&](const auto& one) { return unit_of(file, one.first).empty(); });
+    std::sort(all.begin(), all.end(),
+              [](const auto& a, const auto& b) { return a.begin < b.begin; });
+    std::uintptr_t bias = 0;
+    dl_iterate_phdr(
+        [](dl_phdr_info* program, std::size_t, void* p) { // the first is the program
+            *static_cast<std::uintptr_t*>(p) = program->dlpi_addr;
+            return 1;
+        },
+        &bias);
+    const text code = file.section(".text");
+    const std::uint64_t begin = file.section_address(".text");
+    std::set<std::uint64_t> told; // calling functions
+    constexpr char call = '\xe8', jump = '\xe9';
+    for (std::size_t i = 0; !targets.empty() && i + 5 <= code.size(); ++i) {
+        if (code[i] != call && code[i] != jump) continue;
+        std::int32_t distance = 0;
+        std::memcpy(&distance, code.data() + i + 1, sizeof distance);
+        const std::uint64_t at = begin + i;
+        const auto called =
+            targets.find(at + 5 + static_cast<std::uint64_t>(std::int64_t{distance}));
+        if (called == targets.end()) continue;
+        const auto behind = std::upper_bound(
+            all.begin(), all.end(), at, [](std::uint64_t a, const auto& f) { return a < f.begin; });
+        if (behind == all.begin() || at >= std::prev(behind)->end) continue;
+        const named_function& caller = *std::prev(behind);
+        if (shared.contains(caller.name) || units.contains(unit_of(file, at))) continue;
+        if (!told.insert(caller.begin).second) continue;
+        use(context, address_in(bias + at + 5), std::string(called->second).c_str());
+    }
 }
 
 } // namespace obase::audit

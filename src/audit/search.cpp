@@ -34,69 +34,99 @@ void describe(std::uint64_t at, const void* stack, char* text, std::size_t room)
         std::snprintf(text, room, "memory at %p", address_of(at));
 }
 
-// use(address, word) for each aligned word; false ends it.
-// Page by page, because the kernel lists neighbours as one mapping.
-template <class Skipped, class Use>
-void for_each_word(std::uintptr_t begin, std::uintptr_t end, std::size_t& left, Skipped&& skipped,
-                   Use&& use) noexcept {
+// use(address, word) for each aligned word of pages that hold something, up to `left` bytes of them. `own_end` says where
+// memory that is left out ends, 0: it is not. Page by page, because the kernel lists neighbours as one mapping. Returns
+// where it has stopped.
+template <class OwnEnd, class Use>
+std::uintptr_t for_each_word(os::page_states& pages, std::uintptr_t begin, std::uintptr_t end,
+                             std::size_t& left, OwnEnd&& own_end, Use&& use) noexcept {
     std::uint64_t words[512];
     while (begin < end && left != 0) {
+        if (const std::uintptr_t behind = own_end(begin); behind != 0) {
+            begin = heap::round_up(behind, sizeof *words);
+            continue;
+        }
+        if (const std::uintptr_t touched = pages.first_touched(begin, end); touched != begin) {
+            begin = touched;
+            continue;
+        }
         const std::size_t wanted =
             std::min<std::size_t>(sizeof words - begin % sizeof words, end - begin);
-        const std::size_t got = skipped(begin) ? 0 : os::read_own_memory(begin, words, wanted);
+        const std::size_t got = os::read_own_memory(begin, words, wanted);
         for (std::size_t i = 0; i < got / 8; ++i) use(begin + 8 * i, words[i]);
         begin += wanted;
         left -= std::min(left, wanted);
     }
+    return begin;
 }
 
 } // namespace
 
-// Memory of obase is not: the records, the objects themselves (which are looked at when they move), what the
+// Memory of obase is not searched: the records, the objects themselves (which are looked at when they move), what the
 // calling function has on its stack. Nor are stacks of threads, which have garbage of all ages.
-bool auditor::is_own(std::uintptr_t at) const noexcept {
-    const auto in = [at](const void* begin, std::size_t bytes) {
-        return at - reinterpret_cast<std::uintptr_t>(begin) < bytes;
+std::uintptr_t auditor::own_end(std::uintptr_t at) noexcept {
+    std::uintptr_t end = std::max(arenas_.own_end(at), places_.own_end(at));
+    const auto in = [&](const void* begin, std::size_t bytes) {
+        const auto first = reinterpret_cast<std::uintptr_t>(begin);
+        if (at - first < bytes) end = std::max(end, first + bytes);
     };
-    if (arenas_.is_own(at) || places_.is_own(at) || in(this, sizeof *this)) return true;
-    bool own = false;
+    in(this, sizeof *this);
+    for (const directory::leaf* l : slots_.leaves())
+        in(l, sizeof *l); // has the address where 16 MiB begin
+    in(mover_.candidates().begin(), mover_.candidates().capacity() * sizeof(mover::candidate));
     registry_.for_each_record([&](const thread_record& r) {
-        own = own || (r.place.pointer != 0 && at >= r.place.stack_low && at < r.place.stack_high) ||
-              in(&r, sizeof r);
+        in(&r, sizeof r);
+        if (r.place.pointer != 0 && at >= r.place.stack_low && at < r.place.stack_high)
+            end = std::max<std::uintptr_t>(end, r.place.stack_high);
     });
-    return own;
+    return end;
 }
 
 struct auditor::searched {
     auditor& self;
+    os::page_states pages;
+    bool variables = true;   // or other memory
+    std::uintptr_t from = 0; // and only what lies here
+    std::uintptr_t to = ~std::uintptr_t{0};
     std::size_t left = most_bytes;
 };
 
+// Variables each time; of other memory as much as there is room for, further on each time.
 void auditor::search() noexcept {
     ++totals_.searches;
     follow_words();
-    searched all{*this};
-    os::for_each_writable_mapping(
-        [](void* p, const os::own_mapping& m) {
-            auto& in = *static_cast<searched*>(p);
-            auditor& a = in.self;
-            if (std::strcmp(m.name, "[stack]") == 0) return;
-            const auto own = [&a](std::uintptr_t at) { return a.is_own(at); };
-            for_each_word(
-                m.begin, m.end, in.left, own, [&a](std::uintptr_t at, std::uint64_t word) {
-                    const std::uint64_t object = word & ~low_bits;
-                    if (!a.arenas_.contains(address_of(object)) || object % arenas::grain != 0)
-                        return;
-                    // Where all objects move at each end the object has moved since.
-                    const life state = a.arenas_.at(address_of(object)).state;
-                    if (state != life::live && state != life::moved) return;
-                    if (a.word_count_ == most_words || a.slots_.test(address_of(at))) return;
-                    const auto same = [at](const word_entry& w) { return w.at == at; };
-                    if (std::any_of(a.words_, a.words_ + a.word_count_, same)) return;
-                    a.words_[a.word_count_++] = {at, word, object, 0};
-                });
-        },
-        &all);
+    searched all{*this, {}};
+    os::for_each_writable_mapping(&auditor::search_mapping, &all);
+    all.variables = false;
+    all.left = most_bytes;
+    all.from = search_from_;
+    os::for_each_writable_mapping(&auditor::search_mapping, &all);
+    if (all.left == 0) return;
+    all.to = all.from;
+    all.from = search_from_ = 0;
+    os::for_each_writable_mapping(&auditor::search_mapping, &all);
+}
+
+void auditor::search_mapping(void* p, const os::own_mapping& m) {
+    auto& in = *static_cast<searched*>(p);
+    auditor& a = in.self;
+    if (m.is_file != in.variables || std::strcmp(m.name, "[stack]") == 0) return;
+    const std::uintptr_t begin = std::max(m.begin, in.from), end = std::min(m.end, in.to);
+    if (begin >= end || in.left == 0) return;
+    const std::uintptr_t stopped = for_each_word(
+        in.pages, begin, end, in.left, [&a](std::uintptr_t at) { return a.own_end(at); },
+        [&a](std::uintptr_t at, std::uint64_t word) {
+            const std::uint64_t object = word & ~low_bits;
+            if (!a.arenas_.contains(address_of(object)) || object % arenas::grain != 0) return;
+            // Where all objects move at each end the object has moved since.
+            const life state = a.arenas_.at(address_of(object)).state;
+            if (state != life::live && state != life::moved) return;
+            if (a.word_count_ == most_words || a.slots_.test(address_of(at))) return;
+            const auto same = [at](const word_entry& w) { return w.at == at; };
+            if (std::any_of(a.words_, a.words_ + a.word_count_, same)) return;
+            a.words_[a.word_count_++] = {at, word, object, 0};
+        });
+    if (!in.variables && in.left == 0) a.search_from_ = stopped;
 }
 
 // Words that have been found before: those that have changed are forgotten.
@@ -133,24 +163,32 @@ void auditor::find_holders(const char* begin, std::size_t bytes, const void* sta
     struct holders {
         auditor& self;
         std::uint64_t begin, bytes, stack;
+        os::page_states pages;
+        bool first_ones = true; // variables and the stack, or the rest
         std::uint64_t variable = 0, memory = 0, frame = 0;
         std::size_t left = most_bytes;
-    } found{*this, reinterpret_cast<std::uint64_t>(begin), bytes,
-            reinterpret_cast<std::uint64_t>(stack)};
-    os::for_each_writable_mapping(
-        [](void* p, const os::own_mapping& m) {
-            auto& in = *static_cast<holders*>(p);
-            const bool is_stack = in.stack >= m.begin && in.stack < m.end;
-            const auto own = [&](std::uintptr_t at) { return !is_stack && in.self.is_own(at); };
-            for_each_word(is_stack ? in.stack & ~std::uint64_t{7} : m.begin, m.end, in.left, own,
-                          [&](std::uintptr_t at, std::uint64_t word) {
-                              if (word - in.begin >= in.bytes) return;
-                              std::uint64_t& first =
-                                  is_stack ? in.frame : (m.is_file ? in.variable : in.memory);
-                              if (first == 0) first = at;
-                          });
-        },
-        &found);
+    } found{*this,
+            reinterpret_cast<std::uint64_t>(begin),
+            bytes,
+            reinterpret_cast<std::uint64_t>(stack),
+            {}};
+    const auto look_at = [](void* p, const os::own_mapping& m) {
+        auto& in = *static_cast<holders*>(p);
+        const bool is_stack = in.stack >= m.begin && in.stack < m.end;
+        if ((is_stack || m.is_file) != in.first_ones) return;
+        const auto own = [&](std::uintptr_t at) { return is_stack ? 0 : in.self.own_end(at); };
+        for_each_word(in.pages, is_stack ? in.stack & ~std::uint64_t{7} : m.begin, m.end, in.left,
+                      own, [&](std::uintptr_t at, std::uint64_t word) {
+                          if (word - in.begin >= in.bytes) return;
+                          std::uint64_t& first =
+                              is_stack ? in.frame : (m.is_file ? in.variable : in.memory);
+                          if (first == 0) first = at;
+                      });
+    };
+    os::for_each_writable_mapping(look_at, &found);
+    found.first_ones = false;
+    found.left = most_bytes;
+    os::for_each_writable_mapping(look_at, &found);
     const std::uint64_t at = found.variable != 0 ? found.variable
                              : found.memory != 0 ? found.memory
                                                  : found.frame;

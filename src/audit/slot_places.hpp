@@ -39,8 +39,11 @@ class slot_places {
     void move(const void* from, const void* to) noexcept {
         if (const void* made_by = find(from); made_by != nullptr) put(to, made_by);
     }
-    bool is_own(std::uintptr_t address) const noexcept {
-        return address - reinterpret_cast<std::uintptr_t>(table_) < room_ * sizeof(entry);
+    // Behind the table, where the address is in it; else 0.
+    std::uintptr_t own_end(std::uintptr_t address) const noexcept {
+        const auto begin = reinterpret_cast<std::uintptr_t>(table_);
+        const std::size_t bytes = room_ * sizeof(entry);
+        return address - begin < bytes ? begin + bytes : 0;
     }
 
     // Around fork, in the forking thread.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "os/own_memory.hpp"
 
+#include "os/memory.hpp"
+
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -93,6 +95,29 @@ std::size_t read_own_memory(std::uintptr_t from, void* to, std::size_t bytes) no
     const iovec remote{reinterpret_cast<void*>(from), bytes};
     const ssize_t got = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
     return got > 0 ? static_cast<std::size_t>(got) : 0;
+}
+
+page_states::page_states() noexcept : fd_(open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)) {}
+page_states::~page_states() {
+    if (fd_ >= 0) close(fd_);
+}
+
+std::uintptr_t page_states::first_touched(std::uintptr_t begin, std::uintptr_t end) noexcept {
+    constexpr std::uint64_t present_or_swapped = std::uint64_t{3} << 62;
+    for (std::uintptr_t at = begin; at < end;) {
+        const std::uintptr_t page = at / page_size;
+        if (page - first_page_ >= known_) {
+            const ssize_t got = fd_ < 0 ? -1
+                                        : pread(fd_, states_, sizeof states_,
+                                                static_cast<off_t>(page * sizeof *states_));
+            if (got < static_cast<ssize_t>(sizeof *states_)) return at;
+            first_page_ = page;
+            known_ = static_cast<std::size_t>(got) / sizeof *states_;
+        }
+        if ((states_[page - first_page_] & present_or_swapped) != 0) return at;
+        at = (page + 1) * page_size;
+    }
+    return end;
 }
 
 bool map_for_reading(const char* path, mapped_file* file) noexcept {

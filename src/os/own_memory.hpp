@@ -24,6 +24,27 @@ void for_each_writable_mapping(void (*visit)(void* context, const own_mapping&),
 // Copies memory that other threads may unmap meanwhile. Returns how many bytes could be read.
 std::size_t read_own_memory(std::uintptr_t from, void* to, std::size_t bytes) noexcept;
 
+// Which pages of the process hold something: a large mapping may be mostly untouched.
+class page_states {
+  public:
+    page_states() noexcept;
+    ~page_states();
+    page_states(const page_states&) = delete;
+    page_states& operator=(const page_states&) = delete;
+
+    // The first address from `begin` on, below `end`, in a page that is in memory or in swap; `end`: none.
+    // Where the kernel does not say it, `begin`.
+    std::uintptr_t first_touched(std::uintptr_t begin, std::uintptr_t end) noexcept;
+
+  private:
+    static constexpr std::size_t window = 512;
+
+    int fd_;
+    std::uintptr_t first_page_ = 0; // of those in states_
+    std::size_t known_ = 0;
+    std::uint64_t states_[window];
+};
+
 // A file, mapped to be read.
 struct mapped_file {
     const char* begin = nullptr;

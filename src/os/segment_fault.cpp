@@ -12,6 +12,7 @@ namespace obase::os {
 namespace {
 
 native_platform::atomic<fault_explainer> explainer;
+void* explainers_stack = nullptr; // as `before`
 // Written before our handler is the process's, and not changed while it is. `first` was there at the
 // beginning; a program's handler that came later and calls its predecessor means that one.
 struct sigaction before{};
@@ -36,24 +37,67 @@ void go_on(int number, siginfo_t* info, void* context) noexcept {
     }
 }
 
+struct fault {
+    const siginfo_t* info;
+    const mcontext_t* machine;
+    bool explained;
+};
+
+void explain_fault(void* p) noexcept {
+    auto& told = *static_cast<fault*>(p);
+    std::uint64_t registers[NGREG];
+    for (int i = 0; i < NGREG; ++i)
+        registers[i] = static_cast<std::uint64_t>(told.machine->gregs[i]);
+    told.explained = explainer.load_acquire()(
+        told.info->si_addr, reinterpret_cast<const void*>(registers[REG_RIP]), registers, NGREG,
+        reinterpret_cast<const void*>(registers[REG_RSP]));
+}
+
+// function(argument) on another stack, which it leaves by returning.
+[[gnu::noinline]] void call_on(void* stack_end, void (*function)(void*) noexcept,
+                               void* argument) noexcept {
+    void* before_call;
+    asm volatile("movq %%rsp, %[before_call]\n\t"
+                 "movq %[stack_end], %%rsp\n\t"
+                 "callq *%[function]\n\t"
+                 "movq %[before_call], %%rsp"
+                 : [before_call] "=&b"(before_call), "+D"(argument), [function] "+a"(function)
+                 : [stack_end] "r"(stack_end)
+                 : "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "cc", "memory", "xmm0", "xmm1",
+                   "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11",
+                   "xmm12", "xmm13", "xmm14", "xmm15");
+}
+
+// The thread that is on the explainer's stack; 0: none.
+native_platform::atomic<std::uint64_t> explaining;
+
+bool explained(const siginfo_t* info, const mcontext_t& machine) noexcept {
+    const auto self = static_cast<std::uint64_t>(gettid());
+    // A fault of the explainer itself is not explained.
+    if (explaining.load_acquire() == self) return false;
+    for (std::uint64_t nobody = 0; !explaining.cas_acq_rel(nobody, self); nobody = 0)
+        native_platform::yield();
+    fault told{info, &machine, false};
+    call_on(explainers_stack, &explain_fault, &told);
+    explaining.store_release(0);
+    return told.explained;
+}
+
 void on_segment_fault(int number, siginfo_t* info, void* context) noexcept {
     const auto& machine = static_cast<const ucontext_t*>(context)->uc_mcontext;
-    std::uint64_t registers[NGREG];
-    for (int i = 0; i < NGREG; ++i) registers[i] = static_cast<std::uint64_t>(machine.gregs[i]);
-    const fault_explainer explain = explainer.load_acquire();
     // A signal that another process or thread has sent says nothing about an access.
     // An address that is not canonical comes as null, from the kernel itself; null is the program's own fault.
     const bool of_a_place = info->si_addr != nullptr || info->si_code == SI_KERNEL;
-    if (info->si_code > 0 && of_a_place && explain != nullptr &&
-        explain(info->si_addr, reinterpret_cast<const void*>(registers[REG_RIP]), registers, NGREG,
-                reinterpret_cast<const void*>(registers[REG_RSP])))
+    if (info->si_code > 0 && of_a_place && explainer.load_acquire() != nullptr &&
+        explained(info, machine))
         _exit(1);
     go_on(number, info, context);
 }
 
 } // namespace
 
-void watch_segment_faults(fault_explainer explain) noexcept {
+void watch_segment_faults(fault_explainer explain, void* stack_end) noexcept {
+    explainers_stack = stack_end;
     explainer.store_release(explain);
     struct sigaction now{};
     if (sigaction(SIGSEGV, nullptr, &now) != 0) return;

@@ -3,14 +3,17 @@
 // A look at segmentation faults before the program sees them.
 //
 //     bool explain(const void* address, ...);      // true: it is mine, and I have said all
-//     os::watch_segment_faults(&explain);
+//     os::watch_segment_faults(&explain, stack + sizeof stack);
+//
+// The function runs on that stack, which must have room for it: a program's alternate one may have little more than the
+// kernel itself needs. It runs in one thread at a time; others that fault meanwhile wait, and go on if the fault was not its.
 //
 // If the function returns true the process ends with status 1, without a core dump and without destructors. Otherwise the
 // signal goes to the handler that was there before, or ends the process as it would have.
 //
 // A program may set a handler of its own at any time; calling the function again puts ours before it, and chains to it.
 //
-// Threads: one at a time. Cost of a call where nothing has changed: one system call.
+// Threads: one at a time may call this. Cost of a call where nothing has changed: one system call.
 #pragma once
 
 #include <cstddef>
@@ -22,6 +25,7 @@ namespace obase::os {
 using fault_explainer = bool (*)(const void* address, const void* instruction,
                                  const std::uint64_t* registers, std::size_t count,
                                  const void* stack) noexcept;
-void watch_segment_faults(fault_explainer explain) noexcept;
+// `stack_end`, where the stack begins, is a multiple of 16.
+void watch_segment_faults(fault_explainer explain, void* stack_end) noexcept;
 
 } // namespace obase::os

@@ -255,6 +255,60 @@ TEST(audit, the_programs_own_handler_gets_its_faults) {
     EXPECT_EXIT(scenario(), testing::ExitedWithCode(42), "");
 }
 
+TEST(audit, an_operation_that_never_ends_is_named) {
+    const auto scenario = [] {
+        push(&head, 7);
+        (void)obase_marked_enter();
+        push(&head, 8);
+        std::exit(0);
+    };
+    EXPECT_EXIT(scenario(), testing::ExitedWithCode(0),
+                "note: never-ended(.|\n)*at: (.|\n)* 0 errors");
+}
+
+// The kernel's own frame, and little else.
+TEST(audit, a_handler_on_a_small_stack_is_no_hindrance) {
+    const auto scenario = [] {
+        const std::size_t room = obase::heap::round_up(
+            static_cast<std::size_t>(sysconf(_SC_MINSIGSTKSZ)) + 1024, obase::os::page_size);
+        auto* const memory = static_cast<char*>(obase::os::reserve(2 * room, obase::os::page_size));
+        if (memory == nullptr || obase::os::commit(memory + room, room) != 0) std::exit(9);
+        const stack_t small{memory + room, 0, room};
+        struct sigaction own{};
+        own.sa_handler = [](int) { std::_Exit(42); };
+        own.sa_flags = SA_ONSTACK;
+        if (sigaltstack(&small, nullptr) != 0 || sigaction(SIGSEGV, &own, nullptr) != 0)
+            std::exit(9);
+        push(&head, 7);
+        {
+            const operation one;
+            kept = obase_marked_load(&head);
+        }
+        std::exit(static_cast<int>(static_cast<node*>(kept)->key));
+    };
+    EXPECT_EXIT(scenario(), testing::ExitedWithCode(1),
+                "error: stale-use(.|\n)*held by: variable (.|\n)*kept");
+}
+
+// Behind mappings of which little is touched: the audit's own are such, and tables of a program.
+TEST(audit, an_address_behind_untouched_memory_is_suspected) {
+    const auto scenario = [] {
+        constexpr std::size_t large = std::size_t{512} << 20;
+        auto* const memory = static_cast<char*>(obase::os::reserve(large, obase::os::page_size));
+        if (memory == nullptr || obase::os::commit(memory, large) != 0) std::exit(9);
+        push(&head, 7);
+        const std::size_t touched = large - obase::os::page_size;
+        for (int i = 0; i < 500; ++i) {
+            const operation one;
+            if (i % 200 == 0)
+                *reinterpret_cast<void**>(memory + touched) = obase_marked_load(&head);
+        }
+        std::exit(0);
+    };
+    EXPECT_EXIT(scenario(), testing::ExitedWithCode(0),
+                "suspected: kept-address(.|\n)*held by: memory at ");
+}
+
 TEST(audit, memory_that_comes_back_from_elsewhere_is_freed_right) {
     const auto scenario = [] {
         push(&head, 7);
@@ -379,6 +433,21 @@ TEST_F(arena_test, large_objects_have_arenas_of_their_own) {
     EXPECT_DEATH(a[199999] = 3, "");
 }
 
+TEST(arenas, an_object_may_be_larger_than_a_number_of_32_bits) {
+    constexpr std::size_t room = std::size_t{6} << 30;
+    constexpr std::size_t size = std::size_t{5} << 30;
+    obase::audit::arenas all;
+    auto* const base = static_cast<char*>(obase::os::reserve(room, obase::audit::arenas::unit));
+    ASSERT_TRUE(base != nullptr && all.create(base, room));
+    auto* const object = static_cast<char*>(all.allocate(size, 16, nullptr));
+    ASSERT_NE(object, nullptr);
+    EXPECT_EQ(all.size_of(object), size);
+    const char* begin = nullptr;
+    ASSERT_NE(all.find(object + size - 1, &begin), nullptr);
+    EXPECT_EQ(begin, object);
+    EXPECT_EQ(all.find(object + size, &begin), nullptr);
+}
+
 TEST_F(arena_test, the_last_one_may_be_undone) {
     void* a = all_.allocate(100, 16, nullptr);
     void* b = all_.allocate(100, 16, nullptr);
@@ -393,7 +462,7 @@ TEST_F(arena_test, the_last_one_may_be_undone) {
 // Addresses come round as late as can be; of those that went first nothing is known by then.
 TEST_F(arena_test, the_range_goes_round) {
     std::vector<void*> first;
-    const std::size_t count = bytes / obase::audit::arenas::unit;
+    const std::size_t count = bytes / obase::audit::arenas::unit - 1; // the first is never used
     void* a = all_.allocate(64, 16, nullptr);
     const void* const began = a;
     const char* begin = nullptr;

@@ -4,6 +4,7 @@
 #include "audit/audit.hpp"
 #include "runtime/arming_engine.hpp"
 
+#include <obase/arming.hpp>
 #include <obase/options.hpp>
 
 #include <cstdio>
@@ -18,6 +19,9 @@ namespace {
 
 // The program's own status goes before: a test that failed has failed.
 void at_exit(int status, void*) {
+    if (arming::in_scope())
+        audit::auditor::running()->note(audit::kind::never_ended, nullptr,
+                                        audit::current_operation);
     const bool errors = audit::auditor::running()->finish();
     if (!errors || status != 0) return;
     std::fflush(nullptr);

@@ -5,10 +5,17 @@
 #include "audit/audit.hpp"
 #include "runtime/arming_engine.hpp"
 #include "runtime/atc_engine.hpp"
+#include "runtime/marked_pointers.hpp"
 
 #include <obase/marked.h>
 
 #include <cstddef>
+
+namespace obase::runtime_internal {
+
+constinit thread_local bool frees_what_has_waited = false;
+
+} // namespace obase::runtime_internal
 
 namespace {
 
@@ -35,6 +42,7 @@ void tell_audit(int owner, const void* address, const void* caller) noexcept {
 int obase_memory_owner(const void* address) {
     if (arming_engine::manages(address)) return of_arming;
     if (atc_engine::manages(address)) return of_atc;
+    if (obase::runtime_internal::frees_what_has_waited) return nobody;
     if (may_have_slots<arming_engine>(address)) return of_arming;
     return may_have_slots<atc_engine>(address) ? of_atc : nobody;
 }

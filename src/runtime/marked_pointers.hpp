@@ -30,6 +30,7 @@
 #include "os/thread.hpp"
 
 #include <obase/allocation_options.hpp>
+#include <obase/export.hpp>
 #include <obase/word/atomic.hpp>
 
 #include <algorithm>
@@ -73,6 +74,10 @@ destroyer delete_array_for(std::size_t alignment, std::index_sequence<Log2...>) 
     static constexpr destroyer table[] = {&delete_array_aligned<Log2>...};
     return alignment <= usual_alignment ? &delete_array_plain : table[std::countr_zero(alignment)];
 }
+
+// True while the thread frees memory that is not managed and has waited: obase_memory_owner() knows nothing of it then.
+// Without it a program's free (compiler/driver/memory_functions.c) would let it wait once more, if all memory waits.
+extern OBASE_TLS constinit thread_local bool frees_what_has_waited;
 
 template <class Kind>
 class marked_pointers {
@@ -342,10 +347,12 @@ class marked_pointers {
     };
     static void end_plain(void* retired) noexcept {
         const plain_memory memory = *static_cast<plain_memory*>(retired);
-        std::free(retired);
         end_slots(memory.address, memory.bytes);
         remove_traces(memory.address, memory.bytes);
+        frees_what_has_waited = true;
+        std::free(retired);
         memory.plain(memory.address);
+        frees_what_has_waited = false;
     }
     static void retire_plain(void* address, std::size_t bytes, destroyer plain) noexcept {
         if (void* retired = std::malloc(sizeof(plain_memory)); retired != nullptr)

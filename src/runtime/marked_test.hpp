@@ -34,6 +34,28 @@
 #include <unistd.h>
 #include <vector>
 
+// Memory of such an alignment, and what is asked of the runtime when one block of it is freed.
+namespace aligned_blocks {
+constexpr std::align_val_t alignment{256};
+inline void* watched = nullptr;
+inline int owner = -1;
+} // namespace aligned_blocks
+
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+    const auto to = static_cast<std::size_t>(alignment);
+    void* const made = std::aligned_alloc(to, (bytes + to - 1) / to * to);
+    if (made == nullptr) throw std::bad_alloc();
+    return made;
+}
+void operator delete(void* address, std::align_val_t) noexcept {
+    if (address != nullptr && address == aligned_blocks::watched)
+        aligned_blocks::owner = obase_memory_owner(address);
+    std::free(address);
+}
+void operator delete(void* address, std::size_t, std::align_val_t alignment) noexcept {
+    operator delete(address, alignment);
+}
+
 namespace {
 
 using obase::collect_result;
@@ -957,6 +979,38 @@ TEST(marked, without_room_for_traces_all_memory_waits) {
         (void)runtime().reclaim_now();
         for (std::size_t i = 0; i < words; ++i)
             require(box.word(i) == ~i, "memory that may have had slots waits");
+        return ends_at_once();
+    });
+    EXPECT_EQ(child.status, 0) << child.err;
+}
+
+// What has waited is freed, by a function that asks the runtime whose it is (compiler/driver/memory_functions.c), and does
+// not wait again.
+TEST(marked, without_room_for_traces_memory_waits_once) {
+    const auto child = run_in_child([] {
+        quiet_runtime<protocol>();
+        (void)make_node(1); // this thread is known
+        void* const memory[] = {::operator new(64, aligned_blocks::alignment),
+                                ::operator new(64, aligned_blocks::alignment)};
+        // So that the directory knows something of the memory around.
+        marked<node>* const slot = ::new (memory[0]) marked<node>{};
+        slot->set(make_node(2));
+        require(slot->registered() && obase_memory_owner(memory[1]) != 0, "slots are near");
+        use_scarce_memory();
+        void* const far = reinterpret_cast<void*>(std::uintptr_t{0x123} << 32);
+        aligned_blocks::watched = memory[1];
+        {
+            const operation one;
+            short_of_memory = true;
+            OBASE_MARKED(destroyed)(far, 8);
+            short_of_memory = false;
+            OBASE_MARKED(delete)(memory[1], 64,
+                                 static_cast<std::size_t>(aligned_blocks::alignment));
+            require(aligned_blocks::owner == -1, "it waits for the operation");
+        }
+        (void)runtime().reclaim_now();
+        require(aligned_blocks::owner != -1, "it is freed");
+        require(aligned_blocks::owner == 0, "and nobody's");
         return ends_at_once();
     });
     EXPECT_EQ(child.status, 0) << child.err;

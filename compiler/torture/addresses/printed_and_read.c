@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// encoded: an address that was printed into a text comes back out of it.
+// audit: stale-use: an address that was printed into a text comes back out of it.
 #include "torture.h"
 struct node {
     struct node* next OBASE_GUIDED;

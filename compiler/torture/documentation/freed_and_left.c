@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// audit: an operation leaves what it has freed in a marked field, and another one reads it.
+// audit: freed-in-field or stale-use: an operation leaves what it has freed in a marked field, and another one reads it.
 #include "torture.h"
 struct box {
     char* text OBASE_GUIDED;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// audit: a tree whose nodes have a marked parent, a second owner.
+// audit: two-fields: a tree whose nodes have a marked parent, a second owner.
 #include "torture.h"
 struct tree {
     struct tree* left OBASE_GUIDED;

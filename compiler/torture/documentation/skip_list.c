@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// audit: a skip list: a node is in its predecessor's field of each level, so it has several owners.
+// audit: two-fields: a skip list: a node is in its predecessor's field of each level, so it has several owners.
 #include "torture.h"
 struct node {
     struct node* next[3] OBASE_GUIDED;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// audit: entries that are in a hash chain and in a list by age, both marked.
+// audit: two-fields: entries that are in a hash chain and in a list by age, both marked.
 #include "torture.h"
 struct entry {
     struct entry* in_chain OBASE_GUIDED;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// audit: two structs share a text.
+// audit: two-fields: two structs share a text.
 #include "torture.h"
 struct item {
     char* text OBASE_GUIDED;
