@@ -80,7 +80,7 @@ void instance::log(std::string_view message) const {
     std::fflush(stderr);
 }
 
-void instance::tick() {
+void instance::tick(bool expires) {
     compare_clocks();
     update_now();
     const obase::statistics now = managing_runtime().statistics();
@@ -88,7 +88,7 @@ void instance::tick() {
     window_seconds_ = now.windows == 0 ? options.window_seconds : now.window_seconds;
     const std::int64_t used = keys.used_bytes();
     if (used > peak_used) peak_used = used;
-    if (options.active_expire) keys.expire_some(20'000, now_ms());
+    if (expires && options.active_expire) keys.expire_some(20'000, now_ms());
     reap_background_save();
 }
 

@@ -74,8 +74,8 @@ class instance {
     const std::string run_id;
 
     double window_seconds() const noexcept { return window_seconds_; }
-    // By the timer, ten times a second: the collector's window, what has expired, memory.
-    void tick();
+    // By the timer, ten times a second: the collector's window, memory, and, if asked, what has expired.
+    void tick(bool expires = true);
 
     struct slow_command {
         std::uint64_t id;
