@@ -281,6 +281,7 @@ std::string instance::info(std::string_view section) {
     if (begin("Replication")) {
         row("role", "master");
         row("connected_slaves", 0);
+        row("master_repl_offset", 0);
     }
     if (begin("CPU")) {
         rusage self{}, children{};
@@ -304,6 +305,7 @@ std::string instance::info(std::string_view section) {
                     counters.rejected.load(), counters.failed.load()));
         }
     }
+    if (begin("Cluster")) row("cluster_enabled", 0);
     if (begin("Keyspace")) {
         for (unsigned d = 0; d < keyspace::databases; ++d)
             if (keys.size(d) > 0)
