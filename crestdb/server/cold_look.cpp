@@ -30,8 +30,8 @@ bool look_at_key(keyspace& keys, cold_probe& probe, const keyspace::key_id& id, 
 }
 
 template <class Collection>
-std::uint32_t look_at_some(cold_probe& probe, Collection& of, std::uint32_t cursor, std::size_t most,
-                           bool& all) {
+std::uint32_t look_at_some(cold_probe& probe, Collection& of, std::uint32_t cursor,
+                           std::size_t most, bool& all) {
     std::size_t looked = 0;
     do {
         cursor = of.scan_slots(cursor, [&](managed_slot& slot) {

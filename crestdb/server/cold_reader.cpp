@@ -92,8 +92,10 @@ std::optional<cold_reader::wanted> cold_reader::look(const session& client, argu
     };
     each([&](const command& its, unsigned database, arguments words) {
         if (!room) room = needs_room(its);
-        if (all && probe.goes_on()) all = look_at(keys_, probe, its, database, words);
-        else all = false;
+        if (all && probe.goes_on())
+            all = look_at(keys_, probe, its, database, words);
+        else
+            all = false;
     });
     if (!room && all && !probe.found_cold()) return std::nullopt;
     wanted found;

@@ -74,7 +74,7 @@ struct cold_server : served {
         const std::uint64_t window = server.keys.window;
         const auto count = [&](managed_slot& slot) {
             if (slot.idle_windows(window) > 0) return false;
-            if (!old.contains(slot.peek())) return true;
+            if (!old.contains({slot.peek(), &slot})) return true;
             ++all;
             wrong += !cold->has(slot);
             return true;
@@ -118,12 +118,13 @@ struct cold_server : served {
         });
         for (int i = 0; i < 3; ++i) window();
         old.clear();
-        const auto note = [&](managed_slot& slot) { old.insert(slot.peek()); };
+        const auto note = [&](managed_slot& slot) { old.emplace(slot.peek(), &slot); };
         each_key(note);
         for (const auto& [kind, collection] : collections) each_member(kind, collection, note);
     }
 
-    std::set<const void*> old; // where objects lie since
+    // Where objects and their slots lie since. A slot that a table has put elsewhere says nothing of its use.
+    std::set<std::pair<const void*, managed_slot*>> old;
     disk* cold = nullptr;
     std::optional<cold_reader> reader;
 };

@@ -136,9 +136,9 @@ class expiry_index {
     // The last block that begins at or before `e`; the first one without such a block. Of equal entries in
     // several blocks that is the last. Precondition: there are blocks.
     std::size_t block_of(entry e) const noexcept {
-        const auto behind =
-            std::upper_bound(blocks_.begin(), blocks_.end(), e,
-                             [](entry x, const std::vector<entry>& block) { return x < block.front(); });
+        const auto behind = std::upper_bound(
+            blocks_.begin(), blocks_.end(), e,
+            [](entry x, const std::vector<entry>& block) { return x < block.front(); });
         return behind == blocks_.begin() ? 0
                                          : static_cast<std::size_t>(behind - blocks_.begin()) - 1;
     }

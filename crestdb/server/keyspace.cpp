@@ -136,7 +136,7 @@ std::size_t keyspace::collection_bytes(const record& r) noexcept {
 
 std::size_t keyspace::memory_of(record& r) const noexcept {
     constexpr std::size_t place = 64 / 5 + 4; // of a table two thirds full
-    constexpr std::size_t ends = 12; // in the index of expiries
+    constexpr std::size_t ends = 12;          // in the index of expiries
     return r.bytes() + place + (r.has_expiry() ? ends : 0) + collection_bytes(r);
 }
 
@@ -431,7 +431,8 @@ void keyspace::flush(std::optional<unsigned> database) {
     }
     if (database) {
         std::int64_t bytes = 0;
-        for (auto& d : *dropped) bytes += static_cast<std::int64_t>(d->keys.bytes() + d->expiries.bytes());
+        for (auto& d : *dropped)
+            bytes += static_cast<std::int64_t>(d->keys.bytes() + d->expiries.bytes());
         add_used(-bytes); // the records are taken off as they are freed
     }
     const bool all = !database;
@@ -580,8 +581,9 @@ keyspace::candidate keyspace::coldest_in(unsigned p, eviction policy, std::uint3
             else
                 candidates->expiries.sample(random, by_age ? samples : 1, by_hash);
         } else {
-            candidates->keys.sample(random, by_age ? samples : 1,
-                                    [&](managed_slot& slot, std::uint32_t hash) { look(slot, hash); });
+            candidates->keys.sample(
+                random, by_age ? samples : 1,
+                [&](managed_slot& slot, std::uint32_t hash) { look(slot, hash); });
         }
     }
     return best;

@@ -115,8 +115,7 @@ class scan_table {
                 continue;
             }
             const bool can_grow = s->size < most_buckets || can_split(*s);
-            if (Entry* place = put(*s, hash, can_grow ? usual_reach : s->size);
-                place != nullptr) {
+            if (Entry* place = put(*s, hash, can_grow ? usual_reach : s->size); place != nullptr) {
                 ++size_;
                 return place;
             }

@@ -267,9 +267,8 @@ void zcount(call& c) {
     sorted_set* set = set_to_read(c, ok);
     if (!ok) return;
     if (set == nullptr) return c.out.integer(0);
-    c.out.integer(
-        count_between(set->count_before([&](node& n) { return range.below(n.score); }),
-                      set->count_before([&](node& n) { return !range.above(n.score); })));
+    c.out.integer(count_between(set->count_before([&](node& n) { return range.below(n.score); }),
+                                set->count_before([&](node& n) { return !range.above(n.score); })));
 }
 void zlexcount(call& c) {
     lex_range range;
@@ -530,7 +529,8 @@ bool ranks_touched(sorted_set& set, const range_request& want, range_ends& ends,
         end = std::min(set.size(), end + more);
     }
     // Members that are skipped by their names.
-    if (by_name && offset > 0) (want.reverse ? end : begin) = want.reverse ? end + offset : begin - offset;
+    if (by_name && offset > 0)
+        (want.reverse ? end : begin) = want.reverse ? end + offset : begin - offset;
     return true;
 }
 
@@ -571,8 +571,7 @@ bool look_at_sorted_set(cold_probe& probe, const command& what, arguments args, 
         range_ends ends;
         const bool wrong = !parse_range_options(args, want, form->free_form).empty();
         const bool swapped = ends_are_swapped(want);
-        if (wrong ||
-            !ends.parse(want.what, args[swapped ? 3 : 2], args[swapped ? 2 : 3]).empty()) {
+        if (wrong || !ends.parse(want.what, args[swapped ? 3 : 2], args[swapped ? 2 : 3]).empty()) {
             from = done;
             return true;
         }
@@ -601,8 +600,7 @@ bool look_at_sorted_set(cold_probe& probe, const command& what, arguments args, 
     const auto look_at_member = [&](std::string_view member, bool on_way, const double* score) {
         node* n = set.node_of_hash(member);
         if (n != nullptr && !look(n->member)) all = false;
-        if (all && n != nullptr && on_way)
-            all = set.look_on_way(n->score, member, n, look) && all;
+        if (all && n != nullptr && on_way) all = set.look_on_way(n->score, member, n, look) && all;
         if (all && score != nullptr) all = set.look_on_way(*score, member, n, look) && all;
     };
     if (what.name == "zadd" || what.name == "zincrby") {

@@ -49,9 +49,15 @@ class groups {
 
 std::vector<std::string> crestdb_words(const scratch_directory& scratch, const std::string& socket,
                                        const server_bench_settings& s) {
-    return {crestdb_program(), "--port",   "0",
-            "--unixsocket",    socket,     "--dir",
-            scratch.path(),    "--no-load", "--window",
+    return {crestdb_program(),
+            "--port",
+            "0",
+            "--unixsocket",
+            socket,
+            "--dir",
+            scratch.path(),
+            "--no-load",
+            "--window",
             fmt::format("{}", s.window_seconds)};
 }
 
@@ -124,9 +130,9 @@ std::map<std::string, generator> distributions(std::uint64_t records) {
     // A tenth of the data again and again, and another tenth after a while.
     auto at = std::make_shared<std::uint64_t>(0);
     const std::uint64_t part = std::max<std::uint64_t>(records / 10, 1);
-    return {{"zipfian",
-             [zipf](workload::random_stream& random, bool&) { return zipf->next(random); }},
-            {"loop", [at, part](workload::random_stream&, bool&) { return (*at)++ % part; }}};
+    return {
+        {"zipfian", [zipf](workload::random_stream& random, bool&) { return zipf->next(random); }},
+        {"loop", [at, part](workload::random_stream&, bool&) { return (*at)++ % part; }}};
 }
 
 // Requests until the servers have had some windows to sort what is hot from what is not.
@@ -161,24 +167,15 @@ bench_result bench_server_memory(const server_bench_settings& s) {
             words.insert(words.end(), {"--cold", "file:" + s.directory, "--hints", "pageout",
                                        "--memory", "cgroup"});
         } else if (name == "redis") {
-            words = {in_path("redis-server"), "--port", "0",     "--unixsocket", socket,
-                     "--save",                "",       "--dir", scratch.path()};
-        } else if (name == "memcached") {
-            // Of its memory, 1 KiB records take the most; the rest is for its table and buffers.
-            words = {in_path("memcached"),
-                     "-s",
+            words = {in_path("redis-server"),
+                     "--port",
+                     "0",
+                     "--unixsocket",
                      socket,
-                     "-m",
-                     std::to_string(s.memory_mib * 6 / 10),
-                     "-t",
-                     "1",
-                     "-c",
-                     "1024",
-                     "-o",
-                     fmt::format("ext_path={}/obase-extstore-{}:{}M", s.directory, ::getpid(),
-                                 static_cast<std::uint64_t>(
-                                     static_cast<double>(s.memory_mib) * s.data_times * 3))};
-            if (::geteuid() == 0) words.insert(words.end(), {"-u", "root"});
+                     "--save",
+                     "",
+                     "--dir",
+                     scratch.path()};
         } else {
             continue;
         }
@@ -186,8 +183,8 @@ bench_result bench_server_memory(const server_bench_settings& s) {
             result.json["left_out"].push_back(name);
             continue;
         }
-        systems.push_back(std::make_unique<system_under_test>(
-            name, words, socket, name != "memcached", &limits.make(name, limit)));
+        systems.push_back(std::make_unique<system_under_test>(name, words, socket, true,
+                                                              &limits.make(name, limit)));
         tell(fmt::format("loading {}", name));
         fill(*systems.back(), records, s.value_bytes);
     }
@@ -196,14 +193,16 @@ bench_result bench_server_memory(const server_bench_settings& s) {
         std::map<std::string, samples> cells;
         for (auto& system : systems)
             for (std::size_t i = 0; i < s.warm_ups && !interrupted(); ++i) {
-                tell(fmt::format("{}: {} warms up, {} of {}", what, system->name(), i + 1, s.warm_ups));
+                tell(fmt::format("{}: {} warms up, {} of {}", what, system->name(), i + 1,
+                                 s.warm_ups));
                 warm_up(*system, s, next, 1000 + i);
             }
         for (std::size_t pair = 0; pair < s.pairs && !interrupted(); ++pair)
             for (std::size_t i = 0; i < systems.size(); ++i) {
                 system_under_test& system = *systems[(i + pair) % systems.size()];
                 tell(fmt::format("{}, {} of {}: {}", what, pair + 1, s.pairs, system.name()));
-                load_request load{false, s.requests, s.clients, pipeline, s.value_bytes, pair, next};
+                load_request load{false,         s.requests, s.clients, pipeline,
+                                  s.value_bytes, pair,       next};
                 const std::uint64_t faults = system.major_faults();
                 run_result ran = ask(system, load);
                 cells[system.name()].add(ran, s.requests);
@@ -220,9 +219,7 @@ bench_result bench_server_memory(const server_bench_settings& s) {
                       bound::none, 1.0, command);
         };
         compare("redis", 2.0);
-        compare("memcached", 1.2);
     }
-    ::unlink(fmt::format("{}/obase-extstore-{}", s.directory, ::getpid()).c_str());
     result.json["records"] = records;
     result.json["memory_bytes"] = limit;
     result.json["pairs"] = s.pairs;
@@ -259,8 +256,8 @@ bench_result bench_server_cold(const server_bench_settings& s) {
     for (std::size_t pair = 0; pair < s.pairs && !interrupted(); ++pair)
         for (const bool with_cold : {pair % 2 == 0, pair % 2 != 0}) {
             tell(fmt::format("{} of {}: {}", pair + 1, s.pairs, with_cold ? "with cold" : "hot"));
-            load_request load{false, s.requests, s.clients, 1, s.value_bytes, pair,
-                              with_cold ? mixed : only_hot};
+            load_request load{
+                false, s.requests, s.clients, 1, s.value_bytes, pair, with_cold ? mixed : only_hot};
             const std::uint64_t faults = system.major_faults(true);
             run_result ran = ask(system, load);
             (with_cold ? beside : alone).add(ran, s.requests);
@@ -275,8 +272,8 @@ bench_result bench_server_cold(const server_bench_settings& s) {
               bound::at_most, 2.0, command);
     result.json["cold_p99_us"] = middle(cold_p99);
     result.json["cold_reads"] = waited;
-    result.figures.push_back(
-        counted_figure("requests that waited for cold data", "", static_cast<double>(waited), command));
+    result.figures.push_back(counted_figure("requests that waited for cold data", "",
+                                            static_cast<double>(waited), command));
     result.figures.push_back(counted_figure("p99 of cold keys", "us", middle(cold_p99), command));
     if (waited == 0) result.failure = "no request waited for cold data: nothing was cold";
     result.json["records"] = records;
@@ -308,10 +305,14 @@ bench_result bench_server_moving(const server_bench_settings& s) {
         // In short turns, so that both meet the same machine.
         for (std::uint64_t i = 0; done < s.requests && !interrupted(); ++i, done += turn)
             for (const std::size_t which : {i % 2, 1 - i % 2}) {
-                load_request load{false,         turn, s.clients, 1,
-                                  s.value_bytes, i,    [&](workload::random_stream& random, bool&) {
-                                      return zipf.next(random);
-                                  }};
+                load_request load{
+                    false,
+                    turn,
+                    s.clients,
+                    1,
+                    s.value_bytes,
+                    i,
+                    [&](workload::random_stream& random, bool&) { return zipf.next(random); }};
                 run_result ran = ask(*systems[which], load);
                 all[which].seconds += ran.seconds;
                 all[which].cpu_seconds += ran.cpu_seconds;

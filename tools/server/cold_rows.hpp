@@ -3,7 +3,8 @@
 // Rows of `obase bench server` in which data does not fit, or moves:
 //
 //   memory   data of several times the memory, each server in a control group of its own with that much:
-//            crestdb with its cold data in a file, redis-server on a swap file, memcached with extstore
+//            crestdb with its cold data in a file, redis-server on a swap file. (memcached's extstore drops
+//            what it is given faster than it writes, so its replies are not those of the others.)
 //   cold     crestdb under the same limit: how long hot requests take while a tenth of all requests are for
 //            cold keys, beside hot requests alone
 //   moving   how long requests take while the collector moves what was just loaded, beside a server

@@ -165,8 +165,8 @@ int run(int argc, char** argv) {
         return 1;
     }
     update_now();
-    std::printf("%-10s %-8s %14s %14s %14s %18s\n", "value", "writes", "keyspace Mop/s", "libcuckoo",
-                "oneTBB", "keyspace / best");
+    std::printf("%-10s %-8s %14s %14s %14s %18s\n", "value", "writes", "keyspace Mop/s",
+                "libcuckoo", "oneTBB", "keyspace / best");
     for (const std::size_t value_bytes : {std::size_t{100}, std::size_t{1024}}) {
         auto ours = std::make_unique<of_server>();
         auto cuckoo = std::make_unique<of_cuckoo>();
@@ -181,9 +181,10 @@ int run(int argc, char** argv) {
                     const std::uint64_t which = (t + i) % 3;
                     const std::uint64_t seed = t + 1;
                     rates[which].push_back(
-                        which == 0   ? turn(*ours, records, value_bytes, writes, operations, seed)
-                        : which == 1 ? turn(*cuckoo, records, value_bytes, writes, operations, seed)
-                                     : turn(*tbb_map, records, value_bytes, writes, operations, seed));
+                        which == 0 ? turn(*ours, records, value_bytes, writes, operations, seed)
+                        : which == 1
+                            ? turn(*cuckoo, records, value_bytes, writes, operations, seed)
+                            : turn(*tbb_map, records, value_bytes, writes, operations, seed));
                 }
                 ratios.push_back(rates[0].back() / std::max(rates[1].back(), rates[2].back()));
             }

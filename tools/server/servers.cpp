@@ -87,94 +87,95 @@ std::string value_of(std::uint64_t record, std::size_t bytes) {
 system_under_test::system_under_test(std::string name, std::vector<std::string> words,
                                      std::string socket, bool resp, const control_group* group)
     : name_(std::move(name)), socket_(std::move(socket)), resp_(resp) {
-        std::vector<char*> arguments;
-        for (std::string& word : words) arguments.push_back(word.data());
-        arguments.push_back(nullptr);
-        const pid_t parent = ::getpid();
-        {
-            const interrupts_held held;
-            process_ = ::fork();
-            if (process_ == 0) {
-                let_interrupts_end_this_process();
-                held.let_go();
-                ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-                if (::getppid() != parent) ::_exit(1);
-                if (group != nullptr && !group->join()) ::_exit(126);
-                const int nowhere = ::open("/dev/null", O_RDWR);
-                ::dup2(nowhere, STDIN_FILENO);
-                ::dup2(nowhere, STDOUT_FILENO);
-                ::dup2(nowhere, STDERR_FILENO);
-                ::execv(arguments[0], arguments.data());
-                ::_exit(127);
-            }
+    std::vector<char*> arguments;
+    for (std::string& word : words) arguments.push_back(word.data());
+    arguments.push_back(nullptr);
+    const pid_t parent = ::getpid();
+    {
+        const interrupts_held held;
+        process_ = ::fork();
+        if (process_ == 0) {
+            let_interrupts_end_this_process();
+            held.let_go();
+            ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+            if (::getppid() != parent) ::_exit(1);
+            if (group != nullptr && !group->join()) ::_exit(126);
+            const int nowhere = ::open("/dev/null", O_RDWR);
+            ::dup2(nowhere, STDIN_FILENO);
+            ::dup2(nowhere, STDOUT_FILENO);
+            ::dup2(nowhere, STDERR_FILENO);
+            ::execv(arguments[0], arguments.data());
+            ::_exit(127);
         }
-        if (process_ < 0) fail("fork");
-        for (int tries = 0; tries < 1000; ++tries) {
-            if (const int s = connected_to(socket_); s >= 0) {
-                ::close(s);
-                empty_rss_ = rss();
-                return;
-            }
-            int status = 0;
-            if (::waitpid(process_, &status, WNOHANG) == process_) {
-                process_ = -1;
-                break;
-            }
-            ::usleep(10'000);
+    }
+    if (process_ < 0) fail("fork");
+    for (int tries = 0; tries < 1000; ++tries) {
+        if (const int s = connected_to(socket_); s >= 0) {
+            ::close(s);
+            empty_rss_ = rss();
+            return;
         }
-        stop();
-        throw std::runtime_error(fmt::format("{} did not start", words[0]));
+        int status = 0;
+        if (::waitpid(process_, &status, WNOHANG) == process_) {
+            process_ = -1;
+            break;
+        }
+        ::usleep(10'000);
     }
-std::string system_under_test::request(bool set, std::string_view key, std::string_view value) const {
-        if (resp_)
-            return set ? fmt::format("*3\r\n$3\r\nSET\r\n${}\r\n{}\r\n${}\r\n{}\r\n", key.size(),
-                                     key, value.size(), value)
-                       : fmt::format("*2\r\n$3\r\nGET\r\n${}\r\n{}\r\n", key.size(), key);
-        return set ? fmt::format("set {} 0 0 {}\r\n{}\r\n", key, value.size(), value)
-                   : fmt::format("get {}\r\n", key);
-    }
-std::string system_under_test::expected(bool set, std::string_view key, std::string_view value) const {
-        if (resp_) return set ? "+OK\r\n" : fmt::format("${}\r\n{}\r\n", value.size(), value);
-        return set ? "STORED\r\n"
-                   : fmt::format("VALUE {} 0 {}\r\n{}\r\nEND\r\n", key, value.size(), value);
-    }
+    stop();
+    throw std::runtime_error(fmt::format("{} did not start", words[0]));
+}
+std::string system_under_test::request(bool set, std::string_view key,
+                                       std::string_view value) const {
+    if (resp_)
+        return set ? fmt::format("*3\r\n$3\r\nSET\r\n${}\r\n{}\r\n${}\r\n{}\r\n", key.size(), key,
+                                 value.size(), value)
+                   : fmt::format("*2\r\n$3\r\nGET\r\n${}\r\n{}\r\n", key.size(), key);
+    return set ? fmt::format("set {} 0 0 {}\r\n{}\r\n", key, value.size(), value)
+               : fmt::format("get {}\r\n", key);
+}
+std::string system_under_test::expected(bool set, std::string_view key,
+                                        std::string_view value) const {
+    if (resp_) return set ? "+OK\r\n" : fmt::format("${}\r\n{}\r\n", value.size(), value);
+    return set ? "STORED\r\n"
+               : fmt::format("VALUE {} 0 {}\r\n{}\r\nEND\r\n", key, value.size(), value);
+}
 
 double system_under_test::cpu_seconds() const {
-        double nanoseconds = 0;
-        std::error_code ignored;
-        for (const auto& task :
-             std::filesystem::directory_iterator(fmt::format("/proc/{}/task", process_), ignored)) {
-            std::ifstream file(task.path() / "schedstat");
-            double ran = 0;
-            if (file >> ran) nanoseconds += ran;
-        }
-        return nanoseconds / 1e9;
+    double nanoseconds = 0;
+    std::error_code ignored;
+    for (const auto& task :
+         std::filesystem::directory_iterator(fmt::format("/proc/{}/task", process_), ignored)) {
+        std::ifstream file(task.path() / "schedstat");
+        double ran = 0;
+        if (file >> ran) nanoseconds += ran;
     }
+    return nanoseconds / 1e9;
+}
 std::uint64_t system_under_test::rss() const {
-        std::ifstream file(fmt::format("/proc/{}/statm", process_));
-        std::uint64_t size = 0, resident = 0;
-        file >> size >> resident;
-        return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-    }
+    std::ifstream file(fmt::format("/proc/{}/statm", process_));
+    std::uint64_t size = 0, resident = 0;
+    file >> size >> resident;
+    return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
 std::uint64_t system_under_test::used() const {
-        const std::uint64_t now = rss();
-        return now > empty_rss_ ? now - empty_rss_ : 0;
-    }
+    const std::uint64_t now = rss();
+    return now > empty_rss_ ? now - empty_rss_ : 0;
+}
 std::uint64_t system_under_test::io_bytes() const {
-        std::ifstream file(fmt::format("/proc/{}/io", process_));
-        std::uint64_t sum = 0, value = 0;
-        for (std::string field; file >> field >> value;)
-            if (field == "read_bytes:" || field == "write_bytes:") sum += value;
-        return sum;
-    }
+    std::ifstream file(fmt::format("/proc/{}/io", process_));
+    std::uint64_t sum = 0, value = 0;
+    for (std::string field; file >> field >> value;)
+        if (field == "read_bytes:" || field == "write_bytes:") sum += value;
+    return sum;
+}
 
 void system_under_test::stop() noexcept {
-        if (process_ <= 0) return;
-        ::kill(process_, SIGKILL);
-        ::waitpid(process_, nullptr, 0);
-        process_ = -1;
-    }
-
+    if (process_ <= 0) return;
+    ::kill(process_, SIGKILL);
+    ::waitpid(process_, nullptr, 0);
+    process_ = -1;
+}
 
 std::uint64_t system_under_test::major_faults(bool first_thread) const {
     std::ifstream file(first_thread ? fmt::format("/proc/{0}/task/{0}/stat", process_)
@@ -261,8 +262,7 @@ run_result ask(system_under_test& system, const load_request& load) {
         while (c.sent < c.request.size()) {
             const ssize_t n = ::send(c.socket, c.request.data() + c.sent, c.request.size() - c.sent,
                                      MSG_NOSIGNAL | MSG_DONTWAIT);
-            if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-                return wait_to_write(c, true);
+            if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return wait_to_write(c, true);
             if (n < 0) fail(system.name() + " closed a connection");
             c.sent += static_cast<std::size_t>(n);
         }
@@ -302,8 +302,9 @@ run_result ask(system_under_test& system, const load_request& load) {
                     fmt::format("{} sent another reply than expected", system.name()));
             c.received += size;
             if (c.received < c.expected.size()) continue;
-            (c.apart ? result.apart_us : result.latencies_us).push_back(
-                std::chrono::duration<double, std::micro>(clock::now() - c.begin).count());
+            (c.apart ? result.apart_us : result.latencies_us)
+                .push_back(
+                    std::chrono::duration<double, std::micro>(clock::now() - c.begin).count());
             done += std::min<std::uint64_t>(pipeline, requests - done);
             if (next(c)) push(c);
         }
