@@ -4,7 +4,6 @@
 #include "tools/bench/interrupt.hpp"
 #include "tools/server/servers.hpp"
 #include "tools/workload/distribution.hpp"
-#include "tools/workload/loop_sequence.hpp"
 #include "tools/ycsb/control_group.hpp"
 #include "tools/ycsb/keeper.hpp"
 #include "tools/ycsb/swap_space.hpp"
@@ -127,12 +126,12 @@ using generator = std::function<std::uint64_t(workload::random_stream&, bool&)>;
 
 std::map<std::string, generator> distributions(std::uint64_t records) {
     auto zipf = std::make_shared<workload::scrambled_zipfian>(records);
-    // A tenth of the data again and again, and another tenth after a while.
+    // Every tenth record, in turn, again and again: what is asked for lies anywhere among what is not.
     auto at = std::make_shared<std::uint64_t>(0);
     const std::uint64_t part = std::max<std::uint64_t>(records / 10, 1);
     return {
         {"zipfian", [zipf](workload::random_stream& random, bool&) { return zipf->next(random); }},
-        {"loop", [at, part](workload::random_stream&, bool&) { return (*at)++ % part; }}};
+        {"loop", [at, part](workload::random_stream&, bool&) { return (*at)++ % part * 10; }}};
 }
 
 // Requests until the servers have had some windows to sort what is hot from what is not.
