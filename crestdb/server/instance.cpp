@@ -193,16 +193,18 @@ void instance::abandon_background_save() {
 
 // -- what it tells --------------------------------------------------------------------------------
 
-std::string instance::info(std::string_view section) {
+std::string instance::info(const std::vector<std::string>& sections) {
     std::string text;
-    const bool everything = section == "all" || section == "everything";
+    const auto asked = [&](std::string_view name) {
+        return std::find(sections.begin(), sections.end(), name) != sections.end();
+    };
+    const bool everything = asked("all") || asked("everything");
+    const bool usual = sections.empty() || asked("default");
     const auto begin = [&](std::string_view name, bool by_default = true) {
         std::string folded(name);
         folded[0] = static_cast<char>(folded[0] | 32);
         if (folded == "cPU" || name == "CPU") folded = "cpu";
-        if (!(everything || section == folded ||
-              (by_default && (section.empty() || section == "default"))))
-            return false;
+        if (!everything && !asked(folded) && !(by_default && usual)) return false;
         if (!text.empty()) text += "\r\n";
         text += fmt::format("# {}\r\n", name);
         return true;

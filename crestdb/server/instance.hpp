@@ -24,6 +24,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 namespace crestdb::server {
 
@@ -96,7 +97,8 @@ class instance {
     std::function<void(bool save)> stop_requested;
     std::function<void(const session&)> kill;
 
-    std::string info(std::string_view section);
+    // Names of sections in small letters; none: the usual ones. Each once.
+    std::string info(const std::vector<std::string>& sections);
     std::string metrics();
     void log(std::string_view message) const;
 
