@@ -1,35 +1,46 @@
 // SPDX-License-Identifier: MIT
 #include "crestdb/server/cold_reader.hpp"
 
+#include "crestdb/server/cold_look.hpp"
 #include "crestdb/server/session.hpp"
+#include "crestdb/server/text.hpp"
 
-#include <obase/runtime.hpp>
-
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <cerrno>
-#include <cstdint>
+#include <algorithm>
+#include <new>
 
 namespace crestdb::server {
 
 namespace {
 
-constexpr std::uintptr_t page = 4096;
+// Slots that an I/O thread looks at itself.
+constexpr std::size_t looks_at_once = 128;
+// Passes over what a request wants: each goes as far as what the last one has read lets it see.
+constexpr int most_passes = 64;
+constexpr std::size_t expire_at_once = 20'000;
 
-std::size_t usable_size(const void* object) {
-    return with_protocol([&]<class Protocol>() { return Protocol::usable_size(object); });
+bool is_a_value(const command& what, std::size_t argument) {
+    if (what.group == "string")
+        return what.step == 1 ? argument > static_cast<std::size_t>(what.first_key) &&
+                                    what.last_key == what.first_key
+                              : argument % 2 == 0;
+    if (what.name == "hset" || what.name == "hmset") return argument >= 3 && argument % 2 == 1;
+    return what.group == "hash" && argument == 3 && what.name != "hscan" && what.name != "hmget" &&
+           what.name != "hdel";
+}
+
+template <class Args>
+cold_reader::wanted::part part_of(const command& what, unsigned database, const Args& args) {
+    cold_reader::wanted::part part{&what, database, {}};
+    part.args.reserve(args.size());
+    for (std::size_t i = 0; i < args.size(); ++i)
+        part.args.emplace_back(is_a_value(what, i) ? std::string() : std::string(args[i]));
+    return part;
 }
 
 } // namespace
 
 void cold_reader::start(unsigned threads) {
-    refresh();
     for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
-}
-
-void cold_reader::refresh() noexcept {
-    if (tiers_ == 0) tiers_ = managing_runtime().statistics().reclaimable_tiers;
 }
 
 void cold_reader::stop() {
@@ -40,79 +51,128 @@ void cold_reader::stop() {
     wake_.notify_all();
     for (std::thread& t : threads_) t.join();
     threads_.clear();
+    jobs_.clear();
 }
 
-void cold_reader::look_at(managed_slot* slot, std::vector<range>& cold) {
-    if (slot == nullptr) return;
-    void* const object = const_cast<void*>(slot->peek());
-    const int heap = managing_runtime().heap_of(object);
-    if (heap < 0 || (tiers_ >> heap & 1) == 0) return;
-    const auto begin = reinterpret_cast<std::uintptr_t>(object) & ~(page - 1);
-    const auto end =
-        (reinterpret_cast<std::uintptr_t>(object) + usable_size(object) + page - 1) & ~(page - 1);
-    constexpr std::size_t looked_at = 64;
-    unsigned char resident[looked_at];
-    for (std::uintptr_t at = begin; at < end; at += looked_at * page) {
-        const std::size_t pages = std::min(looked_at, (end - at) / page);
-        if (::mincore(reinterpret_cast<void*>(at), pages * page, resident) != 0) return;
-        for (std::size_t i = 0; i < pages; ++i)
-            if ((resident[i] & 1) == 0) {
-                cold.push_back({reinterpret_cast<void*>(begin), end - begin});
-                return;
-            }
-    }
+bool cold_reader::needs_room(const command& what) const {
+    const std::int64_t most = options_.maxmemory;
+    return what.is(command::deny_oom) && most > 0 &&
+           options_.policy_of_eviction != eviction::none && keys_.used_bytes() > most;
 }
 
-bool cold_reader::ask(const session& client, arguments args, std::function<void(bool)> done) {
+std::optional<cold_reader::wanted> cold_reader::look(const session& client, arguments args) {
+    if (!memory_->any_may_leave()) return std::nullopt;
+    // What is refused, or only queued, waits for nothing.
+    if (!client.authenticated && options_.has_password()) return std::nullopt;
     const command* what = find_command(args[0]);
-    if (what == nullptr || what->first_key == 0 || client.in_multi || !what->takes(args.size()))
-        return false;
-    std::vector<range> cold;
-    for (const std::size_t position : key_positions(*what, args.size())) {
-        const keyspace::key_id id = keyspace::id_of(client.database, args[position]);
-        const std::lock_guard hold(keys_.lock_of(id.part));
-        managed_slot* slot = keys_.slot_of_hash(id);
-        if (slot == nullptr) continue;
-        const std::size_t before = cold.size();
-        look_at(slot, cold);
-        if (what->group != "hash" || cold.size() != before) continue;
-        // The key's own record is there: so are the fields that are named?
-        const managed_scope scope;
-        auto* r = static_cast<record*>(slot->get());
-        if (r->kind() != record_kind::hash) continue;
-        auto* hash = static_cast<hash_value*>(r->collection());
-        const bool pairs = what->name == "hset" || what->name == "hmset";
-        for (std::size_t i = 2; i < args.size(); i += pairs ? 2 : 1)
-            look_at(hash->slot_of_hash(args[i]), cold);
-    }
-    if (cold.empty()) return false;
+    if (what == nullptr || !what->takes(args.size())) return std::nullopt;
+    const bool exec = what->name == "exec";
+    if (client.in_multi ? !exec || client.multi_failed
+                        : what->first_key == 0 && what->name != "scan")
+        return std::nullopt;
+    cold_probe probe(*memory_, looks_at_once);
+    bool room = false, all = true;
+    // Each command of the request, with the database that it meets.
+    const auto each = [&](auto&& visit) {
+        if (!exec) return visit(*what, client.database.load(), args);
+        unsigned database = client.database;
+        static const command& exists = *find_command("exists");
+        for (const std::string& name : client.watched) {
+            const keyspace::key_id id = keyspace::id_of_watch(name);
+            const std::string_view words[] = {exists.name, id.key};
+            visit(exists, id.database, arguments(words));
+        }
+        for (const session::queued& q : client.queue) {
+            const std::vector<std::string_view> views(q.args.begin(), q.args.end());
+            visit(*q.what, database, arguments(views));
+            if (q.what->name == "select" && q.args.size() == 2)
+                if (const auto to = parse_unsigned(q.args[1]); to && *to < keyspace::databases)
+                    database = static_cast<unsigned>(*to);
+        }
+    };
+    each([&](const command& its, unsigned database, arguments words) {
+        if (!room) room = needs_room(its);
+        if (all && probe.goes_on())
+            all = look_at(keys_, probe, its, database, words);
+        else
+            all = false;
+    });
+    if (!room && all && !probe.found_cold()) return std::nullopt;
+    wanted found;
+    found.room = room;
+    each([&](const command& its, unsigned database, arguments words) {
+        if (its.first_key != 0 || its.name == "scan")
+            found.parts.push_back(part_of(its, database, words));
+    });
+    return found;
+}
+
+bool cold_reader::read(wanted what, std::unique_ptr<waiter> who) {
+    std::list<job> one;
+    one.push_back({std::move(what), std::move(who)});
     {
         const std::lock_guard hold(lock_);
         if (stopping_) return false;
-        jobs_.push_back({std::move(cold), std::move(done)});
+        jobs_.splice(jobs_.end(), one);
     }
     wake_.notify_one();
     return true;
 }
 
-void cold_reader::work() {
+void cold_reader::expire() {
+    if (expiring_.exchange(true)) return;
+    if (!read({}, nullptr)) expiring_ = false;
+}
+
+bool cold_reader::read_now(const wanted& what) {
+    update_now();
+    if (what.room) {
+        // Somewhat more than is needed: other requests write until this one runs.
+        const std::int64_t most = options_.maxmemory;
+        keys_.make_room(most - std::min<std::int64_t>(most / 64, 1 << 20),
+                        options_.policy_of_eviction, memory_.get());
+    }
+    bool readable = true;
+    for (const wanted::part& part : what.parts) {
+        const std::vector<std::string_view> args(part.args.begin(), part.args.end());
+        for (int pass = 0; pass < most_passes; ++pass) {
+            cold_probe probe(*memory_);
+            const bool all = look_at(keys_, probe, *part.what, part.database, args);
+            probe.read_noted();
+            readable &= probe.readable();
+            if (all || !probe.readable()) break;
+        }
+    }
+    return readable;
+}
+
+void cold_reader::work() noexcept {
     for (;;) {
-        job next;
+        std::list<job> next;
         {
             std::unique_lock hold(lock_);
             wake_.wait(hold, [this] { return stopping_ || !jobs_.empty(); });
-            if (jobs_.empty()) return;
-            next = std::move(jobs_.front());
-            jobs_.pop_front();
+            if (stopping_) return;
+            next.splice(next.begin(), jobs_, jobs_.begin());
         }
+        job& it = next.front();
         bool readable = true;
-        for (const range& r : next.ranges) {
-            // ENOMEM: it is not mapped any more, EINVAL: a kernel before 5.14; the request finds out.
-            if (::madvise(r.begin, r.bytes, MADV_POPULATE_READ) != 0 &&
-                (errno == EFAULT || errno == EHWPOISON || errno == EIO))
-                readable = false;
+        try {
+            if (it.who == nullptr) {
+                update_now();
+                keys_.expire_some(expire_at_once, now_ms(), memory_.get());
+            } else {
+                readable = read_now(it.what);
+            }
+        } catch (const std::bad_alloc&) {
+            // Not read: the request runs, meets the disk itself, and has its own answer to no memory.
         }
-        next.done(readable);
+        if (it.who == nullptr) {
+            expiring_ = false;
+        } else {
+            waiter& who = *it.who;
+            who.is_here(std::move(it.who), readable);
+        }
     }
 }
 

@@ -3,28 +3,32 @@
 // server::cold_reader: brings data that has left memory back before the request that wants it runs, so
 // that other clients of the I/O thread do not wait for the disk.
 //
-// Before a request runs, the I/O thread looks where its keys' records lie (by their slots, without
-// touching them), and asks the kernel whether those in tiers whose memory may leave are resident. If
-// some are not, the request is put aside; a thread of the reader has the kernel read the pages
-// (MADV_POPULATE_READ, which reports an error of the device where an access would be a fatal signal);
-// then the request runs. What the reader is told are addresses and sizes, nothing it would access
-// itself: if an object moves meanwhile, its old pages were read for nothing, and the request meets
-// the disk in its own thread, which is slower and no more wrong.
+// Before a request runs, the I/O thread looks whether what it will touch is resident (cold_look.hpp): the
+// records of keys, the fields and members that it names or comes across, and for EXEC those of all
+// its commands. If something is not, or there is more than the I/O thread should look at, the request is put
+// aside; a thread of the reader looks at all of it, in steps, and has the kernel read what is not there,
+// holding no lock; then the request runs.
 //
-// At work only where memory leaves (--hints pageout). Looked at are the records of keys, and the
-// fields that a command on a hash names; not what HGETALL or ZRANGE come across.
+// The same threads remove keys that have ended, and evict keys for requests that need room: both touch
+// what nobody has asked for in a long time.
 //
-// Threads: ask() by any I/O thread. `done` is called by a thread of the reader.
+// At work only where memory leaves (--hints pageout).
+//
+// Threads: look() and read() by any I/O thread. A waiter is called by a thread of the reader.
 #pragma once
 
+#include "crestdb/server/cold_memory.hpp"
 #include "crestdb/server/command.hpp"
+#include "crestdb/server/settings.hpp"
 
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
-#include <deque>
-#include <functional>
+#include <list>
+#include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -32,38 +36,62 @@ namespace crestdb::server {
 
 class cold_reader {
   public:
-    explicit cold_reader(keyspace& keys) noexcept : keys_(keys) {}
+    // Who waits for data. It is made before the wait, so that its end needs no memory.
+    class waiter {
+      public:
+        virtual ~waiter() = default;
+        // The data is there, or, where not `readable`, the device has an error. Owns itself from now on.
+        virtual void is_here(std::unique_ptr<waiter> self, bool readable) noexcept = 0;
+    };
+    // What a request waits for.
+    struct wanted {
+        struct part {
+            const command* what;
+            unsigned database;
+            std::vector<std::string> args; // without the values
+        };
+        std::vector<part> parts;
+        bool room = false; // for what it writes
+    };
+
+    cold_reader(keyspace& keys, const settings& options, std::unique_ptr<cold_memory> memory)
+        : keys_(keys), options_(options), memory_(std::move(memory)) {}
     ~cold_reader() { stop(); }
     cold_reader(const cold_reader&) = delete;
     cold_reader& operator=(const cold_reader&) = delete;
 
     void start(unsigned threads);
     void stop();
-    // By the timer: which tiers there are is known when the collector has begun.
-    void refresh() noexcept;
     bool is_at_work() const noexcept { return !threads_.empty(); }
+    // By the timer.
+    void refresh() noexcept { memory_->refresh(); }
+    // By the timer: keys that have ended are removed by a thread of the reader.
+    void expire();
 
-    // True: the request has to wait until done(readable) is called.
-    bool ask(const session& client, arguments args, std::function<void(bool)> done);
+    // What the request has to wait for; nothing: it can run now. Throws std::bad_alloc.
+    std::optional<wanted> look(const session& client, arguments args);
+    // Calls the waiter when it is there. False: never, for the server stops. Throws std::bad_alloc.
+    bool read(wanted what, std::unique_ptr<waiter> who);
+
+    // What a thread of the reader does for a request. False: the device could not read it.
+    bool read_now(const wanted& what);
 
   private:
-    struct range {
-        void* begin;
-        std::size_t bytes;
-    };
     struct job {
-        std::vector<range> ranges;
-        std::function<void(bool)> done;
+        wanted what;
+        std::unique_ptr<waiter> who; // null: expire
     };
-    void work();
-    void look_at(managed_slot* slot, std::vector<range>& cold);
+    void work() noexcept;
+    bool needs_room(const command& what) const;
 
     keyspace& keys_;
-    std::atomic<std::uint32_t> tiers_{0}; // those whose memory may leave
+    const settings& options_;
+    std::unique_ptr<cold_memory> memory_;
     std::mutex lock_;
     std::condition_variable wake_;
-    std::deque<job> jobs_;
+    std::list<job> jobs_;
     bool stopping_ = false;
+    std::atomic<bool> expiring_{false};
     std::vector<std::thread> threads_;
 };
 

@@ -13,13 +13,6 @@ auto named(std::string_view name) {
     return [name](managed_slot& slot) { return static_cast<record*>(slot.get())->key() == name; };
 }
 
-std::uint64_t head_of(std::string_view text) noexcept {
-    std::uint64_t head = 0;
-    for (std::size_t i = 0; i < 8; ++i)
-        head = head << 8 | (i < text.size() ? static_cast<unsigned char>(text[i]) : 0u);
-    return head;
-}
-
 unsigned random_levels() noexcept {
     thread_local std::minstd_rand random{std::random_device{}()};
     // A quarter of the nodes of a level are in the next one.
@@ -74,6 +67,13 @@ bool hash_value::erase(std::string_view field) noexcept {
         record_bytes_ -= old->bytes();
         record::destroy(old);
     });
+}
+
+std::uint64_t sorted_set::head_of(std::string_view text) noexcept {
+    std::uint64_t head = 0;
+    for (std::size_t i = 0; i < 8; ++i)
+        head = head << 8 | (i < text.size() ? static_cast<unsigned char>(text[i]) : 0u);
+    return head;
 }
 
 sorted_set::sorted_set() : head_(make_node(most_levels)) {

@@ -59,6 +59,11 @@ class hash_value {
             visit(*static_cast<record*>(slot.get()));
         });
     }
+    // The same without looking at the fields; visit(managed_slot&).
+    template <class Visit>
+    std::uint32_t scan_slots(std::uint32_t cursor, Visit&& visit) {
+        return fields_.scan(cursor, [&](managed_slot& slot, std::uint32_t) { visit(slot); });
+    }
     template <class Visit>
     void sample_slots(std::uint32_t random, std::size_t wanted, Visit&& visit) {
         fields_.sample(random, wanted, [&](managed_slot& slot, std::uint32_t) { visit(slot); });
@@ -127,9 +132,48 @@ class sorted_set {
         return at->links[0].next;
     }
 
+    // How many members come before that node.
+    template <class Before>
+    std::size_t count_before(Before&& before) noexcept {
+        std::size_t passed = 0;
+        node* at = head_;
+        for (unsigned level = levels_; level-- > 0;)
+            while (at->links[level].next != nullptr && before(*at->links[level].next)) {
+                passed += at->links[level].span;
+                at = at->links[level].next;
+            }
+        return passed;
+    }
+    // Goes the way of a search for (score, member), or for that node `itself`. look(managed_slot&) says
+    // whether a member may be compared by its name, which is asked where score and head are the same.
+    // False: one may not.
+    template <class Look>
+    bool look_on_way(double score, std::string_view member, const node* itself, Look&& look) {
+        const std::uint64_t head = head_of(member);
+        node* at = head_;
+        for (unsigned level = levels_; level-- > 0;)
+            for (node* next = at->links[level].next; next != nullptr && next != itself;
+                 next = at->links[level].next) {
+                if (next->score == score && next->head == head && !look(next->member)) return false;
+                if (!comes_before(*next, score, head, member)) break;
+                at = next;
+            }
+        return true;
+    }
+
     template <class Visit>
     std::uint32_t scan(std::uint32_t cursor, Visit&& visit) {
         return by_name_.scan(cursor, [&](node_place& place, std::uint32_t) { visit(*place.n); });
+    }
+    template <class Visit>
+    std::uint32_t scan_slots(std::uint32_t cursor, Visit&& visit) {
+        return by_name_.scan(cursor,
+                             [&](node_place& place, std::uint32_t) { visit(place.n->member); });
+    }
+    // A slot whose member has that hash, and its node, without looking at the member.
+    node* node_of_hash(std::string_view member) noexcept {
+        node_place* place = by_name_.find(member_hash(member), [](node_place&) { return true; });
+        return place == nullptr ? nullptr : place->n;
     }
     template <class Visit>
     void sample_slots(std::uint32_t random, std::size_t wanted, Visit&& visit) {
@@ -138,6 +182,7 @@ class sorted_set {
     }
 
   private:
+    static std::uint64_t head_of(std::string_view text) noexcept;
     static bool comes_before(node& a, double score, std::uint64_t head,
                              std::string_view member) noexcept;
     static node* make_node(unsigned levels);

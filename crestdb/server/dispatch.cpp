@@ -389,13 +389,14 @@ namespace {
 
 // `held`: locks that the caller has, as in EXEC.
 void forget_watches(keyspace& keys, session& client, const keyspace::part_set& held = {}) {
-    for (const auto& [database, key] : client.watched) {
-        const keyspace::key_id id = keyspace::id_of(database, key);
+    for (const std::string& name : client.watched) {
+        const keyspace::key_id id = keyspace::id_of_watch(name);
         std::unique_lock<std::mutex> hold;
         if (!held[id.part]) hold = std::unique_lock(keys.lock_of(id.part));
-        keys.unwatch(id, client.watch_broken);
+        keys.unwatch(id, name, client.watch_broken);
     }
-    client.watched.clear();
+    std::unordered_set<std::string>().swap(client.watched);
+    client.watched_bytes = 0;
     client.watch_broken.reset();
 }
 
@@ -424,17 +425,21 @@ void watch(call& c) {
     if (c.client.in_multi) return c.out.error("ERR WATCH inside MULTI is not allowed");
     if (c.client.watch_broken == nullptr)
         c.client.watch_broken = std::make_shared<std::atomic<bool>>(false);
+    // A name here and one in the keyspace, with what the tables have for each.
+    constexpr std::size_t tables = 256;
+    std::size_t more = 0;
+    for (std::size_t i = 1; i < c.args.size(); ++i) more += 2 * c.args[i].size() + tables;
+    if (c.client.watched_bytes + more > c.server.options.query_buffer_limit)
+        return c.out.error("ERR the watched keys are larger than client-query-buffer-limit");
     for (std::size_t i = 1; i < c.args.size(); ++i) {
         const keyspace::key_id id = c.id(i);
-        std::pair<unsigned, std::string> name(c.client.database, c.args[i]);
-        if (std::find(c.client.watched.begin(), c.client.watched.end(), name) !=
-            c.client.watched.end())
-            continue;
+        const auto [name, is_new] = c.client.watched.insert(keyspace::watch_name(id));
+        if (!is_new) continue;
+        c.client.watched_bytes += 2 * c.args[i].size() + tables;
         const std::lock_guard hold(c.keys.lock_of(id.part));
         const managed_scope scope;
         c.keys.find(id); // one that has ended is gone now, not while it is watched
-        c.client.watched.push_back(std::move(name));
-        c.keys.watch(id, c.client.watch_broken);
+        c.keys.watch(id, *name, c.client.watch_broken);
     }
     c.out.ok();
 }
@@ -470,13 +475,13 @@ void run_exec(call& c) {
             if (to && *to >= 0 && *to < keyspace::databases) database = static_cast<unsigned>(*to);
         }
     }
-    for (const auto& [db, key] : client.watched) parts.set(keyspace::id_of(db, key).part);
+    for (const std::string& name : client.watched) parts.set(keyspace::id_of_watch(name).part);
     bool broken = false;
     {
         const part_locks locks(c.keys, parts);
         const managed_scope scope;
         // A watched key whose time is over has changed.
-        for (const auto& [db, key] : client.watched) c.keys.find(keyspace::id_of(db, key));
+        for (const std::string& name : client.watched) c.keys.find(keyspace::id_of_watch(name));
         broken = client.watch_broken != nullptr && *client.watch_broken;
         if (!broken) {
             client.in_multi = false; // so that the commands run

@@ -80,7 +80,7 @@ void instance::log(std::string_view message) const {
     std::fflush(stderr);
 }
 
-void instance::tick() {
+void instance::tick(bool expires) {
     compare_clocks();
     update_now();
     const obase::statistics now = managing_runtime().statistics();
@@ -88,7 +88,7 @@ void instance::tick() {
     window_seconds_ = now.windows == 0 ? options.window_seconds : now.window_seconds;
     const std::int64_t used = keys.used_bytes();
     if (used > peak_used) peak_used = used;
-    if (options.active_expire) keys.expire_some(20'000, now_ms());
+    if (expires && options.active_expire) keys.expire_some(20'000, now_ms());
     reap_background_save();
 }
 
@@ -193,16 +193,18 @@ void instance::abandon_background_save() {
 
 // -- what it tells --------------------------------------------------------------------------------
 
-std::string instance::info(std::string_view section) {
+std::string instance::info(const std::vector<std::string>& sections) {
     std::string text;
-    const bool everything = section == "all" || section == "everything";
+    const auto asked = [&](std::string_view name) {
+        return std::find(sections.begin(), sections.end(), name) != sections.end();
+    };
+    const bool everything = asked("all") || asked("everything");
+    const bool usual = sections.empty() || asked("default");
     const auto begin = [&](std::string_view name, bool by_default = true) {
         std::string folded(name);
         folded[0] = static_cast<char>(folded[0] | 32);
         if (folded == "cPU" || name == "CPU") folded = "cpu";
-        if (!(everything || section == folded ||
-              (by_default && (section.empty() || section == "default"))))
-            return false;
+        if (!everything && !asked(folded) && !(by_default && usual)) return false;
         if (!text.empty()) text += "\r\n";
         text += fmt::format("# {}\r\n", name);
         return true;
@@ -281,6 +283,7 @@ std::string instance::info(std::string_view section) {
     if (begin("Replication")) {
         row("role", "master");
         row("connected_slaves", 0);
+        row("master_repl_offset", 0);
     }
     if (begin("CPU")) {
         rusage self{}, children{};
@@ -304,6 +307,7 @@ std::string instance::info(std::string_view section) {
                     counters.rejected.load(), counters.failed.load()));
         }
     }
+    if (begin("Cluster")) row("cluster_enabled", 0);
     if (begin("Keyspace")) {
         for (unsigned d = 0; d < keyspace::databases; ++d)
             if (keys.size(d) > 0)

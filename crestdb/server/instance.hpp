@@ -24,6 +24,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 namespace crestdb::server {
 
@@ -74,8 +75,8 @@ class instance {
     const std::string run_id;
 
     double window_seconds() const noexcept { return window_seconds_; }
-    // By the timer, ten times a second: the collector's window, what has expired, memory.
-    void tick();
+    // By the timer, ten times a second: the collector's window, memory, and, if asked, what has expired.
+    void tick(bool expires = true);
 
     struct slow_command {
         std::uint64_t id;
@@ -96,7 +97,8 @@ class instance {
     std::function<void(bool save)> stop_requested;
     std::function<void(const session&)> kill;
 
-    std::string info(std::string_view section);
+    // Names of sections in small letters; none: the usual ones. Each once.
+    std::string info(const std::vector<std::string>& sections);
     std::string metrics();
     void log(std::string_view message) const;
 

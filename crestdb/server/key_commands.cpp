@@ -145,13 +145,11 @@ void rename_to(call& c, bool only_new) {
     if (r == nullptr) return c.out.error(answer::no_such_key);
     if (c.args[1] == c.args[2]) return only_new ? c.out.integer(0) : c.out.ok();
     if (only_new && c.keys.find(to) != nullptr) return c.out.integer(0);
-    // Made before anything changes, so that nothing is lost without memory.
     record* renamed =
         r->kind() == record_kind::string
             ? record::make(r->kind(), to.key, r->value(), r->expiry())
             : record::make_collection(r->kind(), to.key, r->collection(), r->expiry());
-    record::destroy(c.keys.take(from)); // not its collection
-    c.keys.put(to, renamed);
+    c.keys.rename(from, to, renamed);
     c.keys.changed(from);
     c.keys.changed(to);
     if (only_new)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "crestdb/server/keyspace.hpp"
 
+#include "crestdb/server/cold_look.hpp"
+
 #include <chrono>
 #include <random>
 #include <utility>
@@ -34,9 +36,6 @@ std::atomic<std::int64_t> system_minus_steady{0}; // nanoseconds; 0: not compare
 
 // Keys among which eviction chooses.
 constexpr std::size_t samples = 64;
-
-// A collection of more members than this is freed by another thread.
-constexpr std::size_t free_at_once = 64;
 
 } // namespace
 
@@ -137,7 +136,8 @@ std::size_t keyspace::collection_bytes(const record& r) noexcept {
 
 std::size_t keyspace::memory_of(record& r) const noexcept {
     constexpr std::size_t place = 64 / 5 + 4; // of a table two thirds full
-    return r.bytes() + place + collection_bytes(r);
+    constexpr std::size_t ends = 12;          // in the index of expiries
+    return r.bytes() + place + (r.has_expiry() ? ends : 0) + collection_bytes(r);
 }
 
 void keyspace::free_later(record_kind kind, void* collection) {
@@ -167,11 +167,22 @@ void keyspace::free_record(record* old) noexcept {
     record::destroy(old);
 }
 
+void keyspace::add_expiry(database_part& p, const key_id& id, std::int64_t at) {
+    const std::size_t before = p.expiries.bytes();
+    p.expiries.add(id.hash, at);
+    add_used(static_cast<std::int64_t>(p.expiries.bytes()) - static_cast<std::int64_t>(before));
+    ++expiring_[id.database];
+}
+
+void keyspace::remove_expiry(database_part& p, const key_id& id, std::int64_t at) noexcept {
+    const std::size_t before = p.expiries.bytes();
+    p.expiries.remove(id.hash, at);
+    add_used(static_cast<std::int64_t>(p.expiries.bytes()) - static_cast<std::int64_t>(before));
+    --expiring_[id.database];
+}
+
 void keyspace::account_out(database_part& p, const key_id& id, record* old) noexcept {
-    if (old->has_expiry()) {
-        p.expiries.remove(id.hash, old->expiry());
-        --expiring_[id.database];
-    }
+    if (old->has_expiry()) remove_expiry(p, id, old->expiry());
     add_used(-static_cast<std::int64_t>(old->bytes() + collection_bytes(*old)));
 }
 
@@ -199,41 +210,49 @@ record* keyspace::find(const key_id& id) {
     return r;
 }
 
+void keyspace::put_or_leave(const key_id& id, record* made) {
+    std::unique_ptr<database_part>& owner = parts_[id.part].in[id.database];
+    if (owner == nullptr) owner = std::make_unique<database_part>();
+    database_part& p = *owner;
+    if (made->has_expiry()) add_expiry(p, id, made->expiry());
+    managed_slot* slot = p.keys.find(id.hash, key_is(id.key));
+    if (slot != nullptr) {
+        auto* old = static_cast<record*>(slot->get());
+        account_out(p, id, old);
+        slot->exchange(made);
+        free_record(old);
+    } else {
+        const std::size_t before = p.keys.bytes();
+        try {
+            slot = p.keys.insert(id.hash);
+        } catch (...) {
+            if (made->has_expiry()) remove_expiry(p, id, made->expiry());
+            throw;
+        }
+        slot->begin(made);
+        add_used(static_cast<std::int64_t>(p.keys.bytes()) - static_cast<std::int64_t>(before));
+        ++sizes_[id.database];
+    }
+    add_used(static_cast<std::int64_t>(made->bytes() + collection_bytes(*made)));
+}
+
 void keyspace::put(const key_id& id, record* made) {
     try {
-        std::unique_ptr<database_part>& owner = parts_[id.part].in[id.database];
-        if (owner == nullptr) owner = std::make_unique<database_part>();
-        database_part& p = *owner;
-        if (made->has_expiry()) {
-            p.expiries.add(id.hash, made->expiry());
-            ++expiring_[id.database];
-        }
-        managed_slot* slot = p.keys.find(id.hash, key_is(id.key));
-        if (slot != nullptr) {
-            auto* old = static_cast<record*>(slot->get());
-            account_out(p, id, old);
-            slot->exchange(made);
-            free_record(old);
-        } else {
-            const std::size_t before = p.keys.bytes();
-            try {
-                slot = p.keys.insert(id.hash);
-            } catch (...) {
-                if (made->has_expiry()) {
-                    p.expiries.remove(id.hash, made->expiry());
-                    --expiring_[id.database];
-                }
-                throw;
-            }
-            slot->begin(made);
-            add_used(static_cast<std::int64_t>(p.keys.bytes()) - static_cast<std::int64_t>(before));
-            ++sizes_[id.database];
-        }
-        add_used(static_cast<std::int64_t>(made->bytes() + collection_bytes(*made)));
+        put_or_leave(id, made);
     } catch (...) {
         free_record(made);
         throw;
     }
+}
+
+void keyspace::rename(const key_id& from, const key_id& to, record* made) {
+    try {
+        put_or_leave(to, made);
+    } catch (...) {
+        record::destroy(made);
+        throw;
+    }
+    record::destroy(take(from));
 }
 
 record* keyspace::take(const key_id& id) {
@@ -262,8 +281,8 @@ record* keyspace::set_expiry(const key_id& id, record* r, std::int64_t at) {
     if (!r->has_expiry() && at < 0) return r;
     database_part& p = *in(id);
     if (r->has_expiry() && at >= 0) {
-        p.expiries.add(id.hash, at);
-        p.expiries.remove(id.hash, r->expiry());
+        add_expiry(p, id, at);
+        remove_expiry(p, id, r->expiry());
         r->set_expiry(at);
         return r;
     }
@@ -272,15 +291,13 @@ record* keyspace::set_expiry(const key_id& id, record* r, std::int64_t at) {
         record::make(r->kind(), r->key(), r->value(), at, r->is_large() ? r->capacity() : 0);
     if (at >= 0) {
         try {
-            p.expiries.add(id.hash, at);
+            add_expiry(p, id, at);
         } catch (...) {
             record::destroy(made);
             throw;
         }
-        ++expiring_[id.database];
     } else {
-        p.expiries.remove(id.hash, r->expiry());
-        --expiring_[id.database];
+        remove_expiry(p, id, r->expiry());
     }
     add_used(static_cast<std::int64_t>(made->bytes()) - static_cast<std::int64_t>(r->bytes()));
     find_slot(id)->exchange(made);
@@ -293,6 +310,10 @@ std::string keyspace::watch_name(const key_id& id) {
     return name.append(id.key);
 }
 
+keyspace::key_id keyspace::id_of_watch(std::string_view name) noexcept {
+    return id_of(static_cast<unsigned char>(name[0]), name.substr(1));
+}
+
 void keyspace::changed(const key_id& id) {
     ++count.dirty;
     guarded_part& p = parts_[id.part];
@@ -303,15 +324,15 @@ void keyspace::changed(const key_id& id) {
     for (const watch_flag& flag : found->second) *flag = true;
 }
 
-void keyspace::watch(const key_id& id, const watch_flag& flag) {
-    parts_[id.part].watches[watch_name(id)].push_back(flag);
+void keyspace::watch(const key_id& id, const std::string& name, const watch_flag& flag) {
+    parts_[id.part].watches[name].insert(flag);
 }
 
-void keyspace::unwatch(const key_id& id, const watch_flag& flag) {
+void keyspace::unwatch(const key_id& id, const std::string& name, const watch_flag& flag) noexcept {
     auto& watches = parts_[id.part].watches;
-    const auto found = watches.find(watch_name(id));
+    const auto found = watches.find(name);
     if (found == watches.end()) return;
-    std::erase(found->second, flag);
+    found->second.erase(flag);
     if (found->second.empty()) watches.erase(found);
 }
 
@@ -335,6 +356,20 @@ std::uint64_t keyspace::scan(unsigned database, std::uint64_t cursor, const part
                                 if (r.has_expiry() && r.expiry() <= now_ms()) return;
                                 visit(r);
                             });
+    if (next != 0) return std::uint64_t{p} << 32 | next;
+    return p + 1 < parts ? std::uint64_t{p + 1} << 32 : 0;
+}
+
+std::uint64_t keyspace::scan_slots(unsigned database, std::uint64_t cursor,
+                                   const std::function<void(managed_slot&)>& visit) {
+    const auto p = static_cast<unsigned>(cursor >> 32);
+    if (p >= parts) return 0;
+    const std::lock_guard hold(parts_[p].lock);
+    const managed_scope scope;
+    std::uint32_t next = 0;
+    if (database_part* d = parts_[p].in[database].get(); d != nullptr)
+        next = d->keys.scan(static_cast<std::uint32_t>(cursor),
+                            [&](managed_slot& slot, std::uint32_t) { visit(slot); });
     if (next != 0) return std::uint64_t{p} << 32 | next;
     return p + 1 < parts ? std::uint64_t{p + 1} << 32 : 0;
 }
@@ -367,11 +402,10 @@ void keyspace::flush(std::optional<unsigned> database) {
     dropped->reserve(parts * databases);
     for (guarded_part& p : parts_) {
         for (auto& [name, flags] : p.watches) {
-            const auto db = static_cast<unsigned char>(name[0]);
-            if (database && db != *database) continue;
+            const key_id id = id_of_watch(name);
+            if (database && id.database != *database) continue;
             // Only keys that are there change.
-            const key_id id = id_of(db, std::string_view(name).substr(1));
-            if (p.in[db] == nullptr || find_slot(id) == nullptr) continue;
+            if (p.in[id.database] == nullptr || find_slot(id) == nullptr) continue;
             for (const watch_flag& flag : flags) *flag = true;
         }
         for (unsigned d = 0; d < databases; ++d) {
@@ -397,7 +431,8 @@ void keyspace::flush(std::optional<unsigned> database) {
     }
     if (database) {
         std::int64_t bytes = 0;
-        for (auto& d : *dropped) bytes += static_cast<std::int64_t>(d->keys.bytes());
+        for (auto& d : *dropped)
+            bytes += static_cast<std::int64_t>(d->keys.bytes() + d->expiries.bytes());
         add_used(-bytes); // the records are taken off as they are freed
     }
     const bool all = !database;
@@ -440,34 +475,76 @@ void keyspace::each(const std::function<void(unsigned, record&)>& visit) {
     for (unsigned p = 0; p < parts; ++p) each_in(p, visit);
 }
 
-std::size_t keyspace::expire_some(std::size_t most, std::int64_t now) {
+bool keyspace::read_in(cold_memory& cold, const key_id& id) {
+    cold_probe probe(cold);
+    // The record, and when it is there the members that are freed with it.
+    bool all = false;
+    for (int tries = 0; !all && tries < 3; ++tries) {
+        all = true;
+        {
+            const std::lock_guard hold(parts_[id.part].lock);
+            const managed_scope scope;
+            if (database_part* p = in(id); p != nullptr)
+                p->keys.find(id.hash, [&](managed_slot& slot) {
+                    if (!probe.look(slot))
+                        all = false;
+                    else if (!look_at_few_members(probe, *static_cast<record*>(slot.get())))
+                        all = false;
+                    return false;
+                });
+        }
+        probe.read_noted();
+        if (!probe.readable()) return false;
+    }
+    return true;
+}
+
+std::size_t keyspace::expire_some(std::size_t most, std::int64_t now, cold_memory* cold) {
+    // Of one database of a part at a time: its lock is not held for long.
+    constexpr std::size_t at_once = 64;
     std::size_t ended = 0;
     // Goes on where the last call ended, so that no part waits for the others for ever.
     static std::atomic<unsigned> next{0};
+    std::vector<std::pair<std::uint32_t, expiry_index::step>> over;
     for (unsigned i = 0; i < parts && ended < most; ++i) {
         const unsigned p = next++ % parts;
-        const std::lock_guard hold(parts_[p].lock);
-        const managed_scope scope;
         for (unsigned d = 0; d < databases; ++d) {
-            database_part* in_database = parts_[p].in[d].get();
-            if (in_database == nullptr) continue;
-            std::uint32_t hash = 0;
-            std::int64_t begin = 0;
-            // A few of a part at a time: its lock is not held for long.
-            for (unsigned n = 0; n < 64 && in_database->expiries.ended(now, hash, begin); ++n) {
+            over.clear();
+            {
+                const std::lock_guard hold(parts_[p].lock);
+                if (parts_[p].in[d] == nullptr) continue;
+                parts_[p].in[d]->expiries.each_ended(
+                    now, at_once, [&](std::uint32_t hash, expiry_index::step step) {
+                        over.emplace_back(hash, step);
+                    });
+            }
+            for (const auto& [hash, step] : over) {
+                key_id id{{}, hash, static_cast<std::uint16_t>(p), static_cast<std::uint16_t>(d)};
+                const bool readable = cold == nullptr || read_in(*cold, id);
+                const std::lock_guard hold(parts_[p].lock);
+                const managed_scope scope;
+                database_part* in_database = parts_[p].in[d].get();
+                if (in_database == nullptr) break;
                 record* found = nullptr;
-                in_database->keys.find(hash, [&](managed_slot& slot) {
-                    auto* r = static_cast<record*>(slot.get());
-                    if (r->has_expiry() && r->expiry() >> 10 == begin >> 10) found = r;
-                    return found != nullptr;
-                });
-                if (found == nullptr) { // cannot be; but a wrong entry must not stop the others
-                    in_database->expiries.remove(hash, begin);
+                if (readable)
+                    in_database->keys.find(hash, [&](managed_slot& slot) {
+                        auto* r = static_cast<record*>(slot.get());
+                        if (r->has_expiry() && r->expiry() <= now &&
+                            expiry_index::step_of(r->expiry()) == step)
+                            found = r;
+                        return found != nullptr;
+                    });
+                if (found == nullptr) {
+                    // Changed since, or it cannot be read: whoever asks for it is told, and it must not
+                    // stand before the others.
+                    if (!readable) {
+                        remove_expiry(*in_database, id, expiry_index::time_of(step));
+                        ++expiring_[d];
+                    }
                     continue;
                 }
                 const std::string key(found->key());
-                const key_id id{key, hash, static_cast<std::uint16_t>(p),
-                                static_cast<std::uint16_t>(d)};
+                id.key = key;
                 erase(id);
                 changed(id);
                 ++count.expired;
@@ -488,30 +565,31 @@ keyspace::candidate keyspace::coldest_in(unsigned p, eviction policy, std::uint3
         if (candidates == nullptr) continue;
         const std::uint64_t now = window;
         // The words of the slots say how long the keys were not used; the keys are not touched.
-        const auto look = [&](managed_slot& slot) {
+        const auto look = [&](managed_slot& slot, std::uint32_t hash) {
             ++seen;
             const int its = by_age ? static_cast<int>(slot.idle_windows(now)) : 0;
-            if (its > best.idle) best = {&slot, d, its};
+            if (its > best.idle) best = {&slot, d, hash, its};
         };
         if (policy >= eviction::volatile_lru) {
             const auto by_hash = [&](std::uint32_t hash) {
                 managed_slot* slot =
                     candidates->keys.find(hash, [](managed_slot&) { return true; });
-                if (slot != nullptr) look(*slot);
+                if (slot != nullptr) look(*slot, hash);
             };
             if (policy == eviction::volatile_ttl)
                 candidates->expiries.soonest(1, by_hash);
             else
                 candidates->expiries.sample(random, by_age ? samples : 1, by_hash);
         } else {
-            candidates->keys.sample(random, by_age ? samples : 1,
-                                    [&](managed_slot& slot, std::uint32_t) { look(slot); });
+            candidates->keys.sample(
+                random, by_age ? samples : 1,
+                [&](managed_slot& slot, std::uint32_t hash) { look(slot, hash); });
         }
     }
     return best;
 }
 
-bool keyspace::evict_one(eviction policy, std::uint32_t random) {
+bool keyspace::evict_one(eviction policy, std::uint32_t random, cold_memory* cold) {
     // Where parts are small, several are looked at, so that the choice is among enough keys.
     const bool by_age = policy != eviction::allkeys_random && policy != eviction::volatile_random &&
                         policy != eviction::volatile_ttl;
@@ -528,11 +606,24 @@ bool keyspace::evict_one(eviction policy, std::uint32_t random) {
             chosen = p;
         }
     }
-    const std::lock_guard hold(parts_[chosen].lock);
-    const managed_scope scope;
+    std::unique_lock hold(parts_[chosen].lock);
+    std::optional<managed_scope> scope(std::in_place);
     std::size_t seen = 0;
-    const candidate best = coldest_in(chosen, policy, random * 2654435761u, seen);
+    candidate best = coldest_in(chosen, policy, random * 2654435761u, seen);
     if (best.slot == nullptr) return false;
+    if (cold != nullptr) {
+        const key_id wanted{{},
+                            best.hash,
+                            static_cast<std::uint16_t>(chosen),
+                            static_cast<std::uint16_t>(best.database)};
+        scope.reset();
+        hold.unlock();
+        if (!read_in(*cold, wanted)) return false; // others can be
+        hold.lock();
+        scope.emplace();
+        best.slot = slot_of_hash(wanted);
+        if (best.slot == nullptr) return false;
+    }
     auto* r = static_cast<record*>(best.slot->get());
     if (policy >= eviction::volatile_lru && !r->has_expiry()) return false;
     const std::string key(r->key());
@@ -543,14 +634,14 @@ bool keyspace::evict_one(eviction policy, std::uint32_t random) {
     return true;
 }
 
-bool keyspace::make_room(std::int64_t limit, eviction policy) {
+bool keyspace::make_room(std::int64_t limit, eviction policy, cold_memory* cold) {
     if (used_bytes() <= limit) return true;
     if (policy == eviction::none) return false;
     thread_local std::mt19937 random{std::random_device{}()};
     // Tables give their memory back late, so it may take more than the bytes that are too many.
     unsigned in_vain = 0;
     while (used_bytes() > limit) {
-        if (evict_one(policy, static_cast<std::uint32_t>(random()))) {
+        if (evict_one(policy, static_cast<std::uint32_t>(random()), cold)) {
             in_vain = 0;
         } else if (++in_vain >= 8 * parts) {
             return false;

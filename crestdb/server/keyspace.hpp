@@ -37,9 +37,12 @@
 #include <string_view>
 #include <thread>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace crestdb::server {
+
+class cold_memory;
 
 enum class eviction : std::uint8_t {
     none,
@@ -62,6 +65,8 @@ class keyspace {
   public:
     static constexpr unsigned parts = 256;
     static constexpr unsigned databases = 16;
+    // A collection of more members than this is freed by another thread.
+    static constexpr std::size_t free_at_once = 64;
     using part_set = std::bitset<parts>;
 
     struct key_id {
@@ -107,19 +112,27 @@ class keyspace {
     // In the part: `at` < 0: the key does not end. `r` is the key's record; the one that
     // it has afterwards is returned. Keeps value and collection.
     record* set_expiry(const key_id& id, record* r, std::int64_t at);
-    // In the part: takes the record out, with its collection, for RENAME.
-    record* take(const key_id& id);
+    // Both in their parts: the record of `from` goes, its collection stays, and `to` refers to `made`, which
+    // has that collection, or the same value. When it throws nothing has changed, and `made` is
+    // freed without its collection.
+    void rename(const key_id& from, const key_id& to, record* made);
     // In the part: the key changed: watches are told, and the count of changes grows.
     void changed(const key_id& id);
     void add_used(std::int64_t bytes) noexcept { used_.fetch_add(bytes); }
 
-    void watch(const key_id& id, const watch_flag& flag);
-    void unwatch(const key_id& id, const watch_flag& flag);
+    // In the part. A watch is known by its name, by which the session keeps it.
+    static std::string watch_name(const key_id& id);
+    static key_id id_of_watch(std::string_view name) noexcept;
+    void watch(const key_id& id, const std::string& name, const watch_flag& flag);
+    void unwatch(const key_id& id, const std::string& name, const watch_flag& flag) noexcept;
 
     // One part's SCAN step from `cursor` of that database: visit(record&) for keys that have not
     // ended. Takes the part's lock unless `held` has it. Returns the next cursor, 0 at the end.
     std::uint64_t scan(unsigned database, std::uint64_t cursor, const part_set& held,
                        const std::function<void(record&)>& visit);
+    // The same by slots, without looking at keys: visit(managed_slot&), also of those that have ended.
+    std::uint64_t scan_slots(unsigned database, std::uint64_t cursor,
+                             const std::function<void(managed_slot&)>& visit);
     // In the part.
     std::size_t size_in(unsigned part, unsigned database) const noexcept;
     std::size_t size(unsigned database) const noexcept { return sizes_[database].load(); }
@@ -135,13 +148,15 @@ class keyspace {
     // In the part.
     void each_in(unsigned part, const std::function<void(unsigned, record&)>& visit);
 
-    // Removes keys that have ended, up to `most` of them; takes one part's lock at a time. Returns how many.
-    std::size_t expire_some(std::size_t most, std::int64_t now);
+    // Removes keys that have ended, up to `most` of them; takes one part's lock at a time. Returns how
+    // many. With `cold`, what it touches is read in first, while no lock is held; a key that cannot be read
+    // stays until it is asked for.
+    std::size_t expire_some(std::size_t most, std::int64_t now, cold_memory* cold = nullptr);
 
     std::int64_t used_bytes() const noexcept { return used_.load(); }
     // Removes keys by the policy until at most `limit` bytes are used. Takes one lock at a time: the
-    // caller holds none. False: nothing more can be removed.
-    bool make_room(std::int64_t limit, eviction policy);
+    // caller holds none. False: nothing more can be removed. With `cold` as above.
+    bool make_room(std::int64_t limit, eviction policy, cold_memory* cold = nullptr);
 
     // The number of windows of the collector, for ages; kept by the timer of the server.
     std::atomic<std::uint64_t> window{0};
@@ -162,11 +177,19 @@ class keyspace {
     struct guarded_part {
         std::mutex lock;
         std::array<std::unique_ptr<database_part>, databases> in;
-        std::unordered_map<std::string, std::vector<watch_flag>> watches; // by database and key
+        std::unordered_map<std::string, std::unordered_set<watch_flag>> watches; // by watch_name()
     };
 
-    static std::string watch_name(const key_id& id);
     database_part* in(const key_id& id) noexcept { return parts_[id.part].in[id.database].get(); }
+    // As put(), but `made` stays the caller's when it throws.
+    void put_or_leave(const key_id& id, record* made);
+    // In the part: takes the record out, with its collection.
+    record* take(const key_id& id);
+    // In the part: with the index in the accounts.
+    void add_expiry(database_part& p, const key_id& id, std::int64_t at);
+    void remove_expiry(database_part& p, const key_id& id, std::int64_t at) noexcept;
+    // In no part: what removing the keys with that hash touches is read in. False: it cannot be.
+    bool read_in(cold_memory& cold, const key_id& id);
     // Ends what `old` was: expiry, accounts, collection.
     void account_out(database_part& p, const key_id& id, record* old) noexcept;
     void free_record(record* old) noexcept;
@@ -175,11 +198,12 @@ class keyspace {
     struct candidate {
         managed_slot* slot = nullptr;
         unsigned database = 0;
+        std::uint32_t hash = 0;
         int idle = -1;
     };
     // In the part: the one that was not used for longest, of some; `seen` counts them.
     candidate coldest_in(unsigned part, eviction policy, std::uint32_t random, std::size_t& seen);
-    bool evict_one(eviction policy, std::uint32_t random);
+    bool evict_one(eviction policy, std::uint32_t random, cold_memory* cold);
 
     std::array<guarded_part, parts> parts_;
     std::array<std::atomic<std::size_t>, databases> sizes_{};

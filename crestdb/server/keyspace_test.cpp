@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // Sorted sets against a std::set; temperature, expiry, eviction and snapshots of the keyspace.
-#include "crestdb/server/instance.hpp"
+#include "crestdb/server/served.hpp"
 #include "crestdb/server/snapshot.hpp"
-
-#include <obase/options.hpp>
-#include <obase/runtime.hpp>
 
 #include <gtest/gtest.h>
 
@@ -33,46 +30,6 @@ class obase_by_hand : public testing::Environment {
     }
 };
 const auto* const by_hand = testing::AddGlobalTestEnvironment(new obase_by_hand);
-
-// A server without a network.
-struct served {
-    settings options;
-    instance server{options};
-    session client{1, "test:0", "test:0", -1};
-
-    served() {
-        client.authenticated = true;
-        update_now();
-    }
-    ~served() { server.end(client); }
-
-    std::string operator()(const std::vector<std::string>& words) {
-        const std::vector<std::string_view> args(words.begin(), words.end());
-        output out;
-        server.execute(client, args, out);
-        std::string text;
-        while (!out.empty()) {
-            iovec pieces[8];
-            const std::size_t n = out.pieces(pieces, 8);
-            std::size_t bytes = 0;
-            for (std::size_t i = 0; i < n; ++i) {
-                text.append(static_cast<const char*>(pieces[i].iov_base), pieces[i].iov_len);
-                bytes += pieces[i].iov_len;
-            }
-            out.sent(bytes);
-        }
-        return text;
-    }
-    void window() {
-        ASSERT_EQ(managing_runtime().collect_now(), obase::collect_result::done);
-        server.tick();
-    }
-    std::string directory() {
-        options.directory = testing::TempDir() + "crestdb-" + std::to_string(::getpid());
-        std::filesystem::create_directories(options.directory);
-        return options.directory;
-    }
-};
 
 TEST(SortedSet, IsOrderedAsASetOfPairs) {
     std::mt19937 random(1);
@@ -216,6 +173,69 @@ TEST(Keyspace, UsedBytesReturnToZero) {
     EXPECT_EQ(s.server.keys.used_bytes(), 0);
 }
 
+TEST(ExpiryIndex, IsASortedSequence) {
+    std::mt19937 random(4);
+    expiry_index ours;
+    std::multiset<std::pair<expiry_index::step, std::uint32_t>> model;
+    // At random, then all behind each other, then one hash many times: each has a way to split of its own.
+    const auto time_of = [&](int i) -> std::int64_t {
+        if (i < 20'000) return static_cast<std::int64_t>(random() % 50'000'000);
+        return i < 30'000 ? 60'000'000 + i * 10 : 77'000'000;
+    };
+    for (int i = 0; i < 31'000; ++i) {
+        const std::int64_t at = time_of(i);
+        const auto hash = static_cast<std::uint32_t>(i < 30'000 ? random() % 1000 : 7);
+        ours.add(hash, at);
+        model.emplace(expiry_index::step_of(at), hash);
+        if (random() % 3 == 0 && i < 30'000) {
+            auto gone = model.lower_bound({static_cast<expiry_index::step>(random() % 60'000), 0});
+            if (gone == model.end()) gone = model.begin();
+            ours.remove(gone->second, expiry_index::time_of(gone->first));
+            model.erase(gone);
+        }
+        ASSERT_EQ(ours.size(), model.size());
+    }
+    std::vector<std::pair<expiry_index::step, std::uint32_t>> seen;
+    ours.each_ended(INT64_MAX, SIZE_MAX, [&](std::uint32_t hash, expiry_index::step step) {
+        seen.emplace_back(step, hash);
+    });
+    EXPECT_TRUE(std::equal(seen.begin(), seen.end(), model.begin(), model.end()));
+    EXPECT_LT(ours.bytes(), ours.size() * 16) << "each alone, in any order";
+    std::size_t sampled = 0;
+    ours.sample(12'345, 100, [&](std::uint32_t) { ++sampled; });
+    EXPECT_EQ(sampled, 100u);
+    while (!model.empty()) {
+        const auto step = model.begin()->first;
+        const auto hash = model.begin()->second;
+        ours.remove(hash, expiry_index::time_of(step));
+        model.erase(model.begin());
+    }
+    EXPECT_EQ(ours.size(), 0u);
+    EXPECT_EQ(ours.bytes(), 0u);
+}
+
+TEST(Keyspace, WhatExpiryTakesIsCounted) {
+    served s;
+    const auto used_by = [&](bool ends) {
+        const std::int64_t before = s.server.keys.used_bytes();
+        for (int i = 0; i < 20'000; ++i) {
+            // Each in a step of its own.
+            const std::string at = std::to_string(9'000'000'000'000 + i * 5000);
+            if (ends)
+                s({"SET", "key-" + std::to_string(i), "v", "PXAT", at});
+            else
+                s({"SET", "key-" + std::to_string(i), "v"});
+        }
+        const std::int64_t used = s.server.keys.used_bytes() - before;
+        s({"FLUSHALL"});
+        return used / 20'000;
+    };
+    const std::int64_t without = used_by(false);
+    const std::int64_t with = used_by(true);
+    EXPECT_GT(with, without + 8 + 8) << "the time in the record, and the index";
+    EXPECT_LT(with, without + 8 + 24);
+}
+
 TEST(Keyspace, KeysEndByThemselves) {
     served s;
     for (int i = 0; i < 500; ++i) s({"SET", "key-" + std::to_string(i), "v", "PX", "1"});
@@ -307,6 +327,41 @@ TEST(Snapshot, ComesBackWholeOrNotAtAll) {
     }
     refused(whole + "x");
     std::filesystem::remove_all(s.options.directory);
+}
+
+TEST(Transactions, WatchesAreBounded) {
+    served s;
+    ASSERT_EQ(s({"CONFIG", "SET", "client-query-buffer-limit", "1mb"}), "+OK\r\n");
+    std::string reply;
+    int watched = 0;
+    for (; watched < 100'000; ++watched) {
+        reply = s({"WATCH", "key-" + std::to_string(watched)});
+        if (reply != "+OK\r\n") break;
+        // Again is no more.
+        ASSERT_EQ(s({"WATCH", "key-0"}), "+OK\r\n") << watched;
+        if (watched == 3000) break;
+    }
+    EXPECT_EQ(watched, 3000) << reply;
+    for (; watched < 100'000 && reply == "+OK\r\n"; ++watched)
+        reply = s({"WATCH", "key-" + std::to_string(watched)});
+    EXPECT_EQ(reply, "-ERR the watched keys are larger than client-query-buffer-limit\r\n");
+    // Those that were watched still are.
+    s({"MULTI"});
+    s({"SET", "key-5", "x"});
+    session second{2, "test:1", "test:1", -1};
+    output out;
+    const std::vector<std::string_view> set{"SET", "key-7", "v"};
+    s.server.execute(second, set, out);
+    EXPECT_EQ(s({"EXEC"}), "*-1\r\n");
+    EXPECT_EQ(s({"WATCH", "key-1"}), "+OK\r\n");
+    EXPECT_EQ(s({"UNWATCH"}), "+OK\r\n");
+}
+
+TEST(Settings, RefuseLimitsThatServeNobody) {
+    served s;
+    EXPECT_TRUE(s({"CONFIG", "SET", "client-query-buffer-limit", "0"}).starts_with("-ERR"));
+    EXPECT_TRUE(s({"CONFIG", "SET", "client-query-buffer-limit", "1000"}).starts_with("-ERR"));
+    EXPECT_EQ(s({"CONFIG", "SET", "client-query-buffer-limit", "1mb"}), "+OK\r\n");
 }
 
 TEST(Transactions, SeeWatchedKeysChange) {

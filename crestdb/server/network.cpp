@@ -35,7 +35,8 @@
 #include <mutex>
 #include <new>
 #include <thread>
-#include <unordered_set>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 namespace crestdb::server {
@@ -63,11 +64,50 @@ struct base_free_function {
 
 class worker;
 
+// A descriptor that is closed once.
+class owned_descriptor {
+  public:
+    explicit owned_descriptor(int descriptor) noexcept : descriptor_(descriptor) {}
+    owned_descriptor(owned_descriptor&& other) noexcept
+        : descriptor_(std::exchange(other.descriptor_, -1)) {}
+    owned_descriptor& operator=(owned_descriptor&&) = delete;
+    ~owned_descriptor() {
+        if (descriptor_ >= 0) ::close(descriptor_);
+    }
+    int get() const noexcept { return descriptor_; }
+
+  private:
+    int descriptor_;
+};
+
+// One of the clients of a thread, from when it is accepted to when it is closed.
+class counted_client {
+  public:
+    explicit counted_client(std::atomic<std::size_t>& clients) noexcept : clients_(&clients) {
+        ++*clients_;
+    }
+    counted_client(counted_client&& other) noexcept
+        : clients_(std::exchange(other.clients_, nullptr)) {}
+    counted_client& operator=(counted_client&&) = delete;
+    ~counted_client() {
+        if (clients_ != nullptr) --*clients_;
+    }
+
+  private:
+    std::atomic<std::size_t>* clients_;
+};
+
+// A client that was accepted.
+struct arrival {
+    owned_descriptor socket;
+    counted_client counted;
+    std::string address, local;
+};
+
 // One client's bytes.
 class connection {
   public:
-    connection(worker& its_thread, int descriptor, std::uint64_t id, std::string address,
-               std::string local);
+    connection(worker& its_thread, arrival arrived, std::uint64_t id);
     ~connection();
     connection(const connection&) = delete;
     connection& operator=(const connection&) = delete;
@@ -75,7 +115,7 @@ class connection {
     session& client() noexcept { return client_; }
     bool begin();
     // After a wait for cold data: goes on with the request that waited.
-    void resume(bool readable);
+    void resume(bool readable) noexcept;
     // Closes one that has been idle for that long.
     bool is_idle(std::int64_t now, std::int64_t most_seconds) const noexcept {
         return out_.empty() && !waiting_ && now - client_.last_used_ms > most_seconds * 1000;
@@ -97,6 +137,9 @@ class connection {
     void watch_writing(bool on);
     bool settled();
 
+    // First, so that these end last.
+    counted_client counted_;
+    owned_descriptor socket_;
     worker& thread_;
     session client_;
     request_parser parser_;
@@ -125,50 +168,73 @@ class worker {
             [](evutil_socket_t, short, void* w) { static_cast<worker*>(w)->each_second(); }, this));
         const timeval second{1, 0};
         event_add(second_.get(), &second);
+        mail_.reset(event_new(
+            base_.get(), -1, EV_PERSIST,
+            [](evutil_socket_t, short, void* w) { static_cast<worker*>(w)->read_mail(); }, this));
+        if (second_ == nullptr || mail_ == nullptr) throw std::bad_alloc();
     }
     ~worker() { connections_.clear(); }
 
     event_base* base() noexcept { return base_.get(); }
-    std::size_t clients() const noexcept { return clients_; }
+    std::atomic<std::size_t>& clients() noexcept { return clients_; }
 
-    // Any thread: the connection is this thread's from now on.
-    void take(int descriptor, std::string address, std::string local) {
-        ++clients_;
-        auto* job = new arrival{this, descriptor, std::move(address), std::move(local)};
-        const timeval now{0, 0};
-        if (event_base_once(
-                base_.get(), -1, EV_TIMEOUT,
-                [](evutil_socket_t, short, void* j) {
-                    const std::unique_ptr<arrival> arrived(static_cast<arrival*>(j));
-                    arrived->to->open(*arrived);
-                },
-                job, &now) != 0) {
-            ::close(descriptor);
-            delete job;
-            --clients_;
+    // What other threads have to tell this one. A letter is made before it is known when it will be
+    // sent; sending needs no memory.
+    class letter {
+      public:
+        virtual ~letter() = default;
+        virtual void open(worker& here) noexcept = 0;
+
+      private:
+        friend class worker;
+        std::unique_ptr<letter> behind;
+    };
+    // Any thread.
+    void post(std::unique_ptr<letter> sent) noexcept {
+        {
+            const std::lock_guard hold(mail_lock_);
+            std::unique_ptr<letter>& end =
+                last_letter_ == nullptr ? letters_ : last_letter_->behind;
+            end = std::move(sent);
+            last_letter_ = end.get();
         }
+        event_active(mail_.get(), EV_TIMEOUT, 0);
     }
 
-    void close(connection& c) {
-        --clients_;
+    // Any thread: the connection is this thread's from now on. Throws std::bad_alloc.
+    void take(arrival arrived) {
+        struct arrival_letter final : letter {
+            explicit arrival_letter(arrival a) : arrived(std::move(a)) {}
+            void open(worker& here) noexcept override { here.begin(std::move(arrived)); }
+            arrival arrived;
+        };
+        post(std::make_unique<arrival_letter>(std::move(arrived)));
+    }
+
+    void close(connection& c) noexcept {
         by_id_.erase(c.client().id);
         connections_.erase(c.place);
     }
 
-    // Any thread: the data that the client `id` waits for has been read, or could not be.
-    void cold_data_arrived(std::uint64_t id, bool readable) {
-        auto* job = new arrived_data{this, id, readable};
-        const timeval now{0, 0};
-        if (event_base_once(
-                base_.get(), -1, EV_TIMEOUT,
-                [](evutil_socket_t, short, void* j) {
-                    const std::unique_ptr<arrived_data> data(static_cast<arrived_data*>(j));
-                    const auto found = data->to->by_id_.find(data->id);
-                    if (found != data->to->by_id_.end()) found->second->resume(data->readable);
-                },
-                job, &now) != 0)
-            delete job;
-    }
+    // Tells this thread when the data that a client waits for has been read, or could not be.
+    class data_waiter final : public cold_reader::waiter, public letter {
+      public:
+        data_waiter(worker& its, std::uint64_t client) noexcept : its_(its), client_(client) {}
+        void is_here(std::unique_ptr<waiter> self, bool readable) noexcept override {
+            readable_ = readable;
+            self.release(); // this
+            its_.post(std::unique_ptr<letter>(this));
+        }
+        void open(worker& here) noexcept override {
+            const auto found = here.by_id_.find(client_);
+            if (found != here.by_id_.end()) found->second->resume(readable_);
+        }
+
+      private:
+        worker& its_;
+        std::uint64_t client_;
+        bool readable_ = true;
+    };
 
     void run() { event_base_loop(base_.get(), EVLOOP_NO_EXIT_ON_EMPTY); }
     // An event: one that comes before the loop runs is not lost, as loopbreak's flag is.
@@ -186,29 +252,34 @@ class worker {
     cold_reader& cold() noexcept { return cold_; }
 
   private:
-    struct arrival {
-        worker* to;
-        int descriptor;
-        std::string address, local;
-    };
-    struct arrived_data {
-        worker* to;
-        std::uint64_t id;
-        bool readable;
-    };
+    void read_mail() noexcept {
+        std::unique_ptr<letter> next;
+        {
+            const std::lock_guard hold(mail_lock_);
+            next = std::move(letters_);
+            last_letter_ = nullptr;
+        }
+        while (next != nullptr) {
+            next->open(*this);
+            next = std::move(next->behind);
+        }
+    }
 
-    void open(arrival& a) {
+    // Without memory the client is closed.
+    void begin(arrival arrived) noexcept {
         try {
-            auto made = std::make_unique<connection>(*this, a.descriptor, server.next_client_id(),
-                                                     std::move(a.address), std::move(a.local));
-            connection& c = *made;
-            connections_.push_front(std::move(made));
+            connections_.push_front(
+                std::make_unique<connection>(*this, std::move(arrived), server.next_client_id()));
+            connection& c = *connections_.front();
             c.place = connections_.begin();
-            by_id_.emplace(c.client().id, &c);
+            try {
+                by_id_.emplace(c.client().id, &c);
+            } catch (...) {
+                connections_.pop_front();
+                throw;
+            }
             if (!c.begin()) close(c);
         } catch (const std::bad_alloc&) {
-            ::close(a.descriptor);
-            --clients_;
         }
     }
 
@@ -225,15 +296,18 @@ class worker {
 
     cold_reader& cold_;
     std::unique_ptr<event_base, base_free_function> base_;
-    event_ptr second_;
+    event_ptr second_, mail_;
     std::atomic<std::size_t> clients_{0};
+    std::mutex mail_lock_;
+    std::unique_ptr<letter> letters_; // which may count clients
+    letter* last_letter_ = nullptr;   // of them
     std::list<std::unique_ptr<connection>> connections_;
     std::unordered_map<std::uint64_t, connection*> by_id_;
 };
 
-connection::connection(worker& its_thread, int descriptor, std::uint64_t id, std::string address,
-                       std::string local)
-    : thread_(its_thread), client_(id, std::move(address), std::move(local), descriptor) {
+connection::connection(worker& its_thread, arrival arrived, std::uint64_t id)
+    : counted_(std::move(arrived.counted)), socket_(std::move(arrived.socket)), thread_(its_thread),
+      client_(id, std::move(arrived.address), std::move(arrived.local), socket_.get()) {
     client_.authenticated = !thread_.server.options.has_password();
     client_.last_used_ms = now_ms();
     thread_.server.enter(client_);
@@ -245,7 +319,6 @@ connection::~connection() {
     writable_.reset();
     // Out of the register first: CLIENT KILL must not meet a descriptor that is another one's by then.
     thread_.server.leave(client_);
-    ::close(client_.descriptor);
 }
 
 bool connection::begin() {
@@ -276,7 +349,13 @@ void connection::watch_writing(bool on) {
 }
 
 void connection::or_close(bool (connection::*step)()) {
-    if (!(this->*step)()) thread_.close(*this); // which ends this object
+    bool open = false;
+    try {
+        open = (this->*step)();
+    } catch (const std::bad_alloc&) {
+        // Not through the loop, which is C. What is half done of this client's ends with it.
+    }
+    if (!open) thread_.close(*this); // which ends this object
 }
 
 bool connection::on_readable() {
@@ -296,14 +375,10 @@ bool connection::on_readable() {
             }
             const std::size_t room = std::min(parser_.needed() - kept, std::size_t{1} << 20);
             const std::size_t had = in_.size();
-            try {
-                // Twice as much as there is, at most what is needed: linear, and not more than was sent.
-                if (in_.capacity() < had + room)
-                    in_.reserve(std::min(parser_.needed(), std::max(2 * had, had + room)));
-                in_.resize(had + room);
-            } catch (const std::bad_alloc&) {
-                return false;
-            }
+            // Twice as much as there is, at most what is needed: linear, and not more than was sent.
+            if (in_.capacity() < had + room)
+                in_.reserve(std::min(parser_.needed(), std::max(2 * had, had + room)));
+            in_.resize(had + room);
             n = ::read(client_.descriptor, in_.data() + had, room);
             in_.resize(had + (n > 0 ? static_cast<std::size_t>(n) : 0));
         } else {
@@ -323,20 +398,16 @@ bool connection::on_readable() {
         taken += size;
         thread_.server.bytes_in += size;
         if (closing_) continue; // what comes after QUIT or an error is not looked at
-        try {
-            if (!large && kept == 0 && !paused_ && !waiting_) {
-                in_.clear();
-                in_at_ = 0;
-                std::size_t used = 0;
-                const std::string_view bytes(thread_.received.data(), size);
-                if (execute(bytes, used) == progress::failed) return false;
-                in_.assign(bytes.substr(used));
-            } else {
-                if (!large) in_.append(thread_.received.data(), size);
-                if (!paused_ && !waiting_ && !execute_kept()) return false;
-            }
-        } catch (const std::bad_alloc&) {
-            return false;
+        if (!large && kept == 0 && !paused_ && !waiting_) {
+            in_.clear();
+            in_at_ = 0;
+            std::size_t used = 0;
+            const std::string_view bytes(thread_.received.data(), size);
+            if (execute(bytes, used) == progress::failed) return false;
+            in_.assign(bytes.substr(used));
+        } else {
+            if (!large) in_.append(thread_.received.data(), size);
+            if (!paused_ && !waiting_ && !execute_kept()) return false;
         }
         const std::size_t waits = in_.size() - in_at_;
         if (waits > options.query_buffer_limit) {
@@ -359,16 +430,12 @@ bool connection::on_writable() {
     if (paused_ && out_.pending() <= output_resume) {
         update_now();
         paused_ = false;
-        try {
-            if (!execute_kept()) return false;
-        } catch (const std::bad_alloc&) {
-            return false; // not through the loop, which is C
-        }
+        if (!execute_kept()) return false;
     }
     return settled();
 }
 
-void connection::resume(bool readable) {
+void connection::resume(bool readable) noexcept {
     update_now();
     waiting_ = false;
     request_is_warm_ = true;
@@ -447,17 +514,18 @@ connection::progress connection::execute(std::string_view bytes, std::size_t& at
         }
         const auto& args = parser_.arguments();
         if (!args.empty()) {
-            if (!request_is_warm_ && thread_.cold().is_at_work() &&
-                thread_.cold().ask(client_, args,
-                                   [thread = &thread_, id = client_.id](bool readable) {
-                                       thread->cold_data_arrived(id, readable);
-                                   })) {
-                // Parsed again when the data is there.
-                parser_.reset();
-                waiting_ = true;
-                ++server.cold_reads;
-                how = progress::paused;
-                break;
+            if (!request_is_warm_ && thread_.cold().is_at_work()) {
+                if (auto wanted = thread_.cold().look(client_, args);
+                    wanted && thread_.cold().read(
+                                  std::move(*wanted),
+                                  std::make_unique<worker::data_waiter>(thread_, client_.id))) {
+                    // Parsed again when the data is there.
+                    parser_.reset();
+                    waiting_ = true;
+                    ++server.cold_reads;
+                    how = progress::paused;
+                    break;
+                }
             }
             if (cold_failed_) {
                 ++server.cold_read_errors;
@@ -526,8 +594,10 @@ bool is_loopback(const sockaddr* address) {
 } // namespace
 
 struct network::state {
-    explicit state(instance& its_server) : server(its_server), cold(its_server.keys) {}
+    explicit state(instance& its_server)
+        : server(its_server), cold(its_server.keys, its_server.options, kernel_cold_memory()) {}
     ~state() {
+        cold.stop(); // which tells the workers
         for (const int s : sockets) ::close(s);
         if (!unix_path.empty()) ::unlink(unix_path.c_str());
     }
@@ -553,8 +623,9 @@ struct network::state {
         for (int n = 0; n < 64; ++n) {
             sockaddr_storage address{};
             socklen_t size = sizeof address;
-            const int client = ::accept4(socket, reinterpret_cast<sockaddr*>(&address), &size,
-                                         SOCK_NONBLOCK | SOCK_CLOEXEC);
+            owned_descriptor accepted(::accept4(socket, reinterpret_cast<sockaddr*>(&address),
+                                                &size, SOCK_NONBLOCK | SOCK_CLOEXEC));
+            const int client = accepted.get();
             if (client < 0) {
                 if (errno == EINTR || errno == ECONNABORTED) continue;
                 if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
@@ -580,7 +651,6 @@ struct network::state {
                 static constexpr std::string_view full = "-ERR max number of clients reached\r\n";
                 if (::send(client, full.data(), full.size(), MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
                     server.log("a client too many could not be told");
-                ::close(client);
                 continue;
             }
             if (address.ss_family == AF_INET || address.ss_family == AF_INET6) {
@@ -592,10 +662,10 @@ struct network::state {
             size = sizeof here;
             ::getsockname(client, reinterpret_cast<sockaddr*>(&here), &size);
             try {
-                least->take(client, address_text(address, unix_path),
-                            address_text(here, unix_path));
+                least->take({std::move(accepted), counted_client(least->clients()),
+                             address_text(address, unix_path), address_text(here, unix_path)});
             } catch (const std::bad_alloc&) {
-                ::close(client);
+                // It is closed.
             }
         }
     }
@@ -733,8 +803,15 @@ std::string network::listen() {
         first.base(), -1, EV_PERSIST,
         [](evutil_socket_t, short, void* st) {
             auto* self = static_cast<state*>(st);
-            self->server.tick();
-            if (self->cold.is_at_work()) self->cold.refresh();
+            try {
+                // What has ended lies on the disk for the most part: no I/O thread looks at it.
+                const bool elsewhere = self->cold.is_at_work();
+                self->server.tick(!elsewhere);
+                if (elsewhere) self->cold.refresh();
+                if (elsewhere && self->server.options.active_expire) self->cold.expire();
+            } catch (const std::bad_alloc&) {
+                // Again in a tenth of a second.
+            }
         },
         &s));
     const timeval tenth{0, 100'000};
@@ -758,8 +835,12 @@ std::string network::listen() {
         evhttp_set_cb(
             s.metrics, "/metrics",
             [](evhttp_request* request, void* st) {
-                const std::string text = static_cast<state*>(st)->server.metrics();
-                evbuffer* body = evbuffer_new();
+                std::string text;
+                try {
+                    text = static_cast<state*>(st)->server.metrics();
+                } catch (const std::bad_alloc&) {
+                }
+                evbuffer* body = text.empty() ? nullptr : evbuffer_new();
                 if (body == nullptr) return evhttp_send_error(request, 500, nullptr);
                 evbuffer_add(body, text.data(), text.size());
                 evhttp_add_header(evhttp_request_get_output_headers(request), "Content-Type",
@@ -769,7 +850,7 @@ std::string network::listen() {
             },
             &s);
     }
-    if (options.hints == "pageout" && managed_by != managing::none) s.cold.start(2);
+    if (options.hints == "pageout" && managed_by != managing::none) s.cold.start(4);
     s.server.stop_requested = [&s](bool) { s.stop_all(); };
     s.server.kill = [](const session& client) { ::shutdown(client.descriptor, SHUT_RDWR); };
     return "";

@@ -2,13 +2,14 @@
 //
 // server::record: one managed object that holds a key, its value and what is known about it.
 //
-//   +------+-------+----------+------------+ - - - - +- - - - - - -+- - - - - - +-----+-------+
-//   | kind | flags | key size | value size | expiry  | long key    | extension  | key | value |
-//   |  1 B |  1 B  |   2 B    |    4 B     |   8 B   | size, 8 B   |    8 B     |     |       |
-//   +------+-------+----------+------------+ - - - - +- - - - - - -+- - - - - - +-----+-------+
+//   +--------------+----------+------------+ - - - - - - - - - - - +- - - - - - -+- - - - +-----+-------+
+//   | kind + flags | key size | value size | value size, key size  | extension   | expiry | key | value |
+//   |     1 B      |   1 B    |    2 B     |       4 B, 4 B        |    8 B      |  8 B   |     |       |
+//   +--------------+----------+------------+ - - - - - - - - - - - +- - - - - - -+- - - - +-----+-------+
 //
-// The dashed fields are there if their flag is set. Key and value lie in one object, so a string of
-// 30 + 100 bytes is one of 138. A key whose type is hash or sorted set has as its value the address of a
+// The dashed fields are there if their flag is set: the wide sizes where a key has more than 255 bytes or a
+// value more than 65,535, or an extension follows. Key and value lie in one object, so a string of
+// 30 + 100 bytes is one of 134. A key whose type is hash or sorted set has as its value the address of a
 // collection, which is ordinary memory; the fields and members in it are records of their own.
 //
 // The extension belongs to large strings, which are sent to clients where they lie: it counts the
@@ -43,35 +44,38 @@ class record {
     static constexpr std::size_t most_value = 512u << 20;
     static constexpr std::size_t most_key = 512u << 20;
 
-    record_kind kind() const noexcept { return kind_; }
+    record_kind kind() const noexcept { return static_cast<record_kind>(kind_and_flags_ & 15); }
     std::string_view key() const noexcept { return {key_place(), key_size()}; }
-    std::string_view value() const noexcept { return {key_place() + key_size(), value_size_}; }
+    std::string_view value() const noexcept { return {key_place() + key_size(), value_size()}; }
     char* value_data() noexcept { return const_cast<char*>(key_place()) + key_size(); }
-    std::size_t value_size() const noexcept { return value_size_; }
+    std::size_t value_size() const noexcept { return is_wide() ? wide()[0] : value_size_; }
 
-    bool has_expiry() const noexcept { return (flags_ & expiry_flag) != 0; }
+    bool has_expiry() const noexcept { return (kind_and_flags_ & expiry_flag) != 0; }
     // Unix time in milliseconds; -1 without one.
     std::int64_t expiry() const noexcept {
         std::int64_t at = -1;
-        if (has_expiry()) std::memcpy(&at, tail(), sizeof at);
+        if (has_expiry()) std::memcpy(&at, expiry_place(), sizeof at);
         return at;
     }
     // Precondition: has_expiry().
-    void set_expiry(std::int64_t at) noexcept { std::memcpy(tail(), &at, sizeof at); }
-
-    bool is_large() const noexcept { return (flags_ & extension_flag) != 0; }
-    std::size_t capacity() const noexcept {
-        return is_large() ? extension_place()[0] : value_size_;
+    void set_expiry(std::int64_t at) noexcept {
+        std::memcpy(const_cast<char*>(expiry_place()), &at, sizeof at);
     }
+
+    bool is_large() const noexcept { return (kind_and_flags_ & extension_flag) != 0; }
+    std::size_t capacity() const noexcept { return is_large() ? wide()[2] : value_size(); }
     // Precondition: is_large().
     std::atomic_ref<std::uint32_t> sends() noexcept {
-        return std::atomic_ref<std::uint32_t>(extension_place()[1]);
+        return std::atomic_ref<std::uint32_t>(wide()[3]);
     }
     // True if a thread may write into the value.
     bool is_writable() noexcept { return !is_large() || sends().load() == 0; }
     // Precondition: at most capacity(), writable.
     void set_value_size(std::size_t size) noexcept {
-        value_size_ = static_cast<std::uint32_t>(size);
+        if (is_wide())
+            wide()[0] = static_cast<std::uint32_t>(size);
+        else
+            value_size_ = static_cast<std::uint16_t>(size);
     }
 
     // The collection of a hash or a sorted set.
@@ -82,7 +86,7 @@ class record {
     }
 
     std::size_t bytes() const noexcept {
-        return sizeof(record) + optional_bytes(flags_) + key_size() + capacity();
+        return sizeof(record) + optional_bytes(kind_and_flags_) + key_size() + capacity();
     }
 
     // A new object. `expiry` < 0: none. `capacity`: room for the value, at least its size; more only
@@ -97,24 +101,27 @@ class record {
     static record* make_unset(record_kind kind, std::string_view key, std::size_t value_size,
                               std::int64_t expiry = -1, std::size_t capacity = 0) {
         capacity = std::max(capacity, value_size);
-        std::uint8_t flags = 0;
+        auto flags = static_cast<std::uint8_t>(kind);
         if (expiry >= 0) flags |= expiry_flag;
-        if (key.size() > UINT16_MAX) flags |= long_key_flag;
-        if (kind == record_kind::string && capacity >= large_value) flags |= extension_flag;
-        const bool large = (flags & extension_flag) != 0;
+        const bool large = kind == record_kind::string && capacity >= large_value;
+        if (large) flags |= extension_flag;
+        if (large || key.size() > UINT8_MAX || value_size > UINT16_MAX) flags |= wide_flag;
         if (!large) capacity = value_size;
         void* memory =
             allocate_managed(sizeof(record) + optional_bytes(flags) + key.size() + capacity);
-        auto* made = ::new (memory) record(kind, flags, key.size(), value_size);
-        if (expiry >= 0) made->set_expiry(expiry);
-        if ((flags & long_key_flag) != 0) {
-            const std::uint64_t size = key.size();
-            std::memcpy(made->tail() + (expiry >= 0 ? 8 : 0), &size, sizeof size);
+        auto* made = ::new (memory) record(flags);
+        if (made->is_wide()) {
+            made->wide()[0] = static_cast<std::uint32_t>(value_size);
+            made->wide()[1] = static_cast<std::uint32_t>(key.size());
+        } else {
+            made->key_size_ = static_cast<std::uint8_t>(key.size());
+            made->value_size_ = static_cast<std::uint16_t>(value_size);
         }
         if (large) {
-            made->extension_place()[0] = static_cast<std::uint32_t>(capacity);
-            made->extension_place()[1] = 0;
+            made->wide()[2] = static_cast<std::uint32_t>(capacity);
+            made->wide()[3] = 0;
         }
+        if (expiry >= 0) made->set_expiry(expiry);
         if (!key.empty()) std::memcpy(const_cast<char*>(made->key_place()), key.data(), key.size());
         return made;
     }
@@ -132,42 +139,32 @@ class record {
     }
 
   private:
-    static constexpr std::uint8_t expiry_flag = 1, long_key_flag = 2, extension_flag = 4;
+    static constexpr std::uint8_t expiry_flag = 16, wide_flag = 32, extension_flag = 64;
 
-    record(record_kind kind, std::uint8_t flags, std::size_t key_size, std::size_t value_size)
-        : kind_(kind), flags_(flags),
-          key_size_(static_cast<std::uint16_t>(std::min<std::size_t>(key_size, UINT16_MAX))),
-          value_size_(static_cast<std::uint32_t>(value_size)) {}
+    explicit record(std::uint8_t kind_and_flags) noexcept : kind_and_flags_(kind_and_flags) {}
 
     static constexpr std::size_t optional_bytes(std::uint8_t flags) noexcept {
-        return ((flags & expiry_flag) != 0 ? 8u : 0u) + ((flags & long_key_flag) != 0 ? 8u : 0u) +
+        return ((flags & expiry_flag) != 0 ? 8u : 0u) + ((flags & wide_flag) != 0 ? 8u : 0u) +
                ((flags & extension_flag) != 0 ? 8u : 0u);
     }
-    char* tail() noexcept { return reinterpret_cast<char*>(this) + sizeof(record); }
-    const char* tail() const noexcept {
-        return reinterpret_cast<const char*>(this) + sizeof(record);
+    bool is_wide() const noexcept { return (kind_and_flags_ & wide_flag) != 0; }
+    // Value size, key size; and of the extension, capacity and sends. Precondition: they are there.
+    std::uint32_t* wide() noexcept { return reinterpret_cast<std::uint32_t*>(this) + 1; }
+    const std::uint32_t* wide() const noexcept {
+        return reinterpret_cast<const std::uint32_t*>(this) + 1;
     }
-    std::size_t key_size() const noexcept {
-        if ((flags_ & long_key_flag) == 0) [[likely]]
-            return key_size_;
-        std::uint64_t size = 0;
-        std::memcpy(&size, tail() + (has_expiry() ? 8 : 0), sizeof size);
-        return size;
+    std::size_t key_size() const noexcept { return is_wide() ? wide()[1] : key_size_; }
+    const char* key_place() const noexcept {
+        return reinterpret_cast<const char*>(this) + sizeof(record) +
+               optional_bytes(kind_and_flags_);
     }
-    std::uint32_t* extension_place() noexcept {
-        return reinterpret_cast<std::uint32_t*>(tail() + optional_bytes(flags_) - 8);
-    }
-    const std::uint32_t* extension_place() const noexcept {
-        return reinterpret_cast<const std::uint32_t*>(tail() + optional_bytes(flags_) - 8);
-    }
-    const char* key_place() const noexcept { return tail() + optional_bytes(flags_); }
+    const char* expiry_place() const noexcept { return key_place() - 8; }
 
-    record_kind kind_;
-    std::uint8_t flags_;
-    std::uint16_t key_size_;
-    std::uint32_t value_size_;
+    std::uint8_t kind_and_flags_; // record_kind in the low four bits
+    std::uint8_t key_size_ = 0;   // these two where the sizes are not wide
+    std::uint16_t value_size_ = 0;
 };
 
-static_assert(sizeof(record) == 8);
+static_assert(sizeof(record) == 4);
 
 } // namespace crestdb::server

@@ -185,10 +185,21 @@ def skip_without(program):
         sys.exit(SKIPPED)
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+class reserved_port:
+    """A TCP port on 127.0.0.1 that nobody else is given, for a server that sets SO_REUSEADDR.
+
+    The socket is bound and does not listen: another one may be bound beside it, and the system chooses the port
+    for nobody.
+    """
+
+    def __enter__(self):
+        self.socket = socket.socket()
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        self.socket.bind(("127.0.0.1", 0))
+        return self.socket.getsockname()[1]
+
+    def __exit__(self, *_):
+        self.socket.close()
 
 
 def scratch():

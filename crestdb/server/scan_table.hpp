@@ -6,7 +6,8 @@
 // Extendible hashing (Fagin and others, 1979): a directory of segments, indexed by the first bits of
 // a 32-bit hash; a segment that is full splits in two. A segment has up to 64 buckets of a
 // cache line each, with five entries, their hashes, and how many entries were pushed past the
-// bucket. The bucket is the next bits of the hash. So entries lie in the order of their
+// bucket. The bucket is the rest of the hash as a fraction of 2^32, times the number of buckets, which
+// grows by a fourth or less at a time, so that segments stay well filled. So entries lie in the order of their
 // hashes, bucket by bucket, whatever the table's size: a cursor is the hash from which to go on,
 // and stays right when segments split or merge between two calls. Whatever is in the table during
 // a whole scan is visited at least once, and no more than once unless a hash is in both.
@@ -51,21 +52,34 @@ class scan_table {
     };
     static_assert(sizeof(bucket) == 64);
 
-    static constexpr unsigned most_bits = 6;
+    static constexpr unsigned most_buckets = 64;
+    static constexpr unsigned most_depth = 26; // of a segment: 2^26 of them are enough
     static constexpr unsigned usual_reach =
-        4; // buckets an entry may be pushed before the segment grows
+        6; // buckets an entry may be pushed before the segment grows
 
     struct segment {
         bucket* buckets = nullptr;
         std::uint16_t count = 0;
         std::uint8_t depth = 0; // bits of the hash that all entries share
-        std::uint8_t bits = 0;  // 2^bits buckets
+        std::uint8_t size = 0;  // buckets
 
-        unsigned size() const noexcept { return 1u << bits; }
         unsigned home(std::uint32_t hash) const noexcept {
-            return bits == 0 ? 0 : (hash << depth) >> (32 - bits);
+            return static_cast<unsigned>((std::uint64_t{hash << depth} * size) >> 32);
         }
+        unsigned behind(unsigned b) const noexcept { return b + 1 == size ? 0 : b + 1; }
     };
+
+    // Four sizes per doubling, as usual allocators have them.
+    static constexpr unsigned next_size(unsigned size) noexcept {
+        if (size < 8) return size + 1;
+        return size + std::bit_floor(size) / 4;
+    }
+    // Buckets for that many entries, with room for some more.
+    static constexpr unsigned size_for(unsigned entries) noexcept {
+        unsigned size = 1;
+        while (size < most_buckets && size * width * 7 < entries * 8) size = next_size(size);
+        return size;
+    }
 
   public:
     scan_table() = default;
@@ -91,17 +105,22 @@ class scan_table {
         for (;;) {
             segment* s = segment_of(hash);
             if (s == nullptr) {
-                directory_.push_back(make_segment(0, 0));
+                directory_.push_back(nullptr);
+                try {
+                    directory_.back() = make_segment(0, 1);
+                } catch (...) {
+                    directory_.clear();
+                    throw;
+                }
                 continue;
             }
-            const bool can_grow = s->bits < most_bits || can_split(*s);
-            if (Entry* place = put(*s, hash, can_grow ? usual_reach : s->size());
-                place != nullptr) {
+            const bool can_grow = s->size < most_buckets || can_split(*s);
+            if (Entry* place = put(*s, hash, can_grow ? usual_reach : s->size); place != nullptr) {
                 ++size_;
                 return place;
             }
-            if (s->bits < most_bits)
-                widen(*s, static_cast<std::uint8_t>(s->bits + 1));
+            if (s->size < most_buckets)
+                resize(*s, next_size(s->size));
             else if (can_grow)
                 split(hash);
             else
@@ -136,7 +155,7 @@ class scan_table {
         segment* s = segment_of(cursor);
         if (s == nullptr) return 0;
         const unsigned home = s->home(cursor);
-        for (unsigned i = 0, b = home; i < s->size(); ++i, b = (b + 1) & (s->size() - 1)) {
+        for (unsigned i = 0, b = home; i < s->size; ++i, b = s->behind(b)) {
             bucket& in = s->buckets[b];
             for (unsigned e = 0; e < width; ++e)
                 if ((in.used >> e & 1) != 0 && s->home(in.hashes[e]) == home &&
@@ -145,9 +164,10 @@ class scan_table {
             if (in.overflow == 0) break;
         }
         // The first hash of the next bucket; its 32 bits wrap to 0 behind the last one.
-        const unsigned shift = 32u - s->depth - s->bits;
-        if (shift >= 32) return 0;
-        return ((cursor >> shift) + 1) << shift;
+        const std::uint64_t fraction = ((std::uint64_t{home + 1} << 32) + s->size - 1) / s->size;
+        const std::uint64_t in_segment = (fraction + (1u << s->depth) - 1) >> s->depth;
+        const std::uint64_t first = s->depth == 0 ? 0 : cursor & ~(~std::uint32_t{0} >> s->depth);
+        return static_cast<std::uint32_t>(first + in_segment);
     }
 
     // Visits some entries beside each other, from a place chosen by `random`: at least `wanted` of
@@ -184,11 +204,11 @@ class scan_table {
         return directory_[depth_ == 0 ? 0 : hash >> (32 - depth_)];
     }
 
-    segment* make_segment(std::uint8_t depth, std::uint8_t bits) {
+    segment* make_segment(unsigned depth, unsigned size) {
         auto* made = new segment;
-        made->depth = depth;
-        made->bits = bits;
-        made->buckets = make_buckets(made->size());
+        made->depth = static_cast<std::uint8_t>(depth);
+        made->size = static_cast<std::uint8_t>(size);
+        made->buckets = make_buckets(size);
         if (made->buckets == nullptr) {
             delete made;
             throw std::bad_alloc();
@@ -211,7 +231,7 @@ class scan_table {
         bytes_ -= count * sizeof(bucket);
     }
     void free_segment(segment* s) noexcept {
-        free_buckets(s->buckets, s->size());
+        free_buckets(s->buckets, s->size);
         delete s;
         bytes_ -= sizeof(segment) + 8;
     }
@@ -220,9 +240,8 @@ class scan_table {
     position locate(std::uint32_t hash, Is&& is) noexcept {
         segment* s = segment_of(hash);
         if (s == nullptr) return {};
-        const unsigned mask = s->size() - 1;
         unsigned b = s->home(hash);
-        for (unsigned i = 0; i <= mask; ++i, b = (b + 1) & mask) {
+        for (unsigned i = 0; i < s->size; ++i, b = s->behind(b)) {
             bucket& in = s->buckets[b];
             for (unsigned e = 0; e < width; ++e)
                 if (in.hashes[e] == hash && (in.used >> e & 1) != 0 && is(in.entry(e)))
@@ -234,16 +253,15 @@ class scan_table {
 
     // A place in the segment at most `reach` buckets behind the home; null if all are taken.
     static Entry* put(segment& s, std::uint32_t hash, unsigned reach) noexcept {
-        const unsigned mask = s.size() - 1;
         const unsigned home = s.home(hash);
         unsigned b = home;
-        for (unsigned i = 0; i < reach && i <= mask; ++i, b = (b + 1) & mask) {
+        for (unsigned i = 0; i < reach && i < s.size; ++i, b = s.behind(b)) {
             bucket& in = s.buckets[b];
             if (in.used == (1u << width) - 1) continue;
             const auto free = static_cast<unsigned>(std::countr_one(in.used));
             in.used = static_cast<std::uint8_t>(in.used | 1u << free);
             in.hashes[free] = hash;
-            for (unsigned passed = home; passed != b; passed = (passed + 1) & mask)
+            for (unsigned passed = home; passed != b; passed = s.behind(passed))
                 ++s.buckets[passed].overflow;
             ++s.count;
             return &in.entry(free);
@@ -254,33 +272,33 @@ class scan_table {
     // Moves all of `from` into other segments, which to(hash) names.
     template <class To>
     static void pour(segment& from, To&& to) noexcept {
-        for (unsigned b = 0; b < from.size(); ++b) {
+        for (unsigned b = 0; b < from.size; ++b) {
             bucket& in = from.buckets[b];
             for (unsigned e = 0; e < width; ++e) {
                 if ((in.used >> e & 1) == 0) continue;
                 segment& target = to(in.hashes[e]);
                 // There is room: whole segments are poured into no fewer places than they had entries.
-                Entry* place = put(target, in.hashes[e], target.size());
+                Entry* place = put(target, in.hashes[e], target.size);
                 place->begin_from(in.entry(e));
             }
         }
     }
 
-    void widen(segment& s, std::uint8_t bits) {
-        segment wider;
-        wider.depth = s.depth;
-        wider.bits = bits;
-        wider.buckets = make_buckets(wider.size());
-        if (wider.buckets == nullptr) throw std::bad_alloc();
-        pour(s, [&](std::uint32_t) -> segment& { return wider; });
-        free_buckets(s.buckets, s.size());
-        s = wider;
+    void resize(segment& s, unsigned size) {
+        segment other;
+        other.depth = s.depth;
+        other.size = static_cast<std::uint8_t>(size);
+        other.buckets = make_buckets(size);
+        if (other.buckets == nullptr) throw std::bad_alloc();
+        pour(s, [&](std::uint32_t) -> segment& { return other; });
+        free_buckets(s.buckets, s.size);
+        s = other;
     }
 
     // False where a split would double a directory that is far larger than the entries need: hashes
     // are alike then, which are drawn at random otherwise, and the segment is filled to its end.
     bool can_split(const segment& s) const noexcept {
-        if (s.depth >= 32 - most_bits) return false;
+        if (s.depth >= most_depth) return false;
         return s.depth < depth_ || directory_.size() <= 64 + size_ / 8;
     }
 
@@ -296,17 +314,22 @@ class scan_table {
             directory_.swap(doubled);
             ++depth_;
         }
-        const auto deeper = static_cast<std::uint8_t>(old->depth + 1);
-        segment* low = make_segment(deeper, most_bits);
+        const unsigned deeper = old->depth + 1u;
+        const std::uint32_t upper = std::uint32_t{1} << (32 - deeper);
+        unsigned above = 0;
+        for (unsigned b = 0; b < old->size; ++b)
+            for (unsigned e = 0; e < width; ++e)
+                above += (old->buckets[b].used >> e & 1) != 0 &&
+                         (old->buckets[b].hashes[e] & upper) != 0;
+        segment* low = make_segment(deeper, size_for(old->count - above));
         segment* high = nullptr;
         try {
-            high = make_segment(deeper, most_bits);
+            high = make_segment(deeper, size_for(above));
         } catch (...) {
             free_segment(low);
             throw;
         }
-        const std::uint32_t bit = std::uint32_t{1} << (32 - deeper);
-        pour(*old, [&](std::uint32_t h) -> segment& { return (h & bit) != 0 ? *high : *low; });
+        pour(*old, [&](std::uint32_t h) -> segment& { return (h & upper) != 0 ? *high : *low; });
         const std::size_t span = std::size_t{1} << (depth_ - old->depth); // entries that name it
         const std::size_t first = depth_ == 0 ? 0 : (hash >> (32 - depth_)) & ~(span - 1);
         for (std::size_t i = 0; i < span / 2; ++i) directory_[first + i] = low;
@@ -316,10 +339,9 @@ class scan_table {
 
     void remove(std::uint32_t hash, const position& at) noexcept {
         segment& s = *at.in;
-        const unsigned mask = s.size() - 1;
         const auto b = static_cast<unsigned>(at.where - s.buckets);
         at.where->used = static_cast<std::uint8_t>(at.where->used & ~(1u << at.index));
-        for (unsigned passed = s.home(hash); passed != b; passed = (passed + 1) & mask)
+        for (unsigned passed = s.home(hash); passed != b; passed = s.behind(passed))
             --s.buckets[passed].overflow;
         --s.count;
         --size_;
@@ -329,15 +351,15 @@ class scan_table {
     // Gives memory back where entries have become few. Without memory for that it does nothing.
     void shrink(segment& s, std::uint32_t hash) noexcept {
         try {
-            if (s.depth == 0) {
-                if (s.bits > 0 && s.count * 8u <= s.size() * width)
-                    widen(s, static_cast<std::uint8_t>(s.bits - 1));
+            const std::uint32_t bit = s.depth == 0 ? 0 : std::uint32_t{1} << (32 - s.depth);
+            segment* other = s.depth == 0 ? nullptr : segment_of(hash ^ bit);
+            if (other == nullptr || other->depth != s.depth ||
+                (s.count + other->count) * 4u > most_buckets * width) {
+                // Late: a slot that is put elsewhere forgets for how long its object was not used.
+                if (s.size > 1 && s.count * 5u <= s.size * width) resize(s, size_for(s.count));
                 return;
             }
-            const std::uint32_t bit = std::uint32_t{1} << (32 - s.depth);
-            segment* other = segment_of(hash ^ bit);
-            if (other->depth != s.depth || (s.count + other->count) * 4u > s.size() * width) return;
-            segment* merged = make_segment(static_cast<std::uint8_t>(s.depth - 1), most_bits);
+            segment* merged = make_segment(s.depth - 1u, size_for(s.count + other->count + 0u));
             pour(s, [&](std::uint32_t) -> segment& { return *merged; });
             pour(*other, [&](std::uint32_t) -> segment& { return *merged; });
             const std::size_t span = std::size_t{1} << (depth_ - merged->depth);
@@ -358,7 +380,7 @@ class scan_table {
     template <class Function>
     void each_bucket(Function&& f) noexcept {
         each_segment([&](segment* s) {
-            for (unsigned b = 0; b < s->size(); ++b) f(s->buckets[b]);
+            for (unsigned b = 0; b < s->size; ++b) f(s->buckets[b]);
         });
     }
     template <class Function>

@@ -407,14 +407,9 @@ void config(call& c) {
 }
 
 void info(call& c) {
-    if (c.args.size() == 1) return c.out.verbatim(c.server.info(""));
-    std::string text;
-    for (std::size_t i = 1; i < c.args.size(); ++i) {
-        const std::string part = c.server.info(lower(c.args[i]));
-        if (!text.empty() && !part.empty()) text += "\r\n";
-        text += part;
-    }
-    c.out.verbatim(text);
+    std::vector<std::string> sections;
+    for (std::size_t i = 1; i < c.args.size(); ++i) sections.push_back(lower(c.args[i]));
+    c.out.verbatim(c.server.info(sections));
 }
 
 void memory(call& c) {

@@ -21,7 +21,7 @@ import threading
 import time
 import urllib.request
 
-from resp import Client, Error, crestdb, free_port, packed, scratch
+from resp import Client, Error, crestdb, packed, reserved_port, scratch
 
 PROGRAM = None
 LONG = os.environ.get("OBASE_TEST_TIER") == "long"
@@ -32,10 +32,13 @@ def check(condition, what):
         raise AssertionError(what)
 
 
-def eventually(condition, what, seconds=30):
-    end = time.monotonic() + seconds
+def eventually(condition, what):
+    """Waits for it, however slow the machine is; a test that hangs is ended from outside, and has said for what."""
+    begin = said = time.monotonic()
     while not condition():
-        check(time.monotonic() < end, what)
+        if time.monotonic() > said + 30:
+            said = time.monotonic()
+            print(f"  waiting since {said - begin:.0f} s: {what}", flush=True)
         time.sleep(0.02)
 
 
@@ -61,13 +64,13 @@ def refused(*options):
 
 
 def test_command_line():
-    check("needs --requirepass" in refused("--port", free_port(), "--bind", "0.0.0.0"), "open to the network")
+    check("needs --requirepass" in refused("--port", 1, "--bind", "0.0.0.0"), "open to the network")
     check("--protocol" in refused("--protocol", "x"), "protocol")
     check("--hints" in refused("--hints", "x"), "hints")
     check("maxmemory" in refused("--maxmemory", "1xb"), "maxmemory")
     check("no such directory" in refused("--dir", "/does/not/exist"), "directory")
     check("nothing to listen on" in refused("--port", 0), "no socket")
-    check("no address" in refused("--port", free_port(), "--bind", "nowhere.example"), "address")
+    check("no address" in refused("--port", 1, "--bind", "nowhere.example"), "address")
     with scratch() as directory:
         # The file that is installed: as it is, and with every setting in it.
         shipped = pathlib.Path(__file__).resolve().parents[2] / "packaging/server/crestdb.conf"
@@ -82,12 +85,12 @@ def test_command_line():
         every.write_text("nosuchthing = 1\n")
         check("nosuchthing" in refused("--config", every), "a misspelt setting")
         name = pathlib.Path(directory) / "c.conf"
-        port = free_port()
-        name.write_text(f"# a comment\nport = {port}\nmaxmemory = 100mb\nmaxmemory-policy = allkeys-lru\n"
-                        "unixsocket = c\nmemory = none\n")
-        with server(directory, "--config", name, name="c", tcp_port=port) as s:
-            check(s.client()("CONFIG", "GET", "maxmemory") == [b"maxmemory", b"104857600"], "file is read")
-            check(Client(("127.0.0.1", port))("PING") == "PONG", "TCP")
+        with reserved_port() as port:
+            name.write_text(f"# a comment\nport = {port}\nmaxmemory = 100mb\nmaxmemory-policy = allkeys-lru\n"
+                            "unixsocket = c\nmemory = none\n")
+            with server(directory, "--config", name, name="c", tcp_port=port) as s:
+                check(s.client()("CONFIG", "GET", "maxmemory") == [b"maxmemory", b"104857600"], "file is read")
+                check(Client(("127.0.0.1", port))("PING") == "PONG", "TCP")
 
 
 def test_frames():
@@ -228,12 +231,12 @@ def test_large_values_move_while_they_are_sent():
         values = {f"k{i}": bytes([97 + i % 26]) * (20_000 + 1000 * i) for i in range(40)}
         for key, value in values.items():
             c("SET", key, value)
-        end = time.monotonic() + (60 if LONG else 3)
         slow = [s.client() for _ in range(6)]
         for reader in slow:
             reader.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        moved = 0
         rounds = 0
-        while time.monotonic() < end:
+        while rounds < (800 if LONG else 25) or moved == 0:
             keys = random.sample(sorted(values), 6)
             for reader, key in zip(slow, keys):
                 reader.send(("GET", key))
@@ -245,9 +248,7 @@ def test_large_values_move_while_they_are_sent():
             for reader, key in zip(slow, keys):
                 check(reader.read() == values[key], f"{key} is not what was stored")
             rounds += 1
-        moved = int(re.search(rb"obase_moved_objects:(\d+)", c("INFO", "obase"))[1])
-        check(moved > 0, "nothing moved in the test")
-        check(rounds > 3, "too slow to say anything")
+            moved = int(re.search(rb"obase_moved_objects:(\d+)", c("INFO", "obase"))[1])
 
 
 def test_passwords():
@@ -290,12 +291,12 @@ def test_atomicity():
     with scratch() as directory, server(directory, "--threads", 2, "--window", 0.05) as s:
         accounts = [f"account:{i}" for i in range(8)]
         s.client()("MSET", *(x for a in accounts for x in (a, 100)))
-        stop = time.monotonic() + (30 if LONG else 2)
-        wrong = []
+        rounds = 20_000 if LONG else 700
+        wrong, writers = [], []
 
         def transfer(seed):
             r, c = random.Random(seed), s.client()
-            while time.monotonic() < stop:
+            for _ in range(rounds):
                 a, b = r.sample(accounts, 2)
                 c.send(("MULTI",), ("DECR", a), ("INCR", b), ("EXEC",))
                 for _ in range(4):
@@ -303,22 +304,23 @@ def test_atomicity():
 
         def look():
             c = s.client()
-            while time.monotonic() < stop:
+            while any(w.is_alive() for w in writers):
                 total = sum(int(v) for v in c("MGET", *accounts))
                 if total != 800:
                     wrong.append(total)
 
-        def watch(seed):
+        def watch():
             """Optimistic increments of one counter."""
-            r, c = random.Random(seed), s.client()
-            while time.monotonic() < stop:
+            c = s.client()
+            for _ in range(rounds):
                 c("WATCH", "counter")
                 value = int(c("GET", "counter") or 0)
                 c.send(("MULTI",), ("SET", "counter", value + 1), ("INCR", "tries"), ("EXEC",))
                 c.read(), c.read(), c.read(), c.read()
 
-        threads = [threading.Thread(target=transfer, args=(i,)) for i in range(3)]
-        threads += [threading.Thread(target=look)] + [threading.Thread(target=watch, args=(i,)) for i in range(2)]
+        writers += [threading.Thread(target=transfer, args=(i,)) for i in range(3)]
+        writers += [threading.Thread(target=watch) for _ in range(2)]
+        threads = writers + [threading.Thread(target=look)]
         for t in threads:
             t.start()
         for t in threads:
@@ -418,18 +420,22 @@ def test_cold_data():
             check(all(x == "OK" for x in c.many([("SET", *kv) for kv in items[at:at + 500]])), "SET")
         c("HSET", "h", *(x for i in range(2000) for x in (f"f{i}", f"v{i}" * 20)))
         hot = [f"key-{i}" for i in range(0, 400)]
-        end = time.monotonic() + 25
-        cold = out = 0
-        while time.monotonic() < end and (cold < 8 << 20 or out == 0):
+        def left():
             c.many([("GET", k) for k in hot])
             text = c("INFO", "obase")
             cold = int((re.search(rb"obase_cold_live_bytes:(\d+)", text) or [0, 0])[1])
-            out = int(re.search(rb"obase_paged_out_bytes:(\d+)", text)[1])
-            time.sleep(0.05)
-        check(cold >= 8 << 20, f"{cold} bytes are cold")
+            return cold >= 8 << 20 and int(re.search(rb"obase_paged_out_bytes:(\d+)", text)[1]) > 0
+        eventually(left, "what is not asked for leaves memory")
         for key, value in items[::7]:
             check(c("GET", key) == value.encode(), f"{key} came back wrong")
         check(c("HGET", "h", "f1999") == b"v1999" * 20, "a field")
+        fields = c("HGETALL", "h")
+        check(dict(zip(fields[::2], fields[1::2])) == {b"f%d" % i: b"v%d" % i * 20 for i in range(2000)}, "all of them")
+        some = items[3::701]
+        c.send(("MULTI",), *(("GET", key) for key, _ in some), ("EXEC",))
+        for _ in range(len(some) + 1):
+            c.read()
+        check(c.read() == [value.encode() for _, value in some], "EXEC")
         check(c("HLEN", "h") == 2000, "all fields")
         # The child of a background save reads what is in the file, and writes nothing there.
         check(c("BGSAVE") == "Background saving started", "BGSAVE")
@@ -442,25 +448,23 @@ def test_cold_data():
             check(d("DBSIZE") == c("DBSIZE") and d("HGET", "h", "f7") == b"v7" * 20, "the snapshot")
             for key, value in items[::97]:
                 check(d("GET", key) == value.encode(), f"{key} is wrong in the snapshot")
-        if out == 0:
-            print("  the kernel paged nothing out in this time")
-        else:
-            check(int(info(c, "cold_reads")) > 0, "cold data was read beside the event loop")
+        check(int(info(c, "cold_reads")) > 0, "cold data was read beside the event loop")
 
 
 def test_storm():
     """Everything at once: eviction, expiry, moves, background saves, clients that die in the middle of a frame."""
     with scratch() as directory, server(directory, "--threads", 2, "--window", 0.1, "--cold", f"file:{directory}", "--hints",
                                         "pageout", "--maxmemory", "3mb", "--maxmemory-policy", "allkeys-lru") as s:
-        stop = time.monotonic() + (120 if LONG else 3)
-        wrong, done = [], [0]
+        wrong = []
 
         def value(key, seed):
             return f"{key}/{seed}/".encode() + bytes([97 + seed % 26]) * (seed * 37 % 3000 if seed % 50 else 60_000)
 
         def load(number):
             r, c = random.Random(number), s.client()
-            while time.monotonic() < stop and not wrong:
+            for _ in range(60_000 if LONG else 1500):
+                if wrong:
+                    break
                 key, seed = f"{number}:{r.randrange(4000)}", r.randrange(1000)
                 kind = r.randrange(20)
                 if kind == 0:
@@ -491,20 +495,18 @@ def test_storm():
                         name, n, _ = got.split(b"/", 2)
                         if got != value(key, int(n)):
                             wrong.append(f"{key} holds {got[:40]}")
-                done[0] += 1
 
         threads = [threading.Thread(target=load, args=(i,)) for i in range(5)]
         for t in threads:
             t.start()
         c = s.client()
         saves = 0
-        while time.monotonic() < stop:
+        while any(t.is_alive() for t in threads) or saves == 0:
             saves += c("BGSAVE") == "Background saving started"
             time.sleep(.1)
         for t in threads:
             t.join()
         check(not wrong, f"{wrong[:3]}")
-        check(saves > 0 and done[0] > 500, f"{saves} saves, {done[0]} requests")
         check(int(info(c, "evicted_keys")) > 0, "nothing was evicted")
         check(int(info(c, "used_memory")) < 4 << 20, info(c, "used_memory"))
         eventually(lambda: info(c, "rdb_bgsave_in_progress") == "0", "the child ends")
@@ -515,8 +517,7 @@ def test_storm():
 
 
 def test_metrics():
-    port = free_port()
-    with scratch() as directory, server(directory, "--metrics-port", port) as s:
+    with scratch() as directory, reserved_port() as port, server(directory, "--metrics-port", port) as s:
         s.client()("SET", "k", "v")
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as page:
             text = page.read().decode()

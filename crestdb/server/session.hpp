@@ -13,7 +13,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
-#include <utility>
+#include <unordered_set>
 #include <vector>
 
 namespace crestdb::server {
@@ -45,7 +45,8 @@ class session {
     bool multi_failed = false; // a command could not be queued
     std::vector<queued> queue;
     std::size_t queued_bytes = 0;
-    std::vector<std::pair<unsigned, std::string>> watched;
+    std::unordered_set<std::string> watched; // by keyspace::watch_name()
+    std::size_t watched_bytes = 0;           // that they take, here and in the keyspace
     watch_flag watch_broken;
 
     // CLIENT REPLY.

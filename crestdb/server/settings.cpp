@@ -87,7 +87,14 @@ std::string settings::set(std::string_view name, std::string_view value) {
         max_bulk = static_cast<std::size_t>(*parsed);
         return "";
     }
-    if (equal_fold(name, "client-query-buffer-limit")) return set_bytes(query_buffer_limit, value);
+    if (equal_fold(name, "client-query-buffer-limit")) {
+        // Not below what one read brings: a connection could not send a request.
+        const auto parsed = parse_bytes(value);
+        if (!parsed || *parsed < (1u << 20) || *parsed > INT64_MAX)
+            return fmt::format("argument must be between {} and {} inclusive", 1u << 20, INT64_MAX);
+        query_buffer_limit = static_cast<std::size_t>(*parsed);
+        return "";
+    }
     if (equal_fold(name, "client-output-buffer-limit")) {
         // "normal HARD SOFT SECONDS" as Redis has it, of which the hard limit counts; or bytes.
         std::string_view bytes = value;

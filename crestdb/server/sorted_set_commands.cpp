@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // Commands on sorted sets.
+#include "crestdb/server/cold_look.hpp"
 #include "crestdb/server/command.hpp"
 #include "crestdb/server/text.hpp"
 
@@ -161,11 +162,11 @@ void add_members(call& c, const add_options& how, std::size_t first) {
     }
 }
 
-void zadd(call& c) {
-    add_options how;
+// The options of ZADD; returns where the scores begin.
+std::size_t parse_add_options(arguments args, add_options& how) {
     std::size_t i = 2;
-    for (; i < c.args.size(); ++i) {
-        const std::string_view option = c.args[i];
+    for (; i < args.size(); ++i) {
+        const std::string_view option = args[i];
         if (equal_fold(option, "NX")) {
             how.nx = true;
         } else if (equal_fold(option, "XX")) {
@@ -182,7 +183,12 @@ void zadd(call& c) {
             break;
         }
     }
-    add_members(c, how, i);
+    return i;
+}
+void zadd(call& c) {
+    add_options how;
+    const std::size_t first = parse_add_options(c.args, how);
+    add_members(c, how, first);
 }
 void zincrby(call& c) {
     add_options how;
@@ -249,11 +255,7 @@ void rank_of(call& c, bool reverse) {
 void zrank(call& c) { rank_of(c, false); }
 void zrevrank(call& c) { rank_of(c, true); }
 
-// How many members are in [first, behind): by their ranks.
-std::int64_t distance(sorted_set& set, node* first, node* behind) {
-    if (first == nullptr) return 0;
-    const std::size_t begin = set.rank(first);
-    const std::size_t end = behind == nullptr ? set.size() : set.rank(behind);
+std::int64_t count_between(std::size_t begin, std::size_t end) {
     return end > begin ? static_cast<std::int64_t>(end - begin) : 0;
 }
 
@@ -265,8 +267,8 @@ void zcount(call& c) {
     sorted_set* set = set_to_read(c, ok);
     if (!ok) return;
     if (set == nullptr) return c.out.integer(0);
-    c.out.integer(distance(*set, set->first_not([&](node& n) { return range.below(n.score); }),
-                           set->first_not([&](node& n) { return !range.above(n.score); })));
+    c.out.integer(count_between(set->count_before([&](node& n) { return range.below(n.score); }),
+                                set->count_before([&](node& n) { return !range.above(n.score); })));
 }
 void zlexcount(call& c) {
     lex_range range;
@@ -276,8 +278,9 @@ void zlexcount(call& c) {
     sorted_set* set = set_to_read(c, ok);
     if (!ok) return;
     if (set == nullptr) return c.out.integer(0);
-    c.out.integer(distance(*set, set->first_not([&](node& n) { return range.below(n.name()); }),
-                           set->first_not([&](node& n) { return !range.above(n.name()); })));
+    c.out.integer(
+        count_between(set->count_before([&](node& n) { return range.below(n.name()); }),
+                      set->count_before([&](node& n) { return !range.above(n.name()); })));
 }
 
 void reply_nodes(call& c, const std::vector<node*>& found, bool with_scores) {
@@ -296,28 +299,42 @@ struct range_request {
     std::int64_t offset = 0, limit = -1;
 };
 
+// The two ends of a range, understood.
+struct range_ends {
+    score_range scores{};
+    lex_range names;
+    std::int64_t begin = 0, end = 0; // ranks, as given
+
+    // "" or why not.
+    std::string_view parse(range_request::by what, std::string_view low, std::string_view high) {
+        if (what == range_request::by::score)
+            return parse_score_range(low, high, scores) ? "" : "ERR min or max is not a float";
+        if (what == range_request::by::lex)
+            return parse_lex_bound(low, names.low) && parse_lex_bound(high, names.high)
+                       ? ""
+                       : "ERR min or max not valid string range item";
+        const auto first = parse_integer(low), last = parse_integer(high);
+        if (!first || !last) return answer::not_an_integer;
+        begin = *first;
+        end = *last;
+        return "";
+    }
+    // Ranks in a set of that many members; false: none.
+    bool clip(std::int64_t size) {
+        if (begin < 0) begin = std::max<std::int64_t>(begin + size, 0);
+        if (end < 0) end += size;
+        end = std::min(end, size - 1);
+        return begin <= end;
+    }
+};
+
 // What lies between low and high, in the order asked for, `offset` skipped.
 void range_between(call& c, const range_request& want, std::string_view low,
                    std::string_view high) {
-    score_range scores{};
-    lex_range names;
-    std::int64_t begin = 0, end = 0;
-    switch (want.what) {
-    case range_request::by::score:
-        if (!parse_score_range(low, high, scores))
-            return c.out.error("ERR min or max is not a float");
-        break;
-    case range_request::by::lex:
-        if (!parse_lex_bound(low, names.low) || !parse_lex_bound(high, names.high))
-            return c.out.error("ERR min or max not valid string range item");
-        break;
-    case range_request::by::rank: {
-        const auto first = parse_integer(low), last = parse_integer(high);
-        if (!first || !last) return c.out.error(answer::not_an_integer);
-        begin = *first;
-        end = *last;
-    }
-    }
+    range_ends ends;
+    if (const auto why = ends.parse(want.what, low, high); !why.empty()) return c.out.error(why);
+    const score_range& scores = ends.scores;
+    const lex_range& names = ends.names;
     bool ok = false;
     sorted_set* set = set_to_read(c, ok);
     if (!ok) return;
@@ -325,13 +342,10 @@ void range_between(call& c, const range_request& want, std::string_view low,
     if (set != nullptr) {
         const auto size = static_cast<std::int64_t>(set->size());
         if (want.what == range_request::by::rank) {
-            if (begin < 0) begin = std::max<std::int64_t>(begin + size, 0);
-            if (end < 0) end += size;
-            end = std::min(end, size - 1);
-            if (begin <= end) {
-                node* n =
-                    set->at(static_cast<std::size_t>(want.reverse ? size - 1 - begin : begin));
-                for (std::int64_t left = end - begin + 1; left > 0; --left) {
+            if (ends.clip(size)) {
+                node* n = set->at(
+                    static_cast<std::size_t>(want.reverse ? size - 1 - ends.begin : ends.begin));
+                for (std::int64_t left = ends.end - ends.begin + 1; left > 0; --left) {
                     found.push_back(n);
                     n = want.reverse ? n->back : n->next();
                 }
@@ -370,15 +384,16 @@ void range_between(call& c, const range_request& want, std::string_view low,
 }
 
 // Options behind key, low and high. `free_form`: those of ZRANGE; else those of ZRANGEBYSCORE and so on.
-void range_command(call& c, range_request want, bool free_form) {
+// "" or why not.
+std::string_view parse_range_options(arguments args, range_request& want, bool free_form) {
     bool limited = false;
-    for (std::size_t i = 4; i < c.args.size(); ++i) {
-        const std::string_view option = c.args[i];
+    for (std::size_t i = 4; i < args.size(); ++i) {
+        const std::string_view option = args[i];
         if (equal_fold(option, "WITHSCORES")) {
             want.with_scores = true;
-        } else if (equal_fold(option, "LIMIT") && i + 2 < c.args.size()) {
-            const auto offset = parse_integer(c.args[i + 1]), count = parse_integer(c.args[i + 2]);
-            if (!offset || !count) return c.out.error(answer::not_an_integer);
+        } else if (equal_fold(option, "LIMIT") && i + 2 < args.size()) {
+            const auto offset = parse_integer(args[i + 1]), count = parse_integer(args[i + 2]);
+            if (!offset || !count) return answer::not_an_integer;
             want.offset = *offset;
             want.limit = *count;
             limited = *count != -1;
@@ -392,27 +407,51 @@ void range_command(call& c, range_request want, bool free_form) {
                    equal_fold(option, "BYLEX")) {
             want.what = range_request::by::lex;
         } else {
-            return c.out.error(answer::syntax);
+            return answer::syntax;
         }
     }
     if (limited && want.what == range_request::by::rank)
-        return c.out.error("ERR syntax error, LIMIT is only supported in combination with either "
-                           "BYSCORE or BYLEX");
+        return "ERR syntax error, LIMIT is only supported in combination with either "
+               "BYSCORE or BYLEX";
     if (want.with_scores && want.what == range_request::by::lex)
-        return c.out.error("ERR syntax error, WITHSCORES not supported in combination with BYLEX");
-    const bool swapped = want.reverse && want.what != range_request::by::rank;
+        return "ERR syntax error, WITHSCORES not supported in combination with BYLEX";
+    return "";
+}
+
+// The ends of a reversed range by score or name stand the other way round.
+bool ends_are_swapped(const range_request& want) {
+    return want.reverse && want.what != range_request::by::rank;
+}
+
+void range_command(call& c, range_request want, bool free_form) {
+    if (const auto why = parse_range_options(c.args, want, free_form); !why.empty())
+        return c.out.error(why);
+    const bool swapped = ends_are_swapped(want);
     range_between(c, want, c.args[swapped ? 3 : 2], c.args[swapped ? 2 : 3]);
 }
 
-void zrange(call& c) { range_command(c, {}, true); }
-void zrevrange(call& c) { range_command(c, {.reverse = true}, false); }
-void zrangebyscore(call& c) { range_command(c, {.what = range_request::by::score}, false); }
-void zrevrangebyscore(call& c) {
-    range_command(c, {.what = range_request::by::score, .reverse = true}, false);
+// By the names of the commands, for look_at_sorted_set() too.
+struct range_form {
+    std::string_view command;
+    range_request want;
+    bool free_form;
+};
+constexpr range_form range_forms[] = {
+    {"zrange", {}, true},
+    {"zrangebylex", {.what = range_request::by::lex}, false},
+    {"zrangebyscore", {.what = range_request::by::score}, false},
+    {"zrevrange", {.reverse = true}, false},
+    {"zrevrangebylex", {.what = range_request::by::lex, .reverse = true}, false},
+    {"zrevrangebyscore", {.what = range_request::by::score, .reverse = true}, false},
+};
+const range_form* form_of(const command& what) {
+    for (const range_form& form : range_forms)
+        if (form.command == what.name) return &form;
+    return nullptr;
 }
-void zrangebylex(call& c) { range_command(c, {.what = range_request::by::lex}, false); }
-void zrevrangebylex(call& c) {
-    range_command(c, {.what = range_request::by::lex, .reverse = true}, false);
+void zrange(call& c) {
+    const range_form& form = *form_of(c.what);
+    range_command(c, form.want, form.free_form);
 }
 
 void zscan(call& c) {
@@ -443,6 +482,58 @@ void zscan(call& c) {
     }
 }
 
+// -- what is touched ------------------------------------------------------------------------------
+
+// The ranks of the members that a range command touches; false: hidden behind a member that is not resident.
+template <class Look>
+bool ranks_touched(sorted_set& set, const range_request& want, range_ends& ends, Look&& look,
+                   std::size_t& begin, std::size_t& end) {
+    const auto size = static_cast<std::int64_t>(set.size());
+    begin = end = 0;
+    if (want.what == range_request::by::rank) {
+        if (!ends.clip(size)) return true;
+        begin = static_cast<std::size_t>(want.reverse ? size - 1 - ends.end : ends.begin);
+        end = begin + static_cast<std::size_t>(ends.end - ends.begin + 1);
+        return true;
+    }
+    const bool by_name = want.what == range_request::by::lex;
+    bool hidden = false;
+    const auto known = [&](node& n) {
+        if (by_name && !hidden && !look(n.member)) hidden = true;
+        return !hidden;
+    };
+    begin = set.count_before([&](node& n) {
+        return known(n) && (by_name ? ends.names.below(n.name()) : ends.scores.below(n.score));
+    });
+    end = set.count_before([&](node& n) {
+        return known(n) && !(by_name ? ends.names.above(n.name()) : ends.scores.above(n.score));
+    });
+    if (hidden) return false;
+    end = std::max(begin, end);
+    if (want.offset < 0) {
+        end = begin;
+        return true;
+    }
+    const auto offset = std::min(static_cast<std::size_t>(want.offset), end - begin);
+    // The one behind is compared by its name.
+    const std::size_t more = by_name ? 1 : 0;
+    if (want.reverse) {
+        end -= offset;
+        if (want.limit >= 0 && end - begin > static_cast<std::size_t>(want.limit))
+            begin = end - static_cast<std::size_t>(want.limit);
+        begin -= std::min(begin, more);
+    } else {
+        begin += offset;
+        if (want.limit >= 0 && end - begin > static_cast<std::size_t>(want.limit))
+            end = begin + static_cast<std::size_t>(want.limit);
+        end = std::min(set.size(), end + more);
+    }
+    // Members that are skipped by their names.
+    if (by_name && offset > 0)
+        (want.reverse ? end : begin) = want.reverse ? end + offset : begin - offset;
+    return true;
+}
+
 constexpr std::uint32_t read = command::reads, write = command::writes | command::deny_oom,
                         fast = command::fast;
 
@@ -454,13 +545,13 @@ constexpr command rows[] = {
     {"zlexcount", 4, read | fast, 1, 1, 1, "sorted-set", zlexcount},
     {"zmscore", -3, read | fast, 1, 1, 1, "sorted-set", zmscore},
     {"zrange", -4, read, 1, 1, 1, "sorted-set", zrange},
-    {"zrangebylex", -4, read, 1, 1, 1, "sorted-set", zrangebylex},
-    {"zrangebyscore", -4, read, 1, 1, 1, "sorted-set", zrangebyscore},
+    {"zrangebylex", -4, read, 1, 1, 1, "sorted-set", zrange},
+    {"zrangebyscore", -4, read, 1, 1, 1, "sorted-set", zrange},
     {"zrank", 3, read | fast, 1, 1, 1, "sorted-set", zrank},
     {"zrem", -3, command::writes | fast, 1, 1, 1, "sorted-set", zrem},
-    {"zrevrange", -4, read, 1, 1, 1, "sorted-set", zrevrange},
-    {"zrevrangebylex", -4, read, 1, 1, 1, "sorted-set", zrevrangebylex},
-    {"zrevrangebyscore", -4, read, 1, 1, 1, "sorted-set", zrevrangebyscore},
+    {"zrevrange", -4, read, 1, 1, 1, "sorted-set", zrange},
+    {"zrevrangebylex", -4, read, 1, 1, 1, "sorted-set", zrange},
+    {"zrevrangebyscore", -4, read, 1, 1, 1, "sorted-set", zrange},
     {"zrevrank", 3, read | fast, 1, 1, 1, "sorted-set", zrevrank},
     {"zscan", -3, read, 1, 1, 1, "sorted-set", zscan},
     {"zscore", 3, read | fast, 1, 1, 1, "sorted-set", zscore},
@@ -469,5 +560,67 @@ constexpr command rows[] = {
 } // namespace
 
 std::span<const command> sorted_set_commands() noexcept { return rows; }
+
+bool look_at_sorted_set(cold_probe& probe, const command& what, arguments args, sorted_set& set,
+                        std::size_t& from) {
+    constexpr std::size_t step = 256;
+    const auto look = [&](managed_slot& slot) { return probe.look(slot); };
+    const std::size_t done = SIZE_MAX;
+    if (const range_form* form = form_of(what); form != nullptr) {
+        range_request want = form->want;
+        range_ends ends;
+        const bool wrong = !parse_range_options(args, want, form->free_form).empty();
+        const bool swapped = ends_are_swapped(want);
+        if (wrong || !ends.parse(want.what, args[swapped ? 3 : 2], args[swapped ? 2 : 3]).empty()) {
+            from = done;
+            return true;
+        }
+        std::size_t begin = 0, end = 0;
+        if (!ranks_touched(set, want, ends, look, begin, end)) return false;
+        if (from >= end - begin) {
+            from = done;
+            return true;
+        }
+        node* n = set.at(begin + from);
+        for (std::size_t i = 0; i < step && begin + from < end; ++i, ++from, n = n->next())
+            if (!look(n->member) && !probe.goes_on()) return false;
+        if (begin + from >= end) from = done;
+        return true;
+    }
+    from = done;
+    bool all = true;
+    if (what.name == "zlexcount") {
+        range_request want{.what = range_request::by::lex};
+        range_ends ends;
+        std::size_t begin = 0, end = 0;
+        return !ends.parse(want.what, args[2], args[3]).empty() ||
+               ranks_touched(set, want, ends, look, begin, end);
+    }
+    // A member that is named, and the way to its place, or to that of its new score.
+    const auto look_at_member = [&](std::string_view member, bool on_way, const double* score) {
+        node* n = set.node_of_hash(member);
+        if (n != nullptr && !look(n->member)) all = false;
+        if (all && n != nullptr && on_way) all = set.look_on_way(n->score, member, n, look) && all;
+        if (all && score != nullptr) all = set.look_on_way(*score, member, n, look) && all;
+    };
+    if (what.name == "zadd" || what.name == "zincrby") {
+        add_options how;
+        how.increment = what.name == "zincrby";
+        std::size_t i = how.increment ? 2 : parse_add_options(args, how);
+        for (; i + 1 < args.size() && (all || probe.goes_on()); i += 2) {
+            auto score = parse_double(args[i]);
+            if (!score) break;
+            if (how.increment)
+                if (node* n = set.node_of_hash(args[i + 1]); n != nullptr) *score += n->score;
+            look_at_member(args[i + 1], true, std::isnan(*score) ? nullptr : &*score);
+        }
+        return all;
+    }
+    if (what.name == "zcard" || what.name == "zcount") return true;
+    const bool on_way = what.name == "zrem" || what.name == "zrank" || what.name == "zrevrank";
+    for (std::size_t i = 2; i < args.size() && (all || probe.goes_on()); ++i)
+        look_at_member(args[i], on_way, nullptr);
+    return all;
+}
 
 } // namespace crestdb::server

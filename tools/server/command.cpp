@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tools/server/command.hpp"
 
+#include "tools/server/cold_rows.hpp"
 #include "tools/server/server_bench.hpp"
 
 #include <memory>
@@ -32,6 +33,26 @@ store_bench add_server(CLI::App& bench) {
         ->check(CLI::Range(1, 1'000'000))
         ->capture_default_str();
     command->add_option("--server-options", s->crestdb_options, "more options of crestdb");
+    command
+        ->add_option("--rows", s->row,
+                     "speed; memory: data of several times the memory; cold: hot requests beside "
+                     "cold ones; moving: while objects move")
+        ->check(CLI::IsMember({"speed", "memory", "cold", "moving"}))
+        ->capture_default_str();
+    command->add_option("--memory", s->memory_mib, "MiB of each server, with --rows memory or cold")
+        ->check(CLI::Range(8, 1'000'000))
+        ->capture_default_str();
+    command->add_option("--data-times", s->data_times, "data by memory")
+        ->check(CLI::Range(1.0, 100.0))
+        ->capture_default_str();
+    command->add_option("--directory", s->directory, "where cold files and swap lie")
+        ->check(CLI::ExistingDirectory)
+        ->capture_default_str();
+    command->add_option("--warm-ups", s->warm_ups, "turns that are not measured")
+        ->capture_default_str();
+    command->add_option("--window", s->window_seconds, "crestdb's, with rows other than speed")
+        ->check(CLI::Range(.01, 1e6))
+        ->capture_default_str();
     return {command, [s](bool quick, std::size_t pairs) {
                 server_bench_settings settings = *s;
                 settings.pairs = pairs;
@@ -39,6 +60,9 @@ store_bench add_server(CLI::App& bench) {
                     settings.records = std::min<std::uint64_t>(settings.records, 2000);
                     settings.requests = std::min<std::uint64_t>(settings.requests, 4000);
                 }
+                if (settings.row == "memory") return bench_server_memory(settings);
+                if (settings.row == "cold") return bench_server_cold(settings);
+                if (settings.row == "moving") return bench_server_moving(settings);
                 return bench_server(settings);
             }};
 }

@@ -26,6 +26,13 @@ struct server_bench_settings {
     std::size_t value_bytes = 100;
     std::size_t pairs = 15;
     std::string crestdb_options;
+    std::string row = "speed"; // or memory, cold, moving: cold_rows.hpp
+    // memory and cold.
+    std::uint64_t memory_mib = 96;
+    double data_times = 3; // data by memory
+    std::string directory = "/var/tmp";
+    std::size_t warm_ups = 8; // turns before it is measured
+    double window_seconds = 1;
 };
 
 // crestdb, crestdb-none (--protocol none), redis, memcached.

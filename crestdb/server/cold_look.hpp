@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+//
+// What a command will touch, looked at before it runs.
+//
+// look_at() goes the way that the command will go, by slots, and stops where the way leads through
+// an object that is not resident: which fields there are is known only when the key's record is there. So
+// it is called again when what was noted has been read, until nothing is hidden.
+//
+// Not foreseen, and read when it is met: KEYS, RANDOMKEY, SAVE; keys beside the one asked for whose 32 bits
+// of hash in the same part are the same.
+//
+// Threads: by any, holding no part; parts are locked one at a time, for some hundreds of slots.
+#pragma once
+
+#include "crestdb/server/cold_memory.hpp"
+#include "crestdb/server/command.hpp"
+
+#include <cstddef>
+
+namespace crestdb::server {
+
+// False: something is hidden behind what is not resident, or the probe looks at no more.
+bool look_at(keyspace& keys, cold_probe& probe, const command& what, unsigned database,
+             arguments args);
+
+// In the part and in a scope: the fields or members of a record that is about to be removed. Those of a larger
+// collection are removed by another thread.
+bool look_at_few_members(cold_probe& probe, record& r);
+
+// One step of a command on a sorted set; `from` begins at 0 and is SIZE_MAX behind the last step.
+// In sorted_set_commands.cpp, beside the commands.
+bool look_at_sorted_set(cold_probe& probe, const command& what, arguments args, sorted_set& set,
+                        std::size_t& from);
+
+} // namespace crestdb::server

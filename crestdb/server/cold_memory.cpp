@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: MIT
+#include "crestdb/server/cold_memory.hpp"
+
+#include <obase/runtime.hpp>
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+
+namespace crestdb::server {
+
+namespace {
+
+constexpr std::uintptr_t page = 4096;
+
+class kernel_view final : public cold_memory {
+  public:
+    kernel_view() { kernel_view::refresh(); }
+
+    bool any_may_leave() const noexcept override { return tiers_ != 0; }
+    bool may_leave(const void* object) const noexcept override {
+        const int heap = managing_runtime().heap_of(object);
+        return heap >= 0 && (tiers_ >> heap & 1) != 0;
+    }
+    bool is_resident(const void* begin, std::size_t bytes) const noexcept override {
+        constexpr std::size_t looked_at = 64;
+        unsigned char resident[looked_at];
+        auto at = reinterpret_cast<std::uintptr_t>(begin);
+        const std::uintptr_t end = at + bytes;
+        for (; at < end; at += looked_at * page) {
+            const std::size_t pages = std::min(looked_at, (end - at) / page);
+            // Not mapped any more: it has moved, and is found by whoever uses it.
+            if (::mincore(reinterpret_cast<void*>(at), pages * page, resident) != 0) return true;
+            for (std::size_t i = 0; i < pages; ++i)
+                if ((resident[i] & 1) == 0) return false;
+        }
+        return true;
+    }
+    bool read_in(void* begin, std::size_t bytes) noexcept override {
+        // An error of the device is reported here, where an access would be a fatal signal.
+        // ENOMEM: it is not mapped any more, EINVAL: a kernel before 5.14; the request finds out.
+        return ::madvise(begin, bytes, MADV_POPULATE_READ) == 0 ||
+               (errno != EFAULT && errno != EHWPOISON && errno != EIO);
+    }
+    void refresh() noexcept override {
+        if (tiers_ == 0) tiers_ = managing_runtime().statistics().reclaimable_tiers;
+    }
+
+  private:
+    std::atomic<std::uint32_t> tiers_{0}; // those whose memory may leave
+};
+
+std::size_t usable_size(const void* object) {
+    return with_protocol([&]<class Protocol>() { return Protocol::usable_size(object); });
+}
+
+} // namespace
+
+std::unique_ptr<cold_memory> kernel_cold_memory() { return std::make_unique<kernel_view>(); }
+
+bool cold_probe::look(const managed_slot& slot) {
+    if (bounded_) {
+        if (!goes_on()) return false;
+        --looks_left_;
+    }
+    void* const object = const_cast<void*>(slot.peek());
+    if (!memory_.may_leave(object)) return true;
+    const auto address = reinterpret_cast<std::uintptr_t>(object);
+    const std::uintptr_t begin = address & ~(page - 1);
+    const std::uintptr_t end = (address + usable_size(object) + page - 1) & ~(page - 1);
+    auto* const pages = reinterpret_cast<void*>(begin);
+    if (memory_.is_resident(pages, end - begin)) return true;
+    noted_.push_back({pages, end - begin});
+    return false;
+}
+
+void cold_probe::read_noted() noexcept {
+    if (bounded_) return;
+    for (const range& r : noted_)
+        if (!memory_.read_in(r.begin, r.bytes)) readable_ = false;
+    noted_.clear();
+}
+
+} // namespace crestdb::server

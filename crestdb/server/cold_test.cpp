@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: MIT
+//
+// What commands touch is read in before they run; no lock is held while the disk is waited for; what cannot
+// be read stands in nobody's way. The disk is played by `disk`: everything is on it until it is read.
+#include "crestdb/server/cold_reader.hpp"
+#include "crestdb/server/served.hpp"
+
+#include <condition_variable>
+#include <set>
+
+namespace crestdb::server {
+
+namespace {
+
+constexpr std::uintptr_t page = 4096;
+
+class disk final : public cold_memory {
+  public:
+    explicit disk(keyspace& its_keys) : keys(its_keys) {}
+    bool any_may_leave() const noexcept override { return true; }
+    bool may_leave(const void* object) const noexcept override {
+        return managing_runtime().heap_of(object) >= 0;
+    }
+    bool is_resident(const void* begin, std::size_t bytes) const noexcept override {
+        const auto at = reinterpret_cast<std::uintptr_t>(begin);
+        for (std::uintptr_t p = at; p < at + bytes; p += page)
+            if (!resident.contains(p)) return false;
+        return true;
+    }
+    bool read_in(void* begin, std::size_t bytes) noexcept override {
+        ++reads;
+        for (unsigned p = 0; p < keyspace::parts; ++p) {
+            if (!keys.lock_of(p).try_lock()) {
+                ++reads_under_a_lock;
+                continue;
+            }
+            keys.lock_of(p).unlock();
+        }
+        const auto at = reinterpret_cast<std::uintptr_t>(begin);
+        if (reads == broken_read || broken) return false;
+        for (std::uintptr_t p = at; p < at + bytes; p += page) resident.insert(p);
+        return true;
+    }
+    bool has(const managed_slot& slot) const {
+        const auto at = reinterpret_cast<std::uintptr_t>(slot.peek());
+        const std::uintptr_t begin = at & ~(page - 1);
+        return is_resident(reinterpret_cast<void*>(begin), page);
+    }
+
+    keyspace& keys;
+    std::set<std::uintptr_t> resident;
+    int reads = 0, reads_under_a_lock = 0, broken_read = -1;
+    bool broken = false;
+};
+
+// Objects so large that each has pages of its own.
+std::string wide(const std::string& name) { return name + std::string(9000, '.'); }
+
+struct cold_server : served {
+    cold_server() { forget(); }
+    void forget() {
+        auto made = std::make_unique<disk>(server.keys);
+        cold = made.get();
+        reader.emplace(server.keys, options, std::move(made));
+    }
+    std::optional<cold_reader::wanted> look(const std::vector<std::string>& words) {
+        const std::vector<std::string_view> args(words.begin(), words.end());
+        return reader->look(client, args);
+    }
+    // Slots of keys and members whose objects were used since the last window, `used`, and are not resident.
+    // Not those of objects that are new since all_grow_old().
+    int touched_on_disk(int* used = nullptr) {
+        int wrong = 0, all = 0;
+        const std::uint64_t window = server.keys.window;
+        const auto count = [&](managed_slot& slot) {
+            if (slot.idle_windows(window) > 0) return false;
+            if (!old.contains({slot.peek(), &slot})) return true;
+            ++all;
+            wrong += !cold->has(slot);
+            return true;
+        };
+        std::vector<managed_slot*> keys;
+        each_key([&](managed_slot& slot) {
+            if (count(slot)) keys.push_back(&slot);
+        });
+        const managed_scope scope;
+        for (managed_slot* slot : keys) {
+            auto* r = static_cast<record*>(slot->get());
+            if (r->kind() != record_kind::string) each_member(r->kind(), r->collection(), count);
+        }
+        if (used != nullptr) *used = all;
+        return wrong;
+    }
+    template <class Visit>
+    void each_key(Visit&& visit) {
+        std::uint64_t cursor = 0;
+        do {
+            cursor = server.keys.scan_slots(0, cursor, visit);
+        } while (cursor != 0);
+    }
+    template <class Visit>
+    static void each_member(record_kind kind, void* collection, Visit&& visit) {
+        const auto members = [&](auto& of) {
+            std::uint32_t at = 0;
+            do {
+                at = of.scan_slots(at, visit);
+            } while (at != 0);
+        };
+        if (kind == record_kind::hash) members(*static_cast<hash_value*>(collection));
+        if (kind == record_kind::sorted_set) members(*static_cast<sorted_set*>(collection));
+    }
+    void all_grow_old() {
+        std::vector<std::pair<record_kind, void*>> collections;
+        each_key([&](managed_slot& slot) {
+            auto* r = static_cast<record*>(slot.get());
+            if (r->kind() != record_kind::string)
+                collections.emplace_back(r->kind(), r->collection());
+        });
+        for (int i = 0; i < 3; ++i) window();
+        old.clear();
+        const auto note = [&](managed_slot& slot) { old.emplace(slot.peek(), &slot); };
+        each_key(note);
+        for (const auto& [kind, collection] : collections) each_member(kind, collection, note);
+    }
+
+    // Where objects and their slots lie since. A slot that a table has put elsewhere says nothing of its use.
+    std::set<std::pair<const void*, managed_slot*>> old;
+    disk* cold = nullptr;
+    std::optional<cold_reader> reader;
+};
+
+void fill(cold_server& s) {
+    for (int i = 0; i < 300; ++i) {
+        const std::string n = std::to_string(i);
+        s({"HSET", "hash", "f" + n, wide(n)});
+        s({"ZADD", "ties", "1", wide("member-" + n)});
+        s({"ZADD", "scores", n, wide("m" + n)});
+        s({"SET", "k" + n, wide(n)});
+        if (i < 20) s({"HSET", "small", "f" + n, wide(n)});
+        if (i < 20) s({"ZADD", "smallset", n, wide("m" + n)});
+    }
+}
+
+TEST(ColdData, IsReadBeforeACommandTouchesIt) {
+    cold_server s;
+    fill(s);
+    const std::string m7 = wide("member-7"), m250 = wide("member-250");
+    const std::vector<std::vector<std::string>> requests{
+        {"GET", "k1"},
+        {"MGET", "k1", "k2", "k3"},
+        {"SET", "k4", "short"},
+        {"APPEND", "k5", "x"},
+        {"TTL", "k6"},
+        {"TYPE", "hash"},
+        {"EXPIRE", "k7", "1000"},
+        {"EXPIRE", "hash", "1000"},
+        {"RENAME", "k8", "k9"},
+        {"COPY", "k10", "copied"},
+        {"COPY", "hash", "copied2"},
+        {"COPY", "scores", "copied3"},
+        {"OBJECT", "FREQ", "k11"},
+        {"OBJECT", "ENCODING", "k11"},
+        {"MEMORY", "USAGE", "k12"},
+        {"HGET", "hash", "f1"},
+        {"HMGET", "hash", "f2", "f3", "nothing"},
+        {"HSET", "hash", "f4", "v", "f5", "v", "new", "v"},
+        {"HDEL", "hash", "f6", "f7"},
+        {"HINCRBY", "hash", "f8", "1"},
+        {"HSTRLEN", "hash", "f9"},
+        {"HLEN", "hash"},
+        {"HSCAN", "hash", "0", "COUNT", "30"},
+        {"HKEYS", "hash"},
+        {"HGETALL", "hash"},
+        {"ZSCORE", "ties", m7},
+        {"ZMSCORE", "ties", m7, m250},
+        {"ZRANK", "ties", m7},
+        {"ZREVRANK", "ties", m250},
+        {"ZADD", "ties", "1", wide("member-500"), "2", m7},
+        {"ZADD", "scores", "GT", "500", wide("m1"), "17", wide("m2")},
+        {"ZINCRBY", "ties", "0.5", m250},
+        {"ZREM", "ties", m250, wide("member-9")},
+        {"ZCOUNT", "scores", "10", "20"},
+        {"ZLEXCOUNT", "ties", "[member-1", "[member-2"},
+        {"ZRANGE", "scores", "10", "20"},
+        {"ZREVRANGE", "scores", "10", "20"},
+        {"ZRANGE", "scores", "-5", "-1", "WITHSCORES"},
+        {"ZRANGEBYSCORE", "scores", "10", "(50", "LIMIT", "5", "7"},
+        {"ZREVRANGEBYSCORE", "scores", "50", "10", "LIMIT", "5", "7"},
+        {"ZRANGE", "ties", "[member-1", "[member-15", "BYLEX"},
+        {"ZRANGE", "ties", "[member-15", "[member-1", "BYLEX", "REV", "LIMIT", "3", "4"},
+        {"ZRANGEBYLEX", "ties", "[member-1", "+", "LIMIT", "2", "3"},
+        {"ZRANGE", "ties", "0", "-1"},
+        {"ZSCAN", "scores", "0", "COUNT", "30"},
+        {"SCAN", "0", "COUNT", "50"},
+        {"DEL", "small"},
+        {"SET", "smallset", "a string now"},
+    };
+    for (const auto& request : requests) {
+        SCOPED_TRACE(request[0] + " " + request[1]);
+        s.forget();
+        s.all_grow_old();
+        int used = 0;
+        ASSERT_EQ(s.touched_on_disk(&used), 0);
+        ASSERT_EQ(used, 0) << "all are old";
+        if (const auto wanted = s.look(request)) {
+            EXPECT_TRUE(s.reader->read_now(*wanted));
+        }
+        EXPECT_EQ(s.cold->reads_under_a_lock, 0);
+        // Looking is a use of what leads somewhere only.
+        EXPECT_EQ(s.touched_on_disk(), 0) << "by the look itself";
+        s(request);
+        EXPECT_EQ(s.touched_on_disk(&used), 0) << "of " << used;
+        EXPECT_FALSE(s.look({"GET", "nothing"}).has_value());
+        if (request[0] == "GET" || request[0] == "HGET") {
+            EXPECT_LE(s.cold->reads, 2);
+        }
+        if (request[0] == "HGETALL") {
+            EXPECT_GT(used, 290);
+        }
+    }
+    s.forget();
+    s.all_grow_old();
+    s({"WATCH", "k20"});
+    s({"MULTI"});
+    s({"HGETALL", "hash"});
+    s({"GET", "k21"});
+    s({"ZRANK", "ties", m7});
+    EXPECT_FALSE(s.look({"GET", "k22"}).has_value()) << "it is only queued";
+    const auto wanted = s.look({"EXEC"});
+    ASSERT_TRUE(wanted.has_value());
+    EXPECT_TRUE(s.reader->read_now(*wanted));
+    EXPECT_EQ(s.cold->reads_under_a_lock, 0);
+    EXPECT_TRUE(s({"EXEC"}).starts_with("*3"));
+    int used = 0;
+    EXPECT_EQ(s.touched_on_disk(&used), 0);
+    EXPECT_GT(used, 290);
+}
+
+TEST(ColdData, IsNotReadForWhomTheServerDoesNotKnow) {
+    cold_server s;
+    s({"SET", "k", wide("v")});
+    s.all_grow_old();
+    ASSERT_TRUE(s.look({"GET", "k"}).has_value());
+    s.options.set_password("secret");
+    s.client.authenticated = false;
+    EXPECT_FALSE(s.look({"GET", "k"}).has_value());
+}
+
+TEST(ColdData, ThatCannotBeReadIsAnErrorOfItsKey) {
+    cold_server s;
+    s({"SET", "a", wide("v")});
+    s.all_grow_old();
+    s.cold->broken = true;
+    const auto wanted = s.look({"GET", "a"});
+    ASSERT_TRUE(wanted.has_value());
+    EXPECT_FALSE(s.reader->read_now(*wanted));
+    // And what ends behind it ends.
+    for (int i = 0; i < 50; ++i) s({"SET", "ends-" + std::to_string(i), wide("v"), "PX", "1"});
+    s.all_grow_old();
+    s.cold->broken = false;
+    s.cold->reads = 0;
+    s.cold->broken_read = 7;
+    const std::int64_t later = now_ms() + 10'000;
+    EXPECT_EQ(s.server.keys.expire_some(1000, later, s.cold), 49u);
+    EXPECT_EQ(s.server.keys.expire_some(1000, later, s.cold), 0u);
+    EXPECT_EQ(s({"DBSIZE"}), ":2\r\n") << "a, and the one that cannot be read";
+    EXPECT_EQ(s.cold->reads_under_a_lock, 0);
+}
+
+TEST(ColdData, IsEvictedWithoutALockWhileTheDiskIsRead) {
+    cold_server s;
+    for (int i = 0; i < 200; ++i) s({"SET", "k" + std::to_string(i), wide("v")});
+    s.all_grow_old();
+    const std::int64_t used = s.server.keys.used_bytes();
+    s.cold->broken = true;
+    EXPECT_FALSE(s.server.keys.make_room(used / 2, eviction::allkeys_lru, s.cold));
+    EXPECT_EQ(s.server.keys.count.evicted, 0u);
+    s.cold->broken = false;
+    // A request that writes waits until a thread of the reader has made room.
+    s({"CONFIG", "SET", "maxmemory", std::to_string(used / 2), "maxmemory-policy", "allkeys-lru"});
+    const auto wanted = s.look({"SET", "new", "v"});
+    ASSERT_TRUE(wanted.has_value());
+    EXPECT_TRUE(wanted->room);
+    EXPECT_TRUE(s.reader->read_now(*wanted));
+    EXPECT_GT(s.server.keys.count.evicted, 90u);
+    EXPECT_LE(s.server.keys.used_bytes(), used / 2);
+    EXPECT_EQ(s.cold->reads_under_a_lock, 0);
+}
+
+} // namespace
+
+} // namespace crestdb::server
