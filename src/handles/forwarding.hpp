@@ -46,7 +46,8 @@ class forwarding_table {
     static forwarding_table* make(std::size_t block_size, std::size_t blocks,
                                   const block_set& live) noexcept {
         std::size_t count = 0;
-        for (std::size_t i = 0; i < blocks; ++i) count += live.test(i) ? 1 : 0;
+        for (std::size_t i = 0; i < blocks; ++i)
+            if (live.test(i)) ++count;
         const std::size_t groups = (blocks + 63) / 64;
         const bool indexed = groups * group_bytes <= count * sizeof(std::uint16_t);
         const std::size_t index_bytes =

@@ -340,11 +340,37 @@ void obase_handles_restore(unsigned long state) {
     if (mine != nullptr) native_handles::if_made()->threads().restore(*mine, to_mark(state));
 }
 
-// Nothing moves yet.
-void* obase_handles_keep(const void* home) { return const_cast<void*>(home); }
-void* obase_handles_pin(const void* home) { return const_cast<void*>(home); }
-void obase_handles_unpin(const void* /*home*/) {}
-void* obase_handles_home(const void* address) { return const_cast<void*>(address); }
-unsigned long obase_handles_move_all() { return 0; }
-unsigned long obase_handles_come_home() { return 0; }
-void obase_handles_read_figures(obase_handles_figures* to) { *to = {}; }
+void* obase_handles_keep(const void* home) {
+    if (native_handles* const all = native_handles::if_made(); all != nullptr) all->keep(home);
+    return const_cast<void*>(home);
+}
+void* obase_handles_pin(const void* home) {
+    native_handles* const all = native_handles::if_made();
+    return all == nullptr ? const_cast<void*>(home) : all->pin(home);
+}
+void obase_handles_unpin(const void* home) {
+    if (native_handles* const all = native_handles::if_made(); all != nullptr) all->unpin(home);
+}
+void* obase_handles_home(const void* address) {
+    native_handles* const all = native_handles::if_made();
+    if (all == nullptr) return const_cast<void*>(address);
+    const native_handles::work mine(*all, nullptr);
+    return const_cast<void*>(all->home_at(address));
+}
+unsigned long obase_handles_move_all() {
+    native_handles* const all = native_handles::if_made();
+    if (all == nullptr) return 0;
+    const native_handles::work mine(*all, native_handles::own_record_if_any());
+    return all->move_all(native_handles::own_record_if_any());
+}
+unsigned long obase_handles_come_home() {
+    native_handles* const all = native_handles::if_made();
+    if (all == nullptr) return 0;
+    const native_handles::work mine(*all, native_handles::own_record_if_any());
+    return all->bring_home(native_handles::own_record_if_any());
+}
+void obase_handles_read_figures(obase_handles_figures* to) {
+    *to = {};
+    if (native_handles* const all = native_handles::if_made(); all != nullptr)
+        all->read_figures(*to);
+}

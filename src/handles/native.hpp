@@ -10,6 +10,7 @@
 // Made at the first allocation, without allocating; never destroyed.
 #pragma once
 
+#include "handles/evacuator.hpp"
 #include "handles/homes.hpp"
 #include "handles/threads.hpp"
 #include "heap/reserved_array.hpp"
@@ -44,8 +45,27 @@ class runtime_memory {
     runtime_memory& operator=(const runtime_memory&) = delete;
 };
 
+class native_handles;
+
+// Objects by their current addresses, for the mover.
+class current_objects {
+  public:
+    explicit current_objects(native_handles& all) noexcept : all_(all) {}
+    bool contains(const void* address) const noexcept;
+    heap::space::object_info info(const void* object) const noexcept;
+    void* allocate_dense(unsigned cls, std::size_t size, heap::attributes attr) noexcept;
+    void undo_allocate_dense(void* object) noexcept;
+    void free(void* object) noexcept; // what was at an alias takes no memory of its own
+
+  private:
+    native_handles& all_;
+};
+
 class native_handles {
   public:
+    using mover_heap = current_objects;
+    static constexpr unsigned target_class = dense_class;
+    using evacuator_type = evacuator<native, native_handles>;
     using record = handles_record<native>;
     using threads_type = handles_threads<native, native_handles>;
     using homes_type = homes<native, native_handles>;
@@ -104,6 +124,66 @@ class native_handles {
     void free_dense(std::uint64_t address) noexcept {
         space_->free(reinterpret_cast<void*>(address));
     }
+    current_objects& heap() noexcept { return current_; }
+    void close() noexcept;
+    bool closed(std::size_t run) const noexcept;
+    template <class Visit>
+    std::size_t for_each_out(std::size_t run, Visit&& visit) const {
+        return space_->slabs().for_each_block_out(run, visit);
+    }
+    std::size_t block_size(std::size_t run) const noexcept {
+        return space_->slabs().block_size(run);
+    }
+    std::uint64_t home_of(std::size_t run) const noexcept {
+        return base_ + (run << heap::run_shift);
+    }
+    bool kept(std::size_t run) noexcept;
+    void reopen(std::uint32_t run) noexcept;
+    void reopen(std::size_t run) noexcept { reopen(static_cast<std::uint32_t>(run)); }
+    bool take_pages(std::size_t run, std::uint64_t alias) noexcept;
+    std::uint64_t claim_alias(std::uint32_t run) noexcept;
+    void alias_is(std::uint64_t alias, bool ready) noexcept {
+        ready_[(alias - aliases_) >> heap::run_shift].store_release(ready ? 1 : 0);
+    }
+    void leave_alias(std::uint64_t alias) noexcept;
+    // The home of the object at an alias.
+    std::uint64_t home_of_alias(std::uint64_t address) const noexcept {
+        const std::uint64_t offset = address - aliases_;
+        return home_of(alias_of_[offset >> heap::run_shift] - 1) + (offset & (heap::run_bytes - 1));
+    }
+    void evacuated(std::size_t run) noexcept { space_->slabs().evacuated(run); }
+    void release(std::size_t run) noexcept;
+    template <class CopyAll>
+    bool put_back(std::size_t run, CopyAll&& copy_all, const block_set& out) noexcept {
+        char* const scratch = begin_put_back();
+        if (scratch == nullptr) return false;
+        copy_all(scratch);
+        return end_put_back(run, scratch, out);
+    }
+
+    // Collector's work. One thread at a time, which holds it. Others that need it make the collector give up its
+    // waits.
+    class work {
+      public:
+        work(native_handles& all, record* self) noexcept;
+        ~work();
+        work(const work&) = delete;
+        work& operator=(const work&) = delete;
+
+      private:
+        native_handles& all_;
+        const runtime_memory own_;
+    };
+    // The object of the home stays there until it is freed. Precondition: the calling thread is at a safepoint.
+    void keep(const void* home) noexcept;
+    void* pin(const void* home) noexcept;
+    void unpin(const void* home) noexcept;
+    // Preconditions: the calling thread holds `work`, and is at a safepoint.
+    std::uint64_t move_all(record* self) noexcept;
+    std::uint64_t bring_home(record* self) noexcept;
+    void read_figures(obase_handles_figures& to) noexcept;
+    const void* home_at(const void* address) noexcept;
+
     void flush_own() noexcept;
     void flush(record& of) noexcept;
 
@@ -115,6 +195,12 @@ class native_handles {
     native_handles() noexcept;
     static native_handles* make() noexcept;
     bool set_up() noexcept;
+    char* begin_put_back() noexcept;
+    bool end_put_back(std::size_t run, char* scratch, const block_set& out) noexcept;
+    bool come_home(std::size_t run, record* self) noexcept;
+    // The object's first byte, by its slab. Precondition: in_homes(home).
+    std::uint64_t beginning(std::uint64_t home) const noexcept;
+    void add(const round_result& result) noexcept;
 
     static constinit native::atomic<native_handles*> instance_;
 
@@ -124,8 +210,16 @@ class native_handles {
     std::uint64_t aliases_ = 0;
     native::atomic<std::uint32_t> ready_[alias_count];
     heap::reserved_array<native::atomic<table_type*>> tables_; // by run
+    heap::reserved_array<native::atomic<std::uint64_t>> kept_; // a bit per 16 bytes: an object there must stay
+    heap::reserved_array<native::atomic<std::uint8_t>> keeps_; // by run: it may have such bits
     threads_type threads_;
     homes_type homes_;
+    current_objects current_;
+    evacuator_type evacuator_;
+    std::uint32_t alias_of_[alias_count]{}; // run + 1; 0: unused
+    os::blocking_lock<native> work_;
+    native::atomic<std::uint32_t> hurry_; // threads that wait for work_
+    native::atomic<std::uint64_t> moved_, vetoed_, opened_, reopened_, came_home_, faults_, own_ns_;
 };
 
 } // namespace obase::handles

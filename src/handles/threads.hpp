@@ -172,6 +172,15 @@ class handles_threads {
         return result;
     }
 
+    // The mover's own wait, after it has armed.
+    template <class Mover, class GiveUp>
+    mobility::wait_result wait_for(Mover& mover, const record* self, GiveUp&& give_up) noexcept {
+        want(true);
+        const mobility::wait_result result = mover.wait_for_grace_period(self, give_up);
+        want(false);
+        return result;
+    }
+
     // Returns true when every other thread is offline or waits in a poll, and none comes online until go_on(). One
     // thread at a time, which holds a lock that says so.
     template <class GiveUp>
