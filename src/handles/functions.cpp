@@ -82,8 +82,8 @@ class short_visit {
     thread_mark before_{};
 };
 
-[[gnu::noinline]] void* allocate_slowly(std::size_t bytes, std::size_t alignment,
-                                        bool movable) noexcept {
+[[gnu::noinline]] void* allocate_slowly(std::size_t bytes, std::size_t alignment, bool movable,
+                                        const void* caller) noexcept {
     void* found = nullptr;
     if (bytes > most_bytes) {
         errno = ENOMEM;
@@ -91,7 +91,7 @@ class short_visit {
     }
     if (inside_runtime == 0 && alignment <= os::page_size)
         if (native_handles* const all = native_handles::get(); all != nullptr)
-            found = all->allocate(bytes, alignment, movable);
+            found = all->allocate(bytes, alignment, movable, caller);
     if (found != nullptr) return found;
     return alignment <= least_alignment ? __libc_malloc(bytes) : __libc_memalign(alignment, bytes);
 }
@@ -104,7 +104,7 @@ template <bool Movable>
         if (block != nullptr) [[likely]]
             return block;
     }
-    return allocate_slowly(bytes, least_alignment, Movable);
+    return allocate_slowly(bytes, least_alignment, Movable, __builtin_return_address(0));
 }
 
 // Fresh extents of LARGE are empty pages, but which are fresh is not known: from here on the system makes them so.
@@ -135,7 +135,7 @@ void* allocate_zero(std::size_t count, std::size_t each) noexcept {
     }
     if (inside_runtime != 0) return __libc_calloc(count, each);
     void* const object = allocate<Movable>(bytes);
-    if (object != nullptr) make_zero(object, bytes);
+    if (object != nullptr) make_zero(const_cast<void*>(now_at(object)), bytes);
     return object;
 }
 
@@ -172,7 +172,7 @@ void* resize(void* object, std::size_t bytes) noexcept {
     // What foreign code makes longer stays what it was: it may have come from compiled code.
     void* const longer = all->is_movable(object) ? allocate<true>(bytes) : allocate<Movable>(bytes);
     if (longer == nullptr) return nullptr;
-    std::memcpy(longer, now_at(object), std::min(before, bytes)); // a fresh home is at home
+    std::memcpy(const_cast<void*>(now_at(longer)), now_at(object), std::min(before, bytes));
     all->free(object);
     return longer;
 }
@@ -189,7 +189,7 @@ std::size_t usable_size(const void* object) noexcept {
 template <bool Movable>
 void* allocate_aligned(std::size_t alignment, std::size_t bytes) noexcept {
     if (alignment <= least_alignment) return allocate<Movable>(bytes);
-    return allocate_slowly(bytes, std::bit_ceil(alignment), Movable);
+    return allocate_slowly(bytes, std::bit_ceil(alignment), Movable, __builtin_return_address(0));
 }
 
 template <bool Movable>
@@ -216,8 +216,9 @@ void* resize_array(void* object, std::size_t count, std::size_t each) noexcept {
 char* copy_text(const char* text, std::size_t length) noexcept {
     auto* const copy = static_cast<char*>(allocate<true>(length + 1));
     if (copy == nullptr) return nullptr;
-    std::memcpy(copy, text, length); // fresh, so at home
-    copy[length] = 0;
+    auto* const at = static_cast<char*>(const_cast<void*>(now_at(copy)));
+    std::memcpy(at, text, length);
+    at[length] = 0;
     return copy;
 }
 
@@ -255,6 +256,10 @@ OBASE_MALLOC void* pvalloc(std::size_t bytes) noexcept {
 OBASE_MALLOC std::size_t malloc_usable_size(void* object) noexcept { return usable_size(object); }
 OBASE_MALLOC void free(void* object) noexcept {
     if (object == nullptr) return;
+    if (is_away(object)) {
+        free_by_foreign_code(object);
+        return;
+    }
     heap::thread_heap<native>& mine = own_heap();
     const std::size_t offset = mine.view.offset_of(object);
     if (offset < mine.view.bytes) [[likely]] {
@@ -311,7 +316,10 @@ extern "C" void* obase_handles_translate_here(const void* home) noexcept {
 }
 extern "C" void obase_handles_poll_here() noexcept {
     native_handles::record* const mine = native_handles::own_record_if_any();
-    if (mine != nullptr) native_handles::if_made()->threads().poll(*mine);
+    if (mine == nullptr) return;
+    native_handles& all = *native_handles::if_made();
+    if (all.stresses()) all.stress(mine);
+    all.threads().poll(*mine);
 }
 
 void obase_handles_offline() {

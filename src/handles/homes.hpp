@@ -24,8 +24,7 @@
 //   table(run)                    an atomic pointer to forwarding_table<P>; only asked of runs that were opened once
 //   in_alias(address), alias_ready(address)
 //   free_to_run(home)             the block goes to its run's list
-//   free_dense(address)
-//   kept_word(home)               null, or the atomic word with the bit of the object, and which
+//   freed(home, address)          of an object that was at the address: its home, its alias, or a place of its own
 // Templated on the platform; the tests run this text under the deterministic scheduler.
 #pragma once
 
@@ -42,7 +41,7 @@ namespace obase::handles {
 
 enum run_states : std::uint8_t { at_home, closing, open };
 
-enum class freed : std::uint8_t {
+enum class free_result : std::uint8_t {
     done,
     no_object, // no block of an open run that was live, or one that was freed before
 };
@@ -86,7 +85,7 @@ class homes {
     }
 
     // Of an object in a run that is not at_home. Precondition: inside a scope, which saw the state.
-    freed free(std::uint64_t home) noexcept {
+    free_result free(std::uint64_t home) noexcept {
         const std::uint64_t offset = home - host_.base();
         const std::size_t run = offset >> heap::run_shift;
         std::uint64_t old = 0;
@@ -95,19 +94,18 @@ class homes {
             table_type* const here = host_.table(run).load_acquire();
             if (here == nullptr) {
                 host_.free_to_run(home);
-                return freed::done;
+                return free_result::done;
             }
             const std::size_t in_run = offset & (heap::run_bytes - 1);
             auto* const word = here->word_of(in_run);
             if (word == nullptr || here->begin_of(here->block_of(in_run)) != in_run)
-                return freed::no_object;
+                return free_result::no_object;
             old = word->exchange_acq_rel(0); // a publish of the mover fails from here on
-            if (old == 0) return freed::no_object;
+            if (old == 0) return free_result::no_object;
             here->one_less();
         }
-        const std::uint64_t was = layout::address(old);
-        if (was != home && !host_.in_alias(was)) host_.free_dense(was);
-        return freed::done;
+        host_.freed(home, layout::address(old));
+        return free_result::done;
     }
 
     // Of the run's changes of state, and of frees in it. For fork: all of them.

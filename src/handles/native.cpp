@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
+#include <cstdlib>
 #include <new>
 
 unsigned char obase_handles_away[1U << 24];
@@ -62,7 +64,10 @@ native_handles* native_handles::make() noexcept {
     }
     const runtime_memory own;
     auto* const fresh = ::new (storage) native_handles;
-    if (fresh->set_up()) instance_.store_release(fresh); // pairs with get()
+    if (fresh->set_up()) {
+        instance_.store_release(fresh); // pairs with get()
+        serve_faults();
+    }
     making.store_release(2);
     return instance_.load_acquire();
 }
@@ -80,6 +85,18 @@ bool native_handles::set_up() noexcept {
     if (space_ == nullptr) return false;
     base_ = reinterpret_cast<std::uint64_t>(space_->range_begin(heap::new_class));
     bytes_ = space_->range_bytes();
+    if (const char* const period = std::getenv("OBASE_HANDLES_STRESS"); period != nullptr) {
+        const unsigned long polls = std::strtoul(period, nullptr, 10);
+        if (polls == 0) {
+            std::fprintf(stderr,
+                         "obase: OBASE_HANDLES_STRESS is '%s'; a number of polls above 0 is expected\n",
+                         period);
+            std::_Exit(2);
+        }
+        // The slab fills the range from its beginning.
+        stress_ = new (std::nothrow) stress_heap(*this, base_ + bytes_ / 2, base_ + bytes_, polls);
+        threads_.always_poll();
+    }
     void* const aliases = os::reserve(alias_count << heap::run_shift, heap::run_bytes);
     aliases_ = reinterpret_cast<std::uint64_t>(aliases);
     return aliases != nullptr && tables_.reserve(bytes_ >> heap::run_shift) &&
@@ -87,13 +104,60 @@ bool native_handles::set_up() noexcept {
            kept_.reserve(bytes_ / least_alignment / 64);
 }
 
-void* native_handles::allocate(std::size_t bytes, std::size_t alignment, bool movable) noexcept {
+void* native_handles::allocate(std::size_t bytes, std::size_t alignment, bool movable,
+                               const void* caller) noexcept {
+    if (movable && stress_ != nullptr && bytes < heap::max_small_size) {
+        const runtime_memory own;
+        try {
+            return reinterpret_cast<void*>(
+                stress_->allocate(bytes, std::max(alignment, least_alignment), caller));
+        } catch (const std::bad_alloc&) {
+            return nullptr;
+        }
+    }
     // One byte more, so that the address behind the object's end belongs to it.
     const std::size_t size = bytes + (movable && bytes < heap::max_small_size ? 1 : 0);
     return space_->allocate(size, attributes_of(std::max(alignment, least_alignment), movable));
 }
 
+void native_handles::freed(std::uint64_t home, std::uint64_t was) noexcept {
+    if (in_stress(reinterpret_cast<const void*>(home))) {
+        const runtime_memory own;
+        stress_->freed(home, was);
+    } else if (was != home && !in_alias(was)) {
+        free_dense(was);
+    }
+}
+
+void native_handles::stress(record* self) noexcept {
+    if (self->nested != 0 || self->epoch.load_relaxed() == 0 || !stress_->due()) return;
+    const work mine(*this, self);
+    if (!threads_.stop(self, [this](const auto&) { return hurry_.load_relaxed() != 0; })) return;
+    try {
+        std::vector<std::uint64_t> pinned;
+        mobility::collect_pins(threads_.all(), pinned);
+        stress_->move_some(pinned);
+    } catch (const std::bad_alloc&) {
+    }
+    threads_.go_on();
+}
+
+bool native_handles::come_home_stressed(std::uint64_t home, record* self) noexcept {
+    if (!threads_.stop(self, [this](const auto&) { return hurry_.load_relaxed() != 0; }))
+        return false;
+    bool done = false;
+    try {
+        std::vector<std::uint64_t> pinned;
+        mobility::collect_pins(threads_.all(), pinned);
+        done = stress_->bring_home(stress_->find(home).home, pinned);
+    } catch (const std::bad_alloc&) {
+    }
+    threads_.go_on();
+    return done;
+}
+
 bool native_handles::is_movable(const void* object) const noexcept {
+    if (in_stress(object)) return true;
     return in_homes(object) && !heap::attributes_at(space_->slabs().set_of(object)).never_cold;
 }
 
@@ -107,11 +171,13 @@ void native_handles::free(void* object) noexcept {
 }
 
 std::size_t native_handles::usable_size(const void* object) const noexcept {
+    if (in_stress(object)) return stress_->find(reinterpret_cast<std::uint64_t>(object)).size;
     const std::size_t size = space_->usable_size(object);
     return is_movable(object) ? size - 1 : size;
 }
 
 bool native_handles::resize(void* object, std::size_t bytes) noexcept {
+    if (in_stress(object)) return false;
     const std::size_t now = usable_size(object);
     if (!in_homes(object)) return bytes <= now && bytes >= now / 2;
     if (away_at(reinterpret_cast<std::uint64_t>(object)).load_acquire() != at_home)
@@ -321,6 +387,12 @@ bool native_handles::come_home(std::size_t run, record* self) noexcept {
 void native_handles::keep(const void* kept) noexcept {
     if (!in_homes(kept) || !is_movable(kept)) return;
     const auto home = reinterpret_cast<std::uint64_t>(kept);
+    if (in_stress(kept)) {
+        for (record* const self = own_record_if_any();; native::yield()) {
+            const work mine(*this, self);
+            if (come_home_stressed(home, self)) return;
+        }
+    }
     const std::size_t run = (home - base_) >> heap::run_shift;
     const std::size_t granule = (beginning(home) - base_) / least_alignment;
     {
@@ -348,6 +420,7 @@ void* native_handles::pin(const void* home) noexcept {
     std::uint64_t begin = 0;
     std::uint64_t now = 0;
     if (away(run).load_acquire() == open) now = homes_.translate_object(address, &begin);
+    if (now == 0 && in_stress(home)) return const_cast<void*>(home); // freed
     if (now == 0) now = begin = beginning(address);
     const runtime_memory own;
     if (!threads_.pin(*self, now, []() -> mobility::pin_chunk<native>* {
@@ -366,6 +439,7 @@ void native_handles::unpin(const void* home) noexcept {
     std::uint64_t begin = 0;
     std::uint64_t now = 0;
     if (away(run).load_acquire() == open) now = homes_.translate_object(address, &begin);
+    if (now == 0 && in_stress(home)) return;
     if (now == 0) now = beginning(address);
     threads_.unpin(*self, now);
 }

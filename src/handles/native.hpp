@@ -12,6 +12,7 @@
 
 #include "handles/evacuator.hpp"
 #include "handles/homes.hpp"
+#include "handles/stress.hpp"
 #include "handles/threads.hpp"
 #include "heap/reserved_array.hpp"
 #include "heap/space.hpp"
@@ -79,13 +80,21 @@ class native_handles {
     static native_handles* if_made() noexcept { return instance_.load_acquire(); }
 
     // Allocation, the part behind the fast paths. nullptr: there is none, errno is ENOMEM.
-    void* allocate(std::size_t bytes, std::size_t alignment, bool movable) noexcept;
+    void* allocate(std::size_t bytes, std::size_t alignment, bool movable,
+                   const void* caller) noexcept;
     void free(void* object) noexcept; // any of the space's, inside a scope if it may be movable
     bool contains(const void* address) const noexcept { return space_->contains(address); }
     bool is_movable(const void* object) const noexcept; // Precondition: contains(object)
     bool in_homes(const void* address) const noexcept {
         return reinterpret_cast<std::uintptr_t>(address) - base_ < bytes_;
     }
+    bool in_stress(const void* address) const noexcept {
+        return stress_ != nullptr && stress_->contains(reinterpret_cast<std::uintptr_t>(address));
+    }
+    bool commit_tables(std::size_t runs) noexcept { return tables_.commit_to(runs); }
+    // A poll, in stress mode. The calling thread has no translations.
+    void stress(record* self) noexcept;
+    bool stresses() const noexcept { return stress_ != nullptr; }
     // What the program may use of it. Precondition: contains(object).
     std::size_t usable_size(const void* object) const noexcept;
     // Makes the object `bytes` long where it is. False: it does not fit there, or would leave too much unused.
@@ -121,6 +130,7 @@ class native_handles {
     void free_to_run(std::uint64_t home) noexcept {
         space_->slabs().free_to_run(reinterpret_cast<void*>(home));
     }
+    void freed(std::uint64_t home, std::uint64_t was) noexcept;
     void free_dense(std::uint64_t address) noexcept {
         space_->free(reinterpret_cast<void*>(address));
     }
@@ -182,6 +192,11 @@ class native_handles {
     std::uint64_t move_all(record* self) noexcept;
     std::uint64_t bring_home(record* self) noexcept;
     void read_figures(obase_handles_figures& to) noexcept;
+    // faults.cpp
+    enum class served : std::uint8_t { done, mistake, not_ours };
+    served serve_fault(const void* address) noexcept;
+    void explain_fault(const void* address, const void* instruction) noexcept;
+    static void serve_faults() noexcept;
     const void* home_at(const void* address) noexcept;
 
     void flush_own() noexcept;
@@ -198,6 +213,7 @@ class native_handles {
     char* begin_put_back() noexcept;
     bool end_put_back(std::size_t run, char* scratch, const block_set& out) noexcept;
     bool come_home(std::size_t run, record* self) noexcept;
+    bool come_home_stressed(std::uint64_t home, record* self) noexcept;
     // The object's first byte, by its slab. Precondition: in_homes(home).
     std::uint64_t beginning(std::uint64_t home) const noexcept;
     void add(const round_result& result) noexcept;
@@ -215,6 +231,7 @@ class native_handles {
     threads_type threads_;
     homes_type homes_;
     current_objects current_;
+    stress_heap* stress_ = nullptr;
     evacuator_type evacuator_;
     std::uint32_t alias_of_[alias_count]{}; // run + 1; 0: unused
     os::blocking_lock<native> work_;

@@ -196,6 +196,11 @@ class handles_threads {
         want(false);
         resumed_.notify();
     }
+    // From here on compiled code calls poll() at each poll.
+    void always_poll() noexcept {
+        always_ = true;
+        wanted_.store_seq_cst(1);
+    }
     // Child of a fork, whose thread held the lock.
     void forget_others(record* self) noexcept {
         registry_.forget_other_threads(self);
@@ -204,7 +209,7 @@ class handles_threads {
         });
         stop_.store_relaxed(0);
         wanted_count_.store_relaxed(0);
-        wanted_.store_relaxed(0);
+        wanted_.store_relaxed(always_ ? 1 : 0);
         resumed_.forget_waiters();
     }
 
@@ -273,7 +278,7 @@ class handles_threads {
             wanted_.store_seq_cst(1);
             return;
         }
-        if (wanted_count_.fetch_sub_seq_cst(1) != 1) return;
+        if (wanted_count_.fetch_sub_seq_cst(1) != 1 || always_) return;
         wanted_.store_seq_cst(0);
         if (wanted_count_.load_seq_cst() != 0) wanted_.store_seq_cst(1);
     }
@@ -300,6 +305,7 @@ class handles_threads {
     atomic<std::uint32_t> stop_;
     atomic<std::uint32_t> wanted_count_;
     os::wait_point<P> resumed_;
+    bool always_ = false;
 };
 
 } // namespace obase::handles
