@@ -37,6 +37,7 @@
 //   take_pages(run, alias)          false: nothing has happened
 //   claim_alias(run) -> address, 0: none;  alias_is(address, ready);  leave_alias(address)
 //   evacuated(run)                  its memory has gone
+//   any_evacuating(), evacuating(address)   of the dense class: which objects are to move within it
 //   release(run)                    evacuated -> empty, accessible, in service
 //   put_back(run, copy_all, out)    evacuated -> closed: copy_all(scratch) fills the pages; false: nothing has happened
 //   heap()                          of the mover, for current addresses
@@ -66,6 +67,7 @@ struct forwarding_words {
 
 struct round_result {
     std::uint64_t moved = 0;    // objects, to the dense class
+    std::uint64_t compacted = 0; // objects, within it
     std::uint64_t vetoed = 0;   // objects in use
     std::uint64_t opened = 0;   // runs taken
     std::uint64_t reopened = 0; // runs closed again
@@ -287,39 +289,47 @@ class evacuator {
         return false;
     }
 
-    // Objects whose words say alias and armed since before the last wait.
+    // Objects that are to move on, and whose words have been armed since before the last wait.
     void move_out(round_result& result) {
         for (taken_run& t : taken_) {
-            if (t.alias == 0) continue;
+            if (t.alias == 0 && !compacts_) continue;
             table_type* const table = host_.table(t.run).load_acquire();
             if (table == nullptr) continue;
             std::size_t left = 0;
             table->for_each([&](auto& word, std::size_t) {
                 const std::uint64_t seen = word.load_acquire();
-                if (!host_.in_alias(layout::address(seen))) return;
+                if (layout::is_null(seen) || !leaves(layout::address(seen))) return;
                 mobility::moved_object moved;
+                const bool at_alias = host_.in_alias(layout::address(seen));
                 if (layout::is_armed(seen) &&
                     mover_.move({&word, seen, Host::target_class}, window_, moved) ==
                         mobility::move_result::moved) {
-                    ++result.moved;
-                } else if (word.load_acquire() != 0) {
+                    ++(at_alias ? result.moved : result.compacted);
+                } else if (at_alias && word.load_acquire() != 0) {
                     ++left;
                 }
             });
-            if (left == 0) {
+            if (t.alias != 0 && left == 0) {
                 host_.leave_alias(t.alias);
                 t.alias = 0;
             }
         }
     }
 
-    // What is still at its alias gets another chance.
+    // True for an object that is to move on: it is still at its alias, or in a sparse run of the dense class.
+    bool leaves(std::uint64_t address) const noexcept {
+        return host_.in_alias(address) || (compacts_ && host_.evacuating(address));
+    }
+
+    // Of those, what was in use gets another chance.
     void arm_again() {
+        compacts_ = host_.any_evacuating();
         for (const taken_run& t : taken_) {
-            if (t.alias == 0) continue;
+            if (t.alias == 0 && !compacts_) continue;
             host_.table(t.run).load_acquire()->for_each([&](auto& word, std::size_t) {
                 const std::uint64_t seen = word.load_acquire();
-                if (layout::is_plain(seen) && host_.in_alias(seen)) word::arm(word, seen, window_);
+                if (layout::is_plain(seen) && seen != 0 && leaves(seen))
+                    word::arm(word, seen, window_);
             });
         }
     }
@@ -383,6 +393,7 @@ class evacuator {
     std::vector<table_type*> retired_; // threads may be in them until a wait that begins now has ended
     std::vector<std::uint64_t> pinned_;
     std::uint64_t window_ = 0;
+    bool compacts_ = false;
 };
 
 } // namespace obase::handles

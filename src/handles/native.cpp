@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <new>
 
 unsigned char obase_handles_away[1U << 24];
@@ -67,6 +66,7 @@ native_handles* native_handles::make() noexcept {
     if (fresh->set_up()) {
         instance_.store_release(fresh); // pairs with get()
         serve_faults();
+        prepare_forks();
     }
     making.store_release(2);
     return instance_.load_acquire();
@@ -85,16 +85,10 @@ bool native_handles::set_up() noexcept {
     if (space_ == nullptr) return false;
     base_ = reinterpret_cast<std::uint64_t>(space_->range_begin(heap::new_class));
     bytes_ = space_->range_bytes();
-    if (const char* const period = std::getenv("OBASE_HANDLES_STRESS"); period != nullptr) {
-        const unsigned long polls = std::strtoul(period, nullptr, 10);
-        if (polls == 0) {
-            std::fprintf(stderr,
-                         "obase: OBASE_HANDLES_STRESS is '%s'; a number of polls above 0 is expected\n",
-                         period);
-            std::_Exit(2);
-        }
+    if (settings_.stress != 0) {
         // The slab fills the range from its beginning.
-        stress_ = new (std::nothrow) stress_heap(*this, base_ + bytes_ / 2, base_ + bytes_, polls);
+        stress_ = new (std::nothrow)
+            stress_heap(*this, base_ + bytes_ / 2, base_ + bytes_, settings_.stress);
         threads_.always_poll();
     }
     void* const aliases = os::reserve(alias_count << heap::run_shift, heap::run_bytes);
@@ -115,6 +109,7 @@ void* native_handles::allocate(std::size_t bytes, std::size_t alignment, bool mo
             return nullptr;
         }
     }
+    if (movable) start_collector();
     // One byte more, so that the address behind the object's end belongs to it.
     const std::size_t size = bytes + (movable && bytes < heap::max_small_size ? 1 : 0);
     return space_->allocate(size, attributes_of(std::max(alignment, least_alignment), movable));
@@ -454,6 +449,7 @@ void native_handles::add(const round_result& result) noexcept {
 std::uint64_t native_handles::move_all(record* self) noexcept {
     heap::slab_heap<native>& slabs = space_->slabs();
     std::uint64_t moved = 0;
+    if (settings_.off || stress_ != nullptr) return 0;
     try {
         std::vector<std::uint32_t> runs;
         const auto end = static_cast<std::uint32_t>(slabs.runs());

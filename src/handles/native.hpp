@@ -12,11 +12,13 @@
 
 #include "handles/evacuator.hpp"
 #include "handles/homes.hpp"
+#include "handles/settings.hpp"
 #include "handles/stress.hpp"
 #include "handles/threads.hpp"
 #include "heap/reserved_array.hpp"
 #include "heap/space.hpp"
 #include "os/platform.hpp"
+#include "policy/fragmentation.hpp"
 
 #include <obase/handles.h>
 
@@ -192,6 +194,15 @@ class native_handles {
     std::uint64_t move_all(record* self) noexcept;
     std::uint64_t bring_home(record* self) noexcept;
     void read_figures(obase_handles_figures& to) noexcept;
+    // collector.cpp
+    void start_collector() noexcept; // if there is none yet and it would have something to do
+    bool evacuating(std::uint64_t address) const noexcept {
+        return space_->evacuating(reinterpret_cast<const void*>(address));
+    }
+    bool any_evacuating() const noexcept {
+        return space_->counters(dense_class).evacuating_runs != 0;
+    }
+
     // faults.cpp
     enum class served : std::uint8_t { done, mistake, not_ours };
     served serve_fault(const void* address) noexcept;
@@ -217,10 +228,19 @@ class native_handles {
     // The object's first byte, by its slab. Precondition: in_homes(home).
     std::uint64_t beginning(std::uint64_t home) const noexcept;
     void add(const round_result& result) noexcept;
+    void collect() noexcept;
+    policy::fragmented measure(std::vector<policy::run_to_gather>& runs);
+    void gather(policy::fragmentation& control);
+    static void prepare_forks() noexcept;
+    static void fork_prepare() noexcept;
+    static void fork_parent() noexcept;
+    static void fork_child() noexcept;
 
     static constinit native::atomic<native_handles*> instance_;
 
+    const settings settings_ = settings::from_environment();
     heap::space* space_ = nullptr;
+    native::atomic<std::uint32_t> collector_started_;
     std::uint64_t base_ = 0;
     std::uint64_t bytes_ = 0;
     std::uint64_t aliases_ = 0;
