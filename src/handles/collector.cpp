@@ -18,9 +18,12 @@ namespace obase::handles {
 namespace {
 
 constexpr std::size_t most_runs = 256;         // of a round
+constexpr std::size_t most_in_a_stop = 16;     // of runs that are always in use
 constexpr double sparse_dense = 0.7;           // runs of the dense class with a smaller part in use are emptied
 constexpr std::size_t dense_bytes = 8U << 20;  // of them, in a round
 constexpr std::size_t runs_for_a_thread = 32;  // with fewer, there is nothing to gather
+constexpr unsigned spins = 200;
+constexpr std::uint64_t nap_ns = 20'000;
 constexpr std::uint64_t longest_rest = 2'000'000'000;
 
 } // namespace
@@ -99,20 +102,30 @@ void native_handles::gather(policy::fragmentation& control) {
     now = measure(runs);
     control.choose(runs, most_runs, now);
     std::vector<std::uint32_t> numbers;
-    for (const policy::run_to_gather& r : runs) numbers.push_back(r.number);
+    std::vector<std::uint32_t> stubborn;
+    for (const policy::run_to_gather& r : runs) {
+        const bool by_force = control.is_stubborn(r.number);
+        if (by_force && stubborn.size() == most_in_a_stop) continue;
+        (by_force ? stubborn : numbers).push_back(r.number);
+    }
     const bool sparse =
         space_->select_evacuation(dense_class, sparse_dense, dense_bytes).live_bytes != 0;
-    if (numbers.empty() && !sparse && evacuator_.taken() == 0) return;
-    const round_result result =
-        evacuator_.round(numbers.data(), numbers.size(), nullptr, 3,
-                         [this](const auto&) { return hurry_.load_relaxed() != 0; });
-    add(result);
-    for (const std::uint32_t run : numbers) {
-        if (away(run).load_relaxed() == open)
-            control.moved(run);
-        else
-            control.refused(run);
-    }
+    const auto round = [&](const std::vector<std::uint32_t>& wanted, unsigned tries) {
+        unsigned looks = 0;
+        add(evacuator_.round(wanted.data(), wanted.size(), nullptr, tries, [&](const auto&) {
+            // Sleeping costs nothing of the processor's share; a thread that is late is often not running.
+            if (++looks > spins) os::sleep_ns(nap_ns);
+            return hurry_.load_relaxed() != 0;
+        }));
+        for (const std::uint32_t run : wanted) {
+            if (away(run).load_relaxed() == open)
+                control.moved(run);
+            else
+                control.refused(run);
+        }
+    };
+    if (!numbers.empty() || sparse) round(numbers, 3);
+    if (!stubborn.empty()) round(stubborn, 0);
     control.end_of_round();
     space_->decommit_free_memory();
 }

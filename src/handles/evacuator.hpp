@@ -89,7 +89,8 @@ class evacuator {
         : host_(host), threads_(threads), homes_(objects),
           mover_(threads.all(), words_, host.heap()) {}
 
-    // `tries`: how often a run is looked at before it is closed again. `self` is not waited for.
+    // `tries`: how often a run is looked at before it is closed again. 0: it is taken in a moment in which no thread has
+    // translations, so that only pins and what is kept can prevent it. `self` is not waited for.
     template <class GiveUp>
     round_result round(const std::uint32_t* runs, std::size_t count, record* self, unsigned tries,
                        GiveUp&& give_up) {
@@ -107,6 +108,10 @@ class evacuator {
         std::erase_if(opening_, [&](const opening& o) { return !open_run(o.run); });
         release_empty();
         arm_again();
+        if (tries == 0) {
+            take_in_a_stop(self, give_up, result);
+            tries = 1; // for what is to leave besides
+        }
         for (unsigned left = std::max(tries, 1U); left != 0; --left) {
             if (threads_.wait_for(mover_, self, give_up) != mobility::wait_result::done) {
                 result.given_up = 1;
@@ -234,6 +239,23 @@ class evacuator {
         }
         if (!opened) abandon(run);
         return opened;
+    }
+
+    // For runs that are always in use. Threads wait in their polls for some ten microseconds for each run.
+    template <class GiveUp>
+    void take_in_a_stop(record* self, GiveUp& give_up, round_result& result) {
+        if (!threads_.stop(self, give_up)) return;
+        mobility::collect_pins(threads_.all(), pinned_);
+        std::erase_if(opening_, [&](const opening& o) {
+            bool pinned = false;
+            host_.table(o.run).load_acquire()->for_each([&](auto& word, std::size_t) {
+                const std::uint64_t seen = word.load_acquire();
+                pinned = pinned || mobility::is_pinned(pinned_, layout::address(seen));
+                if (layout::is_plain(seen) && seen != 0) word::arm(word, seen, window_);
+            });
+            return !pinned && take(o.run, false, result);
+        });
+        threads_.go_on();
     }
 
     // After the wait. True: the run is taken.

@@ -90,8 +90,12 @@ class fragmentation {
     void refused(std::uint32_t number) {
         if (number >= resting_.size()) resting_.resize(number + 1);
         rest& r = resting_[number];
-        r.length = static_cast<std::uint8_t>(std::clamp(2 * r.length, 4, 128));
+        r.length = static_cast<std::uint8_t>(std::clamp(2 * r.length, 1, 128));
         r.until = round_ + r.length;
+    }
+    // It has been refused so often that it should be moved by force. Precondition: refused() more often than moved().
+    bool is_stubborn(std::uint32_t number) const noexcept {
+        return number < resting_.size() && resting_[number].length >= stubborn;
     }
     void moved(std::uint32_t number) noexcept {
         if (number < resting_.size()) resting_[number] = {};
@@ -105,6 +109,8 @@ class fragmentation {
     }
 
   private:
+    static constexpr std::uint8_t stubborn = 4; // rounds of rest: refused three times
+
     struct rest {
         std::uint64_t until = 0;
         std::uint8_t length = 0;
