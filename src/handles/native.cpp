@@ -111,7 +111,7 @@ void* native_handles::allocate(std::size_t bytes, std::size_t alignment, bool mo
     }
     if (movable) start_collector();
     // One byte more, so that the address behind the object's end belongs to it.
-    const std::size_t size = bytes + (movable && bytes < heap::max_small_size ? 1 : 0);
+    const std::size_t size = bytes + (movable && bytes <= heap::max_small_size ? 1 : 0);
     return space_->allocate(size, attributes_of(std::max(alignment, least_alignment), movable));
 }
 
