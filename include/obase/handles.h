@@ -65,9 +65,9 @@ unsigned long obase_handles_enter(void);
 void obase_handles_leave(unsigned long mark);
 
 /* For setjmp: the thread's state, and back to it. What was entered, pinned or taken offline in frames that a jump has
-   left is given up. restore() is a safepoint. */
-unsigned long obase_handles_state(void);
-void obase_handles_restore(unsigned long state);
+   left is given up. jump_restore() is a safepoint. */
+unsigned long obase_handles_jump_save(void);
+void obase_handles_jump_restore(unsigned long state);
 
 /* A home goes to foreign code that may keep it: the object comes home, and stays there until it is freed. Returns the
    home. A safepoint: it may poll, and wait for the other threads to poll. */

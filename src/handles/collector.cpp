@@ -59,7 +59,7 @@ void native_handles::collect() noexcept {
         while (hurry_.load_relaxed() != 0) native::yield();
         const std::uint64_t before = os::thread_cpu_ns();
         try {
-            const work mine(*this, nullptr);
+            const work mine(*this, nullptr, urgency::none);
             gather(control);
         } catch (const std::bad_alloc&) {
         }

@@ -339,11 +339,11 @@ void obase_handles_leave(unsigned long mark) {
     native_handles::record* const mine = native_handles::own_record_if_any();
     if (mine != nullptr) native_handles::if_made()->threads().leave(*mine, to_mark(mark));
 }
-unsigned long obase_handles_state() {
+unsigned long obase_handles_jump_save() {
     native_handles::record* const mine = native_handles::own_record_if_any();
     return mine == nullptr ? 0 : to_long(native_handles::if_made()->threads().state(*mine));
 }
-void obase_handles_restore(unsigned long state) {
+void obase_handles_jump_restore(unsigned long state) {
     native_handles::record* const mine = native_handles::own_record_if_any();
     if (mine != nullptr) native_handles::if_made()->threads().restore(*mine, to_mark(state));
 }

@@ -245,9 +245,9 @@ TEST(handles, what_is_pinned_stays_where_it_is) {
     obase_handles_come_home();
     EXPECT_EQ(inside, reinterpret_cast<char*>(at(moved)) + 9);
     // A jump that leaves the frame of the pin gives it back.
-    const unsigned long state = obase_handles_state();
+    const unsigned long state = obase_handles_jump_save();
     obase_handles_pin(at_home);
-    obase_handles_restore(state);
+    obase_handles_jump_restore(state);
     obase_handles_unpin(reinterpret_cast<char*>(moved) + 9);
     obase_handles_come_home();
     EXPECT_EQ(at(moved), moved);

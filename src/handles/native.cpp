@@ -353,7 +353,11 @@ bool native_handles::end_put_back(std::size_t run, char* scratch, const block_se
     return true;
 }
 
-native_handles::work::work(native_handles& all, record* self) noexcept : all_(all) {
+native_handles::work::work(native_handles& all, record* self, urgency need) noexcept : all_(all) {
+    if (need == urgency::none) {
+        all.work_.lock();
+        return;
+    }
     all.hurry_.fetch_add_seq_cst(1);
     // The holder may wait for this thread to poll, which is at a safepoint here; in a handler it gives up instead.
     const bool steps_out = self != nullptr && self->nested == 0 && self->epoch.load_relaxed() != 0;

@@ -173,11 +173,11 @@ class native_handles {
         return end_put_back(run, scratch, out);
     }
 
-    // Collector's work. One thread at a time, which holds it. Others that need it make the collector give up its
-    // waits.
+    // Collector's work. One thread at a time, which holds it. Threads that need it make the holder give up its waits.
+    enum class urgency : bool { none, hurries };
     class work {
       public:
-        work(native_handles& all, record* self) noexcept;
+        work(native_handles& all, record* self, urgency need = urgency::hurries) noexcept;
         ~work();
         work(const work&) = delete;
         work& operator=(const work&) = delete;
