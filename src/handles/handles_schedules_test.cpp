@@ -163,9 +163,9 @@ class world {
     void alias_is(std::uint64_t, bool now) noexcept { ready.store_release(now ? 1 : 0); }
     void free_to_run(std::uint64_t at) noexcept { give((at - homes_begin) / block_bytes); }
     void free_dense(std::uint64_t at) noexcept {
-        threads_of_test::require(
-            dense_live[(at - dense_begin) / block_bytes].exchange_seq_cst(0) == 1,
-            "a copy is freed once");
+        threads_of_test::require(dense_live[(at - dense_begin) / block_bytes].exchange_seq_cst(0) ==
+                                     1,
+                                 "a copy is freed once");
     }
     void freed(std::uint64_t, std::uint64_t was) noexcept {
         if (was >= dense_begin) free_dense(was);
@@ -310,7 +310,8 @@ void objects_are_freed_while_they_move() {
     threads_of_test::run();
     auto& mine = w.records[1];
     const thread_mark mark = w.threads.enter(mine);
-    threads_of_test::require(w.cell(w.address(1)).load_relaxed() == value, "the other object stays");
+    threads_of_test::require(w.cell(w.address(1)).load_relaxed() == value,
+                             "the other object stays");
     w.threads.leave(mine, mark);
     w.go(1);
     std::size_t copies = 0;
@@ -367,7 +368,8 @@ void objects_come_home_in_a_stop() {
         auto& mine = w.records[1];
         const thread_mark mark = w.threads.enter(mine);
         std::uint64_t objects = 0;
-        threads_of_test::require(w.threads.stop(&mine, [](const auto&) { return false; }), "a stop");
+        threads_of_test::require(w.threads.stop(&mine, [](const auto&) { return false; }),
+                                 "a stop");
         threads_of_test::require(w.collector.come_home(0, &objects), "home");
         w.threads.go_on();
         threads_of_test::require(w.address(1) == home_of_block(1), "an object is at home");
