@@ -2,7 +2,9 @@
 //
 // Where translations are made. For each root a translation is *available* at a place if on every way there one was made
 // since the root got its value, with no safepoint in between. Where an access finds none, one is made in front of it; in front
-// of a loop without safepoints rather than inside. A poll that takes its slow path makes those again that are needed after it.
+// of a loop without safepoints rather than inside; in front of a branch rather than on each of its ways; and at the ends of
+// those ways to a junction where it is missing, if they are seldom taken. There a phi of addresses may get a translation that
+// is a phi of theirs. A poll that takes its slow path makes those again that are needed after it.
 //
 // A translation is
 //
@@ -32,6 +34,9 @@ namespace {
 constexpr unsigned run_bits = 16;    // a byte of the table for each 64 KiB
 constexpr unsigned table_bits = 24;  // of its index
 
+// At a junction, so often a translation may be made for each use.
+constexpr double worthwhile = .75;
+
 struct access {
     llvm::Use* use;
     unsigned root;
@@ -39,8 +44,8 @@ struct access {
 };
 
 struct event {
-    enum kind { wanted, defined, safepoint, poll } what;
-    unsigned root;           // of wanted and defined
+    enum kind { wanted, defined, joined, safepoint, poll } what;
+    unsigned root;           // of wanted, defined and joined
     llvm::Instruction* at;   // translations are made in front of it
     bool available = false;  // of wanted: one is there
 };
@@ -65,12 +70,23 @@ class translator {
         llvm::DominatorTree dominators(f_);
         llvm::LoopInfo loops(dominators);
         make_preheaders(loops, dominators);
-        hoist(loops);
+        llvm::BranchProbabilityInfo probabilities(f_, loops);
+        llvm::BlockFrequencyInfo frequencies(f_, probabilities, loops);
+        hoist(loops, frequencies);
+        number_blocks();
+        make_events();
+        ahead_of_branches(dominators);
+        for (unsigned round = 0; round < 3; ++round) {
+            make_events();
+            find_available();
+            if (!at_junctions(frequencies)) break;
+        }
         make_events();
         find_available();
         find_needed();
         make_variables();
         insert();
+        join();
         rewrite();
         llvm::DominatorTree after(f_);
         llvm::PromoteMemToReg(allocas_, after);
@@ -128,19 +144,28 @@ class translator {
         return found;
     }
 
-    void hoist(llvm::LoopInfo& loops) {
-        llvm::BranchProbabilityInfo probabilities(f_, loops);
-        llvm::BlockFrequencyInfo frequencies(f_, probabilities, loops);
+    static double frequency_of(const llvm::BlockFrequencyInfo& all, const llvm::BasicBlock* block) {
+        return double(all.getBlockFreq(block).getFrequency());
+    }
+
+    void hoist(llvm::LoopInfo& loops, const llvm::BlockFrequencyInfo& frequencies) {
         llvm::MapVector<std::pair<llvm::BasicBlock*, unsigned>, double> saved;
         for (const access& one : accesses_) {
             llvm::BasicBlock* block = llvm::cast<llvm::Instruction>(one.use->getUser())->getParent();
             if (llvm::Loop* loop = lasting(loops, block, one.root))
-                saved[{loop->getLoopPreheader(), one.root}] +=
-                    double(frequencies.getBlockFreq(block).getFrequency());
+                saved[{loop->getLoopPreheader(), one.root}] += frequency_of(frequencies, block);
         }
         for (const auto& [where, frequency] : saved)
-            if (frequency >= double(frequencies.getBlockFreq(where.first).getFrequency()))
-                wanted_at_end_[where.first].push_back(where.second);
+            if (frequency >= frequency_of(frequencies, where.first))
+                wanted_at_end_[where.first].insert(where.second);
+    }
+
+    void number_blocks() {
+        for (llvm::BasicBlock* block : llvm::ReversePostOrderTraversal<llvm::Function*>(&f_)) {
+            numbers_[block] = unsigned(order_.size());
+            order_.push_back(block);
+        }
+        for (unsigned i = 0; i < roots_.size(); ++i) number_of_root_[roots_[i]] = i;
     }
 
     void make_events() {
@@ -152,14 +177,14 @@ class translator {
         for (unsigned i = 0; i < roots_.size(); ++i)
             if (const auto* root = llvm::dyn_cast<llvm::Instruction>(roots_[i]))
                 defined[root].push_back(i);
-        for (llvm::BasicBlock* block :
-             llvm::ReversePostOrderTraversal<llvm::Function*>(&f_)) {
-            numbers_[block] = unsigned(order_.size());
-            order_.push_back(block);
+        events_.clear();
+        available_at_.clear();
+        for (llvm::BasicBlock* block : order_) {
             auto& events = events_.emplace_back();
+            const auto at_end = wanted_at_end_.find(block);
             for (llvm::Instruction& i : *block) {
-                if (i.isTerminator())
-                    for (const unsigned root : wanted_at_end_.lookup(block))
+                if (i.isTerminator() && at_end != wanted_at_end_.end())
+                    for (const unsigned root : at_end->second)
                         events.push_back({event::wanted, root, &i});
                 if (const auto found = wanted.find(&i); found != wanted.end())
                     for (const unsigned root : found->second)
@@ -171,10 +196,145 @@ class translator {
                         events.push_back({event::safepoint, 0, &i});
                 }
                 if (const auto found = defined.find(&i); found != defined.end())
-                    for (const unsigned root : found->second)
+                    for (const unsigned root : found->second) {
                         events.push_back({event::defined, root, &i});
+                        if (joined_.contains(root)) events.push_back({event::joined, root, &i});
+                    }
             }
         }
+    }
+
+    // Ways that never end want everything.
+    bool has_value(unsigned root, const llvm::Instruction* where,
+                   const llvm::DominatorTree& dominators) const {
+        const auto* definition = llvm::dyn_cast<llvm::Instruction>(roots_[root]);
+        return definition == nullptr || dominators.dominates(definition, where);
+    }
+
+    // True if the block ends with the test of a poll.
+    bool polls(const llvm::BasicBlock* block) const {
+        const llvm::BasicBlock* maybe = *llvm::succ_begin(block);
+        const auto* call = llvm::dyn_cast<llvm::CallBase>(&maybe->front());
+        return call != nullptr && polls_.contains(call);
+    }
+
+    // In front of a branch if it is wanted on each of its ways.
+    void ahead_of_branches(const llvm::DominatorTree& dominators) {
+        const auto count = unsigned(roots_.size());
+        std::vector<llvm::BitVector> at_begin(order_.size(), llvm::BitVector(count, true));
+        const auto at_end = [&](unsigned i) {
+            llvm::BitVector now(count);
+            bool first = true;
+            for (llvm::BasicBlock* after : llvm::successors(order_[i])) {
+                if (first)
+                    now = at_begin[numbers_.lookup(after)];
+                else
+                    now &= at_begin[numbers_.lookup(after)];
+                first = false;
+            }
+            return now;
+        };
+        for (bool changed = true; changed;) {
+            changed = false;
+            for (auto i = unsigned(order_.size()); i-- > 0;) {
+                llvm::BitVector now = at_end(i);
+                for (const event& one : llvm::reverse(events_[i])) {
+                    if (one.what == event::wanted) now.set(one.root);
+                    if (one.what == event::defined) now.reset(one.root);
+                    if (one.what == event::safepoint) now.reset();
+                }
+                if (now == at_begin[i]) continue;
+                at_begin[i] = std::move(now);
+                changed = true;
+            }
+        }
+        for (unsigned i = 0; i < order_.size(); ++i) {
+            const llvm::Instruction* end = order_[i]->getTerminator();
+            if (end->getNumSuccessors() < 2 || llvm::isa<llvm::CallBase>(end) || polls(order_[i])) continue;
+            for (const unsigned root : at_end(i).set_bits())
+                if (has_value(root, end, dominators)) wanted_at_end_[order_[i]].insert(root);
+        }
+        anticipated_ = std::move(at_begin);
+    }
+
+    // What an incoming value of a phi is made from; null and memory of frames are their own translations.
+    struct incoming {
+        bool possible;
+        resolved from;
+    };
+    incoming incoming_of(llvm::Value* value, const llvm::BasicBlock* from, root_finder& find) {
+        const llvm::Instruction* end = from->getTerminator();
+        if (llvm::isa<llvm::CallBase>(end)) return {false, {}};
+        const resolved of = find(value);
+        return {of.root == nullptr || number_of_root_.contains(of.root), of};
+    }
+
+    // Completes what is available on some ways to a junction, if the others are seldom taken. True if there was any.
+    bool at_junctions(const llvm::BlockFrequencyInfo& frequencies) {
+        llvm::DominatorTree dominators(f_);
+        root_finder find(dominators);
+        bool any = false;
+        for (unsigned i = 1; i < order_.size(); ++i) {
+            llvm::BasicBlock* block = order_[i];
+            if (block->isEHPad()) continue;
+            const llvm::SmallVector<llvm::BasicBlock*, 8> before(llvm::predecessors(block));
+            if (before.size() < 2) continue;
+            if (llvm::any_of(before, [](const llvm::BasicBlock* one) {
+                    return llvm::isa<llvm::CallBase>(one->getTerminator());
+                }))
+                continue;
+            const double here = frequency_of(frequencies, block);
+            const auto cost = [&](llvm::BasicBlock* from, unsigned root) {
+                return at_end_[numbers_.lookup(from)].test(root) ? 0.0
+                                                                  : frequency_of(frequencies, from);
+            };
+            for (const unsigned root : anticipated_[i].set_bits()) {
+                if (at_begin_[i].test(root) || !has_value(root, &block->front(), dominators)) continue;
+                double costs = 0;
+                for (llvm::BasicBlock* from : before) costs += cost(from, root);
+                if (costs > worthwhile * here) continue;
+                for (llvm::BasicBlock* from : before) wanted_at_end_[from].insert(root);
+                any = true;
+            }
+            for (llvm::PHINode& phi : block->phis()) {
+                const auto found = number_of_root_.find(&phi);
+                if (found == number_of_root_.end() || joined_.contains(found->second)) continue;
+                if (!wanted_in(i, found->second)) continue;
+                double costs = 0;
+                bool possible = true;
+                for (unsigned j = 0; j < phi.getNumIncomingValues(); ++j) {
+                    const incoming one =
+                        incoming_of(phi.getIncomingValue(j), phi.getIncomingBlock(j), find);
+                    possible &= one.possible;
+                    if (one.possible && one.from.root != nullptr)
+                        costs += cost(phi.getIncomingBlock(j), number_of_root_.lookup(one.from.root));
+                }
+                if (!possible || costs > worthwhile * here) continue;
+                for (unsigned j = 0; j < phi.getNumIncomingValues(); ++j) {
+                    const resolved from = find(phi.getIncomingValue(j));
+                    if (from.root == nullptr) continue;
+                    const unsigned root = number_of_root_.lookup(from.root);
+                    wanted_at_end_[phi.getIncomingBlock(j)].insert(root);
+                    if (from.by_difference) difference_used_.set(root);
+                }
+                joined_.insert(found->second);
+                any = true;
+            }
+        }
+        return any;
+    }
+
+    // True if the root is certainly wanted in the block, or after it.
+    bool wanted_in(unsigned block, unsigned root) const {
+        for (const event& one : events_[block]) {
+            if (one.what == event::wanted && one.root == root) return true;
+            if (one.what == event::safepoint) return false;
+        }
+        const llvm::BasicBlock* of = order_[block];
+        return llvm::succ_begin(of) != llvm::succ_end(of) &&
+               llvm::all_of(llvm::successors(of), [&](const llvm::BasicBlock* after) {
+                   return anticipated_[numbers_.lookup(after)].test(root);
+               });
     }
 
     // Forwards; on all ways.
@@ -190,7 +350,7 @@ class translator {
                     if (i != 0) now &= at_end[numbers_.lookup(before)];
                 at_begin[i] = now;
                 for (const event& one : events_[i]) {
-                    if (one.what == event::wanted) now.set(one.root);
+                    if (one.what == event::wanted || one.what == event::joined) now.set(one.root);
                     if (one.what == event::defined) now.reset(one.root);
                     if (one.what == event::safepoint) now.reset();
                 }
@@ -199,6 +359,8 @@ class translator {
                 changed = true;
             }
         }
+        at_end_ = std::move(at_end);
+        at_begin_ = at_begin;
         for (unsigned i = 0; i < order_.size(); ++i) {
             llvm::BitVector& now = at_begin[i];
             for (event& one : events_[i]) {
@@ -206,6 +368,7 @@ class translator {
                     one.available = now.test(one.root);
                     now.set(one.root);
                 }
+                if (one.what == event::joined) now.set(one.root);
                 if (one.what == event::defined) now.reset(one.root);
                 if (one.what == event::safepoint) now.reset();
                 if (one.what == event::poll) available_at_[one.at] = now;
@@ -222,7 +385,12 @@ class translator {
             for (llvm::BasicBlock* after : llvm::successors(order_[i]))
                 now |= at_begin[numbers_.lookup(after)];
             for (const event& one : llvm::reverse(events_[i])) {
-                if (one.what == event::wanted) now[one.root] = one.available;
+                if (one.what == event::wanted) {
+                    if (one.available)
+                        now.set(one.root);
+                    else
+                        now.reset(one.root);
+                }
                 if (one.what == event::defined) now.reset(one.root);
                 if (one.what == event::safepoint) now.reset();
                 if (one.what == event::poll && last) available_at_[one.at] &= now;
@@ -283,6 +451,47 @@ class translator {
         make_slowly(build, root);
     }
 
+    // The translations of phis.
+    void join() {
+        llvm::DominatorTree dominators(f_);
+        root_finder find(dominators);
+        for (const unsigned root : joined_) {
+            auto* phi = llvm::cast<llvm::PHINode>(roots_[root]);
+            llvm::IRBuilder<> build(phi);
+            llvm::PHINode* made = build.CreatePHI(pointer_, phi->getNumIncomingValues());
+            llvm::DenseMap<llvm::BasicBlock*, llvm::Value*> of_block;
+            for (unsigned i = 0; i < phi->getNumIncomingValues(); ++i) {
+                llvm::BasicBlock* from = phi->getIncomingBlock(i);
+                llvm::Value*& value = of_block[from];
+                if (value == nullptr) {
+                    const resolved of = find(phi->getIncomingValue(i));
+                    build.SetInsertPoint(from->getTerminator());
+                    value = of.root == nullptr
+                                ? phi->getIncomingValue(i)
+                                : now_at(build, phi->getIncomingValue(i),
+                                         number_of_root_.lookup(of.root), of.by_difference);
+                }
+                made->addIncoming(value, from);
+            }
+            build.SetInsertPoint(phi->getParent(), phi->getParent()->getFirstInsertionPt());
+            build.CreateStore(made, variables_[root].address);
+            if (variables_[root].difference != nullptr)
+                build.CreateStore(build.CreateSub(build.CreatePtrToInt(made, word_),
+                                                  build.CreatePtrToInt(phi, word_)),
+                                  variables_[root].difference);
+        }
+    }
+
+    // The address where it is now; its root's translation is available.
+    llvm::Value* now_at(llvm::IRBuilder<>& build, llvm::Value* address, unsigned root,
+                        bool by_difference) {
+        if (by_difference)
+            return build.CreateGEP(build.getInt8Ty(), address,
+                                   build.CreateLoad(word_, variables_[root].difference));
+        llvm::Value* translation = build.CreateLoad(pointer_, variables_[root].address);
+        return moved(build, address, roots_[root], translation);
+    }
+
     void make_slowly(llvm::IRBuilder<>& build, unsigned root) {
         llvm::Value* home = roots_[root];
         llvm::CallInst* made = build.CreateCall(state_.names.translate, {home});
@@ -317,16 +526,7 @@ class translator {
         for (const access& one : accesses_) {
             auto* user = llvm::cast<llvm::Instruction>(one.use->getUser());
             llvm::IRBuilder<> build(user);
-            llvm::Value* home = one.use->get();
-            if (one.by_difference) {
-                llvm::Value* difference =
-                    build.CreateLoad(word_, variables_[one.root].difference);
-                one.use->set(build.CreateGEP(build.getInt8Ty(), home, difference));
-            } else {
-                llvm::Value* translation =
-                    build.CreateLoad(pointer_, variables_[one.root].address);
-                one.use->set(moved(build, home, roots_[one.root], translation));
-            }
+            one.use->set(now_at(build, one.use->get(), one.root, one.by_difference));
         }
         for (const auto& [call, homes] : known) turn_back(*call, homes);
     }
@@ -376,7 +576,11 @@ class translator {
     llvm::BitVector difference_used_;
     llvm::SmallVector<access, 64> accesses_;
     llvm::SmallPtrSet<const llvm::Loop*, 8> interrupted_; // by safepoints other than polls
-    llvm::DenseMap<llvm::BasicBlock*, llvm::SmallVector<unsigned, 4>> wanted_at_end_;
+    llvm::DenseMap<const llvm::BasicBlock*, llvm::SmallSetVector<unsigned, 4>> wanted_at_end_;
+    llvm::DenseMap<const llvm::Value*, unsigned> number_of_root_;
+    llvm::SetVector<unsigned> joined_; // phis whose translation is a phi
+    std::vector<llvm::BitVector> at_begin_, at_end_; // what is available
+    std::vector<llvm::BitVector> anticipated_;       // wanted on all ways from a block's beginning
     llvm::DenseMap<const llvm::BasicBlock*, unsigned> numbers_;
     llvm::SmallVector<llvm::BasicBlock*, 64> order_;
     std::vector<llvm::SmallVector<event, 8>> events_;
