@@ -7,11 +7,14 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 namespace obase::os {
 
 namespace {
 
 native_platform::atomic<fault_explainer> explainer;
+native_platform::atomic<fault_server> server;
 // Written before our handler is the process's, and not changed while it is. `first` was there at the
 // beginning; a program's handler that came later and calls its predecessor means that one.
 struct sigaction before{};
@@ -44,6 +47,14 @@ void on_segment_fault(int number, siginfo_t* info, void* context) noexcept {
     // A signal that another process or thread has sent says nothing about an access.
     // An address that is not canonical comes as null, from the kernel itself; null is the program's own fault.
     const bool of_a_place = info->si_addr != nullptr || info->si_code == SI_KERNEL;
+    if (const fault_server serve = server.load_acquire();
+        info->si_code > 0 && info->si_addr != nullptr && serve != nullptr) {
+        const int error = errno;
+        const bool served =
+            serve(info->si_addr, reinterpret_cast<const void*>(registers[REG_RIP]));
+        errno = error;
+        if (served) return;
+    }
     if (info->si_code > 0 && of_a_place && explain != nullptr &&
         explain(info->si_addr, reinterpret_cast<const void*>(registers[REG_RIP]), registers, NGREG,
                 reinterpret_cast<const void*>(registers[REG_RSP])))
@@ -53,8 +64,8 @@ void on_segment_fault(int number, siginfo_t* info, void* context) noexcept {
 
 } // namespace
 
-void watch_segment_faults(fault_explainer explain) noexcept {
-    explainer.store_release(explain);
+namespace {
+void install() noexcept {
     struct sigaction now{};
     if (sigaction(SIGSEGV, nullptr, &now) != 0) return;
     if ((now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == &on_segment_fault) return;
@@ -69,6 +80,17 @@ void watch_segment_faults(fault_explainer explain) noexcept {
     ours.sa_flags = SA_SIGINFO | SA_ONSTACK | (now.sa_flags & SA_NODEFER);
     ours.sa_mask = now.sa_mask;
     sigaction(SIGSEGV, &ours, nullptr);
+}
+} // namespace
+
+void watch_segment_faults(fault_explainer explain) noexcept {
+    explainer.store_release(explain);
+    install();
+}
+
+void serve_segment_faults(fault_server serve) noexcept {
+    server.store_release(serve);
+    install();
 }
 
 } // namespace obase::os
