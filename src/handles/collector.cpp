@@ -17,11 +17,12 @@ namespace obase::handles {
 
 namespace {
 
-constexpr std::size_t most_runs = 256;         // of a round
-constexpr std::size_t most_in_a_stop = 16;     // of runs that are always in use
-constexpr double sparse_dense = 0.7;           // runs of the dense class with a smaller part in use are emptied
-constexpr std::size_t dense_bytes = 8U << 20;  // of them, in a round
-constexpr std::size_t runs_for_a_thread = 32;  // with fewer, there is nothing to gather
+constexpr std::size_t most_runs = 256;     // of a round
+constexpr std::size_t most_in_a_stop = 16; // of runs that are always in use
+constexpr double sparse_dense =
+    0.7; // runs of the dense class with a smaller part in use are emptied
+constexpr std::size_t dense_bytes = 8U << 20; // of them, in a round
+constexpr std::size_t runs_for_a_thread = 32; // with fewer, there is nothing to gather
 constexpr unsigned spins = 200;
 constexpr std::uint64_t nap_ns = 20'000;
 constexpr std::uint64_t longest_rest = 2'000'000'000;
@@ -76,8 +77,8 @@ policy::fragmented native_handles::measure(std::vector<policy::run_to_gather>& r
     for (std::uint32_t run = 0; run < end; ++run) {
         if (away(run).load_relaxed() != at_home || slabs.is_free(run)) continue;
         if (!is_movable(reinterpret_cast<const void*>(home_of(run)))) continue;
-        const std::size_t live =
-            std::min(slabs.blocks_in_use(run) * slabs.block_size(run), std::uint32_t{heap::run_bytes});
+        const std::size_t live = std::min(slabs.blocks_in_use(run) * slabs.block_size(run),
+                                          std::uint32_t{heap::run_bytes});
         const std::size_t memory = slabs.room_in_memory(run);
         now.live_bytes += live;
         now.memory_bytes += std::max(live, memory);

@@ -66,12 +66,12 @@ struct forwarding_words {
 };
 
 struct round_result {
-    std::uint64_t moved = 0;    // objects, to the dense class
+    std::uint64_t moved = 0;     // objects, to the dense class
     std::uint64_t compacted = 0; // objects, within it
-    std::uint64_t vetoed = 0;   // objects in use
-    std::uint64_t opened = 0;   // runs taken
-    std::uint64_t reopened = 0; // runs closed again
-    std::uint64_t given_up = 0; // waits
+    std::uint64_t vetoed = 0;    // objects in use
+    std::uint64_t opened = 0;    // runs taken
+    std::uint64_t reopened = 0;  // runs closed again
+    std::uint64_t given_up = 0;  // waits
 };
 
 template <class P, class Host>
@@ -81,8 +81,7 @@ class evacuator {
     using homes_type = homes<P, Host>;
     using table_type = forwarding_table<P>;
     using record = handles_record<P>;
-    using mover_type =
-        mobility::arming_mover<P, typename Host::mover_heap, forwarding_words<P>>;
+    using mover_type = mobility::arming_mover<P, typename Host::mover_heap, forwarding_words<P>>;
     using layout = word::arming;
 
     evacuator(Host& host, threads_type& threads, homes_type& objects)
@@ -117,7 +116,8 @@ class evacuator {
                 result.given_up = 1;
                 break;
             }
-            std::erase_if(opening_, [&](const opening& o) { return take(o.run, left > 1, result); });
+            std::erase_if(opening_,
+                          [&](const opening& o) { return take(o.run, left > 1, result); });
             move_out(result);
             if (opening_.empty()) break;
         }
@@ -228,8 +228,8 @@ class evacuator {
                 table_type* const table = table_type::make(host_.block_size(run), blocks, live);
                 if (table != nullptr) {
                     table->for_each([&](auto& word, std::size_t block) {
-                        word.store_relaxed(
-                            layout::make_armed(host_.home_of(run) + table->begin_of(block), window_));
+                        word.store_relaxed(layout::make_armed(
+                            host_.home_of(run) + table->begin_of(block), window_));
                     });
                     host_.table(run).store_release(table); // pairs with translate()
                     host_.away(run).store_seq_cst(open);
@@ -412,7 +412,8 @@ class evacuator {
     mover_type mover_;
     std::vector<opening> opening_;
     std::vector<taken_run> taken_;
-    std::vector<table_type*> retired_; // threads may be in them until a wait that begins now has ended
+    std::vector<table_type*>
+        retired_; // threads may be in them until a wait that begins now has ended
     std::vector<std::uint64_t> pinned_;
     std::uint64_t window_ = 0;
     bool compacts_ = false;

@@ -70,9 +70,9 @@ void native_handles::explain_fault(const void* address, const void* instruction)
         char born[160];
         name_place(object.caller, born);
         if (object.size == 0 && object.home == 0)
-            length = std::snprintf(text, sizeof text,
-                                   "obase: %s accessed %p, where no object was born\n", where,
-                                   address);
+            length =
+                std::snprintf(text, sizeof text,
+                              "obase: %s accessed %p, where no object was born\n", where, address);
         else
             length = std::snprintf(
                 text, sizeof text,

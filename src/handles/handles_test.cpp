@@ -110,7 +110,8 @@ run_result again(const std::string& environment, const std::string& test) {
 
 TEST(handles, gives_what_malloc_gives) {
     const compiled_code here;
-    for (const std::size_t bytes : {0UL, 1UL, 8UL, 15UL, 16UL, 17UL, 4096UL, 16383UL, 16384UL, 100000UL}) {
+    for (const std::size_t bytes :
+         {0UL, 1UL, 8UL, 15UL, 16UL, 17UL, 4096UL, 16383UL, 16384UL, 100000UL}) {
         auto* const home = static_cast<char*>(obase_handles_malloc(bytes));
         ASSERT_NE(home, nullptr);
         EXPECT_EQ(reinterpret_cast<std::uintptr_t>(home) % 16, 0U);
@@ -194,8 +195,10 @@ TEST(handles, what_is_no_home_is_its_own_translation) {
     int local = 0;
     EXPECT_EQ(obase_handles_translate(&local), &local);
     // Where no object was live, nor in what is behind the last block.
-    auto* const begin = reinterpret_cast<char*>(reinterpret_cast<std::uint64_t>(moved) & ~0xFFFFULL);
-    for (std::size_t i = 0; i < 65536; i += 8) EXPECT_NE(obase_handles_translate(begin + i), nullptr);
+    auto* const begin =
+        reinterpret_cast<char*>(reinterpret_cast<std::uint64_t>(moved) & ~0xFFFFULL);
+    for (std::size_t i = 0; i < 65536; i += 8)
+        EXPECT_NE(obase_handles_translate(begin + i), nullptr);
     free_all(all);
 }
 
@@ -221,7 +224,8 @@ TEST(handles, what_is_kept_stays_at_home) {
     EXPECT_EQ(at(before), before);
     node* const after = moved_one(all); // and after
     ASSERT_NE(after, nullptr);
-    EXPECT_EQ(obase_handles_keep(reinterpret_cast<char*>(after) + 8), reinterpret_cast<char*>(after) + 8);
+    EXPECT_EQ(obase_handles_keep(reinterpret_cast<char*>(after) + 8),
+              reinterpret_cast<char*>(after) + 8);
     EXPECT_EQ(at(after), after);
     obase_handles_move_all();
     EXPECT_EQ(at(after), after);
@@ -492,7 +496,8 @@ TEST(handles, off_means_homes_only) {
 }
 // Little address space: no migration if it must be, never a wrong answer.
 TEST(handles, a_limit_of_address_space_is_met) {
-    const run_result r = again("ulimit -v 1048576;", "handles.objects_*:handles.gives_*:handles.a_fork*");
+    const run_result r =
+        again("ulimit -v 1048576;", "handles.objects_*:handles.gives_*:handles.a_fork*");
     EXPECT_EQ(r.status, 0) << r.text;
 }
 

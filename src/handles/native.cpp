@@ -347,8 +347,7 @@ bool native_handles::end_put_back(std::size_t run, char* scratch, const block_se
         return false;
     }
     space_->slabs().restore_evacuated(
-        run,
-        [](void* set, std::size_t block) { return static_cast<block_set*>(set)->test(block); },
+        run, [](void* set, std::size_t block) { return static_cast<block_set*>(set)->test(block); },
         const_cast<block_set*>(&out));
     return true;
 }

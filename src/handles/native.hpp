@@ -246,7 +246,8 @@ class native_handles {
     std::uint64_t aliases_ = 0;
     native::atomic<std::uint32_t> ready_[alias_count];
     heap::reserved_array<native::atomic<table_type*>> tables_; // by run
-    heap::reserved_array<native::atomic<std::uint64_t>> kept_; // a bit per 16 bytes: an object there must stay
+    heap::reserved_array<native::atomic<std::uint64_t>>
+        kept_; // a bit per 16 bytes: an object there must stay
     heap::reserved_array<native::atomic<std::uint8_t>> keeps_; // by run: it may have such bits
     threads_type threads_;
     homes_type homes_;

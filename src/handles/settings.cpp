@@ -42,8 +42,7 @@ settings settings::from_environment() noexcept {
     settings all;
     if (const char* const value = std::getenv("OBASE_HANDLES"); value != nullptr) {
         all.off = std::strcmp(value, "off") == 0;
-        if (!all.off && std::strcmp(value, "on") != 0)
-            refuse("OBASE_HANDLES", value, "on or off");
+        if (!all.off && std::strcmp(value, "on") != 0) refuse("OBASE_HANDLES", value, "on or off");
     }
     read("OBASE_HANDLES_STRESS", all.stress, "a number of polls, from 1");
     read("OBASE_HANDLES_TICK_MS", all.tick_ms, "milliseconds, from 1");

@@ -11,11 +11,11 @@
 namespace obase::handles {
 
 struct settings {
-    bool off = false;                  // OBASE_HANDLES=off
-    unsigned long stress = 0;          // OBASE_HANDLES_STRESS, polls; 0: no stress mode
+    bool off = false;                      // OBASE_HANDLES=off
+    unsigned long stress = 0;              // OBASE_HANDLES_STRESS, polls; 0: no stress mode
     policy::fragmentation_limits limits{}; // OBASE_HANDLES_START, _STOP, _SHARE
-    unsigned long tick_ms = 100;       // OBASE_HANDLES_TICK_MS
-    bool show = false;                 // OBASE_SHOW_STATS
+    unsigned long tick_ms = 100;           // OBASE_HANDLES_TICK_MS
+    bool show = false;                     // OBASE_SHOW_STATS
 
     // Allocates nothing.
     static settings from_environment() noexcept;

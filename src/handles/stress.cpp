@@ -53,8 +53,7 @@ stress_heap::run* stress_heap::fresh_run(std::size_t block) {
     return &runs_.back();
 }
 
-std::uint64_t stress_heap::allocate(std::size_t bytes, std::size_t alignment,
-                                    const void* caller) {
+std::uint64_t stress_heap::allocate(std::size_t bytes, std::size_t alignment, const void* caller) {
     const std::size_t block = std::bit_ceil(std::max<std::size_t>(bytes + 1, os::page_size));
     void* const copy = all_.space().allocate(bytes, attributes_of(alignment, false));
     if (copy == nullptr) return 0;

@@ -39,9 +39,7 @@ class stress_heap {
     stress_heap(native_handles& all, std::uint64_t begin, std::uint64_t end, unsigned long period)
         : all_(all), begin_(begin), end_(end), period_(period) {}
 
-    bool contains(std::uint64_t address) const noexcept {
-        return address - begin_ < end_ - begin_;
-    }
+    bool contains(std::uint64_t address) const noexcept { return address - begin_ < end_ - begin_; }
     // 0: no memory. `caller`: who asks for it, for reports.
     std::uint64_t allocate(std::size_t bytes, std::size_t alignment, const void* caller);
     // The object was freed: nothing translates to it any more.
@@ -56,9 +54,7 @@ class stress_heap {
     };
     object find(std::uint64_t address);
 
-    bool due() noexcept {
-        return polls_.fetch_add_relaxed(1) % period_ == period_ - 1;
-    }
+    bool due() noexcept { return polls_.fetch_add_relaxed(1) % period_ == period_ - 1; }
     // Some of the objects. Pinned ones stay.
     void move_some(const std::vector<std::uint64_t>& pinned);
     // Its bytes are at its home from here on. False: no memory, or it is pinned.

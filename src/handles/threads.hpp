@@ -123,7 +123,7 @@ class handles_threads {
             r.epoch.store_release(0);
         else if (r.epoch.load_relaxed() == 0)
             come_online(r);
-        else
+        else if (wanted_.load_relaxed() != 0)
             poll(r);
     }
 

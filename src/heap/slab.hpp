@@ -308,7 +308,8 @@ class slab_heap {
     // evacuated -> free. Precondition: its memory is accessible again, and empty.
     void release_evacuated(std::size_t run) noexcept;
     // evacuated -> closed. Its memory is there again, with the blocks for which out(context, number) is true.
-    void restore_evacuated(std::size_t run, bool (*out)(void*, std::size_t), void* context) noexcept;
+    void restore_evacuated(std::size_t run, bool (*out)(void*, std::size_t),
+                           void* context) noexcept;
     // A run that a thread is filling, which close_runs() does not close.
     bool is_current(std::size_t run) const noexcept { return runs_[run].current.load_relaxed(); }
     bool is_free(std::size_t run) const noexcept {

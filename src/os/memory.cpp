@@ -34,9 +34,8 @@ void* remap(void* from, std::size_t bytes, std::size_t fresh, int flags, void* t
 }
 
 constexpr memory_calls real{
-    ::mmap,      mmap_in_place, ::munmap,  ::mprotect,        ::madvise,
-    ::fallocate, ::ftruncate,   open_mode, ::sync_file_range, ::posix_fadvise,
-    remap,
+    ::mmap,      mmap_in_place, ::munmap,          ::mprotect,      ::madvise, ::fallocate,
+    ::ftruncate, open_mode,     ::sync_file_range, ::posix_fadvise, remap,
 };
 
 constinit word::native_atomic<const memory_calls*> current{&real};
@@ -65,8 +64,8 @@ int result_of(Call&& call) noexcept {
 }
 
 // Which the C library of Debian 12 may not name.
-constexpr int madv_collapse = 25;      // MADV_COLLAPSE
-constexpr int madv_populate_read = 22; // MADV_POPULATE_READ
+constexpr int madv_collapse = 25;       // MADV_COLLAPSE
+constexpr int madv_populate_read = 22;  // MADV_POPULATE_READ
 constexpr int madv_guard_install = 102; // MADV_GUARD_INSTALL, Linux 6.13
 constexpr int madv_guard_remove = 103;  // MADV_GUARD_REMOVE
 constexpr int mremap_dontunmap = 4;     // MREMAP_DONTUNMAP, Linux 5.7

@@ -50,8 +50,7 @@ void on_segment_fault(int number, siginfo_t* info, void* context) noexcept {
     if (const fault_server serve = server.load_acquire();
         info->si_code > 0 && info->si_addr != nullptr && serve != nullptr) {
         const int error = errno;
-        const bool served =
-            serve(info->si_addr, reinterpret_cast<const void*>(registers[REG_RIP]));
+        const bool served = serve(info->si_addr, reinterpret_cast<const void*>(registers[REG_RIP]));
         errno = error;
         if (served) return;
     }

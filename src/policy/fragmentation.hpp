@@ -55,9 +55,9 @@ class fragmentation {
 
     bool wants(fragmented now) noexcept {
         const double bound = active_ ? limits_.stop : limits_.start;
-        active_ = now.memory_bytes >= limits_.least_bytes &&
-                  static_cast<double>(now.memory_bytes) >
-                      bound * static_cast<double>(now.live_bytes);
+        active_ =
+            now.memory_bytes >= limits_.least_bytes &&
+            static_cast<double>(now.memory_bytes) > bound * static_cast<double>(now.live_bytes);
         return active_;
     }
 
@@ -70,8 +70,7 @@ class fragmentation {
                    rests(r.number);
         });
         std::sort(runs.begin(), runs.end(), [](const run_to_gather& a, const run_to_gather& b) {
-            return a.live_bytes != b.live_bytes ? a.live_bytes < b.live_bytes
-                                                : a.number < b.number;
+            return a.live_bytes != b.live_bytes ? a.live_bytes < b.live_bytes : a.number < b.number;
         });
         const double enough = limits_.stop * static_cast<double>(now.live_bytes);
         double left = static_cast<double>(now.memory_bytes);
