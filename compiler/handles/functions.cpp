@@ -57,8 +57,8 @@ runtime::runtime(llvm::Module& m) : module(m) {
     pin = function("obase_handles_pin", pointer, {pointer});
     unpin = function("obase_handles_unpin", nothing, {pointer});
     home = function("obase_handles_home", pointer, {pointer});
-    state = function("obase_handles_state", word, {});
-    restore = function("obase_handles_restore", nothing, {word});
+    state = function("obase_handles_jump_save", word, {});
+    restore = function("obase_handles_jump_restore", nothing, {word});
 }
 
 llvm::FunctionCallee runtime::named(llvm::StringRef name, llvm::FunctionType* type) const {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+// flags: -D_GNU_SOURCE
 // printf and scanf: what %s and %n reach, and that %p is the home.
 #include <inttypes.h>
 #include <stdio.h>

@@ -36,5 +36,5 @@ int main(void) {
     four* fours = aligned_alloc(16, 4 * sizeof *fours);
     for (int i = 0; i < 4; ++i) fours[i] = (four){i, i + 1, i + 2, i + 3};
     const four added = fours[0] + fours[3] * fours[1];
-    printf("%ld %ld %ld %d\n", by_address(all, n), by_index(from, index, n), sum, added[3]); //> 499500 999000 1000000 27
+    printf("%ld %ld %ld %d\n", by_address(all, n), by_index(from, index, n), sum, added[3]); //> 499500 998001 1000000 27
 }
