@@ -28,7 +28,7 @@ def expected(text):
 
 def run(command, environment=None):
     # A program that hangs is told to end, and fails with that.
-    return subprocess.run(["timeout", "20", *(str(part) for part in command)], text=True, errors="replace",
+    return subprocess.run(["timeout", "300", *(str(part) for part in command)], text=True, errors="replace",
                           env={**os.environ, **(environment or {})}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT)
 
