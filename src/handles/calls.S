@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * obase_handles_translate and obase_handles_poll keep all general registers but rax and r11, as clang's preserve_most
- * has it. The functions behind them are C++, compiled by any compiler.
+ * obase_handles_translate and obase_handles_poll keep all general registers but r11, as clang's preserve_most has it; rax,
+ * too, but for a result. The functions behind them are C++, compiled by any compiler.
  */
     .text
 
-    .macro kept_call name, target
+    .macro kept_call name, target, result
     .globl \name
     .type \name, @function
     .p2align 4
 \name:
     .cfi_startproc
+    .ifeq \result
+    push %rax
+    .cfi_adjust_cfa_offset 8
+    sub $8, %rsp
+    .cfi_adjust_cfa_offset 8
+    .endif
     push %rcx
     .cfi_adjust_cfa_offset 8
     push %rdx
@@ -40,12 +46,18 @@
     .cfi_adjust_cfa_offset -8
     pop %rcx
     .cfi_adjust_cfa_offset -8
+    .ifeq \result
+    add $8, %rsp
+    .cfi_adjust_cfa_offset -8
+    pop %rax
+    .cfi_adjust_cfa_offset -8
+    .endif
     ret
     .cfi_endproc
     .size \name, . - \name
     .endm
 
-    kept_call obase_handles_translate, obase_handles_translate_here
-    kept_call obase_handles_poll, obase_handles_poll_here
+    kept_call obase_handles_translate, obase_handles_translate_here, 1
+    kept_call obase_handles_poll, obase_handles_poll_here, 0
 
     .section .note.GNU-stack, "", @progbits
