@@ -53,9 +53,21 @@ RUNS = (
     + reached("arming_pins", "REACH_PINNED")
     + reached("marked", "WINDOWS=1 REACH_PUBLISH")
     + reached("marked", "WINDOWS=1 REACH_SECOND_SLOT")
+    + reached("handles", "REACH_PUBLISH")
     + reached("atc", "REACH_COMMIT")
     + reached("atc", "RECREATE REACH_COMMIT")
     + reached("atc", "MOVE_OBJECT REACH_COMMIT")
+    # handles
+    + clean("handles", "WINDOWS=2 FOREIGN=2")
+    + clean("handles", "SECOND_FOREIGN USES=1")
+    + clean("handles", "SECOND_USER USES=1", quick=False)
+    + mutants(
+        "handles",
+        "FOREIGN=2",
+        "ALIAS_USED_BEFORE_IT_IS_READY A_TOUCH_IS_OVERLOOKED COPIED_BEFORE_THE_PAGE_IS_AWAY HOME_WITHOUT_A_STOP "
+        "ONLINE_IGNORES_STOPS PROTECTED_LAST PUBLISHED_OVER_A_TOUCH TAKEN_WITHOUT_A_WAIT",
+    )
+    + mutants("handles", "SECOND_FOREIGN USES=1", "THE_PAGE_RETURNS_EMPTY")
     # arming
     + clean("arming")
     + clean("arming", "XCHG_ENTRY")

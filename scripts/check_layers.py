@@ -35,7 +35,7 @@ ORDER = [
     ["audit"],
     ["policy"],
     ["backend", "telemetry"],
-    ["collector"],
+    ["collector", "handles"],
     ["runtime"],
     ["user"],
 ]
@@ -46,6 +46,7 @@ PLACES = {
     "include/obase/": "runtime",
     "include/obase/export.hpp": "word",
     "include/obase/language.hpp": "word",
+    "include/obase/handles.h": "handles",
     # Containers are made of CrestDB's indexes, so they are users of the library; installed with it.
     "include/obase/hash_map.hpp": "user",
     "include/obase/lru_cache.hpp": "user",

@@ -249,6 +249,10 @@ class slab_heap {
         return size <= max_exact_class ? size
                                        : size - granule * slack_of(block, size).load_relaxed();
     }
+    // The object gets another size in its block. Preconditions: it fits, a multiple of its alignment.
+    void note_size(void* block, std::size_t size) noexcept {
+        view_.note_size(block, run_of(block).bin.load_relaxed() % size_classes, size);
+    }
     unsigned set_of(const void* block) const noexcept {
         return run_of(block).bin.load_relaxed() / size_classes;
     }
@@ -293,6 +297,32 @@ class slab_heap {
     // run, or its pages under no block, and lets the rest be allocated from. `runs` ascend. Returns the
     // bytes given back.
     std::size_t open_runs(const std::uint32_t* runs, std::size_t count, pacer& ask) noexcept;
+
+    // Runs whose blocks are known elsewhere (src/handles): an *evacuated* run is closed, its memory is gone, and its
+    // blocks' numbers stay taken. No thread frees into it any more.
+
+    // Blocks of objects that may move (without the attribute never_cold) in the thread cache go back to their runs. The
+    // heap's thread does not allocate or free such objects meanwhile, or is the calling one.
+    void flush_movable(thread_heap& heap) noexcept;
+    // Precondition: it is out, and the caller keeps it out of the calling thread's lists.
+    void free_to_run(void* block) noexcept { push_remote_blocks(run_of(block), block, block, 1); }
+    // Calls visit(number) for the blocks of a run that are out. Preconditions: closed(run), no thread frees into it
+    // meanwhile, nor has blocks of it in its cache. Returns the number of blocks that it has had: they lie in front.
+    template <class Visit>
+    std::uint32_t for_each_block_out(std::size_t run, Visit&& visit) const;
+    // closed -> evacuated.
+    void evacuated(std::size_t run) noexcept;
+    bool is_evacuated(std::size_t run) const noexcept;
+    // evacuated -> free. Precondition: its memory is accessible again, and empty.
+    void release_evacuated(std::size_t run) noexcept;
+    // evacuated -> closed. Its memory is there again, with the blocks for which out(context, number) is true.
+    void restore_evacuated(std::size_t run, bool (*out)(void*, std::size_t),
+                           void* context) noexcept;
+    // A run that a thread is filling, which close_runs() does not close.
+    bool is_current(std::size_t run) const noexcept { return runs_[run].current.load_relaxed(); }
+    bool is_free(std::size_t run) const noexcept {
+        return runs_[run].word.view_relaxed().state == run_state::free;
+    }
 
     slab_counters counters() const noexcept;
     // Ever given to threads: memory that was not resident. A run counts as a whole.
@@ -349,7 +379,8 @@ class slab_heap {
         }
     }
 
-    static constexpr std::uint32_t closed_owner = 0x3FFF'FFFE; // no heap's id
+    static constexpr std::uint32_t closed_owner = 0x3FFF'FFFE;    // no heap's id
+    static constexpr std::uint32_t evacuated_owner = 0x3FFF'FFFD; // likewise
 
     [[gnu::noinline]] void* allocate_slow(std::size_t size, unsigned set) noexcept;
     [[gnu::noinline]] void free_slow(void* block) noexcept;

@@ -139,10 +139,10 @@ void slab_heap<P>::thread_exit() noexcept {
     thread_heap*& here = thread_memory<P>::heap(slot_);
     thread_heap* const mine = here;
     if (mine == &empty_thread_heap<P>) return;
-    here = &empty_thread_heap<P>;
     {
         const std::lock_guard hold(mine->lock);
         release_runs(*mine);
+        here = &empty_thread_heap<P>; // who finds that (src/handles) knows that the cache is empty
     }
     const std::lock_guard hold(registry_);
     mine->home = nullptr;
@@ -920,6 +920,11 @@ const char* slab_heap<P>::validate() const noexcept {
             if (now.count != 0 || now.head != 0) return "a free run has remote blocks";
             continue;
         }
+        if (is_evacuated(i)) {
+            if (now.count != 0 || run.used.load_relaxed() != 0)
+                return "a block came back to an evacuated run";
+            continue;
+        }
         const std::size_t size = run.block_size.load_relaxed();
         if (size != class_block_size(run.bin.load_relaxed() % size_classes)) {
             return "block size and bin of a run disagree";
@@ -971,3 +976,5 @@ const char* slab_heap<P>::validate() const noexcept {
 }
 
 } // namespace obase::heap
+
+#include "heap/evacuated.hpp" // of functions above

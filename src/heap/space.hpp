@@ -51,7 +51,7 @@ namespace obase::heap {
 
 inline constexpr unsigned new_class = 0; // objects are born here
 inline constexpr unsigned max_classes = 15;
-inline constexpr unsigned named_slots = 2; // of max_spaces
+inline constexpr unsigned named_slots = 3; // of max_spaces: of both engines, and of handles
 
 struct space_options {
     unsigned classes = 3; // 2..15, LARGE not counted
@@ -388,6 +388,9 @@ class space {
         return base_ + (static_cast<std::size_t>(cls) << shift_);
     }
     std::size_t range_bytes() const noexcept { return range_bytes_; }
+
+    // NEW itself, for src/handles, which takes runs out of service (evacuated.hpp).
+    slab_heap<native>& slabs() noexcept { return slabs_; }
 
     // A snapshot; each figure is right if no thread allocates or frees meanwhile. For NEW the live
     // bytes count whole blocks. cls may be large_class().

@@ -18,6 +18,9 @@
 // An object may contain slots, and move with them (O4); its owner may free it at any moment, and then
 // the copy is garbage and the publish fails (O5).
 //
+// Slots is where the slots are: SODA's directory, or the forwarding tables of src/handles, whose words are never inside
+// objects and whose memory outlives every visit (handles/evacuator.hpp).
+//
 // Threads: one mover thread (R13). Templated on platform and heap, so that one body of tests runs
 // natively and under the deterministic scheduler. Heap is heap::space or a test's.
 #pragma once
@@ -39,7 +42,7 @@
 
 namespace obase::mobility {
 
-template <class P, object_heap Heap>
+template <class P, object_heap Heap, class Slots = soda::directory<P>>
 class arming_mover {
   public:
     using platform = P;
@@ -57,7 +60,7 @@ class arming_mover {
     // observation::inactive_windows is a difference of window numbers.
     static constexpr bool ages_are_stamps = true;
 
-    arming_mover(scope_registry<P>& registry, soda::directory<P>& slots, Heap& heap)
+    arming_mover(scope_registry<P>& registry, Slots& slots, Heap& heap)
         : registry_(registry), slots_(slots), heap_(heap) {
         candidates_.reserve(least_capacity);
     }
@@ -162,6 +165,9 @@ class arming_mover {
         return move_result::moved;
     }
 
+    // After wait_for_grace_period(): the object at the address was pinned then (R9).
+    bool pinned(std::uint64_t address) const noexcept { return is_pinned(pinned_, address); }
+
     void forget() noexcept { candidates_.clear(); }
 
     // Nothing to switch off after a round of moves.
@@ -185,7 +191,7 @@ class arming_mover {
     }
 
     scope_registry<P>& registry_;
-    soda::directory<P>& slots_;
+    Slots& slots_;
     Heap& heap_;
     heap::scratch_list<candidate> candidates_;
     std::vector<std::uint64_t> pinned_;

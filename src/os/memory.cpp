@@ -29,9 +29,13 @@ void* mmap_in_place(void* at, std::size_t bytes, int protection, int flags, int 
         ::syscall(SYS_mmap, at, bytes, protection, flags, fd, offset)); // MAP_FAILED is -1
 }
 
+void* remap(void* from, std::size_t bytes, std::size_t fresh, int flags, void* to) {
+    return ::mremap(from, bytes, fresh, flags, to);
+}
+
 constexpr memory_calls real{
-    ::mmap,      mmap_in_place, ::munmap,  ::mprotect,        ::madvise,
-    ::fallocate, ::ftruncate,   open_mode, ::sync_file_range, ::posix_fadvise,
+    ::mmap,      mmap_in_place, ::munmap,          ::mprotect,      ::madvise, ::fallocate,
+    ::ftruncate, open_mode,     ::sync_file_range, ::posix_fadvise, remap,
 };
 
 constinit word::native_atomic<const memory_calls*> current{&real};
@@ -60,8 +64,11 @@ int result_of(Call&& call) noexcept {
 }
 
 // Which the C library of Debian 12 may not name.
-constexpr int madv_collapse = 25;      // MADV_COLLAPSE
-constexpr int madv_populate_read = 22; // MADV_POPULATE_READ
+constexpr int madv_collapse = 25;       // MADV_COLLAPSE
+constexpr int madv_populate_read = 22;  // MADV_POPULATE_READ
+constexpr int madv_guard_install = 102; // MADV_GUARD_INSTALL, Linux 6.13
+constexpr int madv_guard_remove = 103;  // MADV_GUARD_REMOVE
+constexpr int mremap_dontunmap = 4;     // MREMAP_DONTUNMAP, Linux 5.7
 
 int to_madvise(advice what) noexcept {
     switch (what) {
@@ -215,6 +222,48 @@ int make_file_private(void* begin, std::size_t bytes, int fd, std::uint64_t offs
         calls().mmap_in_place(begin, bytes, PROT_READ | PROT_WRITE,
                               MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, fd, to_off(offset));
     return mapped == MAP_FAILED ? errno : 0;
+}
+
+int take_pages(void* from, void* to, std::size_t bytes) noexcept {
+    const errno_kept kept;
+    // From here on nothing is written there.
+    if (calls().mprotect(from, bytes, PROT_NONE) != 0) return errno;
+    if (calls().mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED | mremap_dontunmap, to) ==
+        MAP_FAILED) {
+        const int error = errno;
+        calls().mprotect(from, bytes, PROT_READ | PROT_WRITE);
+        return error;
+    }
+    if (calls().mprotect(to, bytes, PROT_READ | PROT_WRITE) != 0) {
+        const int error = errno;
+        // The way back: over the emptied pages, which nobody could use meanwhile.
+        if (calls().mremap(to, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, from) != MAP_FAILED) {
+            calls().mmap(to, bytes, PROT_NONE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+            calls().mprotect(from, bytes, PROT_READ | PROT_WRITE);
+        }
+        return error;
+    }
+    // A mapping of its own for each such range would meet vm.max_map_count. With guards it becomes part of its
+    // neighbours' mapping again.
+    if (calls().madvise(from, bytes, madv_guard_install) == 0)
+        calls().mprotect(from, bytes, PROT_READ | PROT_WRITE);
+    return 0;
+}
+
+int put_pages(void* from, void* to, std::size_t bytes) noexcept {
+    const errno_kept kept;
+    return calls().mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED
+               ? errno
+               : 0;
+}
+
+int recommit_taken(void* begin, std::size_t bytes) noexcept {
+    const errno_kept kept;
+    // First the access: a guard that is gone must not leave something else than memory.
+    if (calls().mprotect(begin, bytes, PROT_READ | PROT_WRITE) != 0) return errno;
+    calls().madvise(begin, bytes, madv_guard_remove); // EINVAL: this kernel has none
+    return 0;
 }
 
 } // namespace obase::os

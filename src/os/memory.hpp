@@ -32,6 +32,7 @@ struct memory_calls {
     int (*open)(const char*, int, mode_t);
     int (*sync_file_range)(int, off_t, off_t, unsigned);
     int (*fadvise)(int, off_t, off_t, int);
+    void* (*mremap)(void*, std::size_t, std::size_t, int, void*);
 };
 
 const memory_calls& real_memory_calls() noexcept;
@@ -90,5 +91,15 @@ int map_file(void* begin, std::size_t bytes, int fd, std::uint64_t offset) noexc
 // pages of this process alone. Precondition: no other mapping of the range was ever private.
 // ENOMEM: map count or commit limit reached; unchanged.
 int make_file_private(void* begin, std::size_t bytes, int fd, std::uint64_t offset) noexcept;
+
+// Gives anonymous pages in use the addresses from `to` on, reserved ones. `from` is inaccessible from one moment on, for
+// this process and for system calls; what was written before it is at `to`. It stays reserved, and holds no memory.
+// On failure all is as it was. Linux 5.7. Of pages that the kernel has pinned for direct I/O the contents may still
+// change.
+int take_pages(void* from, void* to, std::size_t bytes) noexcept;
+// The pages at `from`, committed, appear at `to`, in one step, in place of what was there. `from` is unmapped.
+int put_pages(void* from, void* to, std::size_t bytes) noexcept;
+// Pages whose contents take_pages() has taken are accessible again, and empty.
+int recommit_taken(void* begin, std::size_t bytes) noexcept;
 
 } // namespace obase::os

@@ -7,11 +7,14 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 namespace obase::os {
 
 namespace {
 
 native_platform::atomic<fault_explainer> explainer;
+native_platform::atomic<fault_server> server;
 void* explainers_stack = nullptr; // as `before`
 // Written before our handler is the process's, and not changed while it is. `first` was there at the
 // beginning; a program's handler that came later and calls its predecessor means that one.
@@ -88,6 +91,14 @@ void on_segment_fault(int number, siginfo_t* info, void* context) noexcept {
     // A signal that another process or thread has sent says nothing about an access.
     // An address that is not canonical comes as null, from the kernel itself; null is the program's own fault.
     const bool of_a_place = info->si_addr != nullptr || info->si_code == SI_KERNEL;
+    if (const fault_server serve = server.load_acquire();
+        info->si_code > 0 && info->si_addr != nullptr && serve != nullptr) {
+        const int error = errno;
+        const bool served =
+            serve(info->si_addr, reinterpret_cast<const void*>(machine.gregs[REG_RIP]));
+        errno = error;
+        if (served) return;
+    }
     if (info->si_code > 0 && of_a_place && explainer.load_acquire() != nullptr &&
         explained(info, machine))
         _exit(1);
@@ -96,9 +107,8 @@ void on_segment_fault(int number, siginfo_t* info, void* context) noexcept {
 
 } // namespace
 
-void watch_segment_faults(fault_explainer explain, void* stack_end) noexcept {
-    explainers_stack = stack_end;
-    explainer.store_release(explain);
+namespace {
+void install() noexcept {
     struct sigaction now{};
     if (sigaction(SIGSEGV, nullptr, &now) != 0) return;
     if ((now.sa_flags & SA_SIGINFO) != 0 && now.sa_sigaction == &on_segment_fault) return;
@@ -113,6 +123,18 @@ void watch_segment_faults(fault_explainer explain, void* stack_end) noexcept {
     ours.sa_flags = SA_SIGINFO | SA_ONSTACK | (now.sa_flags & SA_NODEFER);
     ours.sa_mask = now.sa_mask;
     sigaction(SIGSEGV, &ours, nullptr);
+}
+} // namespace
+
+void watch_segment_faults(fault_explainer explain, void* stack_end) noexcept {
+    explainers_stack = stack_end;
+    explainer.store_release(explain);
+    install();
+}
+
+void serve_segment_faults(fault_server serve) noexcept {
+    server.store_release(serve);
+    install();
 }
 
 } // namespace obase::os

@@ -28,4 +28,9 @@ using fault_explainer = bool (*)(const void* address, const void* instruction,
 // `stack_end`, where the stack begins, is a multiple of 16.
 void watch_segment_faults(fault_explainer explain, void* stack_end) noexcept;
 
+// Faults that can be helped: `serve` makes the address accessible and returns true, and the access is made again. It is
+// asked before explainers, and installs the same handler.
+using fault_server = bool (*)(const void* address, const void* instruction) noexcept;
+void serve_segment_faults(fault_server serve) noexcept;
+
 } // namespace obase::os

@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: MIT
+//
+// Calls. Direct calls of functions of this module go to their bodies. A call of another one goes to a weak *thunk* with the
+// name that its body would have: where the linker finds the body, it takes that. The thunk keeps the objects that it hands to
+// foreign code at home, and is offline meanwhile. An indirect call looks at how the function begins. Functions of the C
+// library (known.cpp) get what they need: those whose names the C standard reserves where they are called, the others in
+// their thunks, for they may be the program's own.
+#include "handles.hpp"
+#include "prologue.hpp"
+
+#include <llvm/Analysis/ValueTracking.h>
+#include <llvm/IR/InlineAsm.h>
+#include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/Instructions.h>
+#include <llvm/Transforms/Utils/BasicBlockUtils.h>
+#include <llvm/Transforms/Utils/Local.h>
+
+namespace obase::handles {
+
+namespace {
+
+// The allocation functions, in whose place instrumented code calls the runtime's.
+constexpr const char* allocating[] = {
+    "malloc",   "calloc", "realloc", "free", "aligned_alloc",      "posix_memalign",
+    "memalign", "valloc", "pvalloc", "cfree", "malloc_usable_size", "reallocarray",
+};
+
+// Operators new and delete of C++, by what takes their place in their thunks.
+enum class operation { none, make, make_aligned, make_or_null, free };
+operation operation_of(llvm::StringRef name) {
+    if (name == "_Znwm" || name == "_Znam") return operation::make;
+    if (name == "_ZnwmSt11align_val_t" || name == "_ZnamSt11align_val_t")
+        return operation::make_aligned;
+    if (name == "_ZnwmRKSt9nothrow_t" || name == "_ZnamRKSt9nothrow_t")
+        return operation::make_or_null;
+    if (name.starts_with("_ZdlPv") || name.starts_with("_ZdaPv")) return operation::free;
+    return operation::none;
+}
+
+bool is_heapless(const llvm::Value* address) {
+    const llvm::Value* object = llvm::getUnderlyingObject(address, 0);
+    if (const auto* argument = llvm::dyn_cast<llvm::Argument>(object))
+        return argument->hasByValAttr();
+    return llvm::isa<llvm::AllocaInst, llvm::GlobalValue, llvm::ConstantData>(object);
+}
+
+class converter {
+  public:
+    explicit converter(module_state& state)
+        : state_(state), module_(state.names.module), context_(module_.getContext()),
+          pointer_(llvm::PointerType::getUnqual(context_)) {
+        for (llvm::Function& f : module_)
+            if (personality_ == nullptr && f.hasPersonalityFn())
+                personality_ = f.getPersonalityFn();
+    }
+
+    void run() {
+        // Thunks are made meanwhile; they are complete then.
+        const llvm::SmallVector<llvm::Function*, 64> bodies(state_.bodies.begin(),
+                                                            state_.bodies.end());
+        for (llvm::Function* f : bodies) {
+            llvm::SmallVector<llvm::CallBase*, 32> calls;
+            for (llvm::BasicBlock& block : *f)
+                for (llvm::Instruction& i : block)
+                    if (auto* call = llvm::dyn_cast<llvm::CallBase>(&i)) calls.push_back(call);
+            for (llvm::CallBase* call : calls) convert(*call);
+        }
+    }
+
+  private:
+    void convert(llvm::CallBase& call) {
+        if (call.isInlineAsm()) return;
+        llvm::Value* target = call.getCalledOperand()->stripPointerCasts();
+        if (auto* alias = llvm::dyn_cast<llvm::GlobalAlias>(target);
+            alias != nullptr && !alias->isInterposable())
+            target = alias->getAliaseeObject();
+        auto* callee = llvm::dyn_cast<llvm::Function>(target);
+        if (callee == nullptr) return through_pointer(call);
+        if (callee->isIntrinsic() || callee->getName().starts_with(runtime::prefix)) return;
+        if (llvm::Function* body = state_.body_of.lookup(callee)) {
+            call.setCalledOperand(body);
+            return;
+        }
+        const llvm::StringRef name = callee->getName();
+        const known_function* known =
+            callee->isDeclaration() ? look_up(name, call) : nullptr;
+        if (known != nullptr && (known->iso || call.getFunctionType()->isVarArg()))
+            return apply(call, *known);
+        if (call.hasFnAttr(llvm::Attribute::ReturnsTwice)) return returning_twice(call);
+        if (!callee->isDeclaration() || callee->isVarArg() ||
+            call.getFunctionType() != callee->getFunctionType())
+            return through_pointer(call);
+        call.setCalledOperand(&thunk_of(*callee));
+    }
+
+    // The function with the name of the body of `callee`, which is not in this module.
+    llvm::Function& thunk_of(llvm::Function& callee) {
+        const std::string name = body_name(callee.getName());
+        if (llvm::Function* made = module_.getFunction(name)) return *made;
+        auto* thunk = llvm::Function::Create(callee.getFunctionType(),
+                                             llvm::GlobalValue::WeakAnyLinkage, name, &module_);
+        thunk->setAttributes(callee.getAttributes());
+        thunk->removeFnAttr(llvm::Attribute::Memory);
+        thunk->removeFnAttr(llvm::Attribute::NoBuiltin);
+        thunk->removeFnAttr(llvm::Attribute::AllocKind);
+        thunk->removeFnAttr(llvm::Attribute::AllocSize);
+        thunk->addFnAttr(llvm::Attribute::NoInline);
+        thunk->setCallingConv(callee.getCallingConv());
+        thunk->setVisibility(llvm::GlobalValue::HiddenVisibility);
+        thunk->setDSOLocal(true);
+        llvm::IRBuilder<> build(llvm::BasicBlock::Create(context_, "", thunk));
+        llvm::SmallVector<llvm::Value*, 8> arguments;
+        for (llvm::Argument& argument : thunk->args()) arguments.push_back(&argument);
+
+        if (llvm::Value* result = allocated(build, callee, arguments)) {
+            build.CreateRet(result->getType()->isVoidTy() ? nullptr : result);
+            return *thunk;
+        }
+        const known_function* known = look_up(callee.getName(), *callee.getFunctionType());
+        const bool throws = personality_ != nullptr && !callee.doesNotThrow() && known == nullptr;
+        if (known == nullptr) {
+            for (llvm::Value* argument : arguments) keep(build, argument);
+            build.CreateCall(state_.names.offline);
+        }
+        llvm::CallBase* call = nullptr;
+        if (throws) {
+            thunk->setPersonalityFn(personality_);
+            auto* after = llvm::BasicBlock::Create(context_, "", thunk);
+            auto* thrown = llvm::BasicBlock::Create(context_, "", thunk);
+            call = build.CreateInvoke(&callee, after, thrown, arguments);
+            build.SetInsertPoint(thrown);
+            llvm::LandingPadInst* pad = build.CreateLandingPad(
+                llvm::StructType::get(pointer_, build.getInt32Ty()), 0);
+            pad->setCleanup(true);
+            build.CreateCall(state_.names.online);
+            build.CreateResume(pad);
+            build.SetInsertPoint(after);
+        } else {
+            call = build.CreateCall(&callee, arguments);
+        }
+        call->setCallingConv(callee.getCallingConv());
+        llvm::AttributeList of_call = callee.getAttributes().removeFnAttributes(context_);
+        call->setAttributes(of_call);
+        if (known == nullptr) build.CreateCall(state_.names.online);
+        if (call->getType()->isVoidTy())
+            build.CreateRetVoid();
+        else
+            build.CreateRet(call);
+        if (known != nullptr) apply(*call, *known);
+        state_.bodies.insert(thunk);
+        return *thunk;
+    }
+
+    // The runtime's in the place of an operator new or delete.
+    llvm::Value* allocated(llvm::IRBuilder<>& build, llvm::Function& callee,
+                           llvm::ArrayRef<llvm::Value*> arguments) {
+        const operation wanted = operation_of(callee.getName());
+        llvm::Type* word = build.getInt64Ty();
+        if (wanted == operation::none || arguments.empty()) return nullptr;
+        if (wanted == operation::free)
+            return build.CreateCall(
+                state_.names.named("obase_handles_free",
+                                   llvm::FunctionType::get(build.getVoidTy(), {pointer_}, false)),
+                {arguments[0]});
+        llvm::Value* made = nullptr;
+        if (wanted == operation::make_aligned)
+            made = build.CreateCall(
+                state_.names.named("obase_handles_aligned_alloc",
+                                   llvm::FunctionType::get(pointer_, {word, word}, false)),
+                {arguments[1], arguments[0]});
+        else
+            made = build.CreateCall(
+                state_.names.named("obase_handles_malloc",
+                                   llvm::FunctionType::get(pointer_, {word}, false)),
+                {arguments[0]});
+        if (wanted == operation::make_or_null) return made;
+        // Without memory the program's own handler, or an exception.
+        llvm::Function* thunk = build.GetInsertBlock()->getParent();
+        auto* failed = llvm::BasicBlock::Create(context_, "", thunk);
+        auto* done = llvm::BasicBlock::Create(context_, "", thunk);
+        build.CreateCondBr(build.CreateIsNull(made), failed, done);
+        build.SetInsertPoint(failed);
+        build.CreateRet(build.CreateCall(&callee, arguments));
+        build.SetInsertPoint(done);
+        return made;
+    }
+
+    void keep(llvm::IRBuilder<>& build, llvm::Value* argument) {
+        if (argument->getType() == pointer_ && !is_heapless(argument) &&
+            !llvm::isa<llvm::Function>(argument))
+            build.CreateCall(state_.names.keep, {argument});
+    }
+
+    // A call that is an invoke cannot be one of a known function: none throws.
+    static llvm::CallBase& without_unwinding(llvm::CallBase& call) {
+        auto* invoke = llvm::dyn_cast<llvm::InvokeInst>(&call);
+        return invoke != nullptr ? *llvm::changeToCall(invoke) : call;
+    }
+
+    void apply(llvm::CallBase& maybe_invoke, const known_function& known) {
+        llvm::CallBase& call = without_unwinding(maybe_invoke);
+        if (auto* plain = llvm::dyn_cast<llvm::CallInst>(&call))
+            plain->setTailCallKind(llvm::CallInst::TCK_None);
+        // It is no longer a function whose effects LLVM knows.
+        call.addFnAttr(llvm::Attribute::NoBuiltin);
+        state_.known[&call] = &known;
+        if (known.wrapped) {
+            auto wrapper = state_.names.named(
+                ("obase_handles_c_" + known.name).str(), call.getFunctionType());
+            call.setCalledOperand(wrapper.getCallee());
+            call.setCallingConv(llvm::CallingConv::C);
+            return; // it goes offline by itself
+        }
+        if (call.hasFnAttr(llvm::Attribute::ReturnsTwice)) return returning_twice(call);
+        llvm::IRBuilder<> before(&call);
+        const auto letter = [&](unsigned i) {
+            return known.arguments.empty() ? '-'
+                                           : known.arguments[std::min<std::size_t>(
+                                                 i, known.arguments.size() - 1)];
+        };
+        for (unsigned i = 0; i < call.arg_size(); ++i)
+            if (letter(i) == 'k') keep(before, call.getArgOperand(i));
+        if (!known.blocks) return;
+        llvm::SmallVector<std::pair<unsigned, llvm::Value*>, 4> pinned;
+        for (unsigned i = 0; i < call.arg_size(); ++i) {
+            llvm::Value* argument = call.getArgOperand(i);
+            if (letter(i) != 't' || argument->getType() != pointer_ || is_heapless(argument))
+                continue;
+            pinned.emplace_back(i, argument);
+            call.setArgOperand(i, before.CreateCall(state_.names.pin, {argument}));
+        }
+        before.CreateCall(state_.names.offline);
+        llvm::IRBuilder<> after(call.getNextNode());
+        after.CreateCall(state_.names.online);
+        for (const auto& [i, argument] : pinned) {
+            if (known.result == known_function::gives::same && known.of == i && !call.use_empty()) {
+                llvm::Value* is = after.CreateICmpEQ(&call, call.getArgOperand(i));
+                auto* at_home =
+                    llvm::cast<llvm::Instruction>(after.CreateSelect(is, argument, &call));
+                call.replaceUsesWithIf(at_home, [&](llvm::Use& use) {
+                    return use.getUser() != at_home && use.getUser() != is;
+                });
+            }
+            after.CreateCall(state_.names.unpin, {argument});
+        }
+    }
+
+    // The state of the thread is that of the first return.
+    void returning_twice(llvm::CallBase& call) {
+        llvm::Function* f = call.getFunction();
+        llvm::IRBuilder<> first(&f->getEntryBlock(), f->getEntryBlock().begin());
+        llvm::AllocaInst* saved = first.CreateAlloca(first.getInt64Ty());
+        llvm::IRBuilder<> before(&call);
+        if (!state_.known.contains(&call))
+            for (llvm::Value* argument : call.args()) keep(before, argument);
+        before.CreateStore(before.CreateCall(state_.names.state), saved, true);
+        llvm::IRBuilder<> after(call.getNextNode());
+        after.CreateCall(state_.names.restore,
+                         {after.CreateLoad(after.getInt64Ty(), saved, true)});
+    }
+
+    // The function that the call goes to may have a body, and may not.
+    void through_pointer(llvm::CallBase& call) {
+        if (auto* invoke = llvm::dyn_cast<llvm::InvokeInst>(&call)) return through_invoke(*invoke);
+        const bool at_end = call.isMustTailCall();
+        llvm::Value* target = call.getCalledOperand();
+        llvm::IRBuilder<> build(&call);
+        llvm::Value* has_body = begins_as_entry(build, target);
+        llvm::Instruction *inside = nullptr, *foreign = nullptr;
+        llvm::SplitBlockAndInsertIfThenElse(has_body, &call, &inside, &foreign);
+        build.SetInsertPoint(inside);
+        llvm::Value* body = body_of(build, target);
+        build.SetInsertPoint(foreign);
+        for (llvm::Value* argument : call.args()) keep(build, argument);
+        if (!at_end) build.CreateCall(state_.names.offline);
+        build.SetInsertPoint(&call);
+        llvm::PHINode* to = build.CreatePHI(pointer_, 2);
+        to->addIncoming(body, inside->getParent());
+        to->addIncoming(target, foreign->getParent());
+        call.setCalledOperand(to);
+        if (at_end) return;
+        if (auto* plain = llvm::dyn_cast<llvm::CallInst>(&call))
+            plain->setTailCallKind(llvm::CallInst::TCK_None);
+        if (llvm::isa<llvm::UnreachableInst>(call.getNextNode())) return;
+        llvm::Instruction* back = llvm::SplitBlockAndInsertIfThen(
+            build.CreateNot(has_body), call.getNextNode(), false);
+        // The condition belongs after the call, where it is used; it needs nothing of it.
+        build.SetInsertPoint(back);
+        build.CreateCall(state_.names.online);
+    }
+
+    void through_invoke(llvm::InvokeInst& invoke) {
+        llvm::Value* target = invoke.getCalledOperand();
+        llvm::Function* f = invoke.getFunction();
+        llvm::BasicBlock* from = invoke.getParent();
+        llvm::BasicBlock* after = invoke.getNormalDest();
+        llvm::BasicBlock* thrown = invoke.getUnwindDest();
+        // One block for each way to call it; the results meet in a block of their own.
+        llvm::BasicBlock* joined = llvm::BasicBlock::Create(context_, "", f, after);
+        llvm::BasicBlock* inside = llvm::BasicBlock::Create(context_, "", f, joined);
+        llvm::BasicBlock* foreign = llvm::BasicBlock::Create(context_, "", f, joined);
+        llvm::IRBuilder<> build(&invoke);
+        llvm::Value* has_body = begins_as_entry(build, target);
+        build.CreateCondBr(has_body, inside, foreign);
+
+        const auto copy_to = [&](llvm::BasicBlock* block, llvm::Value* callee) {
+            auto* copy = llvm::cast<llvm::InvokeInst>(invoke.clone());
+            copy->insertInto(block, block->end());
+            copy->setCalledOperand(callee);
+            copy->setNormalDest(joined);
+            for (llvm::PHINode& phi : thrown->phis())
+                phi.addIncoming(phi.getIncomingValueForBlock(from), block);
+            return copy;
+        };
+        build.SetInsertPoint(inside);
+        llvm::InvokeInst* one = copy_to(inside, body_of(build, target));
+        build.SetInsertPoint(foreign);
+        llvm::SmallVector<llvm::Value*, 8> arguments{target};
+        arguments.append(invoke.arg_begin(), invoke.arg_end());
+        llvm::InvokeInst* other =
+            build.CreateInvoke(&foreign_call(invoke), joined, thrown, arguments);
+        other->setDebugLoc(invoke.getDebugLoc());
+        llvm::AttributeList attributes = invoke.getAttributes();
+        other->setAttributes(shifted(attributes, invoke.arg_size()));
+        for (llvm::PHINode& phi : thrown->phis())
+            phi.addIncoming(phi.getIncomingValueForBlock(from), foreign);
+
+        build.SetInsertPoint(joined);
+        if (!invoke.getType()->isVoidTy()) {
+            llvm::PHINode* result = build.CreatePHI(invoke.getType(), 2);
+            result->addIncoming(one, inside);
+            result->addIncoming(other, foreign);
+            invoke.replaceAllUsesWith(result);
+        }
+        build.CreateBr(after);
+        after->replacePhiUsesWith(from, joined);
+        for (llvm::PHINode& phi : thrown->phis()) phi.removeIncomingValue(from, false);
+        invoke.eraseFromParent();
+    }
+
+    // Calls its first argument with the others, as a thunk does.
+    llvm::Function& foreign_call(llvm::InvokeInst& invoke) {
+        llvm::FunctionType* of = invoke.getFunctionType();
+        llvm::SmallVector<llvm::Type*, 8> types{pointer_};
+        for (llvm::Value* argument : invoke.args()) types.push_back(argument->getType());
+        auto* made = llvm::Function::Create(
+            llvm::FunctionType::get(of->getReturnType(), types, false),
+            llvm::GlobalValue::InternalLinkage, "obase.foreign", &module_);
+        made->setAttributes(shifted(invoke.getAttributes(), invoke.arg_size()));
+        made->setPersonalityFn(personality_);
+        llvm::IRBuilder<> build(llvm::BasicBlock::Create(context_, "", made));
+        llvm::SmallVector<llvm::Value*, 8> arguments;
+        for (llvm::Argument& argument : made->args())
+            if (argument.getArgNo() > 0) arguments.push_back(&argument);
+        for (llvm::Value* argument : arguments) keep(build, argument);
+        build.CreateCall(state_.names.offline);
+        auto* after = llvm::BasicBlock::Create(context_, "", made);
+        auto* thrown = llvm::BasicBlock::Create(context_, "", made);
+        llvm::InvokeInst* call = build.CreateInvoke(of, made->getArg(0), after, thrown, arguments);
+        call->setAttributes(invoke.getAttributes());
+        build.SetInsertPoint(thrown);
+        llvm::LandingPadInst* pad =
+            build.CreateLandingPad(llvm::StructType::get(pointer_, build.getInt32Ty()), 0);
+        pad->setCleanup(true);
+        build.CreateCall(state_.names.online);
+        build.CreateResume(pad);
+        build.SetInsertPoint(after);
+        build.CreateCall(state_.names.online);
+        if (call->getType()->isVoidTy())
+            build.CreateRetVoid();
+        else
+            build.CreateRet(call);
+        return *made;
+    }
+
+    llvm::AttributeList shifted(const llvm::AttributeList& of, unsigned count) const {
+        llvm::SmallVector<llvm::AttributeSet, 8> sets{{}};
+        for (unsigned i = 0; i < count; ++i) sets.push_back(of.getParamAttrs(i));
+        return llvm::AttributeList::get(context_, {}, of.getRetAttrs(), sets);
+    }
+
+    static llvm::Value* begins_as_entry(llvm::IRBuilder<>& build, llvm::Value* target) {
+        return build.CreateICmpEQ(
+            build.CreateAlignedLoad(build.getInt64Ty(), target, llvm::Align(1)),
+            build.getInt64(prologue::word));
+    }
+    static llvm::Value* body_of(llvm::IRBuilder<>& build, llvm::Value* target) {
+        llvm::Value* distance = build.CreateAlignedLoad(
+            build.getInt32Ty(),
+            build.CreateConstGEP1_64(build.getInt8Ty(), target, prologue::distance_at),
+            llvm::Align(1));
+        return build.CreateGEP(build.getInt8Ty(), target,
+                               build.CreateSExt(distance, build.getInt64Ty()));
+    }
+
+    module_state& state_;
+    llvm::Module& module_;
+    llvm::LLVMContext& context_;
+    llvm::PointerType* pointer_;
+    llvm::Constant* personality_ = nullptr;
+};
+
+} // namespace
+
+void convert_allocation(module_state& state) {
+    llvm::Module& module = state.names.module;
+    for (const llvm::StringRef name : allocating) {
+        llvm::Function* plain = module.getFunction(name);
+        if (plain == nullptr || !plain->isDeclaration()) continue;
+        auto ours = state.names.named((runtime::prefix + name).str(),
+                                            plain->getFunctionType());
+        plain->replaceAllUsesWith(ours.getCallee());
+    }
+}
+
+void convert_calls(module_state& state) { converter(state).run(); }
+
+bool module_state::is_safepoint(const llvm::CallBase& call) const {
+    if (call.isInlineAsm()) return false;
+    if (const known_function* function = known.lookup(&call))
+        return function->polls || function->blocks;
+    const llvm::Function* callee = call.getCalledFunction();
+    if (callee == nullptr) return true;
+    if (callee->isIntrinsic() || never_polls.contains(callee)) return false;
+    if (!callee->getName().starts_with(runtime::prefix)) return true;
+    // Of the runtime's own, those that renew the thread's epoch, or may.
+    for (llvm::FunctionCallee renewing :
+         {names.online, names.enter, names.leave, names.restore, names.keep, names.poll})
+        if (callee == renewing.getCallee()) return true;
+    return false;
+}
+
+} // namespace obase::handles

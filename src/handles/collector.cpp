@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+//
+// The collector's thread of handles: looks at the fragmentation at each tick, and gathers while the policy
+// (policy/fragmentation.hpp) wants it. And fork, which parks it between two rounds.
+#include "handles/native.hpp"
+
+#include "heap/slab_functions.hpp"
+#include "os/thread.hpp"
+
+#include <pthread.h>
+
+#include <cstdio>
+#include <new>
+#include <vector>
+
+namespace obase::handles {
+
+namespace {
+
+constexpr std::size_t most_runs = 256;     // of a round
+constexpr std::size_t most_in_a_stop = 16; // of runs that are always in use
+constexpr double sparse_dense =
+    0.7; // runs of the dense class with a smaller part in use are emptied
+constexpr std::size_t dense_bytes = 8U << 20; // of them, in a round
+constexpr std::size_t runs_for_a_thread = 32; // with fewer, there is nothing to gather
+constexpr unsigned spins = 200;
+constexpr std::uint64_t nap_ns = 20'000;
+constexpr std::uint64_t longest_rest = 2'000'000'000;
+
+} // namespace
+
+void native_handles::start_collector() noexcept {
+    if (settings_.off || stress_ != nullptr || space_->slabs().runs() < runs_for_a_thread) return;
+    std::uint32_t not_yet = 0;
+    if (!collector_started_.cas_acq_rel(not_yet, 1)) return;
+    const runtime_memory own;
+    const os::blocked_signals inherited;
+    pthread_attr_t attributes;
+    pthread_attr_init(&attributes);
+    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    pthread_t thread{};
+    const int error = pthread_create(
+        &thread, &attributes,
+        [](void* all) -> void* {
+            static_cast<native_handles*>(all)->collect();
+            return nullptr;
+        },
+        this);
+    pthread_attr_destroy(&attributes);
+    if (error != 0) std::fprintf(stderr, "obase: nothing moves: no thread for the collector\n");
+}
+
+void native_handles::collect() noexcept {
+    const runtime_memory own;
+    os::name_thread("obase-handles");
+    os::prefer_short_turns();
+    policy::fragmentation control(settings_.limits);
+    for (;;) {
+        os::sleep_ns(settings_.tick_ms * 1'000'000);
+        while (hurry_.load_relaxed() != 0) native::yield();
+        const std::uint64_t before = os::thread_cpu_ns();
+        try {
+            const work mine(*this, nullptr, urgency::none);
+            gather(control);
+        } catch (const std::bad_alloc&) {
+        }
+        const std::uint64_t took = os::thread_cpu_ns() - before;
+        own_ns_.fetch_add_relaxed(took);
+        os::sleep_ns(std::min(control.rest_ns(took), longest_rest));
+    }
+}
+
+policy::fragmented native_handles::measure(std::vector<policy::run_to_gather>& runs) {
+    heap::slab_heap<native>& slabs = space_->slabs();
+    policy::fragmented now;
+    const auto end = static_cast<std::uint32_t>(slabs.runs());
+    for (std::uint32_t run = 0; run < end; ++run) {
+        if (away(run).load_relaxed() != at_home || slabs.is_free(run)) continue;
+        if (!is_movable(reinterpret_cast<const void*>(home_of(run)))) continue;
+        const std::size_t live = std::min(slabs.blocks_in_use(run) * slabs.block_size(run),
+                                          std::uint32_t{heap::run_bytes});
+        const std::size_t memory = slabs.room_in_memory(run);
+        now.live_bytes += live;
+        now.memory_bytes += std::max(live, memory);
+        if (memory == 0) continue; // a thread fills it
+        runs.push_back({run, static_cast<std::uint32_t>(std::min(live, memory)),
+                        static_cast<std::uint32_t>(memory)});
+    }
+    const heap::space::class_counters dense = space_->counters(dense_class);
+    now.live_bytes += dense.live_bytes;
+    now.memory_bytes += dense.extent_bytes;
+    return now;
+}
+
+void native_handles::gather(policy::fragmentation& control) {
+    std::vector<policy::run_to_gather> runs;
+    policy::fragmented now = measure(runs);
+    if (!control.wants(now)) return;
+    if (!tables_.commit_to(space_->slabs().runs())) return;
+    // Memory that is free goes back first.
+    space_->decommit_free_memory();
+    runs.clear();
+    now = measure(runs);
+    control.choose(runs, most_runs, now);
+    std::vector<std::uint32_t> numbers;
+    std::vector<std::uint32_t> stubborn;
+    for (const policy::run_to_gather& r : runs) {
+        const bool by_force = control.is_stubborn(r.number);
+        if (by_force && stubborn.size() == most_in_a_stop) continue;
+        (by_force ? stubborn : numbers).push_back(r.number);
+    }
+    const bool sparse =
+        space_->select_evacuation(dense_class, sparse_dense, dense_bytes).live_bytes != 0;
+    const auto round = [&](const std::vector<std::uint32_t>& wanted, unsigned tries) {
+        unsigned looks = 0;
+        add(evacuator_.round(wanted.data(), wanted.size(), nullptr, tries, [&](const auto&) {
+            // Sleeping costs nothing of the processor's share; a thread that is late is often not running.
+            if (++looks > spins) os::sleep_ns(nap_ns);
+            return gives_up();
+        }));
+        for (const std::uint32_t run : wanted) {
+            if (away(run).load_relaxed() == open)
+                control.moved(run);
+            else
+                control.refused(run);
+        }
+    };
+    if (!numbers.empty() || sparse) round(numbers, 3);
+    if (!stubborn.empty()) round(stubborn, 0);
+    control.end_of_round();
+    space_->decommit_free_memory();
+}
+
+// fork. The collector, and threads that move objects, hold `work_` throughout; they give up their waits.
+
+void native_handles::fork_prepare() noexcept {
+    native_handles& all = *if_made();
+    ++inside_runtime;
+    all.hurry_.fetch_add_seq_cst(1);
+    all.work_.lock();
+    all.hurry_.fetch_sub_seq_cst(1);
+    if (all.stress_ != nullptr) all.stress_->lock();
+    all.homes_.lock_all();
+    all.space_->fork_prepare();
+}
+
+void native_handles::fork_parent() noexcept {
+    native_handles& all = *if_made();
+    all.space_->fork_parent();
+    all.homes_.unlock_all();
+    if (all.stress_ != nullptr) all.stress_->unlock();
+    all.work_.unlock();
+    --inside_runtime;
+}
+
+void native_handles::fork_child() noexcept {
+    native_handles& all = *if_made();
+    all.space_->fork_child();
+    all.homes_.unlock_all_in_child();
+    if (all.stress_ != nullptr) all.stress_->unlock();
+    all.threads_.forget_others(own_record_if_any());
+    all.hurry_.store_relaxed(0);
+    all.collector_started_.store_relaxed(0); // the next thread that needs memory starts one
+    all.work_.unlock_in_child();
+    --inside_runtime;
+}
+
+void native_handles::prepare_forks() noexcept {
+    pthread_atfork(&fork_prepare, &fork_parent, &fork_child);
+}
+
+} // namespace obase::handles

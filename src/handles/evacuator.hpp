@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: MIT
+//
+// evacuator: the collector's half of handles. It opens runs of homes, takes their memory away, and moves the survivors.
+//
+// A round, for runs that the caller chose, in this order and no other:
+//   1. They are `closing`, and the slab closes them: nothing is allocated there any more.
+//   2. Wait: every thread has polled, and blocks of theirs in thread caches have come back. From here on frees in these
+//      runs go by the run's lock.
+//   3. Under that lock: what is out is listed, each such object gets an armed word that says home, the run is `open`.
+//   4. Wait, as the mover does after arming: no thread has a home address as a translation, but by having touched the
+//      word since. Then the pins.
+//   5. A run in which every word is still armed, or null, and nothing is pinned or kept, is *taken*: each word goes
+//      from armed(home) to armed(alias) by publish(), the alias not being ready; then the pages move to the alias, in
+//      one step for all threads, and the homes are inaccessible; then the alias is ready. Any touch in between has
+//      failed a publish: the words go back, and nothing has happened. Those that are in use get another try or two,
+//      and then their runs are closed again.
+//   6. Objects move from the alias to the dense class, in the order of their homes, by the mover that moves all
+//      objects of this library. No further wait: an armed word that only this thread has changed since step 4 has
+//      not been touched. What is touched meanwhile stays at the alias until a later round.
+//
+// So when an object is copied its home is gone: nothing can be written there, by whomever, that the copy lacks; and when
+// a thread is told of a new place nobody can read an old one. What foreign code does with a home that it should not
+// have either comes before the pages move, and then it has moved with them, or it faults (faults.cpp).
+//
+// Coming home: in a moment in which no thread has a translation (threads.hpp), a run's objects are copied to scratch
+// pages, which then replace the inaccessible ones in one step.
+//
+// Threads: one at a time, under the host's lock. It calls no user code, allocates with the runtime's own malloc.
+//
+// Host, besides what homes.hpp asks for:
+//   close(runs)                     asks the slab for those whose state is `closing`
+//   closed(run)                     it is closed, and its objects may move
+//   for_each_out(run, visit)        visit(block); returns how many blocks it has had
+//   block_size(run), home_of(run)   bytes; the address of the first block
+//   kept(run)                       an object in it that is out must stay
+//   reopen(run)                     closed -> in service
+//   take_pages(run, alias)          false: nothing has happened
+//   claim_alias(run) -> address, 0: none;  alias_is(address, ready);  leave_alias(address)
+//   evacuated(run)                  its memory has gone
+//   any_evacuating(), evacuating(address)   of the dense class: which objects are to move within it
+//   release(run)                    evacuated -> empty, accessible, in service
+//   put_back(run, copy_all, out)    evacuated -> closed: copy_all(scratch) fills the pages; false: nothing has happened
+//   heap()                          of the mover, for current addresses
+#pragma once
+
+#include "handles/homes.hpp"
+#include "handles/threads.hpp"
+#include "mobility/arming_mover.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+namespace obase::handles {
+
+// Where the mover's slots are, as it asks SODA: words of forwarding tables. No object contains one, and a table outlives
+// every visit.
+template <class P>
+struct forwarding_words {
+    std::ptrdiff_t copy_slots(const void*, void*, std::size_t) noexcept { return 0; }
+    bool begin_visit(const void*) noexcept { return true; }
+    void end_visit() noexcept {}
+    void clear_unvisited(const void*, std::size_t) noexcept {}
+};
+
+struct round_result {
+    std::uint64_t moved = 0;     // objects, to the dense class
+    std::uint64_t compacted = 0; // objects, within it
+    std::uint64_t vetoed = 0;    // objects in use
+    std::uint64_t opened = 0;    // runs taken
+    std::uint64_t reopened = 0;  // runs closed again
+    std::uint64_t given_up = 0;  // waits
+};
+
+template <class P, class Host>
+class evacuator {
+  public:
+    using threads_type = handles_threads<P, Host>;
+    using homes_type = homes<P, Host>;
+    using table_type = forwarding_table<P>;
+    using record = handles_record<P>;
+    using mover_type = mobility::arming_mover<P, typename Host::mover_heap, forwarding_words<P>>;
+    using layout = word::arming;
+
+    evacuator(Host& host, threads_type& threads, homes_type& objects)
+        : host_(host), threads_(threads), homes_(objects),
+          mover_(threads.all(), words_, host.heap()) {}
+
+    // `tries`: how often a run is looked at before it is closed again. 0: it is taken in a moment in which no thread has
+    // translations, so that only pins and what is kept can prevent it. `self` is not waited for.
+    template <class GiveUp>
+    round_result round(const std::uint32_t* runs, std::size_t count, record* self, unsigned tries,
+                       GiveUp&& give_up) {
+        round_result result;
+        ++window_;
+        close(runs, count);
+        const std::vector<table_type*> due = std::exchange(retired_, {});
+        if (threads_.wait(self, true, give_up) != mobility::wait_result::done) {
+            retired_.insert(retired_.end(), due.begin(), due.end());
+            for (const opening& o : opening_) abandon(o.run);
+            result.given_up = 1;
+            return result;
+        }
+        for (table_type* const table : due) table->destroy(); // no thread is in one any more
+        std::erase_if(opening_, [&](const opening& o) { return !open_run(o.run); });
+        release_empty();
+        arm_again();
+        if (tries == 0) {
+            take_in_a_stop(self, give_up, result);
+            tries = 1; // for what is to leave besides
+        }
+        for (unsigned left = std::max(tries, 1U); left != 0; --left) {
+            if (threads_.wait_for(mover_, self, give_up) != mobility::wait_result::done) {
+                result.given_up = 1;
+                break;
+            }
+            std::erase_if(opening_,
+                          [&](const opening& o) { return take(o.run, left > 1, result); });
+            move_out(result);
+            if (opening_.empty()) break;
+        }
+        for (const opening& o : opening_) close_again(o.run);
+        result.reopened += opening_.size();
+        opening_.clear();
+        return result;
+    }
+
+    // Precondition: no thread has a translation, but for pins. False: an object is pinned, or there is no memory.
+    bool come_home(std::size_t run, std::uint64_t* objects) {
+        table_type* const table = host_.table(run).load_acquire();
+        if (table == nullptr) return true;
+        mobility::collect_pins(threads_.all(), pinned_);
+        block_set out;
+        bool pinned = false;
+        table->for_each([&](auto& word, std::size_t block) {
+            const std::uint64_t now = layout::address(word.load_acquire());
+            pinned = pinned || (now != 0 && mobility::is_pinned(pinned_, now));
+            if (now != 0) out.set(block);
+        });
+        if (pinned) return false;
+        if (!is_taken(run)) {
+            close_again(run);
+            return true;
+        }
+        const auto copy_all = [&](char* scratch) {
+            table->for_each([&](auto& word, std::size_t block) {
+                const std::uint64_t now = layout::address(word.load_acquire());
+                if (now == 0) return;
+                const auto* const from = reinterpret_cast<const void*>(now);
+                using mobility::racy_copy; // or a test's
+                racy_copy(scratch + table->begin_of(block), from, host_.heap().info(from).size);
+            });
+        };
+        {
+            const std::lock_guard hold(homes_.lock_of(run));
+            if (!host_.put_back(run, copy_all, out)) return false;
+            table->for_each([&](auto& word, std::size_t block) {
+                const std::uint64_t now = layout::address(word.load_acquire());
+                if (now == 0) return;
+                ++*objects;
+                if (!host_.in_alias(now)) host_.free_dense(now);
+                word.store_release(host_.home_of(run) + table->begin_of(block));
+            });
+            unpublish(run, table);
+        }
+        forget_taken(run);
+        host_.reopen(run);
+        host_.away(run).store_seq_cst(at_home);
+        return true;
+    }
+
+    // Of runs whose memory is gone. visit(run).
+    template <class Visit>
+    void for_each_taken(Visit&& visit) const {
+        for (const taken_run& t : taken_) visit(t.run);
+    }
+    std::size_t taken() const noexcept { return taken_.size(); }
+    bool is_taken(std::size_t run) const noexcept {
+        return std::any_of(taken_.begin(), taken_.end(),
+                           [&](const taken_run& t) { return t.run == run; });
+    }
+    std::size_t table_bytes() const noexcept {
+        std::size_t bytes = 0;
+        for (const taken_run& t : taken_)
+            if (table_type* const table = host_.table(t.run).load_acquire(); table != nullptr)
+                bytes += table->bytes();
+        return bytes;
+    }
+
+  private:
+    struct opening {
+        std::uint32_t run;
+    };
+    struct taken_run {
+        std::uint32_t run;
+        std::uint64_t alias; // 0: all of its objects have left it
+    };
+
+    void close(const std::uint32_t* runs, std::size_t count) {
+        opening_.clear();
+        opening_.reserve(count);
+        for (std::size_t i = 0; i < count; ++i) host_.away(runs[i]).store_seq_cst(closing);
+        host_.close();
+        for (std::size_t i = 0; i < count; ++i) {
+            if (host_.closed(runs[i]))
+                opening_.push_back({runs[i]});
+            else
+                host_.away(runs[i]).store_seq_cst(at_home);
+        }
+    }
+
+    // Closing, without a table -> at home.
+    void abandon(std::uint32_t run) {
+        host_.reopen(run);
+        host_.away(run).store_seq_cst(at_home);
+    }
+
+    bool open_run(std::uint32_t run) {
+        bool opened = false;
+        {
+            const std::lock_guard hold(homes_.lock_of(run));
+            block_set live;
+            const std::size_t blocks =
+                host_.for_each_out(run, [&](std::size_t block) { live.set(block); });
+            if (live.any() && !host_.kept(run)) {
+                table_type* const table = table_type::make(host_.block_size(run), blocks, live);
+                if (table != nullptr) {
+                    table->for_each([&](auto& word, std::size_t block) {
+                        word.store_relaxed(layout::make_armed(
+                            host_.home_of(run) + table->begin_of(block), window_));
+                    });
+                    host_.table(run).store_release(table); // pairs with translate()
+                    host_.away(run).store_seq_cst(open);
+                    opened = true;
+                }
+            }
+        }
+        if (!opened) abandon(run);
+        return opened;
+    }
+
+    // For runs that are always in use. Threads wait in their polls for some ten microseconds for each run.
+    template <class GiveUp>
+    void take_in_a_stop(record* self, GiveUp& give_up, round_result& result) {
+        if (!threads_.stop(self, give_up)) return;
+        mobility::collect_pins(threads_.all(), pinned_);
+        std::erase_if(opening_, [&](const opening& o) {
+            bool pinned = false;
+            host_.table(o.run).load_acquire()->for_each([&](auto& word, std::size_t) {
+                const std::uint64_t seen = word.load_acquire();
+                pinned = pinned || mobility::is_pinned(pinned_, layout::address(seen));
+                if (layout::is_plain(seen) && seen != 0) word::arm(word, seen, window_);
+            });
+            return !pinned && take(o.run, false, result);
+        });
+        threads_.go_on();
+    }
+
+    // After the wait. True: the run is taken.
+    bool take(std::uint32_t run, bool again, round_result& result) {
+        table_type* const table = host_.table(run).load_acquire();
+        const std::uint64_t home = host_.home_of(run);
+        std::uint64_t vetoes = 0;
+        bool pinned = false;
+        table->for_each([&](auto& word, std::size_t) {
+            const std::uint64_t seen = word.load_acquire();
+            if (layout::is_null(seen)) return;
+            pinned = pinned || mover_.pinned(layout::address(seen));
+            if (!layout::is_armed(seen)) ++vetoes;
+        });
+        std::uint64_t alias = 0;
+        if (vetoes == 0 && !pinned && !host_.kept(run)) alias = host_.claim_alias(run);
+        if (alias != 0 && move_to_alias(*table, run, home, alias)) {
+            taken_.push_back({run, alias});
+            ++result.opened;
+            return true;
+        }
+        if (alias != 0) host_.leave_alias(alias);
+        result.vetoed += vetoes;
+        if (again)
+            table->for_each([&](auto& word, std::size_t) {
+                const std::uint64_t seen = word.load_acquire();
+                if (layout::is_plain(seen) && seen != 0) word::arm(word, seen, window_);
+            });
+        return false;
+    }
+
+    bool move_to_alias(table_type& table, std::uint32_t run, std::uint64_t home,
+                       std::uint64_t alias) {
+        host_.alias_is(alias, false);
+        bool touched = false;
+        table.for_each([&](auto& word, std::size_t) {
+            const std::uint64_t seen = word.load_acquire();
+            if (touched || layout::is_null(seen)) return;
+            if (layout::is_armed(seen) && word::publish(word, seen, seen - home + alias)) return;
+            touched = word.load_acquire() != 0; // else it was freed
+        });
+        if (!touched && host_.take_pages(run, alias)) {
+            host_.evacuated(run);
+            host_.alias_is(alias, true);
+            return true;
+        }
+        // Threads that found the alias wait until it is ready, or the word another one: none was touched.
+        table.for_each([&](auto& word, std::size_t) {
+            const std::uint64_t seen = word.load_acquire();
+            if (layout::is_armed(seen) && host_.in_alias(layout::address(seen)))
+                word::publish(word, seen, seen - alias + home);
+        });
+        return false;
+    }
+
+    // Objects that are to move on, and whose words have been armed since before the last wait.
+    void move_out(round_result& result) {
+        for (taken_run& t : taken_) {
+            if (t.alias == 0 && !compacts_) continue;
+            table_type* const table = host_.table(t.run).load_acquire();
+            if (table == nullptr) continue;
+            std::size_t left = 0;
+            table->for_each([&](auto& word, std::size_t) {
+                const std::uint64_t seen = word.load_acquire();
+                if (layout::is_null(seen) || !leaves(layout::address(seen))) return;
+                mobility::moved_object moved;
+                const bool at_alias = host_.in_alias(layout::address(seen));
+                if (layout::is_armed(seen) &&
+                    mover_.move({&word, seen, Host::target_class}, window_, moved) ==
+                        mobility::move_result::moved) {
+                    ++(at_alias ? result.moved : result.compacted);
+                } else if (at_alias && word.load_acquire() != 0) {
+                    ++left;
+                }
+            });
+            if (t.alias != 0 && left == 0) {
+                host_.leave_alias(t.alias);
+                t.alias = 0;
+            }
+        }
+    }
+
+    // True for an object that is to move on: it is still at its alias, or in a sparse run of the dense class.
+    bool leaves(std::uint64_t address) const noexcept {
+        return host_.in_alias(address) || (compacts_ && host_.evacuating(address));
+    }
+
+    // Of those, what was in use gets another chance.
+    void arm_again() {
+        compacts_ = host_.any_evacuating();
+        for (const taken_run& t : taken_) {
+            if (t.alias == 0 && !compacts_) continue;
+            host_.table(t.run).load_acquire()->for_each([&](auto& word, std::size_t) {
+                const std::uint64_t seen = word.load_acquire();
+                if (layout::is_plain(seen) && seen != 0 && leaves(seen))
+                    word::arm(word, seen, window_);
+            });
+        }
+    }
+
+    // An open run whose memory did not go -> at home.
+    void close_again(std::uint32_t run) {
+        table_type* const table = host_.table(run).load_acquire();
+        {
+            const std::lock_guard hold(homes_.lock_of(run));
+            table->for_each([&](auto& word, std::size_t block) {
+                if (word.load_acquire() == 0)
+                    host_.free_to_run(host_.home_of(run) + table->begin_of(block));
+            });
+            unpublish(run, table);
+        }
+        abandon(run);
+    }
+
+    // Taken runs of which all objects were freed.
+    void release_empty() {
+        std::erase_if(taken_, [&](const taken_run& t) {
+            table_type* const table = host_.table(t.run).load_acquire();
+            {
+                const std::lock_guard hold(homes_.lock_of(t.run));
+                if (table->live() != 0) return false;
+                unpublish(t.run, table);
+            }
+            if (t.alias != 0) host_.leave_alias(t.alias);
+            host_.away(t.run).store_seq_cst(at_home); // before a thread can allocate there
+            host_.release(t.run);
+            return true;
+        });
+    }
+
+    // The run's lock is held.
+    void unpublish(std::uint32_t run, table_type* table) {
+        host_.table(run).store_release(nullptr);
+        host_.away(run).store_seq_cst(closing);
+        retired_.push_back(table);
+    }
+    void unpublish(std::size_t run, table_type* table) {
+        unpublish(static_cast<std::uint32_t>(run), table);
+    }
+    void close_again(std::size_t run) { close_again(static_cast<std::uint32_t>(run)); }
+
+    void forget_taken(std::size_t run) {
+        std::erase_if(taken_, [&](const taken_run& t) {
+            if (t.run != run) return false;
+            if (t.alias != 0) host_.leave_alias(t.alias);
+            return true;
+        });
+    }
+
+    Host& host_;
+    threads_type& threads_;
+    homes_type& homes_;
+    forwarding_words<P> words_;
+    mover_type mover_;
+    std::vector<opening> opening_;
+    std::vector<taken_run> taken_;
+    std::vector<table_type*>
+        retired_; // threads may be in them until a wait that begins now has ended
+    std::vector<std::uint64_t> pinned_;
+    std::uint64_t window_ = 0;
+    bool compacts_ = false;
+};
+
+} // namespace obase::handles

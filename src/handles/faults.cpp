@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+//
+// What happens when a home is accessed whose memory is elsewhere: the kernel raises SIGSEGV.
+//
+// The thread is offline, or never ran compiled code: foreign code found the home in memory. Its object comes home, the
+// others of the run with it, and the access is made again. The thread waits until the others have polled.
+//
+// The thread is inside: compiled code, or a function of the C library on its behalf, used a home without translating
+// it, or one that was freed. That is a mistake, of the program or of the compiler, and waiting here could be for ever:
+// a message says what was accessed, and the signal takes its course.
+#include "handles/native.hpp"
+
+#include "os/segment_fault.hpp"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstring>
+
+namespace obase::handles {
+
+namespace {
+
+void name_place(const void* at, char (&text)[160]) noexcept {
+    Dl_info found{};
+    if (dladdr(const_cast<void*>(at), &found) != 0 && found.dli_fname != nullptr) {
+        const char* const file = std::strrchr(found.dli_fname, '/');
+        const auto offset = static_cast<unsigned long>(static_cast<const char*>(at) -
+                                                       static_cast<const char*>(found.dli_fbase));
+        std::snprintf(text, sizeof text, "%s (%s+0x%lx)",
+                      found.dli_sname != nullptr ? found.dli_sname : "a function without a name",
+                      file != nullptr ? file + 1 : found.dli_fname, offset);
+        return;
+    }
+    std::snprintf(text, sizeof text, "%p", at);
+}
+
+} // namespace
+
+// Precondition: in_homes(address).
+native_handles::served native_handles::serve_fault(const void* address) noexcept {
+    const auto home = reinterpret_cast<std::uint64_t>(address);
+    const std::size_t run = (home - base_) >> heap::run_shift;
+    if (inside_runtime != 0 || away(run).load_acquire() == at_home) return served::not_ours;
+    record* const self = own_record_if_any();
+    if (self != nullptr && self->epoch.load_relaxed() != 0) return served::mistake;
+    if (blind_.load_relaxed() != 0) return served::mistake;
+    if (in_stress(address) && !stress_->find(home).live) return served::mistake;
+    faults_.fetch_add_relaxed(1);
+    const runtime_memory own;
+    for (;;) {
+        {
+            const work mine(*this, self);
+            if (in_stress(address) ? come_home_stressed(home, self)
+                                   : away(run).load_acquire() != open || come_home(run, self))
+                return served::done;
+        }
+        native::yield();
+    }
+}
+
+void native_handles::explain_fault(const void* address, const void* instruction) noexcept {
+    const auto home = reinterpret_cast<std::uint64_t>(address);
+    char where[160];
+    name_place(instruction, where);
+    char text[640];
+    int length = 0;
+    if (in_stress(address)) {
+        const stress_heap::object object = stress_->find(home);
+        char born[160];
+        name_place(object.caller, born);
+        if (object.size == 0 && object.home == 0)
+            length =
+                std::snprintf(text, sizeof text,
+                              "obase: %s accessed %p, where no object was born\n", where, address);
+        else
+            length = std::snprintf(
+                text, sizeof text,
+                "obase: %s accessed byte %ld of an object of %zu bytes, allocated in %s, %s\n",
+                where, static_cast<long>(home - object.home), object.size, born,
+                object.live ? "by its home and not by a translation" : "which was freed");
+    } else {
+        length = std::snprintf(
+            text, sizeof text,
+            "obase: %s accessed %p, the home of an object that has moved, or was freed, and not a "
+            "translation; OBASE_HANDLES_STRESS=1 finds which\n",
+            where, address);
+    }
+    if (length > 0)
+        (void)!::write(STDERR_FILENO, text,
+                       std::min(static_cast<std::size_t>(length), sizeof text - 1));
+}
+
+void native_handles::serve_faults() noexcept {
+    os::serve_segment_faults([](const void* address, const void* instruction) noexcept {
+        native_handles* const all = if_made();
+        if (all == nullptr || !all->in_homes(address)) return false;
+        switch (all->serve_fault(address)) {
+        case served::done:
+            return true;
+        case served::mistake:
+            all->explain_fault(address, instruction);
+            return false;
+        case served::not_ours:
+            return false;
+        }
+        return false;
+    });
+}
+
+} // namespace obase::handles

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: MIT
+//
+// forwarding_table: where the objects of one open run are now. A word of obase/word/arming.hpp for each block that
+// was live when the run was opened.
+//
+//     auto* table = forwarding_table<P>::make(run_begin, block_size, blocks, live);
+//     auto* word = table->word_of(offset_in_run);       // null: no object that was live then
+//     table->destroy();
+//
+// Two forms. *Indexed*: a bit per block says which have words, and a count per 64 blocks leads to them: 8 bytes for
+// each object, 1.25 bits for each block. *Listed*, where few survive: the sorted numbers of their blocks, 10 bytes for
+// each. The smaller one is made: a single object of 16 bytes costs 10 bytes and not the 640 of 4096 blocks.
+//
+// The words are the only thing in it that changes. Blocks that were not live at the opening have no word, and none is
+// allocated while the run is open; so a home in such a block names no object.
+//
+// Threads: word_of() by any thread inside a scope that began when the table was published, everything else by the
+// collector. Cost of word_of(): a multiplication for the block's number, two loads, a count of bits.
+#pragma once
+
+#include <obase/word/arming.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <bitset>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+
+#include "heap/size_class.hpp"
+
+namespace obase::handles {
+
+inline constexpr std::size_t least_block = 8;
+inline constexpr std::size_t most_blocks = heap::run_bytes / least_block;
+using block_set = std::bitset<most_blocks>; // of one run, by number
+
+template <class P>
+class forwarding_table {
+  public:
+    using word = typename P::template atomic<std::uint64_t>;
+
+    // Of `live` the first `blocks`. Each word is null: set_word() of all comes before other threads see the table.
+    // nullptr: no memory. Preconditions: block_size is a class's, blocks * block_size <= 64 KiB.
+    static forwarding_table* make(std::size_t block_size, std::size_t blocks,
+                                  const block_set& live) noexcept {
+        std::size_t count = 0;
+        for (std::size_t i = 0; i < blocks; ++i)
+            if (live.test(i)) ++count;
+        const std::size_t groups = (blocks + 63) / 64;
+        const bool indexed = groups * group_bytes <= count * sizeof(std::uint16_t);
+        const std::size_t index_bytes =
+            heap::round_up(indexed ? groups * group_bytes : count * sizeof(std::uint16_t), 8);
+        const std::size_t bytes = sizeof(forwarding_table) + index_bytes + count * sizeof(word);
+        void* const memory = std::malloc(bytes);
+        if (memory == nullptr) return nullptr;
+        auto* const table = ::new (memory)
+            forwarding_table(block_size, count, indexed ? groups : 0, index_bytes, bytes);
+        table->fill_index(blocks, live);
+        for (std::size_t i = 0; i < count; ++i) ::new (&table->words()[i]) word();
+        return table;
+    }
+    void destroy() noexcept {
+        for (std::size_t i = 0; i < count_; ++i) words()[i].~word();
+        this->~forwarding_table();
+        std::free(this);
+    }
+    forwarding_table(const forwarding_table&) = delete;
+    forwarding_table& operator=(const forwarding_table&) = delete;
+
+    std::size_t bytes() const noexcept { return bytes_; }
+    std::size_t size() const noexcept { return count_; } // words
+    std::size_t block_size() const noexcept { return block_size_; }
+
+    std::size_t block_of(std::size_t offset) const noexcept {
+        return offset * reciprocal_ >> reciprocal_bits;
+    }
+    std::size_t begin_of(std::size_t block) const noexcept { return block * block_size_; }
+
+    // Of the block around the byte at the offset from the run's beginning, which is below 64 KiB.
+    word* word_of(std::size_t offset) noexcept {
+        const std::size_t block = block_of(offset);
+        std::size_t at = 0;
+        if (groups_ != 0) {
+            const std::size_t number = block / 64;
+            if (number >= groups_) return nullptr; // behind the last block
+            const std::uint64_t bits = bits_of(number);
+            const std::uint64_t bit = std::uint64_t{1} << (block % 64);
+            if ((bits & bit) == 0) return nullptr;
+            at = before(number) + static_cast<std::size_t>(std::popcount(bits & (bit - 1)));
+        } else {
+            const std::uint16_t* const first = listed();
+            const std::uint16_t* const end = first + count_;
+            const std::uint16_t* const found = std::lower_bound(first, end, block);
+            if (found == end || *found != block) return nullptr;
+            at = static_cast<std::size_t>(found - first);
+        }
+        return &words()[at];
+    }
+
+    // visit(word, block) in the order of addresses.
+    template <class Visit>
+    void for_each(Visit&& visit) {
+        if (groups_ == 0) {
+            for (std::size_t i = 0; i < count_; ++i) visit(words()[i], std::size_t{listed()[i]});
+            return;
+        }
+        std::size_t at = 0;
+        for (std::size_t g = 0; g < groups_; ++g)
+            for (std::uint64_t left = bits_of(g); left != 0; left &= left - 1)
+                visit(words()[at++], g * 64 + static_cast<std::size_t>(std::countr_zero(left)));
+    }
+
+    // Objects that are not freed. The run's lock is held.
+    std::size_t live() const noexcept { return live_.load_relaxed(); }
+    void one_less() noexcept { live_.store_relaxed(live_.load_relaxed() - 1); }
+
+    // Slow translations since the collector last asked, about: it counts without a read-modify-write.
+    void note_use() noexcept { uses_.store_relaxed(uses_.load_relaxed() + 1); }
+    std::uint32_t uses() const noexcept { return uses_.load_relaxed(); }
+    void forget_uses() noexcept { uses_.store_relaxed(0); }
+
+  private:
+    // Per 64 blocks: their bits, and how many words the blocks before them have.
+    static constexpr std::size_t group_bytes = sizeof(std::uint64_t) + sizeof(std::uint16_t);
+    static constexpr unsigned reciprocal_bits = 32;
+
+    forwarding_table(std::size_t block_size, std::size_t count, std::size_t groups,
+                     std::size_t index_bytes, std::size_t bytes) noexcept
+        : reciprocal_(((std::uint64_t{1} << reciprocal_bits) + block_size - 1) / block_size),
+          block_size_(static_cast<std::uint32_t>(block_size)),
+          count_(static_cast<std::uint16_t>(count)), groups_(static_cast<std::uint16_t>(groups)),
+          index_bytes_(static_cast<std::uint32_t>(index_bytes)),
+          bytes_(static_cast<std::uint32_t>(bytes)) {
+        live_.store_relaxed(static_cast<std::uint32_t>(count));
+    }
+    ~forwarding_table() = default;
+
+    void fill_index(std::size_t blocks, const block_set& live) noexcept {
+        std::size_t at = 0;
+        if (groups_ == 0) {
+            for (std::size_t i = 0; i < blocks; ++i)
+                if (live.test(i)) listed()[at++] = static_cast<std::uint16_t>(i);
+            return;
+        }
+        for (std::size_t g = 0; g < groups_; ++g) {
+            bits_of(g) = 0;
+            before(g) = static_cast<std::uint16_t>(at);
+            for (std::size_t i = g * 64; i < std::min(blocks, g * 64 + 64); ++i)
+                if (live.test(i)) bits_of(g) |= std::uint64_t{1} << (i % 64);
+            at += static_cast<std::size_t>(std::popcount(bits_of(g)));
+        }
+    }
+    char* behind() noexcept { return reinterpret_cast<char*>(this + 1); }
+    std::uint64_t& bits_of(std::size_t group) noexcept {
+        return reinterpret_cast<std::uint64_t*>(behind())[group];
+    }
+    std::uint16_t& before(std::size_t group) noexcept {
+        return reinterpret_cast<std::uint16_t*>(behind() + groups_ * sizeof(std::uint64_t))[group];
+    }
+    std::uint16_t* listed() noexcept { return reinterpret_cast<std::uint16_t*>(behind()); }
+    word* words() noexcept { return reinterpret_cast<word*>(behind() + index_bytes_); }
+
+    // offset / block_size for an offset below 2^16, exactly: the reciprocal is at most 1 too large, and so the
+    // product by less than 2^16 of 2^32, which is below 1 / block_size.
+    std::uint64_t reciprocal_;
+    std::uint32_t block_size_;
+    std::uint16_t count_;
+    std::uint16_t groups_; // 0: listed
+    typename P::template atomic<std::uint32_t> uses_;
+    typename P::template atomic<std::uint32_t> live_;
+    std::uint32_t index_bytes_;
+    std::uint32_t bytes_;
+};
+
+} // namespace obase::handles

@@ -1,0 +1,469 @@
+// SPDX-License-Identifier: MIT
+//
+// Handles under chosen schedules, and on threads: the library's own text of homes, threads, forwarding and evacuator,
+// with the mover that moves all objects, in a world whose memory is cells. There is one run of homes, with three
+// blocks; addresses are numbers, and an access to a home whose page is away is a failure, as it is a fault in a
+// program.
+#include "handles/evacuator.hpp"
+#include "heap/schedules_test.hpp"
+#include "os/platform.hpp"
+#include "testing/deterministic.hpp"
+#include "testing/native_threads.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+namespace obase::handles {
+
+namespace {
+
+constexpr std::size_t blocks = 3;
+constexpr std::size_t block_bytes = 16384;
+constexpr std::uint64_t homes_begin = 0x10'0000'0000;
+constexpr std::uint64_t alias_begin = 0x20'0000'0000;
+constexpr std::uint64_t dense_begin = 0x30'0000'0000;
+constexpr std::size_t dense_places = 16;
+
+constexpr std::uint64_t home_of_block(std::size_t block) noexcept {
+    return homes_begin + block * block_bytes;
+}
+
+using heap::explore_schedules;
+
+template <class P>
+class world;
+
+// The size of an object: makes the movers call the racy_copy() below.
+template <class P>
+struct cell_size {
+    world<P>* in;
+    std::size_t bytes;
+    operator std::size_t() const noexcept { return bytes; }
+};
+
+template <class P>
+class world {
+    using threads_of_test = testing::threads_for<P>;
+
+  public:
+    template <class T>
+    using atomic = typename P::template atomic<T>;
+    using record = handles_record<P>;
+    using table_type = forwarding_table<P>;
+
+    // What the mover sees.
+    struct mover_heap {
+        struct facts {
+            cell_size<P> size;
+            int attr;
+        };
+        world& all;
+        bool contains(const void*) const noexcept { return true; }
+        facts info(const void*) const noexcept { return {{&all, block_bytes}, 0}; }
+        void* allocate_dense(unsigned, std::size_t, int) noexcept {
+            const std::size_t place = all.next_dense++;
+            threads_of_test::require(place < dense_places, "the test has room for all moves");
+            all.dense_live[place].store_seq_cst(1);
+            return reinterpret_cast<void*>(dense_begin + place * block_bytes);
+        }
+        void undo_allocate_dense(void* p) noexcept {
+            all.free_dense(reinterpret_cast<std::uint64_t>(p));
+        }
+        void free(void* p) noexcept {
+            const auto address = reinterpret_cast<std::uint64_t>(p);
+            if (!all.in_alias(address)) all.free_dense(address);
+        }
+    };
+    static constexpr unsigned target_class = 1;
+
+    world()
+        : threads(*this, wanted), objects(*this), current{*this},
+          collector(*this, threads, objects) {
+        for (std::size_t i = 0; i < blocks; ++i) {
+            out[i].store_seq_cst(1);
+            home[i].store_seq_cst(100 * (i + 1));
+        }
+        accessible.store_seq_cst(1);
+        for (record& r : records) threads.all().add(r, 1);
+        for (auto& each : cached) each.store_seq_cst(no_block);
+    }
+    // When all threads have ended.
+    ~world() {
+        // All tables are retired, and die in the next round.
+        for (std::size_t i = 0; i < cached.size(); ++i) flush_cache(i);
+        for (std::size_t i = 0; i < blocks; ++i)
+            if (!ended[i] && out[i].load_relaxed() != 0) end(i);
+        for (int i = 0; i < 3; ++i) go(1);
+    }
+    world(const world&) = delete;
+    world& operator=(const world&) = delete;
+
+    round_result go(unsigned tries) {
+        const std::uint32_t run = 0;
+        const bool at_home_now = away_byte.load_relaxed() == at_home;
+        return collector.round(&run, at_home_now ? 1 : 0, nullptr, tries,
+                               [](const auto&) { return false; });
+    }
+
+    // Threads. What compiled code does.
+    std::uint64_t address(std::size_t block) {
+        const std::uint64_t born = home_of_block(block);
+        return away_byte.load_acquire() == at_home ? born : objects.translate(born);
+    }
+    atomic<std::uint64_t>& cell(std::uint64_t at) {
+        if (at >= dense_begin) {
+            const std::size_t place = (at - dense_begin) / block_bytes;
+            threads_of_test::require(dense_live[place].load_seq_cst() != 0,
+                                     "a translation leads to a live copy");
+            return dense[place];
+        }
+        if (at >= alias_begin) {
+            threads_of_test::require(ready.load_seq_cst() != 0,
+                                     "a translation leads to pages that are there");
+            return alias[(at - alias_begin) / block_bytes];
+        }
+        threads_of_test::require(accessible.load_seq_cst() != 0,
+                                 "no translation leads to a page that is away");
+        return home[(at - homes_begin) / block_bytes];
+    }
+    void poll(record& r) {
+        if (wanted.load_relaxed() != 0) threads.poll(r);
+    }
+    // Writes and reads back, several times between polls.
+    void use(record& r, std::size_t block, std::uint64_t& value, unsigned times) {
+        for (unsigned i = 0; i < times; ++i) {
+            const std::uint64_t at = address(block);
+            threads_of_test::require(cell(at).load_relaxed() == value, "no write is lost");
+            cell(at).store_relaxed(++value);
+            poll(r);
+        }
+    }
+    void end(std::size_t block) {
+        ended[block] = true;
+        const std::uint64_t born = home_of_block(block);
+        if (away_byte.load_acquire() == at_home)
+            give(block);
+        else
+            threads_of_test::require(objects.free(born) == free_result::done, "a free is one");
+    }
+    void give(std::size_t block) {
+        threads_of_test::require(out[block].exchange_seq_cst(0) == 1, "a block comes back once");
+    }
+
+    // Host.
+    std::uint64_t base() const noexcept { return homes_begin; }
+    std::uint64_t bytes() const noexcept { return heap::run_bytes; }
+    atomic<std::uint8_t>& away(std::size_t) noexcept { return away_byte; }
+    atomic<table_type*>& table(std::size_t) noexcept { return the_table; }
+    bool in_alias(std::uint64_t at) const noexcept { return at - alias_begin < heap::run_bytes; }
+    bool alias_ready(std::uint64_t) const noexcept { return ready.load_acquire() != 0; }
+    void alias_is(std::uint64_t, bool now) noexcept { ready.store_release(now ? 1 : 0); }
+    void free_to_run(std::uint64_t at) noexcept { give((at - homes_begin) / block_bytes); }
+    void free_dense(std::uint64_t at) noexcept {
+        threads_of_test::require(dense_live[(at - dense_begin) / block_bytes].exchange_seq_cst(0) ==
+                                     1,
+                                 "a copy is freed once");
+    }
+    void freed(std::uint64_t, std::uint64_t was) noexcept {
+        if (was >= dense_begin) free_dense(was);
+    }
+    mover_heap& heap() noexcept { return current; }
+    void close() noexcept {}
+    bool closed(std::size_t) const noexcept { return true; }
+    template <class Visit>
+    std::size_t for_each_out(std::size_t, Visit&& visit) {
+        for (std::size_t i = 0; i < blocks; ++i)
+            if (out[i].load_seq_cst() != 0) visit(i);
+        return blocks;
+    }
+    std::size_t block_size(std::size_t) const noexcept { return block_bytes; }
+    std::uint64_t home_of(std::size_t) const noexcept { return homes_begin; }
+    bool kept(std::size_t) noexcept { return keep.load_seq_cst() != 0; }
+    void reopen(std::size_t) noexcept {}
+    // Two steps, as the system calls are: from the first on no access, from the second on the bytes are there.
+    bool take_pages(std::size_t, std::uint64_t) noexcept {
+        accessible.store_seq_cst(0);
+        for (std::size_t i = 0; i < blocks; ++i) {
+            alias[i].store_seq_cst(home[i].load_seq_cst());
+            home[i].store_seq_cst(~std::uint64_t{0});
+        }
+        return true;
+    }
+    std::uint64_t claim_alias(std::uint32_t) noexcept { return alias_begin; }
+    void leave_alias(std::uint64_t) noexcept {
+        if (ready.load_relaxed() == 0) return;
+        for (auto& each : alias) each.store_seq_cst(~std::uint64_t{0});
+        ready.store_seq_cst(0);
+    }
+    void evacuated(std::size_t) noexcept {}
+    void release(std::size_t) noexcept {
+        for (auto& each : out) each.store_seq_cst(0);
+        accessible.store_seq_cst(1);
+    }
+    template <class CopyAll>
+    bool put_back(std::size_t, CopyAll&& copy_all, const block_set& live) noexcept {
+        copy_all(reinterpret_cast<char*>(homes_begin));
+        for (std::size_t i = 0; i < blocks; ++i)
+            if (!live.test(i)) out[i].store_seq_cst(0);
+        accessible.store_seq_cst(1);
+        return true;
+    }
+    bool any_evacuating() const noexcept { return false; }
+    bool evacuating(std::uint64_t) const noexcept { return false; }
+    void flush_own() noexcept { flush_cache(testing_thread()); }
+    void flush(record& r) noexcept { flush_cache(static_cast<std::size_t>(&r - records.data())); }
+    void flush_cache(std::size_t of) noexcept {
+        const std::uint64_t block = cached[of].load_relaxed();
+        if (block == no_block) return;
+        cached[of].store_relaxed(no_block);
+        give(block);
+    }
+    // Records and caches are the threads' by their order; the collector's has none.
+    std::size_t testing_thread() const { return threads_of_test::thread_index() - 1; }
+
+    static constexpr std::uint64_t no_block = blocks;
+
+    atomic<std::uint8_t> wanted;
+    atomic<std::uint8_t> away_byte;
+    atomic<table_type*> the_table;
+    atomic<std::uint32_t> accessible, ready, keep;
+    std::array<atomic<std::uint64_t>, blocks> home, alias;
+    std::array<atomic<std::uint64_t>, dense_places> dense;
+    std::array<atomic<std::uint32_t>, dense_places> dense_live;
+    std::array<atomic<std::uint32_t>, blocks> out;
+    std::array<atomic<std::uint64_t>, 3> cached;
+    std::array<record, 3> records;
+    std::size_t next_dense = 0;
+    std::array<bool, blocks> ended{}; // each written by one thread
+    handles_threads<P, world> threads;
+    homes<P, world> objects;
+    mover_heap current;
+    evacuator<P, world> collector;
+};
+
+template <class P>
+void racy_copy(void* to, const void* from, cell_size<P> size) {
+    world<P>& in = *size.in;
+    const auto cell = [&](std::uint64_t at) -> typename P::template atomic<std::uint64_t>& {
+        if (at >= dense_begin) return in.dense[(at - dense_begin) / block_bytes];
+        if (at >= alias_begin) return in.alias[(at - alias_begin) / block_bytes];
+        return in.home[(at - homes_begin) / block_bytes];
+    };
+    cell(reinterpret_cast<std::uint64_t>(to))
+        .store_seq_cst(cell(reinterpret_cast<std::uint64_t>(from)).load_relaxed());
+}
+
+// Two threads use an object each; a third object is nobody's; the run is opened as often as it can be.
+template <class P>
+void objects_are_used_while_they_move() {
+    using threads_of_test = testing::threads_for<P>;
+    world<P> w;
+    std::array<std::uint64_t, blocks> value{100, 200, 300};
+    for (std::size_t i = 0; i < 2; ++i)
+        threads_of_test::spawn("user", [&w, &value, i] {
+            auto& mine = w.records[i];
+            const thread_mark mark = w.threads.enter(mine);
+            w.use(mine, i, value[i], 3);
+            w.threads.go_offline(mine);
+            w.threads.go_online(mine);
+            w.use(mine, i, value[i], 2);
+            w.threads.leave(mine, mark);
+        });
+    threads_of_test::spawn("collector", [&w] {
+        w.go(2);
+        w.go(1);
+    });
+    threads_of_test::run();
+    auto& mine = w.records[0];
+    const thread_mark mark = w.threads.enter(mine);
+    for (std::size_t i = 0; i < blocks; ++i)
+        threads_of_test::require(w.cell(w.address(i)).load_relaxed() == value[i],
+                                 "all objects are what was written last");
+    w.threads.leave(mine, mark);
+}
+IN_BOTH_WORLDS(handles_schedules, objects_are_used_while_they_move, 2'000)
+
+// One thread frees, the other one uses, whatever the state of the run is.
+template <class P>
+void objects_are_freed_while_they_move() {
+    using threads_of_test = testing::threads_for<P>;
+    world<P> w;
+    std::uint64_t value = 200;
+    threads_of_test::spawn("frees", [&w] {
+        auto& mine = w.records[0];
+        const thread_mark mark = w.threads.enter(mine);
+        w.end(0);
+        w.poll(mine);
+        w.end(2);
+        w.threads.leave(mine, mark);
+    });
+    threads_of_test::spawn("uses", [&w, &value] {
+        auto& mine = w.records[1];
+        const thread_mark mark = w.threads.enter(mine);
+        w.use(mine, 1, value, 3);
+        w.threads.leave(mine, mark);
+    });
+    threads_of_test::spawn("collector", [&w] { w.go(2); });
+    threads_of_test::run();
+    auto& mine = w.records[1];
+    const thread_mark mark = w.threads.enter(mine);
+    threads_of_test::require(w.cell(w.address(1)).load_relaxed() == value,
+                             "the other object stays");
+    w.threads.leave(mine, mark);
+    w.go(1);
+    std::size_t copies = 0;
+    for (auto& each : w.dense_live) copies += each.load_relaxed();
+    threads_of_test::require(copies <= 1, "no copy of a freed object is left");
+}
+IN_BOTH_WORLDS(handles_schedules, objects_are_freed_while_they_move, 2'000)
+
+// A block in a thread's cache is handed out again without a look at its run. The thread goes offline with it.
+template <class P>
+void cached_blocks_come_back_first() {
+    using threads_of_test = testing::threads_for<P>;
+    world<P> w;
+    w.cached[0].store_seq_cst(2); // out, by the slab's books
+    threads_of_test::spawn("caches", [&w] {
+        auto& mine = w.records[0];
+        thread_mark mark = w.threads.enter(mine);
+        w.poll(mine);
+        w.threads.go_offline(mine);
+        w.threads.go_online(mine);
+        if (w.cached[0].load_relaxed() !=
+            w.no_block) { // malloc, which follows the link in the block
+            w.cached[0].store_relaxed(w.no_block);
+            (void)w.cell(home_of_block(2)).load_relaxed();
+            std::uint64_t value = w.cell(w.address(2)).load_relaxed();
+            w.use(mine, 2, value, 2);
+        }
+        w.threads.leave(mine, mark);
+    });
+    threads_of_test::spawn("collector", [&w] {
+        w.go(1);
+        w.go(1);
+    });
+    threads_of_test::run();
+}
+IN_BOTH_WORLDS(handles_schedules, cached_blocks_come_back_first, 2'000)
+
+// One thread brings the run home in a moment in which the others have no translations.
+template <class P>
+void objects_come_home_in_a_stop() {
+    using threads_of_test = testing::threads_for<P>;
+    world<P> w;
+    w.go(1);
+    threads_of_test::require(w.away_byte.load_relaxed() == open, "nothing prevents the move");
+    std::array<std::uint64_t, blocks> value{100, 200, 300};
+    threads_of_test::spawn("user", [&w, &value] {
+        auto& mine = w.records[0];
+        const thread_mark mark = w.threads.enter(mine);
+        w.use(mine, 0, value[0], 4);
+        w.threads.go_offline(mine);
+        w.threads.go_online(mine);
+        w.use(mine, 0, value[0], 2);
+        w.threads.leave(mine, mark);
+    });
+    threads_of_test::spawn("keeper", [&w] {
+        auto& mine = w.records[1];
+        const thread_mark mark = w.threads.enter(mine);
+        std::uint64_t objects = 0;
+        threads_of_test::require(w.threads.stop(&mine, [](const auto&) { return false; }),
+                                 "a stop");
+        threads_of_test::require(w.collector.come_home(0, &objects), "home");
+        w.threads.go_on();
+        threads_of_test::require(w.address(1) == home_of_block(1), "an object is at home");
+        w.threads.leave(mine, mark);
+    });
+    threads_of_test::run();
+    for (std::size_t i = 0; i < blocks; ++i)
+        threads_of_test::require(w.cell(home_of_block(i)).load_relaxed() == value[i],
+                                 "all objects are at home");
+}
+IN_BOTH_WORLDS(handles_schedules, objects_come_home_in_a_stop, 2'000)
+
+// What is pinned in time stays, offline or not.
+template <class P>
+void pinned_objects_stay() {
+    using threads_of_test = testing::threads_for<P>;
+    world<P> w;
+    threads_of_test::spawn("blocks", [&w] {
+        auto& mine = w.records[0];
+        const thread_mark mark = w.threads.enter(mine);
+        const std::uint64_t at = w.address(0);
+        w.threads.pin(mine, at, []() -> mobility::pin_chunk<P>* { return nullptr; });
+        w.threads.go_offline(mine);
+        w.cell(at).store_relaxed(7); // the system call
+        P::yield();
+        threads_of_test::require(w.cell(at).load_relaxed() == 7, "it writes where it was told");
+        w.threads.go_online(mine);
+        w.threads.unpin(mine, at);
+        threads_of_test::require(w.cell(w.address(0)).load_relaxed() == 7, "and is seen");
+        w.threads.leave(mine, mark);
+    });
+    threads_of_test::spawn("collector", [&w] {
+        w.go(2);
+        w.go(1);
+    });
+    threads_of_test::run();
+}
+IN_BOTH_WORLDS(handles_schedules, pinned_objects_stay, 2'000)
+
+// A handler's entry, poll and leave in the midst of code that has a translation.
+template <class P>
+void handlers_announce_nothing() {
+    using threads_of_test = testing::threads_for<P>;
+    world<P> w;
+    threads_of_test::spawn("interrupted", [&w] {
+        auto& mine = w.records[0];
+        const thread_mark mark = w.threads.enter(mine);
+        const std::uint64_t at = w.address(0);
+        const thread_mark handler = w.threads.enter(mine);
+        for (int i = 0; i < 4; ++i) { // the collector waits twice
+            w.threads.poll(mine);
+            w.threads.go_offline(mine);
+            P::yield();
+            w.threads.go_online(mine);
+        }
+        w.threads.leave(mine, handler);
+        w.cell(at).store_relaxed(7);
+        threads_of_test::require(w.cell(w.address(0)).load_relaxed() == 7, "the write is seen");
+        w.threads.leave(mine, mark);
+    });
+    threads_of_test::spawn("collector", [&w] { w.go(2); });
+    threads_of_test::run();
+}
+IN_BOTH_WORLDS(handles_schedules, handlers_announce_nothing, 2'000)
+
+TEST(forwarding_table, finds_the_words_of_live_blocks_alone) {
+    using table = forwarding_table<os::native_platform>;
+    for (const std::size_t size : {8UL, 16UL, 24UL, 48UL, 136UL, 4096UL, 16384UL})
+        for (const std::size_t every : {1UL, 2UL, 7UL, 500UL}) {
+            block_set live;
+            const std::size_t count = heap::run_bytes / size;
+            std::size_t words = 0;
+            for (std::size_t i = 0; i < count; i += every, ++words) live.set(i);
+            table* const t = table::make(size, count, live);
+            ASSERT_NE(t, nullptr);
+            EXPECT_EQ(t->size(), words);
+            // 8 bytes for each, and the smaller one of 10 bits for each 8 blocks and 2 bytes for each word.
+            EXPECT_LE(t->bytes(), 64 + 8 * words + std::min(count / 64 * 10 + 18, words * 2 + 8));
+            t->for_each([](auto& word, std::size_t block) { word.store_relaxed(block + 1); });
+            for (std::size_t offset = 0; offset < heap::run_bytes; ++offset) {
+                auto* const word = t->word_of(offset);
+                const std::size_t block = offset / size;
+                ASSERT_EQ(t->block_of(offset), block);
+                ASSERT_EQ(word != nullptr, block < count && live.test(block));
+                if (word != nullptr) {
+                    ASSERT_EQ(word->load_relaxed(), block + 1);
+                }
+            }
+            t->destroy();
+        }
+}
+
+} // namespace
+
+} // namespace obase::handles

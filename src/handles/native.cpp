@@ -1,0 +1,533 @@
+// SPDX-License-Identifier: MIT
+#include "handles/native.hpp"
+
+#include "heap/slab_functions.hpp"
+#include "os/memory.hpp"
+#include "os/process.hpp"
+#include "os/thread.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <new>
+
+unsigned char obase_handles_away[1U << 24];
+unsigned char obase_handles_poll_wanted;
+
+namespace obase::handles {
+
+__thread unsigned inside_runtime;
+
+namespace {
+
+__thread native_handles::record* record_of_thread;
+
+constexpr std::size_t mib = std::size_t{1} << 20;
+// Of each class. All of them together are to be shorter than the terabyte in which runs have bytes of their own.
+constexpr std::size_t most_range = std::size_t{256} << 30;
+constexpr std::size_t least_range = 64 * mib;
+
+std::size_t first_range() noexcept {
+    os::machine here;
+    os::read_machine(&here);
+    std::size_t range = std::clamp<std::size_t>(std::bit_ceil(here.ram_bytes * 4),
+                                                std::size_t{64} << 30, most_range);
+    // Of what there is, half: the program has other uses for its addresses.
+    while (range > least_range && range > os::address_space_limit() / 8) range /= 2;
+    return range;
+}
+
+alignas(64) unsigned char storage[sizeof(native_handles)];
+native::atomic<std::uint32_t> making; // 0 not yet, 1 a thread makes it, 2 made or impossible
+
+void thread_end_hook() noexcept {
+    if (record_of_thread == nullptr) return;
+    native_handles::if_made()->thread_ends(*record_of_thread);
+    record_of_thread = nullptr;
+}
+
+} // namespace
+
+constinit native::atomic<native_handles*> native_handles::instance_{nullptr};
+
+native_handles::native_handles() noexcept
+    : threads_(*this, reinterpret_cast<native::atomic<std::uint8_t>&>(obase_handles_poll_wanted)),
+      homes_(*this), current_(*this), evacuator_(*this, threads_, homes_) {}
+
+native_handles* native_handles::make() noexcept {
+    if (inside_runtime != 0) return nullptr;
+    std::uint32_t not_yet = 0;
+    if (!making.cas_acq_rel(not_yet, 1)) {
+        while (making.load_acquire() == 1) native::yield();
+        return instance_.load_acquire();
+    }
+    const runtime_memory own;
+    auto* const fresh = ::new (storage) native_handles;
+    if (fresh->set_up()) {
+        instance_.store_release(fresh); // pairs with get()
+        serve_faults();
+        prepare_forks();
+    }
+    making.store_release(2);
+    return instance_.load_acquire();
+}
+
+bool native_handles::set_up() noexcept {
+    threads_.all().set_fenced(!native::has_membarrier());
+    for (std::size_t range = first_range(); space_ == nullptr && range >= least_range; range /= 2) {
+        heap::space_options options;
+        options.classes = 2;
+        options.file_classes = 0;
+        options.range_bytes = range;
+        options.thread_slot = thread_slot;
+        space_ = heap::space::create(options, nullptr);
+    }
+    if (space_ == nullptr) return false;
+    base_ = reinterpret_cast<std::uint64_t>(space_->range_begin(heap::new_class));
+    bytes_ = space_->range_bytes();
+    if (settings_.stress != 0) {
+        // The slab fills the range from its beginning.
+        stress_ = new (std::nothrow)
+            stress_heap(*this, base_ + bytes_ / 2, base_ + bytes_, settings_.stress);
+        threads_.always_poll();
+    }
+    void* const aliases = os::reserve(alias_count << heap::run_shift, heap::run_bytes);
+    aliases_ = reinterpret_cast<std::uint64_t>(aliases);
+    return aliases != nullptr && tables_.reserve(bytes_ >> heap::run_shift) &&
+           keeps_.reserve(bytes_ >> heap::run_shift) &&
+           kept_.reserve(bytes_ / least_alignment / 64);
+}
+
+void* native_handles::allocate(std::size_t bytes, std::size_t alignment, bool movable,
+                               const void* caller) noexcept {
+    if (movable && stress_ != nullptr && bytes < heap::max_small_size) {
+        const runtime_memory own;
+        try {
+            return reinterpret_cast<void*>(
+                stress_->allocate(bytes, std::max(alignment, least_alignment), caller));
+        } catch (const std::bad_alloc&) {
+            return nullptr;
+        }
+    }
+    if (movable) start_collector();
+    // One byte more, so that the address behind the object's end belongs to it.
+    const std::size_t size = bytes + (movable && bytes <= heap::max_small_size ? 1 : 0);
+    return space_->allocate(size, attributes_of(std::max(alignment, least_alignment), movable));
+}
+
+void native_handles::freed(std::uint64_t home, std::uint64_t was) noexcept {
+    if (in_stress(reinterpret_cast<const void*>(home))) {
+        const runtime_memory own;
+        stress_->freed(home, was);
+    } else if (was != home && !in_alias(was)) {
+        free_dense(was);
+    }
+}
+
+void native_handles::stress(record* self) noexcept {
+    if (self->nested != 0 || self->epoch.load_relaxed() == 0 || !stress_->due()) return;
+    const work mine(*this, self);
+    if (!threads_.stop(self, [this](const auto&) { return gives_up(); })) return;
+    try {
+        std::vector<std::uint64_t> pinned;
+        mobility::collect_pins(threads_.all(), pinned);
+        stress_->move_some(pinned);
+    } catch (const std::bad_alloc&) {
+    }
+    threads_.go_on();
+}
+
+bool native_handles::come_home_stressed(std::uint64_t home, record* self) noexcept {
+    if (!threads_.stop(self, [this](const auto&) { return gives_up(); })) return false;
+    bool done = false;
+    try {
+        std::vector<std::uint64_t> pinned;
+        mobility::collect_pins(threads_.all(), pinned);
+        done = stress_->bring_home(stress_->find(home).home, pinned);
+    } catch (const std::bad_alloc&) {
+    }
+    threads_.go_on();
+    return done;
+}
+
+bool native_handles::is_movable(const void* object) const noexcept {
+    if (in_stress(object)) return true;
+    return in_homes(object) && !heap::attributes_at(space_->slabs().set_of(object)).never_cold;
+}
+
+void native_handles::free(void* object) noexcept {
+    const auto home = reinterpret_cast<std::uint64_t>(object);
+    if (in_homes(object) && away_at(home).load_acquire() != at_home) {
+        homes_.free(home);
+        return;
+    }
+    space_->free(object);
+}
+
+std::size_t native_handles::usable_size(const void* object) const noexcept {
+    if (in_stress(object)) return stress_->find(reinterpret_cast<std::uint64_t>(object)).size;
+    const std::size_t size = space_->usable_size(object);
+    return is_movable(object) ? size - 1 : size;
+}
+
+bool native_handles::resize(void* object, std::size_t bytes) noexcept {
+    if (in_stress(object)) return false;
+    const std::size_t now = usable_size(object);
+    if (!in_homes(object)) return bytes <= now && bytes >= now / 2;
+    if (away_at(reinterpret_cast<std::uint64_t>(object)).load_acquire() != at_home)
+        return bytes <= now && bytes >= now / 2;
+    const heap::slab_heap<native>& slabs = space_->slabs();
+    const std::size_t run = (reinterpret_cast<std::uint64_t>(object) - base_) >> heap::run_shift;
+    const std::size_t block = slabs.block_size(run);
+    const std::size_t size = bytes + (is_movable(object) ? 1 : 0);
+    if (size > block || size < block / 2) return false;
+    const std::size_t alignment = std::size_t{1}
+                                  << heap::attributes_at(slabs.set_of(object)).log2_alignment;
+    space_->slabs().note_size(object, heap::round_up(size, alignment));
+    return true;
+}
+
+void native_handles::flush_own() noexcept {
+    space_->slabs().flush_movable(*heap::thread_heaps[thread_slot]);
+}
+
+void native_handles::flush(record& of) noexcept {
+    if (of.cache == nullptr) return;
+    auto** const heap = static_cast<heap::thread_heap<native>**>(of.cache);
+    space_->slabs().flush_movable(**heap);
+}
+
+native_handles::record* native_handles::own_record_if_any() noexcept { return record_of_thread; }
+
+native_handles::record* native_handles::own_record() noexcept {
+    if (record_of_thread != nullptr) [[likely]]
+        return record_of_thread;
+    const runtime_memory own;
+    if (!os::add_exit_hook(thread_end_hook) || !os::arm_exit_hooks()) {
+        blind_.store_seq_cst(1);
+        return nullptr;
+    }
+    auto* const mine = static_cast<record*>(mobility::claim_record(
+        threads_.all(), os::thread_id(), []() -> record* { return new (std::nothrow) record; }));
+    if (mine == nullptr) {
+        blind_.store_seq_cst(1);
+        return nullptr;
+    }
+    mine->nested = 0;
+    mine->offline = 0;
+    mine->pins_held = 0;
+    mine->service.lock();
+    mine->cache = &heap::thread_heaps[thread_slot];
+    mine->service.unlock();
+    record_of_thread = mine;
+    return mine;
+}
+
+// Blocks of movable objects that are in the thread's caches go back while it is inside, as in a poll.
+void native_handles::thread_ends(record& r) noexcept {
+    mobility::enter_scope(static_cast<mobility::thread_record<native>&>(r), threads_.all().epoch());
+    space_->thread_exit();
+    r.service.lock();
+    r.cache = nullptr;
+    r.service.unlock();
+    threads_.restore(r, {0, 0, false, 0});
+    threads_.all().release(r);
+}
+
+bool current_objects::contains(const void* address) const noexcept {
+    return all_.space().contains(address) ||
+           all_.in_alias(reinterpret_cast<std::uint64_t>(address));
+}
+
+heap::space::object_info current_objects::info(const void* object) const noexcept {
+    const auto address = reinterpret_cast<std::uint64_t>(object);
+    if (!all_.in_alias(address)) return all_.space().info(object);
+    const auto* const home = reinterpret_cast<const void*>(all_.home_of_alias(address));
+    return all_.space().info(home);
+}
+
+void* current_objects::allocate_dense(unsigned cls, std::size_t size,
+                                      heap::attributes attr) noexcept {
+    return all_.space().allocate_dense(cls, size, attr);
+}
+
+void current_objects::undo_allocate_dense(void* object) noexcept {
+    all_.space().undo_allocate_dense(object);
+}
+
+void current_objects::free(void* object) noexcept {
+    if (!all_.in_alias(reinterpret_cast<std::uint64_t>(object))) all_.space().free(object);
+}
+
+std::uint64_t native_handles::beginning(std::uint64_t home) const noexcept {
+    const std::uint64_t in_run = (home - base_) & (heap::run_bytes - 1);
+    const std::size_t size = block_size((home - base_) >> heap::run_shift);
+    return size == 0 ? home : home - in_run % size;
+}
+
+void native_handles::close() noexcept {
+    heap::slab_heap<native>& slabs = space_->slabs();
+    slabs.close_runs(
+        slabs.runs(),
+        [](void* all, std::size_t run) {
+            return static_cast<native_handles*>(all)->away(run).load_relaxed() == closing;
+        },
+        this);
+}
+
+bool native_handles::closed(std::size_t run) const noexcept {
+    if (!space_->slabs().closed(run)) return false;
+    if (is_movable(reinterpret_cast<const void*>(home_of(run)))) return true;
+    // It became another one since it was chosen.
+    const auto number = static_cast<std::uint32_t>(run);
+    heap::pacer never_stops;
+    space_->slabs().open_runs(&number, 1, never_stops);
+    return false;
+}
+
+bool native_handles::kept(std::size_t run) noexcept {
+    if (!keeps_.committed(run) || keeps_[run].load_seq_cst() == 0) return false;
+    const std::size_t first = (run << heap::run_shift) / least_alignment / 64;
+    const std::size_t last = first + heap::run_bytes / least_alignment / 64;
+    if (!kept_.committed(last - 1)) return true;
+    const std::size_t size = block_size(run);
+    bool found = false;
+    block_set out;
+    for_each_out(run, [&](std::size_t block) { out.set(block); });
+    for (std::size_t at = first; at < last; ++at)
+        for (std::uint64_t left = kept_[at].load_seq_cst(); left != 0; left &= left - 1) {
+            const std::size_t granule =
+                (at - first) * 64 + static_cast<std::size_t>(std::countr_zero(left));
+            if (out.test(granule * least_alignment / size))
+                found = true;
+            else // freed since
+                kept_[at].fetch_and_seq_cst(~(left & (~left + 1)));
+        }
+    return found;
+}
+
+void native_handles::reopen(std::uint32_t run) noexcept {
+    heap::pacer never_stops;
+    space_->slabs().open_runs(&run, 1, never_stops);
+}
+
+bool native_handles::take_pages(std::size_t run, std::uint64_t alias) noexcept {
+    return os::take_pages(reinterpret_cast<void*>(home_of(run)), reinterpret_cast<void*>(alias),
+                          heap::run_bytes) == 0;
+}
+
+std::uint64_t native_handles::claim_alias(std::uint32_t run) noexcept {
+    for (std::size_t i = 0; i < alias_count; ++i) {
+        if (alias_of_[i] != 0) continue;
+        alias_of_[i] = run + 1;
+        return aliases_ + (i << heap::run_shift);
+    }
+    return 0;
+}
+
+void native_handles::leave_alias(std::uint64_t alias) noexcept {
+    const std::size_t at = (alias - aliases_) >> heap::run_shift;
+    if (ready_[at].load_relaxed() != 0)
+        os::decommit(reinterpret_cast<void*>(alias), heap::run_bytes);
+    alias_of_[at] = 0;
+}
+
+void native_handles::release(std::size_t run) noexcept {
+    // Without: the run is lost, as an evacuated one without objects.
+    if (os::recommit_taken(reinterpret_cast<void*>(home_of(run)), heap::run_bytes) == 0)
+        space_->slabs().release_evacuated(run);
+}
+
+char* native_handles::begin_put_back() noexcept {
+    void* const scratch = os::reserve(heap::run_bytes, heap::run_bytes);
+    if (scratch == nullptr) return nullptr;
+    if (os::commit(scratch, heap::run_bytes) == 0) return static_cast<char*>(scratch);
+    os::release(scratch, heap::run_bytes);
+    return nullptr;
+}
+
+bool native_handles::end_put_back(std::size_t run, char* scratch, const block_set& out) noexcept {
+    if (os::put_pages(scratch, reinterpret_cast<void*>(home_of(run)), heap::run_bytes) != 0) {
+        os::release(scratch, heap::run_bytes);
+        return false;
+    }
+    space_->slabs().restore_evacuated(
+        run, [](void* set, std::size_t block) { return static_cast<block_set*>(set)->test(block); },
+        const_cast<block_set*>(&out));
+    return true;
+}
+
+native_handles::work::work(native_handles& all, record* self, urgency need) noexcept : all_(all) {
+    if (need == urgency::none) {
+        all.work_.lock();
+        return;
+    }
+    all.hurry_.fetch_add_seq_cst(1);
+    // The holder may wait for this thread to poll, which is at a safepoint here; in a handler it gives up instead.
+    const bool steps_out = self != nullptr && self->nested == 0 && self->epoch.load_relaxed() != 0;
+    if (steps_out) all.threads_.go_offline(*self);
+    all.work_.lock();
+    all.hurry_.fetch_sub_seq_cst(1);
+    if (steps_out) all.threads_.go_online(*self);
+}
+
+native_handles::work::~work() { all_.work_.unlock(); }
+
+bool native_handles::come_home(std::size_t run, record* self) noexcept {
+    const auto hurried = [this](const auto&) { return gives_up(); };
+    if (!threads_.stop(self, hurried)) return false;
+    std::uint64_t objects = 0;
+    bool home = false;
+    try {
+        home = evacuator_.come_home(run, &objects);
+    } catch (const std::bad_alloc&) {
+    }
+    threads_.go_on();
+    came_home_.fetch_add_relaxed(objects);
+    return home;
+}
+
+void native_handles::keep(const void* kept) noexcept {
+    if (!in_homes(kept) || !is_movable(kept)) return;
+    const auto home = reinterpret_cast<std::uint64_t>(kept);
+    if (in_stress(kept)) {
+        for (record* const self = own_record_if_any();; native::yield()) {
+            const work mine(*this, self);
+            if (come_home_stressed(home, self) || blind_.load_relaxed() != 0) return;
+        }
+    }
+    const std::size_t run = (home - base_) >> heap::run_shift;
+    const std::size_t granule = (beginning(home) - base_) / least_alignment;
+    {
+        const runtime_memory own;
+        if (!kept_.commit_to(granule / 64 + 1) || !keeps_.commit_to(run + 1)) return;
+    }
+    kept_[granule / 64].fetch_or_seq_cst(std::uint64_t{1} << (granule % 64));
+    if (keeps_[run].load_relaxed() == 0) keeps_[run].store_seq_cst(1);
+    // A run that is being opened finds the bit, or this thread finds it opened.
+    record* const self = own_record_if_any();
+    while (away(run).load_seq_cst() == open && blind_.load_relaxed() == 0) {
+        {
+            const work mine(*this, self);
+            if (away(run).load_seq_cst() != open || come_home(run, self)) return;
+        }
+        native::yield();
+    }
+}
+
+void* native_handles::pin(const void* home) noexcept {
+    record* const self = own_record_if_any();
+    const auto address = reinterpret_cast<std::uint64_t>(home);
+    if (self == nullptr || !in_homes(home)) return const_cast<void*>(home);
+    const std::size_t run = (address - base_) >> heap::run_shift;
+    std::uint64_t begin = 0;
+    std::uint64_t now = 0;
+    if (away(run).load_acquire() == open) now = homes_.translate_object(address, &begin);
+    if (now == 0 && in_stress(home)) return const_cast<void*>(home); // freed
+    if (now == 0) now = begin = beginning(address);
+    const runtime_memory own;
+    if (!threads_.pin(*self, now, []() -> mobility::pin_chunk<native>* {
+            return new (std::nothrow) mobility::pin_chunk<native>();
+        }))
+        keep(home); // without memory for a pin
+    return reinterpret_cast<void*>(now + (address - begin));
+}
+
+void native_handles::unpin(const void* home) noexcept {
+    record* const self = own_record_if_any();
+    const auto address = reinterpret_cast<std::uint64_t>(home);
+    if (self == nullptr || !in_homes(home)) return;
+    // Pinned, so it is where it was.
+    const std::size_t run = (address - base_) >> heap::run_shift;
+    std::uint64_t begin = 0;
+    std::uint64_t now = 0;
+    if (away(run).load_acquire() == open) now = homes_.translate_object(address, &begin);
+    if (now == 0 && in_stress(home)) return;
+    if (now == 0) now = beginning(address);
+    threads_.unpin(*self, now);
+}
+
+void native_handles::add(const round_result& result) noexcept {
+    moved_.fetch_add_relaxed(result.moved);
+    vetoed_.fetch_add_relaxed(result.vetoed);
+    opened_.fetch_add_relaxed(result.opened);
+    reopened_.fetch_add_relaxed(result.reopened);
+}
+
+std::uint64_t native_handles::move_all(record* self) noexcept {
+    heap::slab_heap<native>& slabs = space_->slabs();
+    std::uint64_t moved = 0;
+    if (settings_.off || stress_ != nullptr) return 0;
+    try {
+        std::vector<std::uint32_t> runs;
+        const auto end = static_cast<std::uint32_t>(slabs.runs());
+        if (!tables_.commit_to(end)) return 0;
+        const auto flush = [&] {
+            const round_result result = evacuator_.round(
+                runs.data(), runs.size(), self, 3, [this](const auto&) { return gives_up(); });
+            add(result);
+            moved += result.moved;
+            runs.clear();
+        };
+        for (std::uint32_t run = 0; run < end; ++run) {
+            const auto* const home = reinterpret_cast<const void*>(home_of(run));
+            if (away(run).load_relaxed() != at_home || slabs.is_free(run) ||
+                slabs.is_current(run) || !is_movable(home))
+                continue;
+            runs.push_back(run);
+            if (runs.size() == alias_count / 2) flush();
+        }
+        flush();
+    } catch (const std::bad_alloc&) {
+    }
+    return moved;
+}
+
+std::uint64_t native_handles::bring_home(record* self) noexcept {
+    const std::uint64_t before = came_home_.load_relaxed();
+    try {
+        std::vector<std::uint32_t> runs;
+        evacuator_.for_each_taken([&](std::uint32_t run) { runs.push_back(run); });
+        for (const std::uint32_t run : runs) come_home(run, self);
+    } catch (const std::bad_alloc&) {
+    }
+    return came_home_.load_relaxed() - before;
+}
+
+const void* native_handles::home_at(const void* address) noexcept {
+    const auto wanted = reinterpret_cast<std::uint64_t>(address);
+    if (in_alias(wanted)) return reinterpret_cast<const void*>(home_of_alias(wanted));
+    if (!space_->contains(address) || space_->class_of(address) != dense_class) return address;
+    std::uint64_t found = wanted;
+    evacuator_.for_each_taken([&](std::uint32_t run) {
+        tables_[run].load_acquire()->for_each([&](auto& word, std::size_t block) {
+            const std::uint64_t now = word::arming::address(word.load_acquire());
+            if (now == 0 || wanted < now) return;
+            const std::uint64_t home = home_of(run) + block * block_size(run);
+            if (wanted - now < space_->info(reinterpret_cast<const void*>(now)).size)
+                found = home + (wanted - now);
+        });
+    });
+    return reinterpret_cast<const void*>(found);
+}
+
+void native_handles::read_figures(obase_handles_figures& to) noexcept {
+    to = {};
+    to.moved = moved_.load_relaxed();
+    to.vetoed = vetoed_.load_relaxed();
+    to.opened = opened_.load_relaxed();
+    to.reopened = reopened_.load_relaxed();
+    to.came_home = came_home_.load_relaxed();
+    to.foreign_faults = faults_.load_relaxed();
+    to.collector_ns = own_ns_.load_relaxed();
+    const work mine(*this, own_record_if_any());
+    to.open_runs = evacuator_.taken();
+    to.table_bytes = evacuator_.table_bytes();
+    for (const unsigned cls : {heap::new_class, dense_class}) {
+        const heap::space::class_counters all = space_->counters(cls);
+        to.live_bytes += all.live_bytes;
+        to.memory_bytes += all.extent_bytes;
+    }
+}
+
+} // namespace obase::handles

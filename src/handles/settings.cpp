@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+#include "handles/settings.hpp"
+
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace obase::handles {
+
+namespace {
+
+void refuse(const char* name, const char* value, const char* expected) noexcept {
+    std::fprintf(stderr, "obase: %s is '%s'; expected %s; the default stays\n", name, value,
+                 expected);
+}
+
+void read(const char* name, unsigned long& to, const char* expected) noexcept {
+    const char* const value = std::getenv(name);
+    if (value == nullptr) return;
+    char* end = nullptr;
+    const unsigned long number = std::strtoul(value, &end, 10);
+    if (end == value || *end != 0 || *value == '-' || number == 0)
+        refuse(name, value, expected);
+    else
+        to = number;
+}
+
+void read(const char* name, double least, double most, double& to, const char* expected) noexcept {
+    const char* const value = std::getenv(name);
+    if (value == nullptr) return;
+    char* end = nullptr;
+    const double number = std::strtod(value, &end);
+    if (end == value || *end != 0 || !(number >= least && number <= most))
+        refuse(name, value, expected);
+    else
+        to = number;
+}
+
+} // namespace
+
+settings settings::from_environment() noexcept {
+    settings all;
+    if (const char* const value = std::getenv("OBASE_HANDLES"); value != nullptr) {
+        all.off = std::strcmp(value, "off") == 0;
+        if (!all.off && std::strcmp(value, "on") != 0) refuse("OBASE_HANDLES", value, "on or off");
+    }
+    read("OBASE_HANDLES_STRESS", all.stress, "a number of polls, from 1");
+    read("OBASE_HANDLES_TICK_MS", all.tick_ms, "milliseconds, from 1");
+    read("OBASE_HANDLES_START", 1.0, 1000.0, all.limits.start,
+         "memory divided by live bytes, from 1");
+    read("OBASE_HANDLES_STOP", 1.0, 1000.0, all.limits.stop,
+         "memory divided by live bytes, from 1");
+    read("OBASE_HANDLES_SHARE", 0.001, 1.0, all.limits.share, "a share of a processor, up to 1");
+    if (all.limits.stop > all.limits.start) all.limits.stop = all.limits.start;
+    const char* const show = std::getenv("OBASE_SHOW_STATS");
+    all.show = show != nullptr && std::strcmp(show, "1") == 0;
+    if (all.off) all.stress = 0;
+    return all;
+}
+
+} // namespace obase::handles

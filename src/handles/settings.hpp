@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+//
+// What the environment says to a program that was compiled for handles. docs/handles.md has the table.
+//
+// They are no rows of obase/options.hpp: the heap of such a program is made by its first malloc, before there is
+// anything that could read a table of strings. A value that is not understood gives a message, and the default stays.
+#pragma once
+
+#include "policy/fragmentation.hpp"
+
+namespace obase::handles {
+
+struct settings {
+    bool off = false;                      // OBASE_HANDLES=off
+    unsigned long stress = 0;              // OBASE_HANDLES_STRESS, polls; 0: no stress mode
+    policy::fragmentation_limits limits{}; // OBASE_HANDLES_START, _STOP, _SHARE
+    unsigned long tick_ms = 100;           // OBASE_HANDLES_TICK_MS
+    bool show = false;                     // OBASE_SHOW_STATS
+
+    // Allocates nothing.
+    static settings from_environment() noexcept;
+};
+
+} // namespace obase::handles
