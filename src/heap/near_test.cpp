@@ -606,6 +606,33 @@ TEST(near_fork, pages_that_are_going_back_are_the_child_s_too) {
     EXPECT_EQ(world.broken(), "");
 }
 
+// A thread that was in a section, or looked whether it may go in, when another one forked.
+TEST(near_fork, a_child_does_not_wait_for_a_thread_that_is_not_there) {
+    if (thread_sanitized) GTEST_SKIP() << "ThreadSanitizer does not follow threads into a child";
+    biased_sections<native> sections;
+    biased_sections<native>::owner_word owner;
+    native::atomic<unsigned> inside, forked;
+    std::jthread other([&] {
+        owner.store_release(biased_sections<native>::owner_for_caller());
+        EXPECT_TRUE(sections.enter(owner));
+        inside.store_release(1);
+        while (forked.load_acquire() == 0) std::this_thread::yield();
+        sections.leave();
+    });
+    while (inside.load_acquire() == 0) std::this_thread::yield();
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(30); // it waits for ever where it waits at all
+        sections.only_caller_is_left();
+        sections.share(owner);
+        _exit(owner.load_relaxed() == 0 ? 0 : 1);
+    }
+    forked.store_release(1);
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+}
+
 // A fork at any moment of other threads leaves parent and child with whole heaps.
 TEST(near_fork, parent_and_child_have_whole_heaps) {
     if (thread_sanitized) GTEST_SKIP() << "ThreadSanitizer does not follow threads into a child";
