@@ -256,9 +256,18 @@ TEST(near, a_search_in_vain_hides_no_holes_of_other_groups) {
     EXPECT_NE(world.page_of(in_vain), page) << "no hole of its own";
     void* const found = world.join(theirs[0], 504);
     EXPECT_EQ(world.page_of(found), page) << "the hole is there";
-    // Nor of its own later ones.
-    ASSERT_EQ(world.heap.free(mine[1]), free_result::done);
-    EXPECT_EQ(world.page_of(world.join(mine[0], 504)), page);
+    EXPECT_EQ(world.broken(), "");
+}
+
+// Nor does what it looked for in vain once say anything when an object was freed since, whose chunks are still in use.
+TEST(near, a_search_in_vain_is_forgotten_when_an_object_is_freed) {
+    near_world world;
+    std::vector<void*> all{world.begin(104)};
+    const std::size_t page = world.page_of(all[0]);
+    while (world.page_of(all.back()) == page) all.push_back(world.join(all.back(), 104));
+    EXPECT_NE(world.page_of(world.join(all[0], 104)), page) << "it is full";
+    ASSERT_EQ(world.heap.free(all[5]), free_result::done);
+    EXPECT_EQ(world.join(all[0], 104), all[5]);
     EXPECT_EQ(world.broken(), "");
 }
 
