@@ -256,9 +256,18 @@ TEST(near, a_search_in_vain_hides_no_holes_of_other_groups) {
     EXPECT_NE(world.page_of(in_vain), page) << "no hole of its own";
     void* const found = world.join(theirs[0], 504);
     EXPECT_EQ(world.page_of(found), page) << "the hole is there";
-    // Nor of its own later ones.
-    ASSERT_EQ(world.heap.free(mine[1]), free_result::done);
-    EXPECT_EQ(world.page_of(world.join(mine[0], 504)), page);
+    EXPECT_EQ(world.broken(), "");
+}
+
+// Nor does what it looked for in vain once say anything when an object was freed since, whose chunks are still in use.
+TEST(near, a_search_in_vain_is_forgotten_when_an_object_is_freed) {
+    near_world world;
+    std::vector<void*> all{world.begin(104)};
+    const std::size_t page = world.page_of(all[0]);
+    while (world.page_of(all.back()) == page) all.push_back(world.join(all.back(), 104));
+    EXPECT_NE(world.page_of(world.join(all[0], 104)), page) << "it is full";
+    ASSERT_EQ(world.heap.free(all[5]), free_result::done);
+    EXPECT_EQ(world.join(all[0], 104), all[5]);
     EXPECT_EQ(world.broken(), "");
 }
 
@@ -604,6 +613,33 @@ TEST(near_fork, pages_that_are_going_back_are_the_child_s_too) {
     EXPECT_EQ(world.heap.decommit_free_memory(ask), 100u * os::page_size);
     EXPECT_EQ(ask.status, 0);
     EXPECT_EQ(world.broken(), "");
+}
+
+// A thread that was in a section, or looked whether it may go in, when another one forked.
+TEST(near_fork, a_child_does_not_wait_for_a_thread_that_is_not_there) {
+    if (thread_sanitized) GTEST_SKIP() << "ThreadSanitizer does not follow threads into a child";
+    biased_sections<native> sections;
+    biased_sections<native>::owner_word owner;
+    native::atomic<unsigned> inside, forked;
+    std::jthread other([&] {
+        owner.store_release(biased_sections<native>::owner_for_caller());
+        EXPECT_TRUE(sections.enter(owner));
+        inside.store_release(1);
+        while (forked.load_acquire() == 0) std::this_thread::yield();
+        sections.leave();
+    });
+    while (inside.load_acquire() == 0) std::this_thread::yield();
+    const pid_t child = fork();
+    if (child == 0) {
+        alarm(30); // it waits for ever where it waits at all
+        sections.only_caller_is_left();
+        sections.share(owner);
+        _exit(owner.load_relaxed() == 0 ? 0 : 1);
+    }
+    forked.store_release(1);
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
 }
 
 // A fork at any moment of other threads leaves parent and child with whole heaps.
