@@ -4,7 +4,7 @@
 // whole lists, objects with objects in them, large ones and aligned ones.
 //
 // STATUS: 0
-// EXPECT: 0 errors, 0 suspected
+// EXPECT: 0 errors
 // MOVED: 50
 #include <obase/marked.h>
 
