@@ -205,7 +205,7 @@ def main():
     arguments.add_argument("which", choices=["redis", "redis-py"])
     arguments.add_argument("--cache", type=pathlib.Path, required=True)
     arguments.add_argument("units", nargs="*")
-    args = arguments.parse_args()
+    args = arguments.parse_intermixed_args()
     args.cache.mkdir(parents=True, exist_ok=True)
     cache = args.cache.resolve()
     return {"redis": test_redis, "redis-py": test_redis_py}[args.which](args.crestdb, cache, args.units)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Churn and expiry for a long time: memory stays what the live data needs.
 
-usage: soak_test.py CRESTDB [--rounds N]
+usage: soak_test.py CRESTDB [--rounds N] [options of crestdb ...]
 
 A day of a cache in rounds: in each, a tenth of the keys is replaced by others of other sizes, keys end by themselves,
 hashes and sorted sets grow and shrink, values are appended to, clients come and go, and now and then a snapshot is
@@ -75,11 +75,11 @@ def main():
     arguments = argparse.ArgumentParser()
     arguments.add_argument("crestdb")
     arguments.add_argument("--rounds", type=int, default=ROUNDS)
-    args = arguments.parse_args()
+    args, options = arguments.parse_known_args()
     r = random.Random(1)
     overheads, rss = [], []
     with scratch() as directory, crestdb(args.crestdb, directory, "--threads", 2, "--window", .2, "--cold", f"file:{directory}",
-                                         "--hints", "pageout", "--timeout", 60) as s:
+                                         "--hints", "pageout", "--timeout", 60, *options) as s:
         client = s.client()
         for number in range(args.rounds):
             one_round(s, client, r, number)
