@@ -23,8 +23,6 @@ constexpr double sparse_dense =
     0.7; // runs of the dense class with a smaller part in use are emptied
 constexpr std::size_t dense_bytes = 8U << 20; // of them, in a round
 constexpr std::size_t runs_for_a_thread = 32; // with fewer, there is nothing to gather
-constexpr unsigned spins = 200;
-constexpr std::uint64_t nap_ns = 20'000;
 constexpr std::uint64_t longest_rest = 2'000'000'000;
 
 } // namespace
@@ -112,12 +110,7 @@ void native_handles::gather(policy::fragmentation& control) {
     const bool sparse =
         space_->select_evacuation(dense_class, sparse_dense, dense_bytes).live_bytes != 0;
     const auto round = [&](const std::vector<std::uint32_t>& wanted, unsigned tries) {
-        unsigned looks = 0;
-        add(evacuator_.round(wanted.data(), wanted.size(), nullptr, tries, [&](const auto&) {
-            // Sleeping costs nothing of the processor's share; a thread that is late is often not running.
-            if (++looks > spins) os::sleep_ns(nap_ns);
-            return gives_up();
-        }));
+        add(evacuator_.round(wanted.data(), wanted.size(), nullptr, tries, while_waiting()));
         for (const std::uint32_t run : wanted) {
             if (away(run).load_relaxed() == open)
                 control.moved(run);

@@ -127,7 +127,7 @@ void native_handles::freed(std::uint64_t home, std::uint64_t was) noexcept {
 void native_handles::stress(record* self) noexcept {
     if (self->nested != 0 || self->epoch.load_relaxed() == 0 || !stress_->due()) return;
     const work mine(*this, self);
-    if (!threads_.stop(self, [this](const auto&) { return gives_up(); })) return;
+    if (!threads_.stop(self, while_waiting())) return;
     try {
         std::vector<std::uint64_t> pinned;
         mobility::collect_pins(threads_.all(), pinned);
@@ -138,7 +138,7 @@ void native_handles::stress(record* self) noexcept {
 }
 
 bool native_handles::come_home_stressed(std::uint64_t home, record* self) noexcept {
-    if (!threads_.stop(self, [this](const auto&) { return gives_up(); })) return false;
+    if (!threads_.stop(self, while_waiting())) return false;
     bool done = false;
     try {
         std::vector<std::uint64_t> pinned;
@@ -374,8 +374,7 @@ native_handles::work::work(native_handles& all, record* self, urgency need) noex
 native_handles::work::~work() { all_.work_.unlock(); }
 
 bool native_handles::come_home(std::size_t run, record* self) noexcept {
-    const auto hurried = [this](const auto&) { return gives_up(); };
-    if (!threads_.stop(self, hurried)) return false;
+    if (!threads_.stop(self, while_waiting())) return false;
     std::uint64_t objects = 0;
     bool home = false;
     try {
@@ -463,8 +462,8 @@ std::uint64_t native_handles::move_all(record* self) noexcept {
         const auto end = static_cast<std::uint32_t>(slabs.runs());
         if (!tables_.commit_to(end)) return 0;
         const auto flush = [&] {
-            const round_result result = evacuator_.round(
-                runs.data(), runs.size(), self, 3, [this](const auto&) { return gives_up(); });
+            const round_result result =
+                evacuator_.round(runs.data(), runs.size(), self, 3, while_waiting());
             add(result);
             moved += result.moved;
             runs.clear();

@@ -18,6 +18,7 @@
 #include "heap/reserved_array.hpp"
 #include "heap/space.hpp"
 #include "os/platform.hpp"
+#include "os/thread.hpp"
 #include "policy/fragmentation.hpp"
 
 #include <obase/handles.h>
@@ -222,6 +223,16 @@ class native_handles {
     static native_handles* make() noexcept;
     bool set_up() noexcept;
     char* begin_put_back() noexcept;
+    // Asked by who waits for other threads: whether to stop that. A thread that is late is often not running, and
+    // needs this one's processor.
+    auto while_waiting() noexcept {
+        return [this, looks = 0U](const auto&) mutable {
+            if (++looks > spins_of_a_wait) os::sleep_ns(nap_of_a_wait_ns);
+            return gives_up();
+        };
+    }
+    static constexpr unsigned spins_of_a_wait = 200;
+    static constexpr std::uint64_t nap_of_a_wait_ns = 20'000;
     bool end_put_back(std::size_t run, char* scratch, const block_set& out) noexcept;
     bool come_home(std::size_t run, record* self) noexcept;
     bool come_home_stressed(std::uint64_t home, record* self) noexcept;

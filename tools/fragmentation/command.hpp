@@ -3,7 +3,7 @@
 // The command line of `obase bench fragmentation`.
 #pragma once
 
-#include "tools/bench/command_line.hpp"
+#include "tools/ycsb/command.hpp"
 
 namespace obase::tools {
 
