@@ -116,7 +116,7 @@ void native_handles::gather(policy::fragmentation& control) {
         add(evacuator_.round(wanted.data(), wanted.size(), nullptr, tries, [&](const auto&) {
             // Sleeping costs nothing of the processor's share; a thread that is late is often not running.
             if (++looks > spins) os::sleep_ns(nap_ns);
-            return hurry_.load_relaxed() != 0;
+            return gives_up();
         }));
         for (const std::uint32_t run : wanted) {
             if (away(run).load_relaxed() == open)

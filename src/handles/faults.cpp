@@ -45,6 +45,7 @@ native_handles::served native_handles::serve_fault(const void* address) noexcept
     if (inside_runtime != 0 || away(run).load_acquire() == at_home) return served::not_ours;
     record* const self = own_record_if_any();
     if (self != nullptr && self->epoch.load_relaxed() != 0) return served::mistake;
+    if (blind_.load_relaxed() != 0) return served::mistake;
     if (in_stress(address) && !stress_->find(home).live) return served::mistake;
     faults_.fetch_add_relaxed(1);
     const runtime_memory own;

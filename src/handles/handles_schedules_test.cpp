@@ -332,8 +332,10 @@ void cached_blocks_come_back_first() {
         w.poll(mine);
         w.threads.go_offline(mine);
         w.threads.go_online(mine);
-        if (w.cached[0].load_relaxed() != w.no_block) { // malloc
+        if (w.cached[0].load_relaxed() !=
+            w.no_block) { // malloc, which follows the link in the block
             w.cached[0].store_relaxed(w.no_block);
+            (void)w.cell(home_of_block(2)).load_relaxed();
             std::uint64_t value = w.cell(w.address(2)).load_relaxed();
             w.use(mine, 2, value, 2);
         }
@@ -419,9 +421,12 @@ void handlers_announce_nothing() {
         const thread_mark mark = w.threads.enter(mine);
         const std::uint64_t at = w.address(0);
         const thread_mark handler = w.threads.enter(mine);
-        w.threads.poll(mine);
-        w.threads.go_offline(mine);
-        w.threads.go_online(mine);
+        for (int i = 0; i < 4; ++i) { // the collector waits twice
+            w.threads.poll(mine);
+            w.threads.go_offline(mine);
+            P::yield();
+            w.threads.go_online(mine);
+        }
         w.threads.leave(mine, handler);
         w.cell(at).store_relaxed(7);
         threads_of_test::require(w.cell(w.address(0)).load_relaxed() == 7, "the write is seen");

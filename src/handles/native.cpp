@@ -127,7 +127,7 @@ void native_handles::freed(std::uint64_t home, std::uint64_t was) noexcept {
 void native_handles::stress(record* self) noexcept {
     if (self->nested != 0 || self->epoch.load_relaxed() == 0 || !stress_->due()) return;
     const work mine(*this, self);
-    if (!threads_.stop(self, [this](const auto&) { return hurry_.load_relaxed() != 0; })) return;
+    if (!threads_.stop(self, [this](const auto&) { return gives_up(); })) return;
     try {
         std::vector<std::uint64_t> pinned;
         mobility::collect_pins(threads_.all(), pinned);
@@ -138,8 +138,7 @@ void native_handles::stress(record* self) noexcept {
 }
 
 bool native_handles::come_home_stressed(std::uint64_t home, record* self) noexcept {
-    if (!threads_.stop(self, [this](const auto&) { return hurry_.load_relaxed() != 0; }))
-        return false;
+    if (!threads_.stop(self, [this](const auto&) { return gives_up(); })) return false;
     bool done = false;
     try {
         std::vector<std::uint64_t> pinned;
@@ -204,10 +203,16 @@ native_handles::record* native_handles::own_record() noexcept {
     if (record_of_thread != nullptr) [[likely]]
         return record_of_thread;
     const runtime_memory own;
-    if (!os::add_exit_hook(thread_end_hook) || !os::arm_exit_hooks()) return nullptr;
+    if (!os::add_exit_hook(thread_end_hook) || !os::arm_exit_hooks()) {
+        blind_.store_seq_cst(1);
+        return nullptr;
+    }
     auto* const mine = static_cast<record*>(mobility::claim_record(
         threads_.all(), os::thread_id(), []() -> record* { return new (std::nothrow) record; }));
-    if (mine == nullptr) return nullptr;
+    if (mine == nullptr) {
+        blind_.store_seq_cst(1);
+        return nullptr;
+    }
     mine->nested = 0;
     mine->offline = 0;
     mine->pins_held = 0;
@@ -369,7 +374,7 @@ native_handles::work::work(native_handles& all, record* self, urgency need) noex
 native_handles::work::~work() { all_.work_.unlock(); }
 
 bool native_handles::come_home(std::size_t run, record* self) noexcept {
-    const auto hurried = [this](const auto&) { return hurry_.load_relaxed() != 0; };
+    const auto hurried = [this](const auto&) { return gives_up(); };
     if (!threads_.stop(self, hurried)) return false;
     std::uint64_t objects = 0;
     bool home = false;
@@ -388,7 +393,7 @@ void native_handles::keep(const void* kept) noexcept {
     if (in_stress(kept)) {
         for (record* const self = own_record_if_any();; native::yield()) {
             const work mine(*this, self);
-            if (come_home_stressed(home, self)) return;
+            if (come_home_stressed(home, self) || blind_.load_relaxed() != 0) return;
         }
     }
     const std::size_t run = (home - base_) >> heap::run_shift;
@@ -401,7 +406,7 @@ void native_handles::keep(const void* kept) noexcept {
     if (keeps_[run].load_relaxed() == 0) keeps_[run].store_seq_cst(1);
     // A run that is being opened finds the bit, or this thread finds it opened.
     record* const self = own_record_if_any();
-    while (away(run).load_seq_cst() == open) {
+    while (away(run).load_seq_cst() == open && blind_.load_relaxed() == 0) {
         {
             const work mine(*this, self);
             if (away(run).load_seq_cst() != open || come_home(run, self)) return;
@@ -458,9 +463,8 @@ std::uint64_t native_handles::move_all(record* self) noexcept {
         const auto end = static_cast<std::uint32_t>(slabs.runs());
         if (!tables_.commit_to(end)) return 0;
         const auto flush = [&] {
-            const round_result result =
-                evacuator_.round(runs.data(), runs.size(), self, 3,
-                                 [this](const auto&) { return hurry_.load_relaxed() != 0; });
+            const round_result result = evacuator_.round(
+                runs.data(), runs.size(), self, 3, [this](const auto&) { return gives_up(); });
             add(result);
             moved += result.moved;
             runs.clear();

@@ -257,6 +257,10 @@ class native_handles {
     std::uint32_t alias_of_[alias_count]{}; // run + 1; 0: unused
     os::blocking_lock<native> work_;
     native::atomic<std::uint32_t> hurry_; // threads that wait for work_
+    native::atomic<std::uint32_t> blind_; // 1: a thread has no record, so nothing may move any more
+    bool gives_up() const noexcept {
+        return hurry_.load_relaxed() != 0 || blind_.load_relaxed() != 0;
+    }
     native::atomic<std::uint64_t> moved_, vetoed_, opened_, reopened_, came_home_, faults_, own_ns_;
 };
 

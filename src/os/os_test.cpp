@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -235,6 +236,70 @@ TEST(os_thread, exit_hooks_run_in_threads_that_asked) {
     EXPECT_EQ(hook_calls.load_relaxed(), 1);
     std::thread([] {}).join();
     EXPECT_EQ(hook_calls.load_relaxed(), 1);
+}
+
+// Contents, and the addresses that they had.
+TEST(os_memory, pages_are_taken_away_and_put_back) {
+    constexpr std::size_t bytes = 16 * page_size;
+    auto* const home = static_cast<char*>(reserve(3 * bytes, page_size));
+    auto* const alias = static_cast<char*>(reserve(bytes, page_size));
+    ASSERT_EQ(commit(home, 3 * bytes), 0);
+    std::memset(home, 7, 3 * bytes);
+    ASSERT_EQ(take_pages(home + bytes, alias, bytes), 0);
+    for (std::size_t i = 0; i < bytes; i += 512) ASSERT_EQ(alias[i], 7);
+    EXPECT_EQ(resident_in(home + bytes, bytes), 0U);
+    EXPECT_EQ(home[bytes - 1], 7);
+    EXPECT_EQ(home[2 * bytes], 7);
+    alias[0] = 8;
+    // Neither readable nor writable, for the system neither.
+    EXPECT_DEATH(home[bytes] = 1, "");
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    EXPECT_EQ(write(ends[1], home + bytes, 1), -1);
+    EXPECT_EQ(errno, EFAULT);
+    const pid_t child = fork(); // where they are as they are here
+    if (child == 0) _exit(write(ends[1], home + bytes, 1) == -1 && alias[0] == 8 ? 0 : 1);
+    int status = -1;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    close(ends[0]);
+    close(ends[1]);
+
+    auto* const scratch = static_cast<char*>(reserve(bytes, page_size));
+    ASSERT_EQ(commit(scratch, bytes), 0);
+    std::memcpy(scratch, alias, bytes);
+    ASSERT_EQ(put_pages(scratch, home + bytes, bytes), 0);
+    EXPECT_EQ(home[bytes], 8);
+    EXPECT_EQ(home[bytes + 1], 7);
+
+    // Again; and accessible without contents.
+    ASSERT_EQ(decommit(alias, bytes), 0);
+    ASSERT_EQ(take_pages(home + bytes, alias, bytes), 0);
+    ASSERT_EQ(recommit_taken(home + bytes, bytes), 0);
+    for (std::size_t i = 0; i < bytes; i += 512) ASSERT_EQ(home[bytes + i], 0);
+    home[bytes] = 1;
+    release(home, 3 * bytes);
+    release(alias, bytes);
+}
+
+// Without mremap's flag, as before Linux 5.7, nothing has happened.
+TEST(os_memory, pages_that_cannot_be_taken_stay) {
+    auto* const home = static_cast<char*>(reserve(page_size, page_size));
+    auto* const alias = static_cast<char*>(reserve(page_size, page_size));
+    ASSERT_EQ(commit(home, page_size), 0);
+    home[0] = 7;
+    memory_calls failing = real_memory_calls();
+    failing.mremap = [](void*, std::size_t, std::size_t, int, void*) -> void* {
+        errno = EINVAL;
+        return reinterpret_cast<void*>(-1);
+    };
+    use_memory_calls(&failing);
+    EXPECT_EQ(take_pages(home, alias, page_size), EINVAL);
+    use_memory_calls(nullptr);
+    EXPECT_EQ(home[0], 7);
+    home[0] = 8;
+    release(home, page_size);
+    release(alias, page_size);
 }
 
 } // namespace

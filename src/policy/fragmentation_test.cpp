@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+#include "policy/fragmentation.hpp"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace obase::policy {
+namespace {
+
+constexpr std::uint64_t mib = 1 << 20;
+constexpr std::uint32_t run = 65536;
+
+TEST(fragmentation, begins_above_one_bound_and_ends_at_the_other) {
+    fragmentation control({.start = 1.5, .stop = 1.1});
+    EXPECT_FALSE(control.wants({100 * mib, 149 * mib}));
+    EXPECT_TRUE(control.wants({100 * mib, 151 * mib}));
+    EXPECT_TRUE(control.wants({100 * mib, 120 * mib})); // on as it was
+    EXPECT_FALSE(control.wants({100 * mib, 110 * mib}));
+    EXPECT_FALSE(control.wants({100 * mib, 120 * mib})); // and off as it was
+    EXPECT_FALSE(control.wants({100, 1000}));            // too little to care
+}
+
+TEST(fragmentation, chooses_the_emptiest_and_no_more_than_it_takes) {
+    fragmentation control({.start = 1.5, .stop = 1.2});
+    const std::vector<run_to_gather> all{
+        {5, run / 2, run}, {3, run / 8, run}, {9, run, run}, {1, run / 8, run}, {7, run / 4, run}};
+    auto runs = all;
+    control.choose(runs, 100, {100 * run, 10'000 * run});
+    ASSERT_EQ(runs.size(), 4U); // not the full one; in the order of addresses
+    EXPECT_EQ(runs[0].number, 1U);
+    EXPECT_EQ(runs[1].number, 3U);
+    EXPECT_EQ(runs[3].number, 7U);
+    runs = all;
+    control.choose(runs, 2, {100 * run, 10'000 * run});
+    ASSERT_EQ(runs.size(), 2U);
+    EXPECT_EQ(runs[1].number, 3U);
+    runs = all;
+    control.choose(runs, 100, {100 * run, 121 * run}); // one is enough, and a bit of the second
+    EXPECT_EQ(runs.size(), 2U);
+    runs = all;
+    control.choose(runs, 100, {100 * run, 119 * run});
+    EXPECT_EQ(runs.size(), 0U);
+}
+
+TEST(fragmentation, what_was_in_use_rests_longer_each_time) {
+    fragmentation control({.start = 1.5, .stop = 1.2});
+    const auto chosen = [&] {
+        std::vector<run_to_gather> runs{{1, run / 8, run}};
+        control.choose(runs, 100, {100 * run, 10'000 * run});
+        return !runs.empty();
+    };
+    std::vector<unsigned> waits;
+    for (int times = 0; times < 4; ++times) {
+        EXPECT_EQ(control.is_stubborn(1), times >= 3);
+        control.refused(1);
+        unsigned rounds = 0;
+        while (!chosen()) {
+            control.end_of_round();
+            ++rounds;
+        }
+        waits.push_back(rounds);
+    }
+    EXPECT_EQ(waits, (std::vector<unsigned>{1, 2, 4, 8}));
+    control.moved(1);
+    EXPECT_FALSE(control.is_stubborn(1));
+}
+
+TEST(fragmentation, takes_its_share_of_a_processor) {
+    EXPECT_EQ(fragmentation({.share = 0.1}).rest_ns(1000), 9000U);
+    EXPECT_EQ(fragmentation({.share = 1.0}).rest_ns(1000), 0U);
+}
+
+} // namespace
+} // namespace obase::policy

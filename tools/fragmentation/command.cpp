@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: MIT
+#include "tools/fragmentation/command.hpp"
+
+#include "tools/fragmentation/fragmentation.hpp"
+
+#include <memory>
+
+namespace obase::tools {
+
+store_bench add_fragmentation(CLI::App& bench) {
+    CLI::App* command = bench.add_subcommand(
+        "fragmentation", "memory of a heap full of holes, beside other allocators");
+    auto s = std::make_shared<fragmentation_settings>();
+    command->add_option("--program", s->program, "synthetic: the load of a cache, without one")
+        ->check(CLI::IsMember({"synthetic"}))
+        ->capture_default_str();
+    command
+        ->add_option("--allocator", s->allocators, "repeatable, or with commas; all unless given")
+        ->check(CLI::IsMember(fragmentation_allocators()))
+        ->delimiter(',');
+    command->add_option("--at", s->seconds, "when resident memory is read, seconds after the load")
+        ->check(CLI::Range(0, 3600))
+        ->delimiter(',')
+        ->capture_default_str();
+    command->add_option("--scale", s->scale, "divides all counts")
+        ->check(CLI::Range(1, 1000))
+        ->capture_default_str();
+    return {command, [s](bool quick, std::size_t) {
+                fragmentation_settings settings = *s;
+                if (quick) {
+                    settings.scale = std::max(settings.scale, 20U);
+                    settings.seconds = {0, 1};
+                }
+                return bench_fragmentation(settings);
+            }};
+}
+
+} // namespace obase::tools
