@@ -10,8 +10,8 @@
 
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/InlineAsm.h>
-#include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/Instructions.h>
+#include <llvm/IR/IntrinsicInst.h>
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
 #include <llvm/Transforms/Utils/Local.h>
 
@@ -21,7 +21,7 @@ namespace {
 
 // The allocation functions, in whose place instrumented code calls the runtime's.
 constexpr const char* allocating[] = {
-    "malloc",   "calloc", "realloc", "free", "aligned_alloc",      "posix_memalign",
+    "malloc",   "calloc", "realloc", "free",  "aligned_alloc",      "posix_memalign",
     "memalign", "valloc", "pvalloc", "cfree", "malloc_usable_size", "reallocarray",
 };
 
@@ -82,8 +82,7 @@ class converter {
             return;
         }
         const llvm::StringRef name = callee->getName();
-        const known_function* known =
-            callee->isDeclaration() ? look_up(name, call) : nullptr;
+        const known_function* known = callee->isDeclaration() ? look_up(name, call) : nullptr;
         if (known != nullptr && (known->iso || call.getFunctionType()->isVarArg()))
             return apply(call, *known);
         if (call.hasFnAttr(llvm::Attribute::ReturnsTwice)) return returning_twice(call);
@@ -129,8 +128,8 @@ class converter {
             auto* thrown = llvm::BasicBlock::Create(context_, "", thunk);
             call = build.CreateInvoke(&callee, after, thrown, arguments);
             build.SetInsertPoint(thrown);
-            llvm::LandingPadInst* pad = build.CreateLandingPad(
-                llvm::StructType::get(pointer_, build.getInt32Ty()), 0);
+            llvm::LandingPadInst* pad =
+                build.CreateLandingPad(llvm::StructType::get(pointer_, build.getInt32Ty()), 0);
             pad->setCleanup(true);
             build.CreateCall(state_.names.online);
             build.CreateResume(pad);
@@ -205,8 +204,8 @@ class converter {
         call.addFnAttr(llvm::Attribute::NoBuiltin);
         state_.known[&call] = &known;
         if (known.wrapped) {
-            auto wrapper = state_.names.named(
-                ("obase_handles_c_" + known.name).str(), call.getFunctionType());
+            auto wrapper =
+                state_.names.named(("obase_handles_c_" + known.name).str(), call.getFunctionType());
             call.setCalledOperand(wrapper.getCallee());
             call.setCallingConv(llvm::CallingConv::C);
             return; // it goes offline by itself
@@ -214,9 +213,9 @@ class converter {
         if (call.hasFnAttr(llvm::Attribute::ReturnsTwice)) return returning_twice(call);
         llvm::IRBuilder<> before(&call);
         const auto letter = [&](unsigned i) {
-            return known.arguments.empty() ? '-'
-                                           : known.arguments[std::min<std::size_t>(
-                                                 i, known.arguments.size() - 1)];
+            return known.arguments.empty()
+                       ? '-'
+                       : known.arguments[std::min<std::size_t>(i, known.arguments.size() - 1)];
         };
         for (unsigned i = 0; i < call.arg_size(); ++i)
             if (letter(i) == 'k') keep(before, call.getArgOperand(i));
@@ -255,8 +254,7 @@ class converter {
             for (llvm::Value* argument : call.args()) keep(before, argument);
         before.CreateStore(before.CreateCall(state_.names.state), saved, true);
         llvm::IRBuilder<> after(call.getNextNode());
-        after.CreateCall(state_.names.restore,
-                         {after.CreateLoad(after.getInt64Ty(), saved, true)});
+        after.CreateCall(state_.names.restore, {after.CreateLoad(after.getInt64Ty(), saved, true)});
     }
 
     // The function that the call goes to may have a body, and may not.
@@ -282,8 +280,8 @@ class converter {
         if (auto* plain = llvm::dyn_cast<llvm::CallInst>(&call))
             plain->setTailCallKind(llvm::CallInst::TCK_None);
         if (llvm::isa<llvm::UnreachableInst>(call.getNextNode())) return;
-        llvm::Instruction* back = llvm::SplitBlockAndInsertIfThen(
-            build.CreateNot(has_body), call.getNextNode(), false);
+        llvm::Instruction* back =
+            llvm::SplitBlockAndInsertIfThen(build.CreateNot(has_body), call.getNextNode(), false);
         // The condition belongs after the call, where it is used; it needs nothing of it.
         build.SetInsertPoint(back);
         build.CreateCall(state_.names.online);
@@ -343,9 +341,9 @@ class converter {
         llvm::FunctionType* of = invoke.getFunctionType();
         llvm::SmallVector<llvm::Type*, 8> types{pointer_};
         for (llvm::Value* argument : invoke.args()) types.push_back(argument->getType());
-        auto* made = llvm::Function::Create(
-            llvm::FunctionType::get(of->getReturnType(), types, false),
-            llvm::GlobalValue::InternalLinkage, "obase.foreign", &module_);
+        auto* made =
+            llvm::Function::Create(llvm::FunctionType::get(of->getReturnType(), types, false),
+                                   llvm::GlobalValue::InternalLinkage, "obase.foreign", &module_);
         made->setAttributes(shifted(invoke.getAttributes(), invoke.arg_size()));
         made->setPersonalityFn(personality_);
         llvm::IRBuilder<> build(llvm::BasicBlock::Create(context_, "", made));
@@ -407,8 +405,7 @@ void convert_allocation(module_state& state) {
     for (const llvm::StringRef name : allocating) {
         llvm::Function* plain = module.getFunction(name);
         if (plain == nullptr || !plain->isDeclaration()) continue;
-        auto ours = state.names.named((runtime::prefix + name).str(),
-                                            plain->getFunctionType());
+        auto ours = state.names.named((runtime::prefix + name).str(), plain->getFunctionType());
         plain->replaceAllUsesWith(ours.getCallee());
     }
 }

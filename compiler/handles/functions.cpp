@@ -35,8 +35,7 @@ runtime::runtime(llvm::Module& m) : module(m) {
     poll_wanted = variable("obase_handles_poll_wanted", byte);
     const auto function = [&](llvm::StringRef name, llvm::Type* result,
                               llvm::ArrayRef<llvm::Type*> of, bool slow = false) {
-        auto made =
-            m.getOrInsertFunction(name, llvm::FunctionType::get(result, of, false));
+        auto made = m.getOrInsertFunction(name, llvm::FunctionType::get(result, of, false));
         if (auto* f = llvm::dyn_cast<llvm::Function>(made.getCallee())) {
             f->setDSOLocal(local);
             f->addFnAttr(llvm::Attribute::NoUnwind);
@@ -119,10 +118,10 @@ void mark(llvm::Function& entry, llvm::Function& body) {
             llvm::ConstantExpr::getSub(llvm::ConstantExpr::getPtrToInt(&body, word),
                                        llvm::ConstantExpr::getPtrToInt(&entry, word)),
             half);
-    entry.setPrologueData(llvm::ConstantStruct::getAnon(
-        {llvm::ConstantInt::get(word, prologue::word), llvm::ConstantInt::get(half, prologue::nop),
-         distance},
-        true));
+    entry.setPrologueData(
+        llvm::ConstantStruct::getAnon({llvm::ConstantInt::get(word, prologue::word),
+                                       llvm::ConstantInt::get(half, prologue::nop), distance},
+                                      true));
 }
 
 // Moves the function's code into a function of its own, and leaves it empty.
@@ -182,8 +181,8 @@ void fill_entry(const module_state& state, llvm::Function& entry, llvm::Function
         auto* call = build.CreateCall(&body, arguments);
         call->setCallingConv(body.getCallingConv());
         // What is passed in memory must be passed so again.
-        call->setAttributes(llvm::AttributeList::get(
-            context, {}, body.getAttributes().getRetAttrs(), [&] {
+        call->setAttributes(
+            llvm::AttributeList::get(context, {}, body.getAttributes().getRetAttrs(), [&] {
                 llvm::SmallVector<llvm::AttributeSet, 8> sets;
                 for (unsigned i = 0; i < body.arg_size(); ++i)
                     sets.push_back(body.getAttributes().getParamAttrs(i));
@@ -207,9 +206,7 @@ void enter_inside(const module_state& state, llvm::Function& f) {
     while (llvm::IRBuilder<>* here = exits.Next()) here->CreateCall(state.names.leave, {token});
 }
 
-bool needs_entry(const llvm::Function& f) {
-    return !f.hasLocalLinkage() || f.hasAddressTaken();
-}
+bool needs_entry(const llvm::Function& f) { return !f.hasLocalLinkage() || f.hasAddressTaken(); }
 
 } // namespace
 
@@ -247,9 +244,8 @@ void make_bodies(module_state& state) {
         auto* f = llvm::dyn_cast_or_null<llvm::Function>(alias->getAliaseeObject());
         llvm::Function* body = f != nullptr ? state.body_of.lookup(f) : nullptr;
         if (body == nullptr || body == f || alias->hasLocalLinkage()) continue;
-        auto* other =
-            llvm::GlobalAlias::create(body->getFunctionType(), 0, alias->getLinkage(),
-                                      body_name(alias->getName()), body, &module);
+        auto* other = llvm::GlobalAlias::create(body->getFunctionType(), 0, alias->getLinkage(),
+                                                body_name(alias->getName()), body, &module);
         other->setVisibility(llvm::GlobalValue::HiddenVisibility);
         other->setDSOLocal(true);
     }

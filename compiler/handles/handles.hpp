@@ -33,16 +33,16 @@ class runtime {
   public:
     explicit runtime(llvm::Module& module);
 
-    llvm::GlobalVariable* away;        // a byte per run: something that was born there is away
-    llvm::GlobalVariable* poll_wanted; // a byte: threads are asked to poll
+    llvm::GlobalVariable* away;             // a byte per run: something that was born there is away
+    llvm::GlobalVariable* poll_wanted;      // a byte: threads are asked to poll
     mutable llvm::FunctionCallee translate; // ptr (ptr), the slow path of a translation
     mutable llvm::FunctionCallee poll;      // void ()
 
-    mutable llvm::FunctionCallee offline, online;            // void ()
-    mutable llvm::FunctionCallee enter, leave;               // i64 (), void (i64)
-    mutable llvm::FunctionCallee keep, pin, home;            // ptr (ptr)
-    mutable llvm::FunctionCallee unpin;                      // void (ptr)
-    mutable llvm::FunctionCallee state, restore;          // i64 (), void (i64)
+    mutable llvm::FunctionCallee offline, online; // void ()
+    mutable llvm::FunctionCallee enter, leave;    // i64 (), void (i64)
+    mutable llvm::FunctionCallee keep, pin, home; // ptr (ptr)
+    mutable llvm::FunctionCallee unpin;           // void (ptr)
+    mutable llvm::FunctionCallee state, restore;  // i64 (), void (i64)
 
     // Another function of the runtime.
     llvm::FunctionCallee named(llvm::StringRef name, llvm::FunctionType* type) const;
@@ -64,15 +64,16 @@ struct known_function {
     //   -  no address
     llvm::StringRef arguments;
     enum class gives : char {
-        other,   // no address, or memory of the library's own
-        same,    // the address of argument `of`, or something else
-        inside,  // null or an address inside of what argument `of` points to
+        other,  // no address, or memory of the library's own
+        same,   // the address of argument `of`, or something else
+        inside, // null or an address inside of what argument `of` points to
     } result = gives::other;
     unsigned of = 0;
     bool blocks = false; // may wait for long: what it gets is pinned, and the thread is offline
     bool polls = false;  // may run functions of the program, or return twice
     bool iso = false;    // the name is reserved by the C standard: nobody else's
-    bool wrapped = false; // the runtime has one that takes home addresses: obase_handles_c_ and the name
+    bool wrapped =
+        false; // the runtime has one that takes home addresses: obase_handles_c_ and the name
     bool no_heap = false; // the result is no object of the heap
 };
 // Null if it is not known, or the call is another function's of the same name.

@@ -152,12 +152,12 @@ static void lay_address(struct laid_down* to, void* home) {
 }
 
 struct conversion {
-    char letter;       // 0: none
-    int length;        // h -1, hh -2, l 1, ll 2, L 3; j, z, t 1
-    int position;      // of n$, else 0
-    int stars[2];      // position of a width's or a precision's argument; -1: the next one; 0: none
-    int suppressed;    // scanf's *
-    int allocates;     // scanf's m
+    char letter;    // 0: none
+    int length;     // h -1, hh -2, l 1, ll 2, L 3; j, z, t 1
+    int position;   // of n$, else 0
+    int stars[2];   // position of a width's or a precision's argument; -1: the next one; 0: none
+    int suppressed; // scanf's *
+    int allocates;  // scanf's m
 };
 
 static const char* number(const char* at, int* value) {
@@ -201,11 +201,16 @@ static const char* read_conversion(const char* at, int scans, struct conversion*
         }
     }
     for (;; ++at) {
-        if (*at == 'h') --made->length;
-        else if (*at == 'l' || *at == 'q') ++made->length;
-        else if (*at == 'L') made->length = 3;
-        else if (*at == 'j' || *at == 'z' || *at == 't' || *at == 'Z') made->length = 1;
-        else break;
+        if (*at == 'h')
+            --made->length;
+        else if (*at == 'l' || *at == 'q')
+            ++made->length;
+        else if (*at == 'L')
+            made->length = 3;
+        else if (*at == 'j' || *at == 'z' || *at == 't' || *at == 'Z')
+            made->length = 1;
+        else
+            break;
     }
     made->letter = *at;
     if (*at == 0) return at;
@@ -225,19 +230,37 @@ static char kind_of(const struct conversion* c, int scans) {
     if (c->letter == '%' || c->letter == 'm' || c->suppressed) return '-';
     if (scans) return 'a';
     switch (c->letter) {
-    case 'a': case 'A': case 'e': case 'E': case 'f': case 'F': case 'g': case 'G':
+    case 'a':
+    case 'A':
+    case 'e':
+    case 'E':
+    case 'f':
+    case 'F':
+    case 'g':
+    case 'G':
         return c->length == 3 ? 'D' : 'd';
-    case 's': case 'S': case 'n': return 'a';
-    case 'p': return 'h';
-    default: return 'i';
+    case 's':
+    case 'S':
+    case 'n':
+        return 'a';
+    case 'p':
+        return 'h';
+    default:
+        return 'i';
     }
 }
 
 static void lay_next(struct laid_down* to, char kind, va_list from) {
     switch (kind) {
-    case 'i': lay_word(to, va_arg(from, uint64_t)); break;
-    case 'h': lay_word(to, va_arg(from, uint64_t)); break;
-    case 'a': lay_address(to, va_arg(from, void*)); break;
+    case 'i':
+        lay_word(to, va_arg(from, uint64_t));
+        break;
+    case 'h':
+        lay_word(to, va_arg(from, uint64_t));
+        break;
+    case 'a':
+        lay_address(to, va_arg(from, void*));
+        break;
     case 'd': {
         const double value = va_arg(from, double);
         lay(to, &value, sizeof value, 8);
@@ -248,7 +271,8 @@ static void lay_next(struct laid_down* to, char kind, va_list from) {
         lay(to, &value, sizeof value, 16);
         break;
     }
-    default: break;
+    default:
+        break;
     }
 }
 

@@ -75,8 +75,8 @@ class planner {
         for (const llvm::Instruction& i : block)
             if (const auto* call = llvm::dyn_cast<llvm::CallBase>(&i))
                 if (const llvm::Function* callee = call->getCalledFunction();
-                    callee != nullptr &&
-                    (state_.surely_polls.contains(callee) || callee == state_.names.online.getCallee()))
+                    callee != nullptr && (state_.surely_polls.contains(callee) ||
+                                          callee == state_.names.online.getCallee()))
                     return true;
         return false;
     }
@@ -90,8 +90,7 @@ class planner {
         llvm::SmallVector<llvm::BasicBlock*, 4> latches;
         loop.getLoopLatches(latches);
         for (const llvm::BasicBlock* block : loop.blocks())
-            if (surely_polls(*block) &&
-                llvm::all_of(latches, [&](const llvm::BasicBlock* latch) {
+            if (surely_polls(*block) && llvm::all_of(latches, [&](const llvm::BasicBlock* latch) {
                     return dominators.dominates(block, latch);
                 }))
                 return false;

@@ -37,7 +37,9 @@ class refuser {
     void of_attributes(const llvm::Function& f) {
         if (f.hasFnAttribute(llvm::Attribute::SanitizeAddress) ||
             f.hasFnAttribute(llvm::Attribute::SanitizeHWAddress))
-            tell(f, {}, "AddressSanitizer has a heap of its own and checks where an object was born, not where it is");
+            tell(f, {},
+                 "AddressSanitizer has a heap of its own and checks where an object was born, not "
+                 "where it is");
         else if (f.hasFnAttribute(llvm::Attribute::SanitizeMemory))
             tell(f, {}, "MemorySanitizer has a heap of its own and knows of no copies");
         else if (f.isPresplitCoroutine())
@@ -46,11 +48,13 @@ class refuser {
 
     static bool marks_field(const llvm::IntrinsicInst& call) {
         if (call.getIntrinsicID() != llvm::Intrinsic::ptr_annotation) return false;
-        const auto* text = llvm::dyn_cast<llvm::GlobalVariable>(call.getArgOperand(1)->stripPointerCasts());
+        const auto* text =
+            llvm::dyn_cast<llvm::GlobalVariable>(call.getArgOperand(1)->stripPointerCasts());
         const auto* bytes = text != nullptr && text->hasInitializer()
                                 ? llvm::dyn_cast<llvm::ConstantDataArray>(text->getInitializer())
                                 : nullptr;
-        return bytes != nullptr && bytes->isCString() && bytes->getAsCString().starts_with("obase::");
+        return bytes != nullptr && bytes->isCString() &&
+               bytes->getAsCString().starts_with("obase::");
     }
 
     void of_instruction(llvm::Instruction& i) {
@@ -70,15 +74,18 @@ class refuser {
         if (intrinsic == nullptr) return;
         if (marks_field(*intrinsic))
             return tell(f, i.getDebugLoc(),
-                        "a marked field: its objects move by their guides; take the marks out or compile without --handles");
+                        "a marked field: its objects move by their guides; take the marks out or "
+                        "compile without --handles");
         switch (intrinsic->getIntrinsicID()) {
         case llvm::Intrinsic::eh_sjlj_setjmp:
         case llvm::Intrinsic::eh_sjlj_longjmp:
-            return tell(f, i.getDebugLoc(), "__builtin_setjmp and __builtin_longjmp; use setjmp and longjmp");
+            return tell(f, i.getDebugLoc(),
+                        "__builtin_setjmp and __builtin_longjmp; use setjmp and longjmp");
         case llvm::Intrinsic::localescape:
         case llvm::Intrinsic::init_trampoline:
             return tell(f, i.getDebugLoc(), "code that finds its frame from elsewhere");
-        default: break;
+        default:
+            break;
         }
         const llvm::StringRef name = intrinsic->getCalledFunction()->getName();
         for (llvm::Value* argument : call->args()) {
@@ -112,10 +119,12 @@ class refuser {
             for (const llvm::Type* one : several->elements()) returns_address |= one->isPointerTy();
         if (address_in_register && returns_address)
             tell(*call.getFunction(), call.getDebugLoc(),
-                 "assembly that gets and gives addresses in registers: whether they are used or handed on cannot be seen");
+                 "assembly that gets and gives addresses in registers: whether they are used or "
+                 "handed on cannot be seen");
         else if (address_in_register && writes_memory)
             tell(*call.getFunction(), call.getDebugLoc(),
-                 "assembly that gets an address in a register and writes memory: whether it writes the address cannot be seen");
+                 "assembly that gets an address in a register and writes memory: whether it writes "
+                 "the address cannot be seen");
     }
 
     llvm::Module& module_;

@@ -25,8 +25,10 @@ bool passes_through(const llvm::CallBase& call) {
     switch (call.getIntrinsicID()) {
     case llvm::Intrinsic::launder_invariant_group:
     case llvm::Intrinsic::strip_invariant_group:
-    case llvm::Intrinsic::ssa_copy: return true;
-    default: return false;
+    case llvm::Intrinsic::ssa_copy:
+        return true;
+    default:
+        return false;
     }
 }
 
@@ -43,8 +45,10 @@ bool is_elsewhere(const llvm::Value* root) {
         case llvm::Intrinsic::threadlocal_address:
         case llvm::Intrinsic::stacksave:
         case llvm::Intrinsic::frameaddress:
-        case llvm::Intrinsic::returnaddress: return true;
-        default: break;
+        case llvm::Intrinsic::returnaddress:
+            return true;
+        default:
+            break;
         }
         if (const llvm::Function* callee = call->getCalledFunction()) {
             llvm::StringRef name = callee->getName();
@@ -111,7 +115,8 @@ resolved root_finder::of_web(llvm::Instruction* first) {
             llvm::Value* from = strip(member->getOperand(j));
             if (llvm::isa<llvm::PHINode, llvm::SelectInst>(from)) {
                 if (members.size() == largest_web) return {first, false};
-                if (seen.insert(from).second) members.push_back(llvm::cast<llvm::Instruction>(from));
+                if (seen.insert(from).second)
+                    members.push_back(llvm::cast<llvm::Instruction>(from));
             } else if (llvm::isa<llvm::ConstantPointerNull, llvm::UndefValue>(from)) {
                 continue; // not accessed
             } else if (is_elsewhere(from)) {
@@ -157,8 +162,10 @@ bool reaches_nothing(const llvm::CallBase& call) {
     case llvm::Intrinsic::type_test:
     case llvm::Intrinsic::public_type_test:
     case llvm::Intrinsic::donothing:
-    case llvm::Intrinsic::experimental_noalias_scope_decl: return true;
-    default: return false;
+    case llvm::Intrinsic::experimental_noalias_scope_decl:
+        return true;
+    default:
+        return false;
     }
 }
 

@@ -23,16 +23,16 @@
 #include <llvm/IR/MDBuilder.h>
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
 #include <llvm/Transforms/Utils/Local.h>
-#include <llvm/Transforms/Utils/LoopUtils.h>
 #include <llvm/Transforms/Utils/LoopSimplify.h>
+#include <llvm/Transforms/Utils/LoopUtils.h>
 #include <llvm/Transforms/Utils/PromoteMemToReg.h>
 
 namespace obase::handles {
 
 namespace {
 
-constexpr unsigned run_bits = 16;    // a byte of the table for each 64 KiB
-constexpr unsigned table_bits = 24;  // of its index
+constexpr unsigned run_bits = 16;   // a byte of the table for each 64 KiB
+constexpr unsigned table_bits = 24; // of its index
 
 // At a junction, so often a translation may be made for each use.
 constexpr double worthwhile = .75;
@@ -45,9 +45,9 @@ struct access {
 
 struct event {
     enum kind { wanted, defined, joined, safepoint, poll } what;
-    unsigned root;           // of wanted, defined and joined
-    llvm::Instruction* at;   // translations are made in front of it
-    bool available = false;  // of wanted: one is there
+    unsigned root;          // of wanted, defined and joined
+    llvm::Instruction* at;  // translations are made in front of it
+    bool available = false; // of wanted: one is there
 };
 
 struct variables {
@@ -151,7 +151,8 @@ class translator {
     void hoist(llvm::LoopInfo& loops, const llvm::BlockFrequencyInfo& frequencies) {
         llvm::MapVector<std::pair<llvm::BasicBlock*, unsigned>, double> saved;
         for (const access& one : accesses_) {
-            llvm::BasicBlock* block = llvm::cast<llvm::Instruction>(one.use->getUser())->getParent();
+            llvm::BasicBlock* block =
+                llvm::cast<llvm::Instruction>(one.use->getUser())->getParent();
             if (llvm::Loop* loop = lasting(loops, block, one.root))
                 saved[{loop->getLoopPreheader(), one.root}] += frequency_of(frequencies, block);
         }
@@ -250,7 +251,8 @@ class translator {
         }
         for (unsigned i = 0; i < order_.size(); ++i) {
             const llvm::Instruction* end = order_[i]->getTerminator();
-            if (end->getNumSuccessors() < 2 || llvm::isa<llvm::CallBase>(end) || polls(order_[i])) continue;
+            if (end->getNumSuccessors() < 2 || llvm::isa<llvm::CallBase>(end) || polls(order_[i]))
+                continue;
             for (const unsigned root : at_end(i).set_bits())
                 if (has_value(root, end, dominators)) wanted_at_end_[order_[i]].insert(root);
         }
@@ -286,10 +288,11 @@ class translator {
             const double here = frequency_of(frequencies, block);
             const auto cost = [&](llvm::BasicBlock* from, unsigned root) {
                 return at_end_[numbers_.lookup(from)].test(root) ? 0.0
-                                                                  : frequency_of(frequencies, from);
+                                                                 : frequency_of(frequencies, from);
             };
             for (const unsigned root : anticipated_[i].set_bits()) {
-                if (at_begin_[i].test(root) || !has_value(root, &block->front(), dominators)) continue;
+                if (at_begin_[i].test(root) || !has_value(root, &block->front(), dominators))
+                    continue;
                 double costs = 0;
                 for (llvm::BasicBlock* from : before) costs += cost(from, root);
                 if (costs > worthwhile * here) continue;
@@ -307,7 +310,8 @@ class translator {
                         incoming_of(phi.getIncomingValue(j), phi.getIncomingBlock(j), find);
                     possible &= one.possible;
                     if (one.possible && one.from.root != nullptr)
-                        costs += cost(phi.getIncomingBlock(j), number_of_root_.lookup(one.from.root));
+                        costs +=
+                            cost(phi.getIncomingBlock(j), number_of_root_.lookup(one.from.root));
                 }
                 if (!possible || costs > worthwhile * here) continue;
                 for (unsigned j = 0; j < phi.getNumIncomingValues(); ++j) {
@@ -438,9 +442,8 @@ class translator {
         llvm::Value* home = roots_[root];
         llvm::Value* run = build.CreateAnd(
             build.CreateLShr(build.CreatePtrToInt(home, word_), run_bits), (1U << table_bits) - 1);
-        llvm::Value* away =
-            build.CreateLoad(build.getInt8Ty(), build.CreateInBoundsGEP(build.getInt8Ty(),
-                                                                        state_.names.away, run));
+        llvm::Value* away = build.CreateLoad(
+            build.getInt8Ty(), build.CreateInBoundsGEP(build.getInt8Ty(), state_.names.away, run));
         build.CreateStore(home, variables_[root].address);
         if (variables_[root].difference != nullptr)
             build.CreateStore(build.getInt64(0), variables_[root].difference);
@@ -557,8 +560,8 @@ class translator {
                  : build.CreateGEP(build.getInt8Ty(), &call,
                                    build.CreateSub(build.CreatePtrToInt(home, word_),
                                                    build.CreatePtrToInt(translated, word_)));
-        auto* result = llvm::cast<llvm::Instruction>(
-            same ? build.CreateSelect(is, back, &call) : build.CreateSelect(is, &call, back));
+        auto* result = llvm::cast<llvm::Instruction>(same ? build.CreateSelect(is, back, &call)
+                                                          : build.CreateSelect(is, &call, back));
         call.replaceUsesWithIf(result, [&](llvm::Use& use) {
             return use.getUser() != is && use.getUser() != back && use.getUser() != result;
         });
@@ -578,14 +581,15 @@ class translator {
     llvm::SmallPtrSet<const llvm::Loop*, 8> interrupted_; // by safepoints other than polls
     llvm::DenseMap<const llvm::BasicBlock*, llvm::SmallSetVector<unsigned, 4>> wanted_at_end_;
     llvm::DenseMap<const llvm::Value*, unsigned> number_of_root_;
-    llvm::SetVector<unsigned> joined_; // phis whose translation is a phi
+    llvm::SetVector<unsigned> joined_;               // phis whose translation is a phi
     std::vector<llvm::BitVector> at_begin_, at_end_; // what is available
     std::vector<llvm::BitVector> anticipated_;       // wanted on all ways from a block's beginning
     llvm::DenseMap<const llvm::BasicBlock*, unsigned> numbers_;
     llvm::SmallVector<llvm::BasicBlock*, 64> order_;
     std::vector<llvm::SmallVector<event, 8>> events_;
     llvm::DenseMap<const llvm::Instruction*, llvm::BitVector> available_at_;
-    llvm::DenseMap<llvm::Value*, llvm::Value*> turned_; // results of known functions, by their calls
+    llvm::DenseMap<llvm::Value*, llvm::Value*>
+        turned_; // results of known functions, by their calls
     llvm::SmallVector<variables, 64> variables_;
     llvm::SmallVector<llvm::AllocaInst*, 64> allocas_;
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // refused: a marked field
 #include <obase/marked.h>
-struct node { struct node* next OBASE_GUIDED; };
+struct node {
+    struct node* next OBASE_GUIDED;
+};
 struct node* next_of(struct node* n) { return n->next; }
 int main(void) { return 0; }

@@ -5,9 +5,18 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-struct node { struct node* next; long value; };
-struct shared { _Atomic long count; _Atomic(struct node*) top; _Atomic unsigned char small; };
-struct wide { long a, b, c; };
+struct node {
+    struct node* next;
+    long value;
+};
+struct shared {
+    _Atomic long count;
+    _Atomic(struct node*) top;
+    _Atomic unsigned char small;
+};
+struct wide {
+    long a, b, c;
+};
 static void* work(void* argument) {
     struct shared* s = argument;
     for (long i = 0; i < 500; ++i) {
@@ -15,7 +24,8 @@ static void* work(void* argument) {
         struct node* made = malloc(sizeof *made);
         made->value = 1;
         made->next = atomic_load(&s->top);
-        while (!atomic_compare_exchange_weak(&s->top, &made->next, made)) {}
+        while (!atomic_compare_exchange_weak(&s->top, &made->next, made)) {
+        }
         atomic_fetch_xor_explicit(&s->small, 3, memory_order_relaxed);
     }
     return NULL;

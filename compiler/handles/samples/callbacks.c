@@ -7,12 +7,16 @@ static int compare(const void* a, const void* b) {
     return strcmp(*(char* const*)a, *(char* const*)b);
 }
 static int descending(const void* a, const void* b) { return *(const int*)b - *(const int*)a; }
-struct operations { int (*apply)(void*, int); void* state; };
+struct operations {
+    int (*apply)(void*, int);
+    void* state;
+};
 static int add(void* state, int x) { return *(int*)state += x; }
 static void last(void) { puts("last"); }
 int main(void) {
     char** words = malloc(5 * sizeof *words);
-    for (int i = 0; i < 5; ++i) words[i] = strdup((const char*[]){"pear", "fig", "apple", "plum", "kiwi"}[i]);
+    for (int i = 0; i < 5; ++i)
+        words[i] = strdup((const char*[]){"pear", "fig", "apple", "plum", "kiwi"}[i]);
     qsort(words, 5, sizeof *words, compare);
     for (int i = 0; i < 5; ++i) printf("%s ", words[i]);
     char* key = strdup("kiwi");
@@ -27,5 +31,5 @@ int main(void) {
     *o = (struct operations){add, calloc(1, sizeof(int))};
     for (int i = 0; i < 10; ++i) o->apply(o->state, i);
     printf("%d %d %d\n", wrong, *(int*)o->state, o->apply == add); //> 0 45 1
-    atexit(last); //> last
+    atexit(last);                                                  //> last
 }

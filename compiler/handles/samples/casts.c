@@ -4,8 +4,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-union value { void* address; uint64_t bits; double number; };
-struct node { uintptr_t both; int value; };
+union value {
+    void* address;
+    uint64_t bits;
+    double number;
+};
+struct node {
+    uintptr_t both;
+    int value;
+};
 int main(void) {
     long* a = malloc(sizeof *a);
     long* b = malloc(sizeof *b);
@@ -23,7 +30,8 @@ int main(void) {
     memcpy(bytes, &a, sizeof a);
     long* again = NULL;
     for (unsigned i = sizeof a; i-- > 0;) again = (long*)((uintptr_t)again << 8 | bytes[i]);
-    printf("%ld %ld %ld %ld %d\n", by_tag, by_union, *(long*)copies[1], *again, a == again); //> 10 20 20 10 1
+    printf("%ld %ld %ld %ld %d\n", by_tag, by_union, *(long*)copies[1], *again,
+           a == again); //> 10 20 20 10 1
     // A list whose links are both neighbours at once.
     struct node* nodes[5];
     for (int i = 0; i < 5; ++i) nodes[i] = malloc(sizeof **nodes);

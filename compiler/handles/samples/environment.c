@@ -26,6 +26,6 @@ int main(void) {
         _exit(1);
     }
     int* status = malloc(sizeof *status);
-    waitpid(child, status, 0); //> child for long
+    waitpid(child, status, 0);                                           //> child for long
     printf("%d %d %d\n", WEXITSTATUS(*status), work[1], errno == EBADF); //> 0 1 0
 }

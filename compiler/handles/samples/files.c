@@ -17,10 +17,10 @@ int main(void) {
     ssize_t length;
     while ((length = getline(&line, &room, file)) >= 0) printf("%zd:%.4s;", length, line);
     printf("%d\n", feof(file) != 0); //> 11:firs;7:seco;1:
-    rewind(file); //> ;16:last;1
+    rewind(file);                    //> ;16:last;1
     char* buffer = malloc(100);
     printf("%s", fgets(buffer, 100, file) == buffer ? buffer : "?"); //> first line
-    printf("%zu %c\n", fread(buffer, 1, 6, file), buffer[5]); //> 6 d
+    printf("%zu %c\n", fread(buffer, 1, 6, file), buffer[5]);        //> 6 d
     int* ends = malloc(2 * sizeof *ends);
     if (pipe(ends) != 0) return 1;
     struct iovec* parts = malloc(2 * sizeof *parts);
@@ -35,7 +35,8 @@ int main(void) {
     message->msg_iovlen = 2;
     printf("%zd ", sendmsg(ends[0], message, 0));
     memset(parts[0].iov_base, 0, 3);
-    printf("%zd %s %.4s ", recvmsg(ends[1], message, 0), (char*)parts[0].iov_base, (char*)parts[1].iov_base);
+    printf("%zd %s %.4s ", recvmsg(ends[1], message, 0), (char*)parts[0].iov_base,
+           (char*)parts[1].iov_base);
     struct stat* about = malloc(sizeof *about);
     printf("%d %d\n", stat("/", about), S_ISDIR(about->st_mode)); //> 7 7 abc defg 0 1
 }

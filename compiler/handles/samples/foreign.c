@@ -4,7 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-struct entry { char* text; struct entry* next; };
+struct entry {
+    char* text;
+    struct entry* next;
+};
 void keep_entry(struct entry*);
 struct entry* kept_entry(void);
 int count_letters(const char*, int (*is)(int, void*), void*);

@@ -4,7 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-static struct { char* name; int* count; } table[3];
+static struct {
+    char* name;
+    int* count;
+} table[3];
 static _Thread_local int* mine;
 static int constant[] = {1, 2, 3};
 __attribute__((noinline)) static int read_any(const int* at) { return at[1]; }

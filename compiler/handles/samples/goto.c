@@ -2,26 +2,53 @@
 // Computed goto, switches, loops that are entered in the middle, code that ends nowhere.
 #include <stdio.h>
 #include <stdlib.h>
-struct machine { const unsigned char* code; long* stack; long* top; };
+struct machine {
+    const unsigned char* code;
+    long* stack;
+    long* top;
+};
 __attribute__((noinline)) static long run(struct machine* m) {
     static const void* const jumps[] = {&&push, &&add, &&mul, &&dup, &&dec_jump, &&end};
     const unsigned char* at = m->code;
 #define NEXT goto* jumps[*at++]
     NEXT;
-push: *m->top++ = *at++; NEXT;
-add: m->top--; m->top[-1] += m->top[0]; NEXT;
-mul: m->top--; m->top[-1] *= m->top[0]; NEXT;
-dup: m->top[0] = m->top[-1]; m->top++; NEXT;
-dec_jump: if (--m->stack[0] != 0) at -= *at; else ++at; NEXT;
-end: return m->top[-1];
+push:
+    *m->top++ = *at++;
+    NEXT;
+add:
+    m->top--;
+    m->top[-1] += m->top[0];
+    NEXT;
+mul:
+    m->top--;
+    m->top[-1] *= m->top[0];
+    NEXT;
+dup:
+    m->top[0] = m->top[-1];
+    m->top++;
+    NEXT;
+dec_jump:
+    if (--m->stack[0] != 0)
+        at -= *at;
+    else
+        ++at;
+    NEXT;
+end:
+    return m->top[-1];
 }
 __attribute__((noinline)) static int middle(int* counts, int from) {
     int steps = 0;
     switch (from % 3) { // a loop with three entries
         do {
-        case 0: counts[0]++; ++steps;
-        case 1: counts[1]++; ++steps;
-        case 2: counts[2]++; ++steps;
+        case 0:
+            counts[0]++;
+            ++steps;
+        case 1:
+            counts[1]++;
+            ++steps;
+        case 2:
+            counts[2]++;
+            ++steps;
         } while (steps < 10);
     }
     return steps;

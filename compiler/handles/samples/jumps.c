@@ -3,7 +3,10 @@
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
-struct state { jmp_buf back; int* count; };
+struct state {
+    jmp_buf back;
+    int* count;
+};
 static struct state* state;
 __attribute__((noinline)) static void deep(int n) {
     int* local = malloc(sizeof *local);

@@ -2,8 +2,14 @@
 // Lists, and trees through the addresses of links.
 #include <stdio.h>
 #include <stdlib.h>
-struct node { struct node *next, **owner; long value; };
-struct tree { struct tree *left, *right; long key; };
+struct node {
+    struct node *next, **owner;
+    long value;
+};
+struct tree {
+    struct tree *left, *right;
+    long key;
+};
 static struct tree* root;
 static void insert(long key) {
     struct tree** at = &root;

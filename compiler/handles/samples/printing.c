@@ -8,7 +8,8 @@
 int main(void) {
     char* name = strdup("name");
     char* format = strdup("%s|%5.2f|%-6s|%*d|%.*s|%c|%%|%" PRIu64 "\n");
-    printf(format, name, 3.14159, name, 4, 42, 2, name, 'x', UINT64_C(1) << 40); //> name| 3.14|name  |  42|na|x|%|1099511627776
+    printf(format, name, 3.14159, name, 4, 42, 2, name, 'x',
+           UINT64_C(1) << 40);           //> name| 3.14|name  |  42|na|x|%|1099511627776
     printf("%2$s %1$d %2$s\n", 7, name); //> name 7 name
     char shown[40];
     snprintf(shown, sizeof shown, "%p", (void*)name);
@@ -26,7 +27,8 @@ int main(void) {
     printf("%d %s\n", length, printed); //> 7 <words>
     sprintf(word, "%Lg %hhd %ld %zu", 0.5L, (char)300, -1L, sizeof(int));
     puts(word); //> 0.5 44 -1 4
-    fprintf(stdout, "%s %s %s %s %s %s %s %s\n", name, name, name, name, name, name, name, name); //> name name name name name name name name
+    fprintf(stdout, "%s %s %s %s %s %s %s %s\n", name, name, name, name, name, name, name,
+            name); //> name name name name name name name name
     fputs(name, stdout);
     fwrite(name, 1, 4, stdout);
     putchar('\n'); //> namename

@@ -21,7 +21,8 @@ int main(void) {
     char* zeros = calloc(10, 10);
     int nonzero = 0;
     for (int i = 0; i < 100; ++i) nonzero += zeros[i] != 0;
-    printf("%u %.10s %d %d %d\n", sum, text, failed, nonzero, malloc_usable_size(text) >= 10); //> 4120310340 abcdefghij 0 0 1
+    printf("%u %.10s %d %d %d\n", sum, text, failed, nonzero,
+           malloc_usable_size(text) >= 10); //> 4120310340 abcdefghij 0 0 1
     char* big = malloc(1 << 20);
     memset(big, 7, 1 << 20);
     big = realloc(big, 3 << 20);

@@ -4,7 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-struct node { struct node* next; int value; };
+struct node {
+    struct node* next;
+    int value;
+};
 static struct node* volatile list;
 static volatile int sum, handled;
 static void handle(int signal) {

@@ -3,8 +3,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-struct big { long values[12]; };
-struct bits { unsigned a : 3, b : 13; int c : 7; };
+struct big {
+    long values[12];
+};
+struct bits {
+    unsigned a : 3, b : 13;
+    int c : 7;
+};
 __attribute__((noinline)) static long sum(struct big b, int times) {
     long all = 0;
     for (int i = 0; i < 12; ++i) all += b.values[i] * times;

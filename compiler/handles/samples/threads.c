@@ -4,8 +4,16 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-struct queue { pthread_mutex_t lock; pthread_cond_t filled; struct item* head; int done; };
-struct item { struct item* next; long value; };
+struct queue {
+    pthread_mutex_t lock;
+    pthread_cond_t filled;
+    struct item* head;
+    int done;
+};
+struct item {
+    struct item* next;
+    long value;
+};
 static void* consume(void* argument) {
     struct queue* q = argument;
     long* sum = calloc(1, sizeof *sum);

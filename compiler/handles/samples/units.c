@@ -4,7 +4,10 @@
 // program's own.
 int printf(const char*, ...);
 #include <stdlib.h>
-struct node { struct node* next; int value; };
+struct node {
+    struct node* next;
+    int value;
+};
 struct node* push(struct node*, int);
 int getline(char*, int); // no stdio.h: it declares another
 extern struct node* shared;
@@ -21,5 +24,6 @@ int main(void) {
     shared = list->next;
     char* buffer = malloc(20);
     const int read = getline(buffer, 20);
-    printf("%d %d %d %s %d\n", sum_of(list), chosen(shared), read, buffer, variadic("ab", list, 5)); //> 45 36 5 mine! 14
+    printf("%d %d %d %s %d\n", sum_of(list), chosen(shared), read, buffer,
+           variadic("ab", list, 5)); //> 45 36 5 mine! 14
 }

@@ -3,7 +3,10 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-struct node { struct node* next; int value; };
+struct node {
+    struct node* next;
+    int value;
+};
 int sum_of(const struct node*);
 struct node* shared;
 int (*chosen)(const struct node*) = sum_of;

@@ -4,7 +4,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-struct state { va_list list; int count; };
+struct state {
+    va_list list;
+    int count;
+};
 static long sum(struct state* s) {
     long all = 0;
     for (int i = 0; i < s->count; ++i) all += *va_arg(s->list, long*);
@@ -34,9 +37,12 @@ static char* text(const char* format, ...) {
 int main(void) {
     long* numbers[9];
     for (int i = 0; i < 9; ++i) *(numbers[i] = malloc(sizeof(long))) = i;
-    printf("%ld %ld\n", add(9, numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5], numbers[6], numbers[7], numbers[8]),
+    printf("%ld %ld\n",
+           add(9, numbers[0], numbers[1], numbers[2], numbers[3], numbers[4], numbers[5],
+               numbers[6], numbers[7], numbers[8]),
            by_address(2, numbers[7], numbers[8])); //> 36 15
     char* word = strdup("word");
-    char* made = text("%s %d %g %s %c %Lf %lu %s", word, 1, 2.5, made = strdup("more"), 'c', 1.25L, 99ul, word);
+    char* made = text("%s %d %g %s %c %Lf %lu %s", word, 1, 2.5, made = strdup("more"), 'c', 1.25L,
+                      99ul, word);
     printf("%s\n", made); //> word 1 2.5 more c 1.250000 99 word
 }

@@ -3,7 +3,9 @@
 // Loops that become vectors, among them gathers from addresses in an array.
 #include <stdio.h>
 #include <stdlib.h>
-struct item { int a, b, c, d; };
+struct item {
+    int a, b, c, d;
+};
 __attribute__((noinline)) static long by_address(int* const* all, int n) {
     long sum = 0;
     for (int i = 0; i < n; ++i) sum += *all[i];
@@ -36,5 +38,6 @@ int main(void) {
     four* fours = aligned_alloc(16, 4 * sizeof *fours);
     for (int i = 0; i < 4; ++i) fours[i] = (four){i, i + 1, i + 2, i + 3};
     const four added = fours[0] + fours[3] * fours[1];
-    printf("%ld %ld %ld %d\n", by_address(all, n), by_index(from, index, n), sum, added[3]); //> 499500 998001 1000000 27
+    printf("%ld %ld %ld %d\n", by_address(all, n), by_index(from, index, n), sum,
+           added[3]); //> 499500 998001 1000000 27
 }
