@@ -211,6 +211,21 @@ class Refusals(InFolder):
         self.assertEqual((self.folder / "out").read_bytes(),
                          b"".join(sorted(whole[i:i + 20] for i in range(0, len(whole), 20))))
 
+    def test_direct_io_counts_what_the_program_has_open(self):
+        whole = os.urandom(200000)
+        names = [self.write(f"in{i}", whole[i * 2000:(i + 1) * 2000]) for i in range(100)]
+        inherited = [os.open(os.devnull, os.O_RDONLY) for _ in range(35)]
+        try:
+            done = run("sort", "--format", "fixed:20", "--io", "direct", "-o", self.folder / "out",
+                       *names, pass_fds=inherited,
+                       preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (150, 150)))
+        finally:
+            for number in inherited:
+                os.close(number)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual((self.folder / "out").read_bytes(),
+                         b"".join(sorted(whole[i:i + 20] for i in range(0, len(whole), 20))))
+
     def test_names_need_not_be_utf8(self):
         folder = os.fsencode(self.folder) + b"/\xff"
         os.mkdir(folder)

@@ -121,7 +121,14 @@ bool cold_reader::read(wanted what, std::unique_ptr<waiter> who) {
 
 void cold_reader::expire() {
     if (expiring_.exchange(true)) return;
-    if (!read({}, nullptr)) expiring_ = false;
+    bool is_queued = false;
+    try {
+        is_queued = read({}, nullptr);
+    } catch (...) {
+        expiring_ = false; // or nothing would expire ever again
+        throw;
+    }
+    if (!is_queued) expiring_ = false;
 }
 
 bool cold_reader::read_now(const wanted& what) {

@@ -65,7 +65,8 @@ class cold_reader {
     bool is_at_work() const noexcept { return !threads_.empty(); }
     // By the timer.
     void refresh() noexcept { memory_->refresh(); }
-    // By the timer: keys that have ended are removed by a thread of the reader.
+    // By the timer: keys that have ended are removed by a thread of the reader. Throws std::bad_alloc; the next
+    // call tries again.
     void expire();
 
     // What the request has to wait for; nothing: it can run now. Throws std::bad_alloc.

@@ -435,11 +435,16 @@ void watch(call& c) {
         const keyspace::key_id id = c.id(i);
         const auto [name, is_new] = c.client.watched.insert(keyspace::watch_name(id));
         if (!is_new) continue;
+        try {
+            const std::lock_guard hold(c.keys.lock_of(id.part));
+            const managed_scope scope;
+            c.keys.find(id); // one that has ended is gone now, not while it is watched
+            c.keys.watch(id, *name, c.client.watch_broken);
+        } catch (...) {
+            c.client.watched.erase(name); // or the next WATCH of it would do nothing
+            throw;
+        }
         c.client.watched_bytes += 2 * c.args[i].size() + tables;
-        const std::lock_guard hold(c.keys.lock_of(id.part));
-        const managed_scope scope;
-        c.keys.find(id); // one that has ended is gone now, not while it is watched
-        c.keys.watch(id, *name, c.client.watch_broken);
     }
     c.out.ok();
 }

@@ -11,7 +11,8 @@
 // 8 bytes per key, and what blocks have free: some 12 in all, whether keys end together or each alone.
 // Times behind the year 2109 are one step: 32 bits of steps end there.
 //
-// Threads: the caller's lock. Errors: add() throws std::bad_alloc, nothing changed.
+// Threads: the caller's lock. Errors: add() throws std::bad_alloc; no entry was added, bytes() may have
+// changed.
 #pragma once
 
 #include <algorithm>

@@ -66,7 +66,13 @@ std::int64_t set_fields(call& c, bool& ok) {
     const removed_if_empty guard(c, id, hash);
     const counted_growth growth(c.keys, *r);
     std::int64_t added = 0;
-    for (std::size_t i = 2; i < c.args.size(); i += 2) added += hash.set(c.args[i], c.args[i + 1]);
+    try {
+        for (std::size_t i = 2; i < c.args.size(); i += 2)
+            added += hash.set(c.args[i], c.args[i + 1]);
+    } catch (...) {
+        c.keys.changed(id); // the first fields are there
+        throw;
+    }
     c.keys.changed(id);
     ok = true;
     return added;

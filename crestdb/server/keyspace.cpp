@@ -168,16 +168,14 @@ void keyspace::free_record(record* old) noexcept {
 }
 
 void keyspace::add_expiry(database_part& p, const key_id& id, std::int64_t at) {
-    const std::size_t before = p.expiries.bytes();
+    const counted_table growth(*this, p.expiries);
     p.expiries.add(id.hash, at);
-    add_used(static_cast<std::int64_t>(p.expiries.bytes()) - static_cast<std::int64_t>(before));
     ++expiring_[id.database];
 }
 
 void keyspace::remove_expiry(database_part& p, const key_id& id, std::int64_t at) noexcept {
-    const std::size_t before = p.expiries.bytes();
+    const counted_table growth(*this, p.expiries);
     p.expiries.remove(id.hash, at);
-    add_used(static_cast<std::int64_t>(p.expiries.bytes()) - static_cast<std::int64_t>(before));
     --expiring_[id.database];
 }
 
@@ -222,7 +220,7 @@ void keyspace::put_or_leave(const key_id& id, record* made) {
         slot->exchange(made);
         free_record(old);
     } else {
-        const std::size_t before = p.keys.bytes();
+        const counted_table growth(*this, p.keys);
         try {
             slot = p.keys.insert(id.hash);
         } catch (...) {
@@ -230,7 +228,6 @@ void keyspace::put_or_leave(const key_id& id, record* made) {
             throw;
         }
         slot->begin(made);
-        add_used(static_cast<std::int64_t>(p.keys.bytes()) - static_cast<std::int64_t>(before));
         ++sizes_[id.database];
     }
     add_used(static_cast<std::int64_t>(made->bytes() + collection_bytes(*made)));
@@ -259,14 +256,13 @@ record* keyspace::take(const key_id& id) {
     database_part* p = in(id);
     if (p == nullptr) return nullptr;
     record* taken = nullptr;
-    const std::size_t before = p->keys.bytes();
+    const counted_table growth(*this, p->keys);
     const managed_scope scope;
     if (!p->keys.erase(id.hash, key_is(id.key), [&](managed_slot& slot) {
             taken = static_cast<record*>(slot.end());
             account_out(*p, id, taken);
         }))
         return nullptr;
-    add_used(static_cast<std::int64_t>(p->keys.bytes()) - static_cast<std::int64_t>(before));
     --sizes_[id.database];
     return taken;
 }
@@ -314,18 +310,25 @@ keyspace::key_id keyspace::id_of_watch(std::string_view name) noexcept {
     return id_of(static_cast<unsigned char>(name[0]), name.substr(1));
 }
 
-void keyspace::changed(const key_id& id) {
+void keyspace::changed(const key_id& id) noexcept {
     ++count.dirty;
     guarded_part& p = parts_[id.part];
     if (p.watches.empty()) [[likely]]
         return;
-    const auto found = p.watches.find(watch_name(id));
+    const auto found = p.watches.find(id);
     if (found == p.watches.end()) return;
     for (const watch_flag& flag : found->second) *flag = true;
 }
 
 void keyspace::watch(const key_id& id, const std::string& name, const watch_flag& flag) {
-    parts_[id.part].watches[name].insert(flag);
+    auto& watches = parts_[id.part].watches;
+    const auto found = watches.try_emplace(name).first;
+    try {
+        found->second.insert(flag);
+    } catch (...) {
+        if (found->second.empty()) watches.erase(found);
+        throw;
+    }
 }
 
 void keyspace::unwatch(const key_id& id, const std::string& name, const watch_flag& flag) noexcept {
@@ -436,23 +439,25 @@ void keyspace::flush(std::optional<unsigned> database) {
         add_used(-bytes); // the records are taken off as they are freed
     }
     const bool all = !database;
-    {
+    const auto free_all = [this, dropped, all, generation] {
+        for (auto& d : *dropped) {
+            d->keys.clear([&](managed_slot& slot) {
+                const managed_scope scope; // one record: the collector does not wait for the rest
+                auto* old = static_cast<record*>(slot.get());
+                if (!all && still(generation))
+                    add_used(-static_cast<std::int64_t>(old->bytes() + collection_bytes(*old)));
+                if (is_collection(old->kind())) destroy_collection(old->kind(), old->collection());
+                record::destroy(static_cast<record*>(slot.end()));
+            });
+            d.reset();
+        }
+    };
+    try {
         const std::lock_guard hold(later_lock_);
-        later_.emplace_back([this, dropped, all, generation] {
-            for (auto& d : *dropped) {
-                d->keys.clear([&](managed_slot& slot) {
-                    const managed_scope
-                        scope; // one record: the collector does not wait for the rest
-                    auto* old = static_cast<record*>(slot.get());
-                    if (!all && still(generation))
-                        add_used(-static_cast<std::int64_t>(old->bytes() + collection_bytes(*old)));
-                    if (is_collection(old->kind()))
-                        destroy_collection(old->kind(), old->collection());
-                    record::destroy(static_cast<record*>(slot.end()));
-                });
-                d.reset();
-            }
-        });
+        later_.emplace_back(free_all);
+    } catch (const std::bad_alloc&) {
+        free_all(); // no memory for the list: here, then
+        return;
     }
     later_wake_.notify_one();
 }

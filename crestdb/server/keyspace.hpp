@@ -116,11 +116,13 @@ class keyspace {
     // has that collection, or the same value. When it throws nothing has changed, and `made` is
     // freed without its collection.
     void rename(const key_id& from, const key_id& to, record* made);
-    // In the part: the key changed: watches are told, and the count of changes grows.
-    void changed(const key_id& id);
+    // In the part: the key changed: watches are told, and the count of changes grows. It needs no memory: what
+    // ran out of it half-way is told, too.
+    void changed(const key_id& id) noexcept;
     void add_used(std::int64_t bytes) noexcept { used_.fetch_add(bytes); }
 
-    // In the part. A watch is known by its name, by which the session keeps it.
+    // In the part. A watch is known by its name, by which the session keeps it. watch() throws std::bad_alloc;
+    // nothing is watched then that was not.
     static std::string watch_name(const key_id& id);
     static key_id id_of_watch(std::string_view name) noexcept;
     void watch(const key_id& id, const std::string& name, const watch_flag& flag);
@@ -174,10 +176,29 @@ class keyspace {
         scan_table<managed_slot> keys;
         expiry_index expiries;
     };
+    // Watches by watch_name(), found also by the key itself.
+    struct watch_hash {
+        using is_transparent = void;
+        std::size_t operator()(const key_id& id) const noexcept { return id.hash + id.database; }
+        std::size_t operator()(std::string_view name) const noexcept {
+            return (*this)(id_of_watch(name));
+        }
+    };
+    struct watch_equal {
+        using is_transparent = void;
+        bool operator()(std::string_view a, std::string_view b) const noexcept { return a == b; }
+        bool operator()(const key_id& id, std::string_view name) const noexcept {
+            return static_cast<unsigned char>(name[0]) == id.database && name.substr(1) == id.key;
+        }
+        bool operator()(std::string_view name, const key_id& id) const noexcept {
+            return (*this)(id, name);
+        }
+    };
     struct guarded_part {
         std::mutex lock;
         std::array<std::unique_ptr<database_part>, databases> in;
-        std::unordered_map<std::string, std::unordered_set<watch_flag>> watches; // by watch_name()
+        std::unordered_map<std::string, std::unordered_set<watch_flag>, watch_hash, watch_equal>
+            watches;
     };
 
     database_part* in(const key_id& id) noexcept { return parts_[id.part].in[id.database].get(); }
@@ -185,6 +206,24 @@ class keyspace {
     void put_or_leave(const key_id& id, record* made);
     // In the part: takes the record out, with its collection.
     record* take(const key_id& id);
+    // What a table has gained or lost until the end of the scope is in the accounts, also when it throws.
+    template <class Table>
+    class counted_table {
+      public:
+        counted_table(keyspace& keys, const Table& table) noexcept
+            : keys_(keys), table_(table), before_(table.bytes()) {}
+        ~counted_table() {
+            keys_.add_used(static_cast<std::int64_t>(table_.bytes()) -
+                           static_cast<std::int64_t>(before_));
+        }
+        counted_table(const counted_table&) = delete;
+        counted_table& operator=(const counted_table&) = delete;
+
+      private:
+        keyspace& keys_;
+        const Table& table_;
+        std::size_t before_;
+    };
     // In the part: with the index in the accounts.
     void add_expiry(database_part& p, const key_id& id, std::int64_t at);
     void remove_expiry(database_part& p, const key_id& id, std::int64_t at) noexcept;

@@ -58,6 +58,17 @@ struct event_free_function {
 };
 using event_ptr = std::unique_ptr<event, event_free_function>;
 
+// One that is there, not added yet. Throws std::bad_alloc.
+event_ptr new_event(event_base* base, evutil_socket_t descriptor, int what, event_callback_fn call,
+                    void* of) {
+    event_ptr made(event_new(base, descriptor, static_cast<short>(what), call, of));
+    if (made == nullptr) throw std::bad_alloc();
+    return made;
+}
+void add_event(event& added, const timeval* after = nullptr) {
+    if (event_add(&added, after) != 0) throw std::bad_alloc();
+}
+
 struct base_free_function {
     void operator()(event_base* b) const noexcept { event_base_free(b); }
 };
@@ -163,15 +174,14 @@ class worker {
         : server(its_server), cold_(cold), base_(event_base_new()) {
         if (base_ == nullptr)
             throw std::runtime_error("no event loop: libevent finds no way to wait");
-        second_.reset(event_new(
+        second_ = new_event(
             base_.get(), -1, EV_PERSIST,
-            [](evutil_socket_t, short, void* w) { static_cast<worker*>(w)->each_second(); }, this));
+            [](evutil_socket_t, short, void* w) { static_cast<worker*>(w)->each_second(); }, this);
         const timeval second{1, 0};
-        event_add(second_.get(), &second);
-        mail_.reset(event_new(
+        add_event(*second_, &second);
+        mail_ = new_event(
             base_.get(), -1, EV_PERSIST,
-            [](evutil_socket_t, short, void* w) { static_cast<worker*>(w)->read_mail(); }, this));
-        if (second_ == nullptr || mail_ == nullptr) throw std::bad_alloc();
+            [](evutil_socket_t, short, void* w) { static_cast<worker*>(w)->read_mail(); }, this);
     }
     ~worker() { connections_.clear(); }
 
@@ -784,22 +794,22 @@ std::string network::listen() {
         s.workers.push_back(std::make_unique<worker>(s.server, s.cold));
     worker& first = *s.workers.front();
     for (const int socket : s.sockets) {
-        s.accepting.emplace_back(event_new(
+        s.accepting.push_back(new_event(
             first.base(), socket, EV_READ | EV_PERSIST,
             [](evutil_socket_t ready, short, void* st) {
                 static_cast<state*>(st)->accept_some(ready);
             },
             &s));
-        event_add(s.accepting.back().get(), nullptr);
+        add_event(*s.accepting.back());
     }
-    s.again.reset(event_new(
+    s.again = new_event(
         first.base(), -1, 0,
         [](evutil_socket_t, short, void* st) {
             auto* self = static_cast<state*>(st);
             for (auto& e : self->accepting) event_add(e.get(), nullptr);
         },
-        &s));
-    s.timer.reset(event_new(
+        &s);
+    s.timer = new_event(
         first.base(), -1, EV_PERSIST,
         [](evutil_socket_t, short, void* st) {
             auto* self = static_cast<state*>(st);
@@ -813,14 +823,14 @@ std::string network::listen() {
                 // Again in a tenth of a second.
             }
         },
-        &s));
+        &s);
     const timeval tenth{0, 100'000};
-    event_add(s.timer.get(), &tenth);
+    add_event(*s.timer, &tenth);
     for (const int number : {SIGTERM, SIGINT}) {
-        s.signals.emplace_back(evsignal_new(
-            first.base(), number,
+        s.signals.push_back(new_event(
+            first.base(), number, EV_SIGNAL | EV_PERSIST,
             [](evutil_socket_t, short, void* st) { static_cast<state*>(st)->stop_all(); }, &s));
-        event_add(s.signals.back().get(), nullptr);
+        add_event(*s.signals.back());
     }
     if (options.metrics_port != 0) {
         s.metrics = evhttp_new(first.base());

@@ -100,7 +100,8 @@ class scan_table {
     }
 
     // A new place for an entry with that hash, which the caller must begin before the next call. The
-    // address is good until the next change of the table. Throws std::bad_alloc; nothing is changed then.
+    // address is good until the next change of the table. Throws std::bad_alloc; no entry was added, bytes()
+    // may have changed.
     Entry* insert(std::uint32_t hash) {
         for (;;) {
             segment* s = segment_of(hash);

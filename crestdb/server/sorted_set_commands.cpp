@@ -145,7 +145,12 @@ void add_members(call& c, const add_options& how, std::size_t first) {
             }
         } else {
             if (how.xx) continue;
-            set.insert(member, score);
+            try {
+                set.insert(member, score);
+            } catch (...) {
+                if (added + updated > 0) c.keys.changed(id); // the first members are there
+                throw;
+            }
             ++added;
         }
         done = true;

@@ -71,7 +71,8 @@ bool auditor::quiet(const thread_record* self) const noexcept {
     return all;
 }
 
-void auditor::operation_ended(const thread_record* self) noexcept {
+void auditor::operation_ended(thread_record& own) noexcept {
+    const thread_record* const self = &own;
     ++totals_.ends; // racy, and only told
     const std::unique_lock hold(one_at_a_time_, std::try_to_lock);
     if (!hold.owns_lock()) {
@@ -89,6 +90,17 @@ void auditor::operation_ended(const thread_record* self) noexcept {
         return;
     }
     watch_faults(); // the program may have put a handler of its own in the place
+    // Objects that other threads retire from here on keep their memory: the mover copies from them, and what is noted
+    // of their copies is read after those are published. The wait leaves out this thread.
+    const struct inside {
+        thread_record& own;
+        inside(thread_record& r, const registry& all) noexcept : own(r) {
+            mobility::enter_scope(own, all.epoch());
+        }
+        ~inside() { mobility::exit_scope(own, 0); }
+        inside(const inside&) = delete;
+        inside& operator=(const inside&) = delete;
+    } stay(own, registry_);
     ++totals_.audited;
     ++window_;
     arenas_.close();

@@ -104,7 +104,7 @@ class auditor {
     arenas& memory() noexcept { return arenas_; }
 
     // An operation of the calling thread has ended; its record shows so.
-    void operation_ended(const thread_record* self) noexcept;
+    void operation_ended(thread_record& own) noexcept;
     // A slot was touched for the first time since it was armed.
     void touched(const slot& s) noexcept;
     void slot_made(const void* s, place caller) noexcept;

@@ -122,6 +122,7 @@ void auditor::search_mapping(void* p, const os::own_mapping& m) {
             const life state = a.arenas_.at(address_of(object)).state;
             if (state != life::live && state != life::moved) return;
             if (a.word_count_ == most_words || a.slots_.test(address_of(at))) return;
+            if (a.own_end(at) != 0) return; // begins in the midst of a page
             const auto same = [at](const word_entry& w) { return w.at == at; };
             if (std::any_of(a.words_, a.words_ + a.word_count_, same)) return;
             a.words_[a.word_count_++] = {at, word, object, 0};

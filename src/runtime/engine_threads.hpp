@@ -412,7 +412,7 @@ void engine<Binding>::end_scope(record& self) noexcept {
         // What was freed goes at once, or it would keep its arena, and a use of it would not fault.
         if (!self.reclaiming && reclaimer_.pending() != 0) reclaim_now();
         // The one visitor: no collector scans, and nothing is armed again by the debug mode.
-        if constexpr (Binding::bare_addresses) audit::auditor::running()->operation_ended(&self);
+        if constexpr (Binding::bare_addresses) audit::auditor::running()->operation_ended(self);
     }
 }
 

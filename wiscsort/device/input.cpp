@@ -217,8 +217,8 @@ void input_set::verify_unchanged() const {
 }
 
 void input_set::bypass_cache() {
-    // Each takes a second descriptor; some are left for the output, runs and what the program has open.
-    std::uint64_t left = spare_descriptors(files_.size() + descriptors_kept);
+    // Each takes a second descriptor; some are left for the output, runs and what the program opens meanwhile.
+    std::uint64_t left = spare_descriptors(descriptors_kept);
     for (input_file& file : files_) {
         if (left-- == 0) break;
         file.direct = open_direct(file.fd.get(), O_RDONLY);

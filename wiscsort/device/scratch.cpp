@@ -12,6 +12,8 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
+#include <system_error>
 
 namespace wiscsort::device {
 
@@ -34,9 +36,16 @@ middle aligned_middle(const char* memory, std::size_t size, std::uint64_t offset
 
 } // namespace
 
-std::uint64_t spare_descriptors(std::uint64_t taken) {
+std::uint64_t spare_descriptors(std::uint64_t kept) {
     struct rlimit limit = {};
     if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+    // Also those of the program that the sort is part of; and one of the folder itself.
+    std::error_code problem;
+    std::uint64_t taken = kept;
+    for (std::filesystem::directory_iterator open("/proc/self/fd", problem), end;
+         !problem && open != end; open.increment(problem))
+        ++taken;
+    if (problem) return 0;
     return limit.rlim_cur > taken ? limit.rlim_cur - taken : 0;
 }
 

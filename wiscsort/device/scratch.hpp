@@ -76,7 +76,8 @@ std::int64_t read_mostly_direct(int buffered, int direct, char* to, std::size_t 
                                 std::uint64_t offset);
 // A second descriptor of the same file that bypasses the page cache; none where that is impossible.
 descriptor open_direct(int fd, int flags);
-// How many more descriptors the process may open than `taken`; 0 if it may not open as many.
-std::uint64_t spare_descriptors(std::uint64_t taken);
+// How many descriptors the process may open beyond those it has open now and `kept` more; 0 if that is not
+// known.
+std::uint64_t spare_descriptors(std::uint64_t kept);
 
 } // namespace wiscsort::device
