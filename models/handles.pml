@@ -208,9 +208,13 @@ proctype foreign() {
        if
        :: atomic { accessible -> assert(data[0] == truth[0]); assert(data[1] == truth[1]) }
        :: atomic { accessible -> truth[1] = NEXT(truth[1]); data[1] = truth[1] }
-       :: atomic { !accessible && !work -> work = 1 }
-          come_home();
-          work = 0
+       :: !accessible -> // a fault, whose handler runs later
+          if
+          :: atomic { away == 0 -> assert(accessible) } // another one's was served: the access is made again
+          :: atomic { away != 0 && !work -> work = 1 }
+             come_home();
+             work = 0
+          fi
        fi
     :: break
     od

@@ -422,7 +422,7 @@ bool module_state::is_safepoint(const llvm::CallBase& call) const {
     if (!callee->getName().starts_with(runtime::prefix)) return true;
     // Of the runtime's own, those that renew the thread's epoch, or may.
     for (llvm::FunctionCallee renewing :
-         {names.online, names.enter, names.leave, names.restore, names.keep, names.poll})
+         {names.online, names.enter, names.leave, names.restore, names.keep, names.pin, names.poll})
         if (callee == renewing.getCallee()) return true;
     return false;
 }

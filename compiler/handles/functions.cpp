@@ -129,7 +129,12 @@ llvm::Function& moved_body(llvm::Function& f) {
     auto* body = llvm::Function::Create(f.getFunctionType(), f.getLinkage(), f.getAddressSpace(),
                                         body_name(f.getName()), f.getParent());
     body->copyAttributesFrom(&f);
-    body->setComdat(f.getComdat());
+    // A group of its own: of the entry's the linker may take one from a unit that was not compiled so, without a body.
+    if (const llvm::Comdat* group = f.getComdat(); group != nullptr) {
+        llvm::Comdat* own = f.getParent()->getOrInsertComdat(body_name(group->getName()));
+        own->setSelectionKind(group->getSelectionKind());
+        body->setComdat(own);
+    }
     body->setPrologueData(nullptr);
     if (!f.hasLocalLinkage()) {
         body->setVisibility(llvm::GlobalValue::HiddenVisibility);

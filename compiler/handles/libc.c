@@ -34,7 +34,9 @@ void obase_handles_free(void*);
 
 // strtol and its like: the end of the number lies in the copy.
 API void obase_handles_c_end(char** end, const char* home, const char* translated) {
-    if (end != NULL && *end != NULL) *end = (char*)home + (*end - translated);
+    if (home == translated || end == NULL || *end == NULL) return;
+    // A wrong base: it has not been written.
+    if ((size_t)(*end - translated) <= strlen(translated)) *end = (char*)home + (*end - translated);
 }
 
 // Text that is allocated.
@@ -484,10 +486,10 @@ static int pin_all(struct iovec* to, const struct iovec* home, int count) {
         errno = EINVAL;
         return -1;
     }
-    const struct iovec* from = T(home);
     for (int i = 0; i < count; ++i) {
+        const struct iovec* from = T(home); // again: a pin is a safepoint
         to[i] = from[i];
-        to[i].iov_base = obase_handles_pin(from[i].iov_base);
+        to[i].iov_base = obase_handles_pin(to[i].iov_base);
     }
     return 0;
 }

@@ -80,6 +80,10 @@ llvm::Value* root_finder::strip(llvm::Value* address) const {
                 llvm::isa<llvm::Instruction>(gep))
                 return address;
             if (!next->getType()->isPointerTy()) return address;
+            // Of a fixed address: no instruction, whose operand could be moved.
+            if (llvm::isa<llvm::ConstantExpr>(gep) &&
+                !llvm::isa<llvm::GlobalValue>(llvm::getUnderlyingObject(gep)))
+                return address;
         } else if (auto* cast = llvm::dyn_cast<llvm::BitCastOperator>(address)) {
             next = cast->getOperand(0);
         } else if (auto* frozen = llvm::dyn_cast<llvm::FreezeInst>(address)) {

@@ -74,7 +74,8 @@ void obase_handles_jump_restore(unsigned long state);
 void* obase_handles_keep(const void* home);
 
 /* For foreign calls that block with translated arguments. The object does not move between pin and unpin; they nest.
-   pin() returns the translation, good until unpin(). */
+   pin() returns the translation, good until unpin(): the home, but in handlers and in what is called back. A safepoint,
+   as keep(): what was translated before it and not pinned is no longer good. */
 void* obase_handles_pin(const void* home);
 void obase_handles_unpin(const void* home);
 

@@ -242,7 +242,11 @@ void auditor::move_with_inner(std::size_t first) noexcept {
 
 void auditor::move_one(std::size_t number) noexcept {
     const entry& e = entries_[number];
-    if (e.candidate == none || arenas_.at(address_of(e.object)).stays) return;
+    const record& known = arenas_.at(address_of(e.object));
+    if (e.candidate == none || known.stays) return;
+    // Freed by an operation that has ended while this waited: its slot may keep it until the object around the slot is
+    // gone. Who frees it from here on has touched the slot since the wait.
+    if (known.state != life::live) return;
     mobility::moved_object moved;
     if (mover_.move(mover_.candidates()[e.candidate], window_, moved) !=
         mobility::move_result::moved)

@@ -95,6 +95,7 @@ struct auditor::searched {
 void auditor::search() noexcept {
     ++totals_.searches;
     follow_words();
+    slots_.refresh(); // moving may have made leaves, which are not to be searched
     searched all{*this, {}};
     os::for_each_writable_mapping(&auditor::search_mapping, &all);
     all.variables = false;

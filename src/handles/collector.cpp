@@ -92,6 +92,7 @@ policy::fragmented native_handles::measure(std::vector<policy::run_to_gather>& r
 
 void native_handles::gather(policy::fragmentation& control) {
     std::vector<policy::run_to_gather> runs;
+    if (blind_.load_seq_cst() != 0) return;
     policy::fragmented now = measure(runs);
     if (!control.wants(now)) return;
     if (!tables_.commit_to(space_->slabs().runs())) return;
@@ -130,7 +131,9 @@ void native_handles::fork_prepare() noexcept {
     native_handles& all = *if_made();
     ++inside_runtime;
     all.hurry_.fetch_add_seq_cst(1);
+    all.stuck_.fetch_add_seq_cst(1);
     all.work_.lock();
+    all.stuck_.fetch_sub_seq_cst(1);
     all.hurry_.fetch_sub_seq_cst(1);
     if (all.stress_ != nullptr) all.stress_->lock();
     all.homes_.lock_all();
@@ -153,6 +156,7 @@ void native_handles::fork_child() noexcept {
     if (all.stress_ != nullptr) all.stress_->unlock();
     all.threads_.forget_others(own_record_if_any());
     all.hurry_.store_relaxed(0);
+    all.stuck_.store_relaxed(0);
     all.collector_started_.store_relaxed(0); // the next thread that needs memory starts one
     all.work_.unlock_in_child();
     --inside_runtime;

@@ -51,6 +51,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <new>
 #include <vector>
 
 namespace obase::handles {
@@ -74,6 +75,13 @@ struct round_result {
     std::uint64_t given_up = 0;  // waits
 };
 
+enum class home_result : std::uint8_t {
+    done,
+    pinned,
+    gave_up, // the stop; asked again, it may be reached
+    no_memory,
+};
+
 template <class P, class Host>
 class evacuator {
   public:
@@ -95,8 +103,13 @@ class evacuator {
                        GiveUp&& give_up) {
         round_result result;
         ++window_;
+        // All the memory that lists of runs need, before a run has left its state.
+        std::vector<table_type*> due;
+        due.reserve(retired_.size() + taken_.size() + count);
+        taken_.reserve(taken_.size() + count);
+        opening_.reserve(count);
         close(runs, count);
-        const std::vector<table_type*> due = std::exchange(retired_, {});
+        due.swap(retired_);
         if (threads_.wait(self, true, give_up) != mobility::wait_result::done) {
             retired_.insert(retired_.end(), due.begin(), due.end());
             for (const opening& o : opening_) abandon(o.run);
@@ -127,10 +140,11 @@ class evacuator {
         return result;
     }
 
-    // Precondition: no thread has a translation, but for pins. False: an object is pinned, or there is no memory.
-    bool come_home(std::size_t run, std::uint64_t* objects) {
+    // Precondition: no thread has a translation, but for pins.
+    home_result come_home(std::size_t run, std::uint64_t* objects) {
         table_type* const table = host_.table(run).load_acquire();
-        if (table == nullptr) return true;
+        if (table == nullptr) return home_result::done;
+        retired_.reserve(retired_.size() + 1);
         mobility::collect_pins(threads_.all(), pinned_);
         block_set out;
         bool pinned = false;
@@ -139,10 +153,10 @@ class evacuator {
             pinned = pinned || (now != 0 && mobility::is_pinned(pinned_, now));
             if (now != 0) out.set(block);
         });
-        if (pinned) return false;
+        if (pinned) return home_result::pinned;
         if (!is_taken(run)) {
             close_again(run);
-            return true;
+            return home_result::done;
         }
         const auto copy_all = [&](char* scratch) {
             table->for_each([&](auto& word, std::size_t block) {
@@ -155,7 +169,7 @@ class evacuator {
         };
         {
             const std::lock_guard hold(homes_.lock_of(run));
-            if (!host_.put_back(run, copy_all, out)) return false;
+            if (!host_.put_back(run, copy_all, out)) return home_result::no_memory;
             table->for_each([&](auto& word, std::size_t block) {
                 const std::uint64_t now = layout::address(word.load_acquire());
                 if (now == 0) return;
@@ -168,7 +182,7 @@ class evacuator {
         forget_taken(run);
         host_.reopen(run);
         host_.away(run).store_seq_cst(at_home);
-        return true;
+        return home_result::done;
     }
 
     // Of runs whose memory is gone. visit(run).
@@ -200,7 +214,6 @@ class evacuator {
 
     void close(const std::uint32_t* runs, std::size_t count) {
         opening_.clear();
-        opening_.reserve(count);
         for (std::size_t i = 0; i < count; ++i) host_.away(runs[i]).store_seq_cst(closing);
         host_.close();
         for (std::size_t i = 0; i < count; ++i) {
@@ -245,7 +258,12 @@ class evacuator {
     template <class GiveUp>
     void take_in_a_stop(record* self, GiveUp& give_up, round_result& result) {
         if (!threads_.stop(self, give_up)) return;
-        mobility::collect_pins(threads_.all(), pinned_);
+        try {
+            mobility::collect_pins(threads_.all(), pinned_);
+        } catch (const std::bad_alloc&) {
+            threads_.go_on();
+            return;
+        }
         std::erase_if(opening_, [&](const opening& o) {
             bool pinned = false;
             host_.table(o.run).load_acquire()->for_each([&](auto& word, std::size_t) {

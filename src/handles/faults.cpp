@@ -36,13 +36,36 @@ void name_place(const void* at, char (&text)[160]) noexcept {
     std::snprintf(text, sizeof text, "%p", at);
 }
 
+struct retried_access {
+    const void* address;
+    std::uint64_t came_home;
+    bool operator==(const retried_access&) const = default;
+};
+__thread retried_access retried;
+
 } // namespace
+
+void native_handles::tell_no_memory() noexcept {
+    std::uint32_t not_yet = 0;
+    if (!told_no_memory_.cas_acq_rel(not_yet, 1)) return;
+    constexpr char text[] = "obase: objects cannot come home: no memory, no address space, or "
+                            "more mappings than vm.max_map_count\n";
+    (void)!::write(STDERR_FILENO, text, sizeof text - 1);
+}
 
 // Precondition: in_homes(address).
 native_handles::served native_handles::serve_fault(const void* address) noexcept {
     const auto home = reinterpret_cast<std::uint64_t>(address);
     const std::size_t run = (home - base_) >> heap::run_shift;
-    if (inside_runtime != 0 || away(run).load_acquire() == at_home) return served::not_ours;
+    if (inside_runtime != 0) return served::not_ours;
+    if (away(run).load_acquire() == at_home) {
+        // Another thread's fault may have brought it home since the access, which is made again, then. Without a
+        // home-coming in between a second one is none that this serves.
+        const retried_access now{address, came_home_.load_relaxed()};
+        if (retried == now) return served::not_ours;
+        retried = now;
+        return served::done;
+    }
     record* const self = own_record_if_any();
     if (self != nullptr && self->epoch.load_relaxed() != 0) return served::mistake;
     if (blind_.load_relaxed() != 0) return served::mistake;
@@ -52,10 +75,16 @@ native_handles::served native_handles::serve_fault(const void* address) noexcept
     for (;;) {
         {
             const work mine(*this, self);
-            if (in_stress(address) ? come_home_stressed(home, self)
-                                   : away(run).load_acquire() != open || come_home(run, self))
-                return served::done;
+            if (!in_stress(address) && away(run).load_acquire() != open) return served::done;
+            const home_result result =
+                in_stress(address) ? come_home_stressed(home, self) : come_home(run, self);
+            if (result == home_result::done) return served::done;
+            if (result == home_result::no_memory) {
+                tell_no_memory();
+                return served::mistake;
+            }
         }
+        if (blind_.load_seq_cst() != 0) return served::mistake;
         native::yield();
     }
 }
@@ -93,9 +122,12 @@ void native_handles::explain_fault(const void* address, const void* instruction)
 }
 
 void native_handles::serve_faults() noexcept {
-    os::serve_segment_faults([](const void* address, const void* instruction) noexcept {
+    constexpr auto ours = [](const void* address) noexcept {
         native_handles* const all = if_made();
-        if (all == nullptr || !all->in_homes(address)) return false;
+        return all != nullptr && all->in_homes(address);
+    };
+    os::serve_segment_faults(ours, [](const void* address, const void* instruction) noexcept {
+        native_handles* const all = if_made();
         switch (all->serve_fault(address)) {
         case served::done:
             return true;

@@ -189,6 +189,10 @@ std::size_t usable_size(const void* object) noexcept {
 template <bool Movable>
 void* allocate_aligned(std::size_t alignment, std::size_t bytes) noexcept {
     if (alignment <= least_alignment) return allocate<Movable>(bytes);
+    if (alignment > most_bytes / 2 + 1) {
+        errno = EINVAL;
+        return nullptr;
+    }
     return allocate_slowly(bytes, std::bit_ceil(alignment), Movable, __builtin_return_address(0));
 }
 
@@ -251,6 +255,10 @@ OBASE_MALLOC void* valloc(std::size_t bytes) noexcept {
     return allocate_aligned<false>(os::page_size, bytes);
 }
 OBASE_MALLOC void* pvalloc(std::size_t bytes) noexcept {
+    if (bytes > most_bytes) { // rounded up it could be 0
+        errno = ENOMEM;
+        return nullptr;
+    }
     return allocate_aligned<false>(os::page_size, heap::round_up(bytes, os::page_size));
 }
 OBASE_MALLOC std::size_t malloc_usable_size(void* object) noexcept { return usable_size(object); }

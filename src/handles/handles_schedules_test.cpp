@@ -54,6 +54,9 @@ class world {
     using record = handles_record<P>;
     using table_type = forwarding_table<P>;
 
+    struct uninterrupted {
+        uninterrupted() noexcept {}
+    };
     // What the mover sees.
     struct mover_heap {
         struct facts {
@@ -372,7 +375,7 @@ void objects_come_home_in_a_stop() {
         std::uint64_t objects = 0;
         threads_of_test::require(w.threads.stop(&mine, [](const auto&) { return false; }),
                                  "a stop");
-        threads_of_test::require(w.collector.come_home(0, &objects), "home");
+        threads_of_test::require(w.collector.come_home(0, &objects) == home_result::done, "home");
         w.threads.go_on();
         threads_of_test::require(w.address(1) == home_of_block(1), "an object is at home");
         w.threads.leave(mine, mark);

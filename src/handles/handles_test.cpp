@@ -6,6 +6,9 @@
 
 #include <gtest/gtest.h>
 
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +16,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -133,6 +137,13 @@ TEST(handles, gives_what_malloc_gives) {
     errno = 0;
     EXPECT_EQ(obase_handles_calloc(std::size_t{1} << 40, std::size_t{1} << 40), nullptr);
     EXPECT_EQ(errno, ENOMEM);
+    errno = 0;
+    volatile std::size_t all_there_is = SIZE_MAX;
+    EXPECT_EQ(pvalloc(all_there_is), nullptr);
+    EXPECT_EQ(errno, ENOMEM);
+    errno = 0;
+    EXPECT_EQ(memalign((all_there_is >> 1) + 2, 1), nullptr);
+    EXPECT_EQ(errno, EINVAL);
     errno = 0;
     volatile std::size_t too_much = SIZE_MAX - 100;
     EXPECT_EQ(obase_handles_malloc(too_much), nullptr);
@@ -261,6 +272,58 @@ TEST(handles, what_is_pinned_stays_where_it_is) {
     free_all(all);
 }
 
+// A thread waits in a foreign call with a pinned object; what lies in the same run can be kept meanwhile.
+TEST(handles, a_pin_holds_up_no_neighbour) {
+    const compiled_code here;
+    const std::vector<node*> all = sparse_nodes(20000, 7);
+    obase_handles_move_all();
+    node* const pinned = moved_one(all);
+    ASSERT_NE(pinned, nullptr);
+    node* const neighbour = all[static_cast<std::size_t>(at(pinned)->value) + 7];
+    ASSERT_NE(at(neighbour), neighbour);
+    std::atomic<int> state{0};
+    std::thread waits([&] {
+        const compiled_code there;
+        EXPECT_EQ(obase_handles_pin(pinned), pinned) << "it is at home as long as it is pinned";
+        obase_handles_offline();
+        for (state = 1; state != 2;) std::this_thread::yield();
+        obase_handles_online();
+        obase_handles_unpin(pinned);
+    });
+    obase_handles_offline();
+    while (state != 1) std::this_thread::yield();
+    obase_handles_online();
+    obase_handles_keep(neighbour);
+    EXPECT_EQ(at(neighbour), neighbour);
+    state = 2;
+    obase_handles_offline();
+    waits.join();
+    obase_handles_online();
+    expect_unharmed(all);
+    free_all(all);
+}
+
+// A handler, or what is called back, keeps an object while the interrupted code has a translation of it.
+TEST(handles, nothing_comes_home_under_interrupted_code) {
+    const compiled_code here;
+    const std::vector<node*> all = sparse_nodes(20000, 7);
+    obase_handles_move_all();
+    node* const moved = moved_one(all);
+    ASSERT_NE(moved, nullptr);
+    node* const now = at(moved);
+    const unsigned long handler = obase_handles_enter();
+    obase_handles_keep(moved);
+    EXPECT_EQ(obase_handles_pin(moved), now);
+    obase_handles_unpin(moved);
+    EXPECT_EQ(at(moved), now);
+    obase_handles_leave(handler);
+    obase_handles_come_home();
+    EXPECT_EQ(at(moved), moved);
+    obase_handles_move_all();
+    EXPECT_EQ(at(moved), moved) << "it is kept from then on";
+    free_all(all);
+}
+
 // Objects in use by several threads, which allocate, free, write and go offline, while this one moves them about.
 TEST(handles, move_under_running_threads) {
     std::atomic<long> wrong{0};
@@ -371,6 +434,93 @@ TEST(handles, a_fork_has_its_own) {
     waitpid(child, &status, 0);
     EXPECT_EQ(status, 0);
     expect_unharmed(all);
+    free_all(all);
+}
+
+TEST(handles, a_fork_has_no_pins_of_other_threads) {
+    const compiled_code here;
+    const std::vector<node*> all = sparse_nodes(20000, 7);
+    node* const pinned = all[7 * 1000];
+    std::atomic<int> state{0};
+    std::thread waits([&] {
+        const compiled_code there;
+        obase_handles_pin(pinned);
+        obase_handles_offline();
+        for (state = 1; state != 2;) std::this_thread::yield();
+        obase_handles_online();
+        obase_handles_unpin(pinned);
+    });
+    while (state != 1) std::this_thread::yield();
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        obase_handles_move_all();
+        _exit(at(pinned) != pinned ? 0 : 1);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+    state = 2;
+    obase_handles_offline();
+    waits.join();
+    obase_handles_online();
+    free_all(all);
+}
+
+// Two threads fault on one run, and the second one's handler runs when the first one has brought it home: as here,
+// where the signal comes without an access.
+TEST(handles, a_fault_that_another_thread_has_served_is_served) {
+    const compiled_code here;
+    auto* const home = static_cast<node*>(obase_handles_malloc(sizeof(node)));
+    at(home)->value = 3;
+    siginfo_t fault{};
+    fault.si_signo = SIGSEGV;
+    fault.si_code = SEGV_ACCERR;
+    fault.si_addr = home;
+    ASSERT_EQ(syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), SIGSEGV, &fault), 0);
+    struct sigaction now{};
+    ASSERT_EQ(sigaction(SIGSEGV, nullptr, &now), 0);
+    EXPECT_NE(now.sa_handler, SIG_DFL);
+    obase_handles_free(home);
+}
+// One that nobody can help ends the program all the same.
+TEST(handles, DISABLED_faults_for_ever) {
+    const compiled_code here;
+    auto* const home = static_cast<char*>(obase_handles_malloc(sizeof(node)));
+    const std::uint64_t far = reinterpret_cast<std::uint64_t>(home) + (std::uint64_t{1} << 32);
+    *reinterpret_cast<volatile char*>(far) = 1;
+}
+TEST(handles, a_fault_without_an_object_ends_the_program) {
+    EXPECT_NE(again("", "handles.DISABLED_faults_for_ever").status, 0);
+}
+
+// The handler's own stack is too small for what serves a fault.
+TEST(handles, faults_are_served_beside_a_small_signal_stack) {
+    const compiled_code here;
+    const std::vector<node*> all = sparse_nodes(20000, 7);
+    obase_handles_move_all();
+    node* const moved = moved_one(all);
+    ASSERT_NE(moved, nullptr);
+    const std::size_t bytes = static_cast<std::size_t>(getauxval(AT_MINSIGSTKSZ)) + 2048;
+    const std::size_t whole = (bytes + 4095) / 4096 * 4096;
+    auto* const area = static_cast<char*>(
+        mmap(nullptr, whole + 65536, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    ASSERT_EQ(mprotect(area + 65536, whole, PROT_READ | PROT_WRITE), 0);
+    stack_t small{};
+    small.ss_sp = area + 65536 + whole - bytes;
+    small.ss_size = bytes;
+    stack_t before{};
+    ASSERT_EQ(sigaltstack(&small, &before), 0);
+    std::memset(small.ss_sp, 0x5A, bytes);
+    obase_handles_offline();
+    moved->value = 77;
+    obase_handles_online();
+    EXPECT_EQ(at(moved), moved);
+    std::size_t untouched = 0;
+    while (untouched < bytes && static_cast<char*>(small.ss_sp)[untouched] == 0x5A) ++untouched;
+    EXPECT_GT(untouched, std::size_t{512}) << "the handler alone";
+    sigaltstack(&before, nullptr);
+    munmap(area, whole + 65536);
     free_all(all);
 }
 

@@ -93,6 +93,7 @@ bool native_handles::set_up() noexcept {
     }
     void* const aliases = os::reserve(alias_count << heap::run_shift, heap::run_bytes);
     aliases_ = reinterpret_cast<std::uint64_t>(aliases);
+    scratch_ = os::reserve(heap::run_bytes, heap::run_bytes);
     return aliases != nullptr && tables_.reserve(bytes_ >> heap::run_shift) &&
            keeps_.reserve(bytes_ >> heap::run_shift) &&
            kept_.reserve(bytes_ / least_alignment / 64);
@@ -127,7 +128,7 @@ void native_handles::freed(std::uint64_t home, std::uint64_t was) noexcept {
 void native_handles::stress(record* self) noexcept {
     if (self->nested != 0 || self->epoch.load_relaxed() == 0 || !stress_->due()) return;
     const work mine(*this, self);
-    if (!threads_.stop(self, while_waiting())) return;
+    if (blind_.load_seq_cst() != 0 || !threads_.stop(self, while_stopping())) return;
     try {
         std::vector<std::uint64_t> pinned;
         mobility::collect_pins(threads_.all(), pinned);
@@ -137,17 +138,18 @@ void native_handles::stress(record* self) noexcept {
     threads_.go_on();
 }
 
-bool native_handles::come_home_stressed(std::uint64_t home, record* self) noexcept {
-    if (!threads_.stop(self, while_waiting())) return false;
-    bool done = false;
+home_result native_handles::come_home_stressed(std::uint64_t home, record* self) noexcept {
+    if (blind_.load_seq_cst() != 0 || !threads_.stop(self, while_stopping()))
+        return home_result::gave_up;
+    home_result result = home_result::no_memory;
     try {
         std::vector<std::uint64_t> pinned;
         mobility::collect_pins(threads_.all(), pinned);
-        done = stress_->bring_home(stress_->find(home).home, pinned);
+        result = stress_->bring_home(stress_->find(home).home, pinned);
     } catch (const std::bad_alloc&) {
     }
     threads_.go_on();
-    return done;
+    return result;
 }
 
 bool native_handles::is_movable(const void* object) const noexcept {
@@ -188,13 +190,13 @@ bool native_handles::resize(void* object, std::size_t bytes) noexcept {
 }
 
 void native_handles::flush_own() noexcept {
-    space_->slabs().flush_movable(*heap::thread_heaps[thread_slot]);
+    space_->slabs().flush_movable(heap::thread_heaps[thread_slot]);
 }
 
 void native_handles::flush(record& of) noexcept {
     if (of.cache == nullptr) return;
     auto** const heap = static_cast<heap::thread_heap<native>**>(of.cache);
-    space_->slabs().flush_movable(**heap);
+    space_->slabs().flush_movable(*heap);
 }
 
 native_handles::record* native_handles::own_record_if_any() noexcept { return record_of_thread; }
@@ -202,15 +204,16 @@ native_handles::record* native_handles::own_record_if_any() noexcept { return re
 native_handles::record* native_handles::own_record() noexcept {
     if (record_of_thread != nullptr) [[likely]]
         return record_of_thread;
+    const os::blocked_signals no_handlers;
     const runtime_memory own;
     if (!os::add_exit_hook(thread_end_hook) || !os::arm_exit_hooks()) {
-        blind_.store_seq_cst(1);
+        nothing_moves_any_more();
         return nullptr;
     }
     auto* const mine = static_cast<record*>(mobility::claim_record(
         threads_.all(), os::thread_id(), []() -> record* { return new (std::nothrow) record; }));
     if (mine == nullptr) {
-        blind_.store_seq_cst(1);
+        nothing_moves_any_more();
         return nullptr;
     }
     mine->nested = 0;
@@ -223,8 +226,16 @@ native_handles::record* native_handles::own_record() noexcept {
     return mine;
 }
 
+// Who moves objects does not wait for the calling thread. So it waits for who does, and the next one finds `blind_`
+// under the lock.
+void native_handles::nothing_moves_any_more() noexcept {
+    blind_.store_seq_cst(1);
+    const work rounds_have_ended(*this, nullptr);
+}
+
 // Blocks of movable objects that are in the thread's caches go back while it is inside, as in a poll.
 void native_handles::thread_ends(record& r) noexcept {
+    const os::blocked_signals no_handlers;
     mobility::enter_scope(static_cast<mobility::thread_record<native>&>(r), threads_.all().epoch());
     space_->thread_exit();
     r.service.lock();
@@ -312,8 +323,12 @@ void native_handles::reopen(std::uint32_t run) noexcept {
 }
 
 bool native_handles::take_pages(std::size_t run, std::uint64_t alias) noexcept {
-    return os::take_pages(reinterpret_cast<void*>(home_of(run)), reinterpret_cast<void*>(alias),
-                          heap::run_bytes) == 0;
+    if (os::take_pages(reinterpret_cast<void*>(home_of(run)), reinterpret_cast<void*>(alias),
+                       heap::run_bytes) == 0)
+        return true;
+    // Another mapping of the process may be there now.
+    alias_of_[(alias - aliases_) >> heap::run_shift] = lost_alias;
+    return false;
 }
 
 std::uint64_t native_handles::claim_alias(std::uint32_t run) noexcept {
@@ -327,6 +342,7 @@ std::uint64_t native_handles::claim_alias(std::uint32_t run) noexcept {
 
 void native_handles::leave_alias(std::uint64_t alias) noexcept {
     const std::size_t at = (alias - aliases_) >> heap::run_shift;
+    if (alias_of_[at] == lost_alias) return;
     if (ready_[at].load_relaxed() != 0)
         os::decommit(reinterpret_cast<void*>(alias), heap::run_bytes);
     alias_of_[at] = 0;
@@ -339,18 +355,17 @@ void native_handles::release(std::size_t run) noexcept {
 }
 
 char* native_handles::begin_put_back() noexcept {
-    void* const scratch = os::reserve(heap::run_bytes, heap::run_bytes);
-    if (scratch == nullptr) return nullptr;
-    if (os::commit(scratch, heap::run_bytes) == 0) return static_cast<char*>(scratch);
-    os::release(scratch, heap::run_bytes);
-    return nullptr;
+    if (scratch_ == nullptr) scratch_ = os::reserve(heap::run_bytes, heap::run_bytes);
+    if (scratch_ == nullptr || os::commit(scratch_, heap::run_bytes) != 0) return nullptr;
+    return static_cast<char*>(scratch_);
 }
 
 bool native_handles::end_put_back(std::size_t run, char* scratch, const block_set& out) noexcept {
     if (os::put_pages(scratch, reinterpret_cast<void*>(home_of(run)), heap::run_bytes) != 0) {
-        os::release(scratch, heap::run_bytes);
+        os::decommit(scratch, heap::run_bytes);
         return false;
     }
+    scratch_ = os::reserve(heap::run_bytes, heap::run_bytes); // null: asked again when it is needed
     space_->slabs().restore_evacuated(
         run, [](void* set, std::size_t block) { return static_cast<block_set*>(set)->test(block); },
         const_cast<block_set*>(&out));
@@ -364,19 +379,25 @@ native_handles::work::work(native_handles& all, record* self, urgency need) noex
     }
     all.hurry_.fetch_add_seq_cst(1);
     // The holder may wait for this thread to poll, which is at a safepoint here; in a handler it gives up instead.
+    // What gives up for who can step out, too, may never get anywhere: two that stop in turn.
     const bool steps_out = self != nullptr && self->nested == 0 && self->epoch.load_relaxed() != 0;
+    const bool is_stuck =
+        !steps_out && record_of_thread != nullptr && record_of_thread->epoch.load_relaxed() != 0;
+    if (is_stuck) all.stuck_.fetch_add_seq_cst(1);
     if (steps_out) all.threads_.go_offline(*self);
     all.work_.lock();
+    if (is_stuck) all.stuck_.fetch_sub_seq_cst(1);
     all.hurry_.fetch_sub_seq_cst(1);
     if (steps_out) all.threads_.go_online(*self);
 }
 
 native_handles::work::~work() { all_.work_.unlock(); }
 
-bool native_handles::come_home(std::size_t run, record* self) noexcept {
-    if (!threads_.stop(self, while_waiting())) return false;
+home_result native_handles::come_home(std::size_t run, record* self) noexcept {
+    if (blind_.load_seq_cst() != 0 || !threads_.stop(self, while_stopping()))
+        return home_result::gave_up;
     std::uint64_t objects = 0;
-    bool home = false;
+    home_result home = home_result::no_memory;
     try {
         home = evacuator_.come_home(run, &objects);
     } catch (const std::bad_alloc&) {
@@ -389,11 +410,20 @@ bool native_handles::come_home(std::size_t run, record* self) noexcept {
 void native_handles::keep(const void* kept) noexcept {
     if (!in_homes(kept) || !is_movable(kept)) return;
     const auto home = reinterpret_cast<std::uint64_t>(kept);
+    record* const self = own_record_if_any();
+    // In a handler, or called back: the interrupted code has translations, so nothing comes home under it.
+    const bool may_stop = self == nullptr || self->nested == 0;
     if (in_stress(kept)) {
-        for (record* const self = own_record_if_any();; native::yield()) {
-            const work mine(*this, self);
-            if (come_home_stressed(home, self) || blind_.load_relaxed() != 0) return;
+        while (may_stop && blind_.load_seq_cst() == 0) {
+            {
+                const work mine(*this, self);
+                const home_result result = come_home_stressed(home, self);
+                if (result == home_result::no_memory) tell_no_memory();
+                if (result == home_result::done || result == home_result::no_memory) return;
+            }
+            native::yield();
         }
+        return;
     }
     const std::size_t run = (home - base_) >> heap::run_shift;
     const std::size_t granule = (beginning(home) - base_) / least_alignment;
@@ -404,31 +434,54 @@ void native_handles::keep(const void* kept) noexcept {
     kept_[granule / 64].fetch_or_seq_cst(std::uint64_t{1} << (granule % 64));
     if (keeps_[run].load_relaxed() == 0) keeps_[run].store_seq_cst(1);
     // A run that is being opened finds the bit, or this thread finds it opened.
-    record* const self = own_record_if_any();
-    while (away(run).load_seq_cst() == open && blind_.load_relaxed() == 0) {
+    if (may_stop) until_at_home(run, self);
+}
+
+void native_handles::until_at_home(std::size_t run, record* self) noexcept {
+    while (away(run).load_seq_cst() == open && blind_.load_seq_cst() == 0) {
         {
             const work mine(*this, self);
-            if (away(run).load_seq_cst() != open || come_home(run, self)) return;
+            if (away(run).load_seq_cst() != open) return;
+            const home_result result = come_home(run, self);
+            if (result == home_result::no_memory) tell_no_memory();
+            if (result == home_result::done || result == home_result::no_memory) return;
         }
         native::yield();
     }
+}
+
+// 0: the object was freed.
+std::uint64_t native_handles::now_at(std::uint64_t home, std::uint64_t* begin) noexcept {
+    std::uint64_t now = 0;
+    if (away_at(home).load_acquire() == open) now = homes_.translate_object(home, begin);
+    if (now == 0 && !in_stress(reinterpret_cast<const void*>(home))) now = *begin = beginning(home);
+    return now;
 }
 
 void* native_handles::pin(const void* home) noexcept {
     record* const self = own_record_if_any();
     const auto address = reinterpret_cast<std::uint64_t>(home);
     if (self == nullptr || !in_homes(home)) return const_cast<void*>(home);
-    const std::size_t run = (address - base_) >> heap::run_shift;
+    // A pin lasts as long as a foreign call, and no run whose memory is elsewhere comes home under one. So it comes
+    // home first: nothing that another thread keeps or accesses there waits for the call.
+    if (stress_ != nullptr) stress(self); // a safepoint, as what follows
+    if (self->nested == 0 && !in_stress(home))
+        until_at_home((address - base_) >> heap::run_shift, self);
     std::uint64_t begin = 0;
-    std::uint64_t now = 0;
-    if (away(run).load_acquire() == open) now = homes_.translate_object(address, &begin);
-    if (now == 0 && in_stress(home)) return const_cast<void*>(home); // freed
-    if (now == 0) now = begin = beginning(address);
-    const runtime_memory own;
-    if (!threads_.pin(*self, now, []() -> mobility::pin_chunk<native>* {
+    std::uint64_t now = now_at(address, &begin);
+    if (now == 0) return const_cast<void*>(home);
+    bool pinned = false;
+    {
+        const runtime_memory own;
+        pinned = threads_.pin(*self, now, []() -> mobility::pin_chunk<native>* {
             return new (std::nothrow) mobility::pin_chunk<native>();
-        }))
-        keep(home); // without memory for a pin
+        });
+    }
+    if (!pinned) { // no memory for it
+        keep(home);
+        now = now_at(address, &begin);
+        if (now == 0) return const_cast<void*>(home);
+    }
     return reinterpret_cast<void*>(now + (address - begin));
 }
 
@@ -437,13 +490,8 @@ void native_handles::unpin(const void* home) noexcept {
     const auto address = reinterpret_cast<std::uint64_t>(home);
     if (self == nullptr || !in_homes(home)) return;
     // Pinned, so it is where it was.
-    const std::size_t run = (address - base_) >> heap::run_shift;
     std::uint64_t begin = 0;
-    std::uint64_t now = 0;
-    if (away(run).load_acquire() == open) now = homes_.translate_object(address, &begin);
-    if (now == 0 && in_stress(home)) return;
-    if (now == 0) now = beginning(address);
-    threads_.unpin(*self, now);
+    if (const std::uint64_t now = now_at(address, &begin); now != 0) threads_.unpin(*self, now);
 }
 
 void native_handles::add(const round_result& result) noexcept {
@@ -456,7 +504,7 @@ void native_handles::add(const round_result& result) noexcept {
 std::uint64_t native_handles::move_all(record* self) noexcept {
     heap::slab_heap<native>& slabs = space_->slabs();
     std::uint64_t moved = 0;
-    if (settings_.off || stress_ != nullptr) return 0;
+    if (settings_.off || stress_ != nullptr || blind_.load_seq_cst() != 0) return 0;
     try {
         std::vector<std::uint32_t> runs;
         const auto end = static_cast<std::uint32_t>(slabs.runs());
@@ -495,7 +543,11 @@ std::uint64_t native_handles::bring_home(record* self) noexcept {
 
 const void* native_handles::home_at(const void* address) noexcept {
     const auto wanted = reinterpret_cast<std::uint64_t>(address);
-    if (in_alias(wanted)) return reinterpret_cast<const void*>(home_of_alias(wanted));
+    if (in_alias(wanted)) {
+        const std::uint32_t of = alias_of_[(wanted - aliases_) >> heap::run_shift];
+        if (of == 0 || of == lost_alias) return address;
+        return reinterpret_cast<const void*>(home_of_alias(wanted));
+    }
     if (!space_->contains(address) || space_->class_of(address) != dense_class) return address;
     std::uint64_t found = wanted;
     evacuator_.for_each_taken([&](std::uint32_t run) {

@@ -184,9 +184,13 @@ class native_handles {
         work& operator=(const work&) = delete;
 
       private:
+        // First made: a handler, or a cancellation, could need what this holds.
+        const os::blocked_signals no_handlers_;
+        const os::no_cancellation not_cancelled_;
         native_handles& all_;
         const runtime_memory own_;
     };
+    using uninterrupted = os::blocked_signals;
     // The object of the home stays there until it is freed. Precondition: the calling thread is at a safepoint.
     void keep(const void* home) noexcept;
     void* pin(const void* home) noexcept;
@@ -233,9 +237,22 @@ class native_handles {
     }
     static constexpr unsigned spins_of_a_wait = 200;
     static constexpr std::uint64_t nap_of_a_wait_ns = 20'000;
+    // The same for a stop that must be reached: who waits for `work` offline does not end it.
+    auto while_stopping() noexcept {
+        return [this, looks = 0U](const auto&) mutable {
+            if (++looks > spins_of_a_wait) os::sleep_ns(nap_of_a_wait_ns);
+            return stuck_.load_relaxed() != 0 || blind_.load_relaxed() != 0;
+        };
+    }
     bool end_put_back(std::size_t run, char* scratch, const block_set& out) noexcept;
-    bool come_home(std::size_t run, record* self) noexcept;
-    bool come_home_stressed(std::uint64_t home, record* self) noexcept;
+    home_result come_home(std::size_t run, record* self) noexcept;
+    home_result come_home_stressed(std::uint64_t home, record* self) noexcept;
+    // A thread without a record will run compiled code. Afterwards nothing moves, for ever.
+    void nothing_moves_any_more() noexcept;
+    void tell_no_memory() noexcept; // once
+    std::uint64_t now_at(std::uint64_t home, std::uint64_t* begin) noexcept;
+    // Or there is no memory for it. Precondition: the calling thread is at a safepoint.
+    void until_at_home(std::size_t run, record* self) noexcept;
     // The object's first byte, by its slab. Precondition: in_homes(home).
     std::uint64_t beginning(std::uint64_t home) const noexcept;
     void add(const round_result& result) noexcept;
@@ -265,9 +282,13 @@ class native_handles {
     current_objects current_;
     stress_heap* stress_ = nullptr;
     evacuator_type evacuator_;
-    std::uint32_t alias_of_[alias_count]{}; // run + 1; 0: unused
+    static constexpr std::uint32_t lost_alias = 0xFFFF'FFFF;
+    std::uint32_t alias_of_[alias_count]{}; // run + 1; 0: unused; lost_alias: no memory of ours
     os::blocking_lock<native> work_;
     native::atomic<std::uint32_t> hurry_; // threads that wait for work_
+    native::atomic<std::uint32_t> stuck_; // of those: that cannot be offline meanwhile
+    native::atomic<std::uint32_t> told_no_memory_;
+    void* scratch_ = nullptr;             // reserved for the next run that comes home; under work_
     native::atomic<std::uint32_t> blind_; // 1: a thread has no record, so nothing may move any more
     bool gives_up() const noexcept {
         return hurry_.load_relaxed() != 0 || blind_.load_relaxed() != 0;

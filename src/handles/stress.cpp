@@ -113,30 +113,30 @@ void stress_heap::move_some(const std::vector<std::uint64_t>& pinned) {
     }
 }
 
-bool stress_heap::bring_home(std::uint64_t home, const std::vector<std::uint64_t>& pinned) {
+home_result stress_heap::bring_home(std::uint64_t home, const std::vector<std::uint64_t>& pinned) {
     const std::lock_guard hold(lock_);
     run* const r = run_of(home);
-    if (r == nullptr) return true;
+    if (r == nullptr) return home_result::done;
     const std::size_t at = (home - r->begin) / r->block;
     auto* const word = r->table->word_of(at * r->block);
     const std::uint64_t was = layout::address(word->load_acquire());
-    if (was == 0 || was == home) return true;
-    if (mobility::is_pinned(pinned, was)) return false;
+    if (was == 0 || was == home) return home_result::done;
+    if (mobility::is_pinned(pinned, was)) return home_result::pinned;
     void* const scratch = os::reserve(r->block, os::page_size);
-    if (scratch == nullptr) return false;
+    if (scratch == nullptr) return home_result::no_memory;
     if (os::commit(scratch, r->block) != 0) {
         os::release(scratch, r->block);
-        return false;
+        return home_result::no_memory;
     }
     std::memcpy(scratch, bytes_at(was), r->sizes[at]);
     if (os::put_pages(scratch, bytes_at(home), r->block) != 0) {
         os::release(scratch, r->block);
-        return false;
+        return home_result::no_memory;
     }
     word->store_release(home);
     std::memset(bytes_at(was), poison, r->sizes[at]);
     all_.space().free(bytes_at(was));
-    return true;
+    return home_result::done;
 }
 
 } // namespace obase::handles

@@ -16,6 +16,7 @@
 // Threads: allocate() and freed() by any; the others by one that has stopped all threads.
 #pragma once
 
+#include "handles/evacuator.hpp"
 #include "handles/forwarding.hpp"
 #include "os/memory.hpp"
 #include "os/platform.hpp"
@@ -57,8 +58,8 @@ class stress_heap {
     bool due() noexcept { return polls_.fetch_add_relaxed(1) % period_ == period_ - 1; }
     // Some of the objects. Pinned ones stay.
     void move_some(const std::vector<std::uint64_t>& pinned);
-    // Its bytes are at its home from here on. False: no memory, or it is pinned.
-    bool bring_home(std::uint64_t home, const std::vector<std::uint64_t>& pinned);
+    // Its bytes are at its home from here on.
+    home_result bring_home(std::uint64_t home, const std::vector<std::uint64_t>& pinned);
 
     // fork
     void lock() noexcept { lock_.lock(); }

@@ -26,6 +26,7 @@
 // Host: what the thread's caches are.
 //   flush_own()            the calling thread's blocks of movable objects go back to their runs
 //   flush(record&)         the same for another thread, which is offline and stays so meanwhile
+//   uninterrupted          while one exists, no signal's handler runs in the calling thread
 // Templated on the platform; the tests run this text under the deterministic scheduler.
 #pragma once
 
@@ -205,7 +206,11 @@ class handles_threads {
     void forget_others(record* self) noexcept {
         registry_.forget_other_threads(self);
         registry_.for_each_record([&](mobility::thread_record<P>& r) {
-            static_cast<record&>(r).service.unlock_in_child();
+            auto& each = static_cast<record&>(r);
+            each.service.unlock_in_child();
+            if (&each == self) return;
+            release_pins(each, 0);
+            each.cache = nullptr; // in memory of a thread that is not there
         });
         stop_.store_relaxed(0);
         wanted_count_.store_relaxed(0);
@@ -236,6 +241,7 @@ class handles_threads {
     void give_blocks_back(record& r) noexcept {
         const std::uint64_t request = request_.load_acquire();
         if (r.flushed.load_relaxed() == request) return;
+        const typename Host::uninterrupted here;
         r.service.lock();
         host_.flush_own();
         r.flushed.store_release(request);

@@ -13,12 +13,20 @@
 
 #include "heap/slab.hpp"
 
+#include <obase/word/atomic.hpp>
+
 namespace obase::heap {
 
 template <class P>
-void slab_heap<P>::flush_movable(thread_heap& heap) noexcept {
-    if (&heap == &empty_thread_heap<P>) return;
+void slab_heap<P>::flush_movable(thread_heap*& here) noexcept {
+    // Its thread writes it as a plain variable, so that its own accesses cost nothing.
+    const auto& owned = reinterpret_cast<const word::native_atomic<thread_heap*>&>(here);
+    thread_heap* const seen = owned.load_relaxed();
+    if (seen == &empty_thread_heap<P>) return;
+    thread_heap& heap = *seen;
     const std::lock_guard hold(heap.lock);
+    // Its thread ended before, and another one may have it.
+    if (owned.load_relaxed() != seen) return;
     slab_detail::for_each_used_bin(heap, [&](thread_bin& bin, unsigned number) {
         if (!attributes_at(number / size_classes).never_cold) flush(heap, bin, 0);
     });

@@ -33,11 +33,12 @@
 // is shared, under the group's stripe, one of 64 locks. `pool_` guards which chunks and pages are free; it
 // comes after either. So that it is not needed for each chunk a thread *reserves* some in a row: they are not
 // free, have no owner, and are claimed in its sections one after the other. None of these is held across a
-// system call.
+// system call but those that wait for pool_.
 //
 // Invariants
 //   a chunk is free (owner 0, bit in near_page::free), reserved by one thread (owner 0, no bit) or claimed by one
 //   group; one that is not claimed has no bits
+//   a group has a claimed chunk in its newest page
 //   every claimed chunk but those from the cursor's to the limit's touches an object
 //   begins and ends alternate within the chunks of a group, and no object leaves its page
 //   a page is in a list by its longest run of free chunks if it has some and not only such; a page of free
@@ -54,6 +55,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <mutex>
 
 #include "heap/biased.hpp"
@@ -416,6 +418,11 @@ class near_heap {
     thread& own() noexcept { return threads_[thread_number<P>::of_caller()]; }
     static std::uint64_t searched_for(std::uint32_t number, const wish& what) noexcept {
         return std::uint64_t{number + 1} << 32 | std::uint64_t{what.set} << 16 | what.granules;
+    }
+    static bool has_chunks_in(std::uint32_t number, const page& in) noexcept {
+        return std::any_of(std::begin(in.owner), std::end(in.owner), [number](const auto& owner) {
+            return owner.load_relaxed() == number + 1;
+        });
     }
     // Precondition: in a section of the group's.
     static void forget_search(std::uint32_t number, page& in) noexcept {

@@ -355,6 +355,7 @@ bool near_heap<P>::extend_from_pool(section& in, unsigned first, unsigned last,
     if (owner != nullptr && owner->page == at + 1) unreserve(*owner);
     const std::uint32_t free = pages_[at].free.load_relaxed();
     if ((free & wanted) != wanted) return false;
+    P::check(free != ~0U, "a group's newest page is in the map of free pages");
     unsigned end = last;
     if (owner != nullptr && owner->page == 0 && what.kind() == 0)
         while (end < near_chunks && end - last < std::min(mine.chunks, reserved_at_most) &&
@@ -576,9 +577,11 @@ free_result near_heap<P>::free(void* object) noexcept {
         release(of, here, empty);
         page_left = in.free.load_relaxed() == ~0U;
     }
-    if (page_left) {
-        if (mine.newest == here + 1) mine.newest = mine.cursor = mine.limit = 0;
-    } else if (mine.objects != 0) {
+    // A page in which the group has nothing left can become anybody's at any time.
+    if (empty != 0 && here + 1 == mine.newest && mine.cursor == mine.limit &&
+        !has_chunks_in(of.number(), in))
+        mine.newest = mine.cursor = mine.limit = 0;
+    if (!page_left && mine.objects != 0) {
         forget_search(of.number(), in);
         list_holes(of, here);
     }
@@ -982,6 +985,9 @@ near_counters near_heap<P>::counters() const noexcept {
         now.live_objects += one.live_objects.load_relaxed();
         now.groups += one.groups.load_relaxed();
     }
+    // With pool_ held no chunk is given back and no thread tells, so what has been claimed is at least what has been
+    // given back. Threads come after stripes: an object that a stripe takes off was added by a thread before.
+    const std::lock_guard hold(pool_);
     std::uint64_t claimed = 0;
     for (const thread& one : threads_) {
         now.live_bytes += one.live_bytes.load_relaxed();
@@ -989,7 +995,6 @@ near_counters near_heap<P>::counters() const noexcept {
         now.groups += one.groups.load_relaxed();
         claimed += one.claimed.load_relaxed();
     }
-    const std::lock_guard hold(pool_);
     now.extent_bytes = (pages_in_use_ + dirty_pages_) * os::page_size;
     now.claimed_bytes = (static_cast<std::uint64_t>(claimed_) + claimed) * near_chunk_bytes;
     return now;
@@ -1162,6 +1167,8 @@ const char* near_heap<P>::validate() const noexcept {
         ++groups;
         held += groups_[i].chunks;
         if (groups_[i].cursor > groups_[i].limit) return "near: a cursor beyond its limit";
+        if (groups_[i].newest != 0 && !has_chunks_in(i, pages_[groups_[i].newest - 1]))
+            return "near: a group has nothing in its newest page";
     }
     if (objects != counted || bytes != live) return "near: live objects";
     if (claimed != told || held != told) return "near: claimed chunks";

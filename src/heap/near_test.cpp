@@ -420,6 +420,29 @@ TEST(near, empty_groups_give_their_chunks_back) {
     EXPECT_EQ(world.broken(), "");
 }
 
+// Also those of its newest page, which is another group's or nobody's from then on: that the cursor has come to the limit
+// there means nothing.
+TEST(near, a_group_does_not_grow_in_a_page_in_which_it_has_nothing) {
+    constexpr unsigned hot = near_set({}, expectation::hot); // packed from the first group on
+    near_world world;
+    void* a = nullptr;
+    for (int i = 0; i < 4; ++i) a = world.begin(1024, hot); // a page that is full
+    void* const b = world.join(a, 1024, hot);               // ends with what the group has claimed
+    ASSERT_NE(world.page_of(b), world.page_of(a));
+    void* const c = world.begin(1024, hot);
+    ASSERT_EQ(world.page_of(c), world.page_of(b));
+    ASSERT_EQ(world.heap.free(b), free_result::done);
+    EXPECT_EQ(world.broken(), "");
+    ASSERT_EQ(world.heap.free(c), free_result::done);
+    auto* const d = static_cast<unsigned char*>(world.join(a, 1024, hot));
+    EXPECT_EQ(world.broken(), "");
+    std::memset(d, 1, 1024);
+    pacer goes_on;
+    world.heap.decommit_free_memory(goes_on);
+    EXPECT_EQ(d[0], 1) << "a live object's page went back";
+    EXPECT_EQ(world.broken(), "");
+}
+
 TEST(near, without_room_nothing_is_changed) {
     near_world world(near_unit_bytes);
     std::vector<void*> all;

@@ -303,7 +303,7 @@ class slab_heap {
 
     // Blocks of objects that may move (without the attribute never_cold) in the thread cache go back to their runs. The
     // heap's thread does not allocate or free such objects meanwhile, or is the calling one.
-    void flush_movable(thread_heap& heap) noexcept;
+    void flush_movable(thread_heap*& here) noexcept;
     // Precondition: it is out, and the caller keeps it out of the calling thread's lists.
     void free_to_run(void* block) noexcept { push_remote_blocks(run_of(block), block, block, 1); }
     // Calls visit(number) for the blocks of a run that are out. Preconditions: closed(run), no thread frees into it

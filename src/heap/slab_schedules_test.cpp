@@ -252,5 +252,46 @@ void returning_memory_meets_frees_and_allocation() {
 }
 IN_BOTH_WORLDS(slab_schedules, returning_memory_meets_frees_and_allocation, 1'000)
 
+// Blocks that the calling thread has at hand.
+template <class P>
+std::size_t at_hand() {
+    std::size_t blocks = 0;
+    slab_detail::for_each_used_bin(
+        *thread_memory<P>::heap(slot_of_test),
+        [&](thread_bin<P>& bin, unsigned) { blocks += bin.count.load_relaxed(); });
+    return blocks;
+}
+
+// Property: a flush for a thread that is offline leaves alone what another one has at hand, though the thread ends
+// meanwhile and the other one gets its heap.
+template <class P>
+void a_flush_spares_the_heap_s_next_thread() {
+    using threads = testing::threads_for<P>;
+    world<P> w;
+    typename P::template atomic<thread_heap<P>**> of_first;
+    typename P::template atomic<std::uint32_t> flushed;
+    threads::spawn("first", [&] {
+        w.end(w.make());
+        of_first.store_release(&thread_memory<P>::heap(slot_of_test));
+        w.slabs.thread_exit();
+        while (flushed.load_acquire() == 0) P::yield(); // its memory stays
+    });
+    threads::spawn("collector", [&] {
+        while (of_first.load_acquire() == nullptr) P::yield();
+        w.slabs.flush_movable(*of_first.load_acquire());
+        flushed.store_release(1);
+    });
+    w.user("next", [&] {
+        while (of_first.load_acquire() == nullptr) P::yield();
+        w.end(w.make());
+        const std::size_t before = at_hand<P>();
+        P::yield();
+        threads::require(at_hand<P>() == before, "nobody takes what a running thread has at hand");
+    });
+    threads::run();
+    w.finish();
+}
+IN_BOTH_WORLDS(slab_schedules, a_flush_spares_the_heap_s_next_thread, 2'000)
+
 } // namespace
 } // namespace obase::heap

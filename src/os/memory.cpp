@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "os/memory.hpp"
 
+#include "os/platform.hpp"
+
 #include <fcntl.h>
 #include <linux/falloc.h>
 #include <sys/mman.h>
@@ -224,6 +226,15 @@ int make_file_private(void* begin, std::size_t bytes, int fd, std::uint64_t offs
     return mapped == MAP_FAILED ? errno : 0;
 }
 
+namespace {
+// mremap removes what was at its target before it does what can fail. Whether the range is reserved again: another
+// thread's mapping may have come first.
+void close_hole(void* begin, std::size_t bytes) noexcept {
+    calls().mmap_in_place(begin, bytes, PROT_NONE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+}
+} // namespace
+
 int take_pages(void* from, void* to, std::size_t bytes) noexcept {
     const errno_kept kept;
     // From here on nothing is written there.
@@ -231,17 +242,19 @@ int take_pages(void* from, void* to, std::size_t bytes) noexcept {
     if (calls().mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED | mremap_dontunmap, to) ==
         MAP_FAILED) {
         const int error = errno;
-        calls().mprotect(from, bytes, PROT_READ | PROT_WRITE);
+        close_hole(to, bytes);
+        native_platform::check(calls().mprotect(from, bytes, PROT_READ | PROT_WRITE) == 0,
+                               "the kernel does not give the pages of objects back");
         return error;
     }
     if (calls().mprotect(to, bytes, PROT_READ | PROT_WRITE) != 0) {
         const int error = errno;
         // The way back: over the emptied pages, which nobody could use meanwhile.
-        if (calls().mremap(to, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, from) != MAP_FAILED) {
-            calls().mmap(to, bytes, PROT_NONE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
-            calls().mprotect(from, bytes, PROT_READ | PROT_WRITE);
-        }
+        const bool back =
+            calls().mremap(to, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, from) != MAP_FAILED;
+        close_hole(to, bytes);
+        native_platform::check(back && calls().mprotect(from, bytes, PROT_READ | PROT_WRITE) == 0,
+                               "the kernel does not give the pages of objects back");
         return error;
     }
     // A mapping of its own for each such range would meet vm.max_map_count. With guards it becomes part of its
@@ -253,9 +266,11 @@ int take_pages(void* from, void* to, std::size_t bytes) noexcept {
 
 int put_pages(void* from, void* to, std::size_t bytes) noexcept {
     const errno_kept kept;
-    return calls().mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED
-               ? errno
-               : 0;
+    if (calls().mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) != MAP_FAILED)
+        return 0;
+    const int error = errno;
+    close_hole(to, bytes);
+    return error;
 }
 
 int recommit_taken(void* begin, std::size_t bytes) noexcept {

@@ -94,10 +94,13 @@ int make_file_private(void* begin, std::size_t bytes, int fd, std::uint64_t offs
 
 // Gives anonymous pages in use the addresses from `to` on, reserved ones. `from` is inaccessible from one moment on, for
 // this process and for system calls; what was written before it is at `to`. It stays reserved, and holds no memory.
-// On failure all is as it was. Linux 5.7. Of pages that the kernel has pinned for direct I/O the contents may still
+// On failure the pages are at `from` as they were, but `to` need not be reserved any more: mremap may have removed what
+// was there, and another thread's mapping may have come. Where the kernel refuses the way back, too, the process ends,
+// with a message. What the program itself asked for such pages (mlock, mprotect, madvise) is lost. Linux 5.7. Of pages that the kernel has pinned for direct I/O the contents may still
 // change.
 int take_pages(void* from, void* to, std::size_t bytes) noexcept;
 // The pages at `from`, committed, appear at `to`, in one step, in place of what was there. `from` is unmapped.
+// On failure `from` is as it was, and `to` inaccessible, and as after a failure of take_pages().
 int put_pages(void* from, void* to, std::size_t bytes) noexcept;
 // Pages whose contents take_pages() has taken are accessible again, and empty.
 int recommit_taken(void* begin, std::size_t bytes) noexcept;

@@ -319,7 +319,8 @@ TEST(os_memory, pages_that_cannot_be_taken_stay) {
     ASSERT_EQ(commit(home, page_size), 0);
     home[0] = 7;
     memory_calls failing = real_memory_calls();
-    failing.mremap = [](void*, std::size_t, std::size_t, int, void*) -> void* {
+    failing.mremap = [](void*, std::size_t bytes, std::size_t, int, void* to) -> void* {
+        munmap(to, bytes); // as the kernel may
         errno = EINVAL;
         return reinterpret_cast<void*>(-1);
     };
@@ -328,6 +329,22 @@ TEST(os_memory, pages_that_cannot_be_taken_stay) {
     use_memory_calls(nullptr);
     EXPECT_EQ(home[0], 7);
     home[0] = 8;
+    EXPECT_EQ(mprotect(alias, page_size, PROT_NONE), 0) << "it is reserved";
+    use_memory_calls(&failing);
+    EXPECT_EQ(put_pages(home, alias, page_size), EINVAL);
+    use_memory_calls(nullptr);
+    EXPECT_EQ(home[0], 8);
+    EXPECT_EQ(mprotect(alias, page_size, PROT_NONE), 0) << "it is reserved";
+    failing.mprotect = [](void*, std::size_t, int protection) {
+        errno = ENOMEM;
+        return protection == PROT_NONE ? 0 : -1;
+    };
+    EXPECT_DEATH(
+        {
+            use_memory_calls(&failing);
+            take_pages(home, alias, page_size);
+        },
+        "does not give the pages");
     release(home, page_size);
     release(alias, page_size);
 }

@@ -15,7 +15,8 @@ namespace {
 
 native_platform::atomic<fault_explainer> explainer;
 native_platform::atomic<fault_server> server;
-void* explainers_stack = nullptr; // as `before`
+native_platform::atomic<fault_owner> owner; // written before `server`
+void* explainers_stack = nullptr;           // as `before`
 // Written before our handler is the process's, and not changed while it is. `first` was there at the
 // beginning; a program's handler that came later and calls its predecessor means that one.
 struct sigaction before{};
@@ -86,18 +87,50 @@ bool explained(const siginfo_t* info, const mcontext_t& machine) noexcept {
     return told.explained;
 }
 
+struct served_fault {
+    fault_server serve;
+    const void* address;
+    const void* instruction;
+    bool served;
+};
+
+bool served(fault_server serve, const siginfo_t* info, const ucontext_t& context) noexcept {
+    const greg_t* const registers = context.uc_mcontext.gregs;
+    served_fault now{serve, info->si_addr, reinterpret_cast<const void*>(registers[REG_RIP]),
+                     false};
+    const auto serve_it = [](void* p) noexcept {
+        auto& fault = *static_cast<served_fault*>(p);
+        fault.served = fault.serve(fault.address, fault.instruction);
+    };
+    const stack_t& other = context.uc_stack;
+    const auto on_other = [&](std::uint64_t address) {
+        return (other.ss_flags & SS_DISABLE) == 0 &&
+               address - reinterpret_cast<std::uint64_t>(other.ss_sp) < other.ss_size;
+    };
+    const auto interrupted = static_cast<std::uint64_t>(registers[REG_RSP]);
+    if (on_other(reinterpret_cast<std::uint64_t>(__builtin_frame_address(0))) &&
+        !on_other(interrupted)) {
+        constexpr std::uint64_t red_zone = 128;
+        call_on(reinterpret_cast<void*>((interrupted - red_zone) & ~std::uint64_t{15}), serve_it,
+                &now);
+    } else {
+        serve_it(&now);
+    }
+    return now.served;
+}
+
 void on_segment_fault(int number, siginfo_t* info, void* context) noexcept {
     const auto& machine = static_cast<const ucontext_t*>(context)->uc_mcontext;
     // A signal that another process or thread has sent says nothing about an access.
     // An address that is not canonical comes as null, from the kernel itself; null is the program's own fault.
     const bool of_a_place = info->si_addr != nullptr || info->si_code == SI_KERNEL;
     if (const fault_server serve = server.load_acquire();
-        info->si_code > 0 && info->si_addr != nullptr && serve != nullptr) {
+        info->si_code > 0 && info->si_addr != nullptr && serve != nullptr &&
+        owner.load_acquire()(info->si_addr)) {
         const int error = errno;
-        const bool served =
-            serve(info->si_addr, reinterpret_cast<const void*>(machine.gregs[REG_RIP]));
+        const bool done = served(serve, info, *static_cast<const ucontext_t*>(context));
         errno = error;
-        if (served) return;
+        if (done) return;
     }
     if (info->si_code > 0 && of_a_place && explainer.load_acquire() != nullptr &&
         explained(info, machine))
@@ -132,7 +165,8 @@ void watch_segment_faults(fault_explainer explain, void* stack_end) noexcept {
     install();
 }
 
-void serve_segment_faults(fault_server serve) noexcept {
+void serve_segment_faults(fault_owner serves, fault_server serve) noexcept {
+    owner.store_release(serves);
     server.store_release(serve);
     install();
 }

@@ -29,8 +29,10 @@ using fault_explainer = bool (*)(const void* address, const void* instruction,
 void watch_segment_faults(fault_explainer explain, void* stack_end) noexcept;
 
 // Faults that can be helped: `serve` makes the address accessible and returns true, and the access is made again. It is
-// asked before explainers, and installs the same handler.
+// asked before explainers, about addresses for which `serves` is true, and installs the same handler. A handler that is
+// on a stack of its own, which may be small, runs it on the interrupted code's: `serves` excludes that stack's end.
 using fault_server = bool (*)(const void* address, const void* instruction) noexcept;
-void serve_segment_faults(fault_server serve) noexcept;
+using fault_owner = bool (*)(const void* address) noexcept;
+void serve_segment_faults(fault_owner serves, fault_server serve) noexcept;
 
 } // namespace obase::os
