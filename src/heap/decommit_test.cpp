@@ -23,6 +23,7 @@
 #include <gtest/gtest.h>
 
 #include "heap/address_sanitizer.hpp"
+#include "heap/sanitized.hpp"
 #include "os/memory.hpp"
 #include "os/process.hpp"
 
@@ -327,7 +328,7 @@ TEST_F(returning, large_memory_is_returned_once) {
 
 // Property: what LARGE knows of its pages goes back where nothing lies any more, and only there.
 TEST_F(returning, what_is_known_of_large_memory_goes_back_with_it) {
-    if (asan::present()) GTEST_SKIP() << "the shadow is resident too";
+    if (asan::present() || thread_sanitized) GTEST_SKIP() << "the shadow is resident too";
     const owned_space owner = make_space();
     space& s = *owner;
     std::vector<void*> objects(8'000);

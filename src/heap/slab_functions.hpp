@@ -64,6 +64,12 @@ void for_each_used_bin(thread_heap<P>& heap, Visit&& visit) {
     }
 }
 
+// Another thread may look which heap this one has (evacuated.hpp); reads by the thread itself are plain.
+template <class Heap>
+void set_heap(Heap*& here, Heap* heap) noexcept {
+    reinterpret_cast<word::native_atomic<Heap*>&>(here).store_relaxed(heap);
+}
+
 } // namespace slab_detail
 
 template <class P>
@@ -130,7 +136,7 @@ thread_heap<P>* slab_heap<P>::heap_for_this_thread() noexcept {
     }
     mine->home = &here;
     mine->view = view_;
-    here = mine;
+    slab_detail::set_heap(here, mine);
     return mine;
 }
 
@@ -142,7 +148,7 @@ void slab_heap<P>::thread_exit() noexcept {
     {
         const std::lock_guard hold(mine->lock);
         release_runs(*mine);
-        here = &empty_thread_heap<P>; // who finds that (src/handles) knows that the cache is empty
+        slab_detail::set_heap(here, &empty_thread_heap<P>); // who finds that knows that the cache is empty
     }
     const std::lock_guard hold(registry_);
     mine->home = nullptr;
