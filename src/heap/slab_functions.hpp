@@ -148,7 +148,8 @@ void slab_heap<P>::thread_exit() noexcept {
     {
         const std::lock_guard hold(mine->lock);
         release_runs(*mine);
-        slab_detail::set_heap(here, &empty_thread_heap<P>); // who finds that knows that the cache is empty
+        slab_detail::set_heap(
+            here, &empty_thread_heap<P>); // who finds that knows that the cache is empty
     }
     const std::lock_guard hold(registry_);
     mine->home = nullptr;
