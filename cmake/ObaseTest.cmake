@@ -5,7 +5,7 @@
 #
 #   obase_add_test(<name> SOURCES <file>... [LIBS <target>...] [LABELS <label>...]
 #                  [ENV <KEY=VALUE>...] [ARGS <argument>...] [REARM] [SERIAL] [NO_MAIN]
-#                  [NO_LIBRARY])
+#                  [NO_LIBRARY] [LOCKS <name>...])
 #       A GoogleTest executable, linked with obase (LIBS rapidcheck for properties). LABELS (default: ci):
 #         ci, long, soak   the tier. One ctest entry per tier, with OBASE_TEST_TIER=<tier> in its
 #                          environment: <name> for ci, <name>.long, <name>.soak. `make test` runs ci.
@@ -17,6 +17,7 @@
 #       SERIAL: no other test at the same time. NO_MAIN: the sources define main().
 #       NO_LIBRARY: linked with src/os only. For layers that are headers: changing one then rebuilds
 #         its tests and not the library, which `make mutants` does a hundred times.
+#       LOCKS: tests that name the same one do not run at the same time.
 #
 #   obase_add_fuzzer(<name> SOURCES <file>... CORPUS <directory> [LIBS <target>...])
 #       The sources define LLVMFuzzerTestOneInput. With OBASE_FUZZ (preset `fuzz`) a libFuzzer
@@ -65,7 +66,7 @@ function(obase_add_test name)
         return()
     endif()
     cmake_parse_arguments(PARSE_ARGV 1 test "REARM;SERIAL;NO_MAIN;NO_LIBRARY" ""
-                          "SOURCES;LIBS;LABELS;ENV;ARGS")
+                          "SOURCES;LIBS;LABELS;ENV;ARGS;LOCKS")
     if(NOT test_SOURCES OR test_UNPARSED_ARGUMENTS)
         message(FATAL_ERROR "obase_add_test(${name}): SOURCES missing, or not understood: "
                             "'${test_UNPARSED_ARGUMENTS}'")
@@ -119,7 +120,7 @@ function(obase_add_test name)
             add_test(NAME ${entry} COMMAND ${name} ${test_ARGS})
             set_tests_properties(${entry} PROPERTIES
                 LABELS "${tier};${marks}" ENVIRONMENT "${environment}"
-                RUN_SERIAL "${test_SERIAL}")
+                RUN_SERIAL "${test_SERIAL}" RESOURCE_LOCK "${test_LOCKS}")
             if(NOT tier STREQUAL "ci")
                 # ctest's default would end a long run that is merely long.
                 set_tests_properties(${entry} PROPERTIES TIMEOUT 604800)

@@ -1,11 +1,23 @@
 // SPDX-License-Identifier: MIT
 //
 // sanitized: whether this is built with a sanitizer that keeps a shadow of all memory;
-// thread_sanitized: whether that is the one for threads.
+// thread_sanitized and OBASE_THREAD_SANITIZER: whether that is the one for threads.
 //
 // Used for smaller reservations, and by tests about resident memory or RLIMIT_AS that a shadow
 // would falsify.
 #pragma once
+
+#if defined(__SANITIZE_THREAD__)
+#define OBASE_THREAD_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define OBASE_THREAD_SANITIZER 1
+#else
+#define OBASE_THREAD_SANITIZER 0
+#endif
+#else
+#define OBASE_THREAD_SANITIZER 0
+#endif
 
 namespace obase::heap {
 
@@ -22,16 +34,6 @@ inline constexpr bool sanitized = false;
 inline constexpr bool sanitized = false;
 #endif
 
-#if defined(__SANITIZE_THREAD__)
-inline constexpr bool thread_sanitized = true;
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-inline constexpr bool thread_sanitized = true;
-#else
-inline constexpr bool thread_sanitized = false;
-#endif
-#else
-inline constexpr bool thread_sanitized = false;
-#endif
+inline constexpr bool thread_sanitized = OBASE_THREAD_SANITIZER != 0;
 
 } // namespace obase::heap

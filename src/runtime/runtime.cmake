@@ -18,10 +18,9 @@ obase_add_test(string_test SOURCES string_test.cpp LIBS rapidcheck rapidcheck_gt
 obase_add_test(memory_budget_test SOURCES memory_budget_test.cpp LABELS ci sanitize)
 obase_add_test(allocation_watch_test SOURCES allocation_watch_test.cpp LABELS ci sanitize)
 obase_add_test(wait_credit_test SOURCES wait_credit_test.cpp)
-obase_add_test(backpressure_test SOURCES backpressure_test.cpp LABELS ci sanitize
-    ENV TSAN_OPTIONS=die_after_fork=0)
 # What makes swap, and what must not have any, take turns.
-set_tests_properties(backpressure_test PROPERTIES RESOURCE_LOCK swap)
+obase_add_test(backpressure_test SOURCES backpressure_test.cpp LABELS ci sanitize
+    ENV TSAN_OPTIONS=die_after_fork=0 LOCKS swap)
 obase_add_test(shorter_windows_test SOURCES shorter_windows_test.cpp LABELS ci sanitize)
 obase_add_test(near_objects_test SOURCES near_objects_test.cpp LABELS ci sanitize)
 obase_add_test(runtime_test SOURCES runtime_test.cpp LABELS ci sanitize)
