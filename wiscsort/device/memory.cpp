@@ -11,10 +11,19 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <sstream>
 #include <string>
 #include <utility>
+
+#if defined(__SANITIZE_THREAD__)
+#define WISCSORT_THREAD_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define WISCSORT_THREAD_SANITIZER 1
+#endif
+#endif
 
 namespace wiscsort::device {
 
@@ -75,6 +84,12 @@ void memory_block::grow(std::size_t bytes) {
         *this = memory_block(bytes);
         return;
     }
+#ifdef WISCSORT_THREAD_SANITIZER
+    // It does not know mremap: what other threads did at an address would seem to be about this block.
+    memory_block larger(bytes);
+    std::memcpy(larger.data_, data_, size_);
+    *this = std::move(larger);
+#else
     void* at = ::mremap(data_, size_, bytes, MREMAP_MAYMOVE);
     if (at == MAP_FAILED)
         fail("no memory to grow a buffer to {}: {}", bytes_text(bytes), describe_errno(errno));
@@ -82,6 +97,7 @@ void memory_block::grow(std::size_t bytes) {
     count_block(size_, bytes);
     size_ = bytes;
     if (size_ >= 2 * MiB) ::madvise(at, size_, MADV_HUGEPAGE);
+#endif
 }
 
 std::size_t entry_array::reserve_more(std::size_t count) {
