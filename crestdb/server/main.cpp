@@ -63,6 +63,19 @@ std::string where_cold_goes(const settings& options) {
                                       "--cold file:DIR --hints pageout frees it");
 }
 
+// "" or why COLD cannot lie where --cold says. obase would go on without it; who says where cold data goes
+// hears at once that it does not go there.
+std::string cold_directory_fails(const settings& options) {
+    if (!options.cold.starts_with("file:")) return "";
+    const int file =
+        ::open(options.cold.substr(5).c_str(), O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+    if (file < 0)
+        return fmt::format("--cold {}: no unnamed file can be made there: {}", options.cold,
+                           std::generic_category().message(errno));
+    ::close(file);
+    return "";
+}
+
 // "" or why not.
 std::string configure_obase(const settings& options) {
     managed_by = options.protocol == "none"  ? managing::none
@@ -108,11 +121,17 @@ int run(int argc, char** argv) {
         fmt::print(stderr, "crestdb: --dir {}: no such directory\n", options.directory);
         return 1;
     }
+    if (const std::string why = cold_directory_fails(options); !why.empty()) {
+        fmt::print(stderr, "crestdb: {}\n", why);
+        return 1;
+    }
     std::signal(SIGPIPE, SIG_IGN);
     std::signal(SIGXFSZ, SIG_IGN); // a file too large is an error of the write, not the end
     if (const std::string why = configure_obase(options); !why.empty()) {
-        fmt::print(stderr, "crestdb: {}\n", why);
-        return 1;
+        // The library alone knows which policies there are.
+        const bool usage = why.starts_with("policy: ");
+        fmt::print(stderr, "crestdb: {}{}\n", usage ? "--" : "", why);
+        return usage ? 2 : 1;
     }
     update_now();
     instance server(options);

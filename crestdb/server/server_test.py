@@ -53,27 +53,29 @@ def info(client, field):
     raise AssertionError(f"INFO has no {field}")
 
 
-def refused(*options):
-    """The message of a server that does not start."""
+def refused(*options, status=None):
+    """The message of a server that does not start, with that status or any other than 0."""
     with scratch() as directory:
         done = subprocess.run([pathlib.Path(PROGRAM).resolve(), *map(str, options)], cwd=directory, timeout=30,
                               capture_output=True, text=True)
-        check(done.returncode in (1, 2), f"{options}: status {done.returncode}")
+        check(done.returncode in ((1, 2) if status is None else (status,)), f"{options}: status {done.returncode}")
         check(len(done.stderr.strip().splitlines()) >= 1, f"{options}: no message")
         return done.stderr
 
 
 def test_command_line():
     check("needs --requirepass" in refused("--port", 1, "--bind", "0.0.0.0"), "open to the network")
-    check("--protocol" in refused("--protocol", "x"), "protocol")
-    check("--hints" in refused("--hints", "x"), "hints")
-    check("maxmemory" in refused("--maxmemory", "1xb"), "maxmemory")
+    for option, value in (("--protocol", "x"), ("--hints", "x"), ("--maxmemory", "1xb"), ("--memory", "10Q"),
+                          ("--cold", "/tmp"), ("--policy", "foo"), ("--mode", "foo"), ("--unixsocketperm", "9")):
+        said = refused(option, value, status=2)
+        check(option in said and "_" not in said, f"{option} {value}: {said}")
+    check("/does/not/exist" in refused("--cold", "file:/does/not/exist", status=1), "COLD's directory")
     check("no such directory" in refused("--dir", "/does/not/exist"), "directory")
     check("nothing to listen on" in refused("--port", 0), "no socket")
     check("no address" in refused("--port", 1, "--bind", "nowhere.example"), "address")
     with scratch() as directory:
         # The file that is installed: as it is, and with every setting in it.
-        shipped = pathlib.Path(__file__).resolve().parents[2] / "packaging/server/crestdb.conf"
+        shipped = pathlib.Path(__file__).resolve().parents[2] / "packaging/server/crestdb.conf.in"
         every = pathlib.Path(directory) / "every.conf"
         lines = [line[1:] if re.match(r"#[a-z-]+ = .", line) else line for line in shipped.read_text().splitlines()
                  if not line.startswith("#requirepass")]  # tested elsewhere
@@ -82,12 +84,23 @@ def test_command_line():
         for conf in (shipped, every):
             with server(directory, "--config", conf, name="d") as s:
                 check(str(s.client()("GET", "k"))[:6] in ("None", "NOAUTH"), conf)
-        every.write_text("nosuchthing = 1\n")
-        check("nosuchthing" in refused("--config", every), "a misspelt setting")
+        for text, place, expected in (
+                ("# what\nnosuchthing = 1\n", 2, "'nosuchthing' is no setting"),
+                ("port = 1\n\nport 6390\n", 3, "expected 'name = value', not 'port 6390'"),
+                ("[network]\n", 1, "expected 'name = value'"),
+                ("port = 1\nport = 2\n", 2, f"'port' is set already, at {every}:1"),
+                ("port = x\n", 1, "--port"), ("port = 65536\n", 1, "--port"), ("memory = 10Q\n", 1, "--memory"),
+                ("maxmemory = 1xb\n", 1, "--maxmemory"), ("config = other\n", 1, "'config' is no setting"),
+                ("dbfilename = a/b\n", 1, "--dbfilename"), ("load = perhaps\n", 1, "perhaps")):
+            every.write_text(text)
+            said = refused("--config", every, status=2)
+            check(said.startswith(f"crestdb: {every}:{place}: ") and expected in said, f"{text!r}: {said}")
+        check("--config" in refused("--config", "/does/not/exist", status=2), "no such file")
+        check("--config" in refused("--config", directory, status=2), "a directory")
         name = pathlib.Path(directory) / "c.conf"
         with reserved_port() as port:
             name.write_text(f"# a comment\nport = {port}\nmaxmemory = 100mb\nmaxmemory-policy = allkeys-lru\n"
-                            "unixsocket = c\nmemory = none\n")
+                            "unixsocket = c\nmemory = none\nno-load = true\nhints = \"none\"\n")
             with server(directory, "--config", name, name="c", tcp_port=port) as s:
                 check(s.client()("CONFIG", "GET", "maxmemory") == [b"maxmemory", b"104857600"], "file is read")
                 check(Client(("127.0.0.1", port))("PING") == "PONG", "TCP")

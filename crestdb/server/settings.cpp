@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "crestdb/server/settings.hpp"
 
+#include "crestdb/server/config_file.hpp"
 #include "crestdb/server/text.hpp"
 
+#include <obase/options.hpp>
 #include <obase/version.hpp>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <cstring>
 #include <deque>
 #include <functional>
 
@@ -161,8 +164,11 @@ std::vector<std::pair<std::string, std::string>> settings::all() const {
 void parse_command_line(int argc, char** argv, settings& into) {
     CLI::App app{"A cache server for Redis clients whose cold data lies on a disk.", "crestdb"};
     app.set_version_flag("--version", std::string("crestdb ") + obase::version());
-    app.set_config("--config", "", "read these options from a file: one 'name = value' a line");
-    app.allow_config_extras(CLI::config_extras_mode::error); // a misspelt name is no setting
+    app.get_help_ptr()->configurable(false);
+    app.get_option("--version")->configurable(false);
+    std::string config;
+    app.add_option("--config", config, "read these options from a file: one 'name = value' a line")
+        ->configurable(false);
     app.option_defaults()->always_capture_default();
 
     std::vector<std::pair<CLI::Option*, std::function<std::string()>>> later;
@@ -172,6 +178,26 @@ void parse_command_line(int argc, char** argv, settings& into) {
         std::string& text = texts.emplace_back(built_in);
         CLI::Option* option = app.add_option("--" + name, text, help);
         later.emplace_back(option, [&into, &text, name] { return into.set(name, text); });
+    };
+    const auto one_of = [](const std::string& expected) {
+        return CLI::Validator(
+            [expected](std::string& value) {
+                for (const std::string& known : CLI::detail::split(expected, ' '))
+                    if (value == known) return std::string();
+                return fmt::format("expected one of {}, not '{}'", expected, value);
+            },
+            "");
+    };
+    // A value that obase's option `name` understands.
+    const auto understood = [](const char* name) {
+        return CLI::Validator(
+            [name](std::string& value) {
+                obase::options scratch;
+                const std::string why = scratch.set(name, value);
+                return why.substr(why.starts_with(std::string(name) + ": ") ? std::strlen(name) + 2
+                                                                            : 0);
+            },
+            "");
     };
 
     app.add_option("--bind", into.bind, "addresses to listen on")->delimiter(',');
@@ -187,18 +213,24 @@ void parse_command_line(int argc, char** argv, settings& into) {
                    "port of the Prometheus endpoint on 127.0.0.1; 0: none")
         ->check(CLI::Range(0, 65535));
     app.add_option(
-        "--memory", into.memory,
-        "DRAM that the process may take: none, cgroup (.9 of the control group's limit), "
-        "bytes (4G) or a percentage (40%); with --hints pageout what is over it leaves");
-    app.add_option("--cold", into.cold, "where cold data lies: anon (memory) or file:DIR");
+           "--memory", into.memory,
+           "DRAM that the process may take: none, cgroup (.9 of the control group's limit), "
+           "bytes (4G) or a percentage (40%); with --hints pageout what is over it leaves")
+        ->check(understood("memory"));
+    app.add_option("--cold", into.cold, "where cold data lies: anon (memory) or file:DIR")
+        ->check(understood("cold_backing"));
     app.add_option(
-        "--hints", into.hints,
-        "what the kernel is told about cold data: none, cold, pageout (it leaves memory)");
+           "--hints", into.hints,
+           "what the kernel is told about cold data: none, cold, pageout (it leaves memory)")
+        ->check(one_of("none cold pageout"));
     app.add_option("--protocol", into.protocol,
-                   "how objects move: arming, atc, or none (they do not)");
-    app.add_option("--policy", into.policy, "which objects are cold: papers or graded");
+                   "how objects move: arming, atc, or none (they do not)")
+        ->check(one_of("arming atc none"));
+    app.add_option("--policy", into.policy, "which objects are cold: papers or graded")
+        ->check(understood("policy"));
     app.add_option("--mode", into.mode,
-                   "off, observe, move or hint; by default hint with --hints, else move");
+                   "off, observe, move or hint; by default hint with --hints, else move")
+        ->check(understood("mode"));
     app.add_option("--window", into.window_seconds, "seconds between two looks at what is used")
         ->check(CLI::Range(1e-3, 1e6));
     app.add_option("--dir", into.directory, "where the snapshot lies");
@@ -233,24 +265,29 @@ void parse_command_line(int argc, char** argv, settings& into) {
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
-        const int status = app.exit(error);
-        std::exit(status == 0 ? 0 : 2);
+        if (error.get_exit_code() == 0) std::exit(app.exit(error)); // --help, --version
+        refuse(fmt::format("{} (crestdb --help has all options)", error.what()));
     }
+    option_places places;
+    if (!config.empty())
+        if (const std::string why = read_config_file(config, app, places); !why.empty())
+            refuse(why);
+    // "crestdb.conf:3: --port", or the option alone where the command line has set it.
+    const auto named = [&](const CLI::Option* option) {
+        const auto place = places.find(option);
+        return (place == places.end() ? "" : place->second + ": ") + option->get_name();
+    };
     for (const auto& [option, apply] : later)
         if (const std::string why = apply(); !why.empty())
-            refuse(fmt::format("{}: {}", option->get_name(), why));
+            refuse(fmt::format("{}: {}", named(option), why));
     char* end = nullptr;
     into.unix_socket_mode = static_cast<unsigned>(std::strtoul(socket_mode.c_str(), &end, 8));
     if (socket_mode.empty() || *end != 0 || into.unix_socket_mode > 0777)
-        refuse(fmt::format("--unixsocketperm: expected an octal mode such as 700, not '{}'",
-                           socket_mode));
-    if (into.protocol != "arming" && into.protocol != "atc" && into.protocol != "none")
-        refuse(fmt::format("--protocol: expected arming, atc or none, not '{}'", into.protocol));
-    if (into.hints != "none" && into.hints != "cold" && into.hints != "pageout")
-        refuse(fmt::format("--hints: expected none, cold or pageout, not '{}'", into.hints));
+        refuse(fmt::format("{}: expected an octal mode such as 700, not '{}'",
+                           named(app.get_option("--unixsocketperm")), socket_mode));
     if (into.snapshot.find('/') != std::string::npos || into.snapshot.empty())
-        refuse(fmt::format("--dbfilename: expected the name of a file in --dir, not '{}'",
-                           into.snapshot));
+        refuse(fmt::format("{}: expected the name of a file in --dir, not '{}'",
+                           named(app.get_option("--dbfilename")), into.snapshot));
 }
 
 } // namespace crestdb::server
