@@ -117,8 +117,9 @@ struct path { // of a file, or nothing
     ROW(memory, memory, "cgroup", "", 0, 0,                                                        \
         "how much memory the process may take: none, bytes, a percentage of the limit or "         \
         "of the machine, or cgroup, .9 of the limit of the control group where there is "          \
-        "one; in mode hint what is over it leaves, whatever it costs, and in modes move "          \
-        "and hint no more leaves a file for memory than there is room for")                        \
+        "one; in mode hint what is over it leaves, whatever it costs, and nothing while "          \
+        "there is room; in modes move and hint no more leaves a file for memory than "             \
+        "there is room for")                                                                       \
     ROW(flag, hint_cold, true, "", 0, 0,                                                           \
         "in mode hint: MADV_COLD on what was newly put into COLD")                                 \
     ROW(flag, hint_pageout, true, "", 0, 0,                                                        \

@@ -64,10 +64,10 @@ struct by_age final : policy::placement {
 };
 
 struct window_log_test : testing::Test {
-    window_view end_window() {
+    window_view end_window(std::uint64_t may_leave = UINT64_MAX, bool early = false) {
         window_view view;
-        log.end_window(space);
-        EXPECT_TRUE(log.view(space, policy, view));
+        log.end_window(space, early);
+        EXPECT_TRUE(log.view(space, policy, view, may_leave));
         log.clear();
         return view;
     }
@@ -172,6 +172,71 @@ TEST_F(window_log_test, large_objects_are_asked_for_in_their_role) {
     EXPECT_EQ(view.large[2].role, 1u);
     EXPECT_FALSE(view.large[2].leaving);
     EXPECT_TRUE(end_window().large.empty());
+}
+
+// A budget: oldest first, at the lowest addresses, and what is out already does not count.
+TEST_F(window_log_test, no_more_leaves_than_may) {
+    space.extents[2] = {{0, 2 * run}};
+    end_window();
+    space.touched[2] = {{0, 4 * page}};
+    end_window(0);
+    space.touched.clear();
+    end_window(0);
+    EXPECT_TRUE(end_window(0).tiers[2].leaving.empty());
+    EXPECT_EQ(log.out_bytes(2), 0u);
+    EXPECT_EQ(offsets(end_window(2 * page).tiers[2].leaving, 2), (stretches{{4 * page, 6 * page}}))
+        << "those touched last stay";
+    EXPECT_EQ(log.out_bytes(2), 2 * page);
+    EXPECT_EQ(offsets(end_window(page - 1).tiers[2].leaving, 2), (stretches{{4 * page, 7 * page}}));
+    EXPECT_EQ(offsets(end_window(0).tiers[2].leaving, 2), (stretches{{4 * page, 7 * page}}))
+        << "what is out stays out";
+    space.touched[2] = {{5 * page, 6 * page}};
+    EXPECT_EQ(offsets(end_window(0).tiers[2].leaving, 2),
+              (stretches{{4 * page, 5 * page}, {6 * page, 7 * page}}));
+    space.touched.clear();
+    EXPECT_EQ(offsets(end_window(26 * page).tiers[2].leaving, 2),
+              (stretches{{0, page}, {4 * page, 5 * page}, {6 * page, 2 * run}}))
+        << "what was touched last is last";
+    EXPECT_EQ(offsets(end_window().tiers[2].leaving, 2), (stretches{{0, 2 * run}}));
+}
+
+// Until it is touched or the mover writes to it, whatever the policy asks for then.
+TEST_F(window_log_test, what_is_out_is_known) {
+    space.extents[2] = {{0, run}};
+    end_window();
+    end_window();
+    EXPECT_EQ(log.out_bytes(2), run);
+    policy.from = 200;
+    EXPECT_TRUE(end_window().tiers[2].leaving.empty());
+    EXPECT_EQ(log.out_bytes(2), run);
+    space.touched[2] = {{0, page}};
+    end_window(UINT64_MAX, true);
+    EXPECT_EQ(log.out_bytes(2), run - page);
+    space.touched.clear();
+    log.note_filled(2, small_space::at(bases[2] + 3 * page + 5), page);
+    end_window(UINT64_MAX, true);
+    EXPECT_EQ(log.out_bytes(2), run - 3 * page);
+    space.extents[2] = {{0, 8 * page}};
+    end_window();
+    EXPECT_EQ(log.out_bytes(2), 5 * page);
+}
+
+TEST_F(window_log_test, large_objects_leave_whole_while_any_may) {
+    const auto* at = small_space::at(std::uintptr_t{1} << 43);
+    const auto window = [&](std::uint64_t may_leave, unsigned idle = 5) {
+        log.note_large(at, 20'000, 2, 2);
+        log.note_large(at + 65536, 20'000, 2, idle);
+        log.note_large(at + 2 * 65536, 20'000, 2, 3);
+        const window_view view = end_window(may_leave);
+        return view.large[0].leaving * 100 + view.large[1].leaving * 10 + view.large[2].leaving;
+    };
+    EXPECT_EQ(window(0), 0);
+    EXPECT_EQ(window(1), 10);
+    EXPECT_EQ(window(0), 10) << "it is out";
+    EXPECT_EQ(window(20'000), 11) << "that one is out, and counts for nothing";
+    EXPECT_EQ(window(0, 0), 1) << "in use";
+    EXPECT_EQ(window(0), 1);
+    EXPECT_EQ(window(UINT64_MAX), 111);
 }
 
 TEST(backends, are_made_by_name) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <new>
 
 namespace obase::policy {
@@ -155,12 +156,10 @@ void fault_price::settle(tier& t, int limit, int lower, double share) noexcept {
 void fault_price::choose(const allowance& allowed) noexcept try {
     resident_ = 0;
     steps_.clear();
-    double may_stay = -allowed.excess_pages;
-    for (tier_id id = 0; id < max_tiers; ++id) {
-        if (tiers_[id].ages == nullptr) continue;
-        may_stay += under_limits(tiers_[id]).resident;
-        collect(id);
-    }
+    for (tier_id id = 0; id < max_tiers; ++id)
+        if (tiers_[id].ages != nullptr) collect(id);
+    const bool budget = std::isfinite(allowed.excess_pages);
+    const double may_stay = resident_ - allowed.out_pages - allowed.excess_pages;
     std::sort(steps_.begin(), steps_.end(), [](const step& a, const step& b) {
         if (a.price != b.price) return a.price < b.price;
         return a.id != b.id ? a.id < b.id : a.limit > b.limit;
@@ -171,9 +170,9 @@ void fault_price::choose(const allowance& allowed) noexcept try {
     double stall = 0, share = 0;
     const step* last = nullptr; // of which a share is taken
     for (const step& next : steps_) {
-        const double affordable = (allowed.stall_seconds - stall) / next.stall;
-        const double needed = (resident_ - may_stay) / -next.resident;
-        const double taken = next.stall == 0 ? 1 : std::max(affordable, needed);
+        const double taken = budget            ? (resident_ - may_stay) / -next.resident
+                             : next.stall == 0 ? 1
+                                               : (allowed.stall_seconds - stall) / next.stall;
         if (taken <= 0) break;
         price_ = next.price / page_bytes;
         if (taken < 1) {

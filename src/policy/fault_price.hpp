@@ -25,10 +25,10 @@
 // From these rates and the ages of the pages now follows for every limit T what is resident and how many
 // faults a window has; half of what comes back in a window counts as resident. Of each tier's points
 // (resident, stall) the lower convex hull is kept, and of all tiers' steps along their hulls those are taken
-// that save a byte at the least stall, as long as the stall that all of them cost is allowed, and beyond that
-// while more is resident than may be. What may be is said as a difference from what is resident under the limits
-// so far, so that what pages outside of these tiers take counts, too. Of the last step as many pages leave as are allowed, by their addresses;
-// its stall per byte is the price.
+// that save a byte at the least stall: without a budget as long as the stall that all of them cost is allowed, with
+// one while more is resident than may be, and no longer. What may be is said as a difference from what is resident now,
+// so that what pages outside of these tiers take counts, too. Of the last step as many pages leave as are allowed, by
+// their addresses; its stall per byte is the price.
 //
 // A limit falls at most to half of what it is, or of the oldest page's age if that is less, in a window, and
 // rises at most to twice as much and two.
@@ -57,9 +57,11 @@ class fault_price {
         double fault_seconds = 0; // how long a thread waits for a page of this tier that is out
     };
     struct allowance {
-        double stall_seconds = 0; // by all faults of a window
-        // By which fewer should be resident in all tiers that may leave; < 0: so many more may.
+        double stall_seconds = 0; // by all faults of a window; counts without a budget
+        // By which fewer should be resident in all tiers that may leave; < 0: so many more may; -infinity: there
+        // is no budget.
         double excess_pages = -std::numeric_limits<double>::infinity();
+        double out_pages = 0; // of these tiers, that are not resident now
     };
 
     // Tiers that are not told of until choose() keep all of their pages. `ages` must live until then. Of a

@@ -98,7 +98,10 @@ TEST_F(priced, memory_is_bought_at_any_price) {
     // A process that has 500 pages besides, and a budget.
     double resident = 4000;
     const auto window_within = [&](double budget) {
-        run(1, one, two, {.stall_seconds = 0, .excess_pages = resident + 500 - budget});
+        run(1, one, two,
+            {.stall_seconds = 0,
+             .excess_pages = resident + 500 - budget,
+             .out_pages = 4000 - resident});
         resident = price.resident_pages();
     };
     for (int window = 0; window < 40; ++window) window_within(3600);
@@ -109,6 +112,22 @@ TEST_F(priced, memory_is_bought_at_any_price) {
     EXPECT_EQ(price.limit(2), -1);
     for (int window = 0; window < 40; ++window) window_within(5000);
     EXPECT_EQ(resident, 4000) << "there is room again";
+}
+
+// What may be resident is what memory is for: a stall that would be allowed buys nothing, nor does one that is none.
+TEST_F(priced, with_a_budget_no_more_leaves_than_is_over_it) {
+    const reuse_ages one = steady({{0, {1000, 900}}, {10, {1000, 100}}});
+    const reuse_ages idle = steady({{0, {1000, 900}}, {10, {1000, 0}}});
+    run(40, one, idle, {.stall_seconds = 1, .excess_pages = -100});
+    EXPECT_EQ(price.resident_pages(), 4000);
+    run(40, one, idle, {.stall_seconds = 1, .excess_pages = 0});
+    EXPECT_EQ(price.resident_pages(), 4000);
+    run(40, one, idle, {.stall_seconds = 1, .excess_pages = 200});
+    EXPECT_NEAR(price.resident_pages(), 3800, 1);
+    run(40, one, idle, {.stall_seconds = 1, .excess_pages = -100, .out_pages = 300});
+    EXPECT_NEAR(price.resident_pages(), 3800, 1) << "of those that are out 100 may come back";
+    run(40, one, idle, {.stall_seconds = 1});
+    EXPECT_LT(price.resident_pages(), 3000) << "there is no budget";
 }
 
 TEST_F(priced, limits_change_by_half_at_most) {

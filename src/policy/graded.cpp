@@ -340,16 +340,19 @@ directives graded::end_of_window(const window_facts& facts) noexcept {
     }
     usual = measured == 0 ? usual_fault_seconds : usual / measured;
     price_.begin();
+    double out_pages = 0;
     for (tier_id id = hottest; id <= coldest; ++id) {
         const window_facts::tier_facts& tier = facts.tiers[id];
         if (tier.ages == nullptr || !tier.can_leave) continue;
+        out_pages += static_cast<double>(tier.out_bytes) / fault_price::page_bytes;
         const double seconds = tier.fault_seconds > 0 ? tier.fault_seconds : usual;
         double assumed = assumed_hazard(id);
         if (id == coldest) assumed = cold_hazard(*tier.ages, assumed, !facts.early);
         price_.learn(id, *tier.ages, {.assumed = assumed, .fault_seconds = seconds}, !facts.early);
     }
     price_.choose({.stall_seconds = allowed_stall_ / correction_,
-                   .excess_pages = facts.excess_bytes / fault_price::page_bytes});
+                   .excess_pages = facts.excess_bytes / fault_price::page_bytes,
+                   .out_pages = out_pages});
     current_.faults = correction_ * price_.faults();
     current_.stall_seconds = correction_ * price_.stall_seconds();
     if (!facts.early) {

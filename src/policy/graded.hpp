@@ -16,7 +16,7 @@
 // What leaves memory: of each class the pages that have been idle for longer than the class's own age
 // limit, all limits at one price of stall per byte (fault_price.hpp). The price is the highest at which the
 // stall that is predicted stays within the option stall_target, a share of the time that the program's
-// threads run; where the process has a budget of memory and is over it, the one at which it is not. What its
+// threads run; where the process has a budget of memory, the one at which it is just within it. What its
 // faults really were corrects the prediction.
 //
 // Where neighbouring slots are used together (co_access.hpp) their objects have one estimate, the mean of all, and

@@ -1161,6 +1161,8 @@ TEST(graded, early_windows_teach_nothing_of_pages) {
     EXPECT_EQ(early.next.promotion_rate, before.promotion_rate);
     EXPECT_TRUE(policy.leaves(graded::coldest, idle_page));
     early.facts.excess_bytes = 600. * 4096;
+    for (const auto& [id, age] : left_before)
+        early.facts.tiers[id].out_bytes += std::uint64_t{4096} * early.ages[id].pages[age];
     early.run(policy, 12);
     EXPECT_GT(early.next.faults, 2 * before.faults) << "what is over the budget leaves";
 }

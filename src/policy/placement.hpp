@@ -112,13 +112,14 @@ struct window_facts {
         std::uint64_t live_objects = 0;
         std::uint64_t paged_out_bytes =
             0;                  // that really left memory at the end of the window before
+        std::uint64_t out_bytes = 0; // pages that left, and in which nothing was touched or filled since
         bool can_leave = false; // mode hint, and the tier lies in a file or there is swap
         // How long a thread waits for a page that is out, as measured; 0: not yet.
         double fault_seconds = 0;
         const reuse_ages* ages = nullptr; // null: not reclaimable
     };
     // Bytes by which the process takes more than its budget, or than lets threads go on that wait; < 0: it may
-    // grow; -infinity: it has none.
+    // grow; -infinity: it has none. With a budget no more leaves memory than that, whatever the policy asks for.
     double excess_bytes = -std::numeric_limits<double>::infinity();
     // Of the program's threads, not the collector's, since the last window that was not early; 0 in early ones.
     double running_seconds = 0; // processor time

@@ -7,8 +7,8 @@
 //   everything else                        -> stays
 // A newborn object (first visit) stays: its window was not a whole one, and construction is not an
 // access. What leaves memory is decided by one number for the whole process, the promotion rate:
-// all of COLD that was not touched in the window, while cold_threshold.hpp allows it, or while the process
-// is over its budget of memory: then something leaves anyway, and COLD is the best choice.
+// all of COLD that was not touched in the window, while cold_threshold.hpp allows it. Where the process has a budget of
+// memory that decides instead: as much of COLD as is over it, idle for longest first (placement.hpp).
 //
 // What the program expects of an object holds while the object is where it was born and nothing else is known: one
 // that is expected to be cold goes to COLD at once unless it was touched, and one that is expected to be hot to
@@ -37,6 +37,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <utility>
 
 namespace obase::policy {
@@ -99,14 +100,14 @@ class three_temperatures final : public placement {
             most_pages_ = 0;
         }
         refresh();
-        over_budget_ = facts.excess_bytes > 0;
-        next.pageout_allowed = next.pageout_allowed || over_budget_;
+        has_budget_ = std::isfinite(facts.excess_bytes);
+        if (has_budget_) next.pageout_allowed = facts.excess_bytes > 0;
         return next;
     }
 
     bool leaves(tier_id id, const place& piece) const noexcept override {
         return id == cold && piece.idle_windows != 0 &&
-               (over_budget_ || controller_.current().pageout_allowed);
+               (has_budget_ || controller_.current().pageout_allowed);
     }
 
     directives current() const noexcept { return controller_.current(); }
@@ -180,7 +181,7 @@ class three_temperatures final : public placement {
     bool hold_churn_ = true;
     double dense_from_ = 0;
     bool moves_ = false;
-    bool over_budget_ = false;
+    bool has_budget_ = false;
     std::uint64_t cold_pages_ = 0,
                   most_pages_ = 0; // touched, since the last window that was not early
     std::uint64_t promoted_ = 0;   // bytes from NEW to HOT, in the last window with moves

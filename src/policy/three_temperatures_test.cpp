@@ -328,6 +328,24 @@ TEST(three_temperatures, only_early_windows_relieve) {
     }
 }
 
+// With a budget the promotion rate does not decide; how much leaves is bounded by what is over it.
+TEST(three_temperatures, a_budget_says_what_leaves_whatever_comes_back) {
+    three_temperatures policy(starting_at(3));
+    const place idle{4096, 8192, 1}, touched{4096, 8192, 0};
+    for (const std::uint64_t of_cold : {std::uint64_t{0}, std::uint64_t{90}}) {
+        window_facts facts = window_with(100, of_cold, 4096);
+        facts.excess_bytes = -1;
+        EXPECT_FALSE(policy.end_of_window(facts).pageout_allowed) << "there is room";
+        facts.excess_bytes = 1;
+        EXPECT_TRUE(policy.end_of_window(facts).pageout_allowed);
+        EXPECT_TRUE(policy.leaves(cold, idle));
+        EXPECT_FALSE(policy.leaves(cold, touched));
+        EXPECT_FALSE(policy.leaves(hot, idle));
+    }
+    EXPECT_FALSE(policy.end_of_window(window_with(100, 90, 4096)).pageout_allowed);
+    EXPECT_FALSE(policy.leaves(cold, idle)) << "no budget, and much comes back";
+}
+
 // What early windows saw of COLD in use is part of the next window's rate.
 TEST(three_temperatures, an_early_window_does_not_move_the_threshold) {
     three_temperatures policy(starting_at(3));

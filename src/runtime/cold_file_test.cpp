@@ -66,6 +66,7 @@ class cold_file : public ::testing::Test {
         obase::options settings = obase::options::from_environment();
         settings.window_seconds = 1e6;
         settings.mode = mode;
+        settings.memory = "none"; // whatever limit the control group has
         settings.cold_threshold = 1;
         settings.controller = obase::controller_kind::fixed;
         require(obase::runtime::get().configure(settings).empty(), "configure");
@@ -394,6 +395,47 @@ TEST_F(cold_file, over_budget_cold_memory_leaves_though_some_of_it_comes_back) {
         return 0;
     });
     EXPECT_EQ(child.status, 0) << child.err;
+}
+
+// Memory is there to be used: below the budget nothing leaves, however idle it is, and above it no more than is over it
+// and a 64th of the budget. Both policies; the least idle stay.
+TEST_F(cold_file, a_budget_is_used) {
+    if (!on_disk) GTEST_SKIP() << "/tmp is memory itself (tmpfs)";
+    for (const char* policy : {"papers", "graded"}) {
+        setenv("OBASE_POLICY", policy, 1);
+        const auto child = run_in_child([] {
+            configure(run_mode::hint);
+            obase::options settings = settings_now();
+            const auto have_budget = [&settings](std::uint64_t bytes) {
+                require(settings.set("memory", std::to_string(bytes)).empty(), "an option");
+                require(obase::runtime::get().configure(settings).empty(), "configure");
+            };
+            have_budget(1U << 30);
+            checked_objects<> objects(80'000, 800);
+            objects.grow(80'000);
+            obase::statistics now = collect(16);
+            require(now.heaps[now.heap_count - 2].live_bytes > 30 * mib, "all is cold");
+            require(now.paged_out_bytes == 0 && now.pageout_allowed == 0, "nothing leaves");
+            const std::uint64_t budget = obase::os::resident_bytes() - 20 * mib;
+            have_budget(budget);
+            now = collect(12);
+            require(now.paged_out_bytes >= 18 * mib, "what is over it leaves");
+            const std::uint64_t least = budget - budget / 64 - mib / 2;
+            const std::uint64_t resident = obase::os::resident_bytes();
+            if (resident > budget + mib / 2 || resident < least)
+                std::fprintf(stderr, "resident: %zu, budget: %zu\n",
+                             static_cast<std::size_t>(resident), static_cast<std::size_t>(budget));
+            require(resident <= budget + mib / 2, "down to it");
+            require(resident >= least, "and no lower");
+            const std::uint64_t left = now.paged_out_bytes;
+            now = collect(8);
+            require(now.paged_out_bytes <= left + mib / 2, "that is all");
+            objects.verify(1);
+            return 0;
+        });
+        EXPECT_EQ(child.status, 0) << policy << ": " << child.err;
+    }
+    unsetenv("OBASE_POLICY");
 }
 
 // A disk wears. What moves into the file, or within it, is bounded by the option, window by window.

@@ -61,6 +61,7 @@ class eight_tiers_of : public ::testing::Test {
             settings.window_seconds = 1e6;
             settings.policy = "eight";
             settings.backend = "noting";
+            settings.memory = "none"; // whatever limit the control group has
             EXPECT_EQ(made.configure(settings), "");
             return true;
         }();

@@ -320,11 +320,12 @@ class engine final : public obase::runtime, private collector::control {
     std::uint64_t write_allowance() noexcept;
     void charge_writes() noexcept;
     std::uint64_t paged_out_bytes() const noexcept;
-    void finish_window(const object_collector& done, std::uint64_t wanted) noexcept;
+    void finish_window(const object_collector& done, std::uint64_t wanted,
+                       std::uint64_t pressed) noexcept;
     void note_faults(policy::window_facts& facts) noexcept;
     std::uint64_t leaves_after(policy::tier_id id) const noexcept;
     bool gives_hints() noexcept { return window_settings_.mode == run_mode::hint && !degraded(); }
-    void notify_backend(heap::space& heaps) noexcept;
+    void notify_backend(heap::space& heaps, std::uint64_t may_leave) noexcept;
     void report_stuck_scopes() noexcept;
 
     // collector::control

@@ -160,7 +160,7 @@ void engine<Binding>::run_window(bool forced, bool early, std::uint64_t pressed)
         say_once(said_no_budget_,
                  "memory is at its limit (OBASE_MEMORY): objects that are in use again stay in the "
                  "file under COLD until there is room; statistics count them");
-    finish_window(*collector_, plan.wanted_bytes);
+    finish_window(*collector_, plan.wanted_bytes, pressed);
     window_cpu_ = static_cast<double>(os::thread_cpu_ns() - throttle_cpu_) * 1e-9;
     paid_at_ = window_began_ + window_cpu_ / window_settings_.collector_cpu_share;
 }
@@ -203,7 +203,8 @@ std::uint64_t engine<Binding>::paged_out_bytes() const noexcept {
 }
 
 template <class Binding>
-void engine<Binding>::finish_window(const object_collector&, std::uint64_t wanted) noexcept {
+void engine<Binding>::finish_window(const object_collector&, std::uint64_t wanted,
+                                    std::uint64_t pressed) noexcept {
     heap::space& heaps = *space_.load_relaxed();
     telemetry::recorder& recorder = *recorder_.load_relaxed();
     auto& live = recorder.live;
@@ -213,7 +214,9 @@ void engine<Binding>::finish_window(const object_collector&, std::uint64_t wante
     facts.early = early_;
     facts.length_seconds = now - (early_ ? last_end_ : last_window_end_);
     facts.moved_bytes = collector_->moved_bytes();
-    facts.excess_bytes = wanted != 0 ? static_cast<double>(wanted) : budget_.excess();
+    const memory_budget budget =
+        budget_.allowed == 0 ? budget_ : current_budget(window_settings_.memory);
+    facts.excess_bytes = wanted != 0 ? static_cast<double>(wanted) : budget.excess();
     if (!early_) note_faults(facts);
     window_log_->end_window(heaps, early_);
     os::machine here;
@@ -233,6 +236,7 @@ void engine<Binding>::finish_window(const object_collector&, std::uint64_t wante
             facts.tiers[cls].fault_seconds = backend_->done().fault_seconds[cls];
             const std::uint64_t left = backend_->done().paged_out_bytes[cls];
             facts.tiers[cls].paged_out_bytes = left - std::exchange(left_before_[cls], left);
+            facts.tiers[cls].out_bytes = window_log_->out_bytes(cls);
             if (tiers[cls].reclaimable) {
                 reclaimable_pages += in_class.pages;
                 facts.tiers[cls].ages = &window_log_->ages(cls).window();
@@ -255,7 +259,7 @@ void engine<Binding>::finish_window(const object_collector&, std::uint64_t wante
         recorder.of_heap(id).leaves_after = leaves_after(id);
         recorder.of_heap(id).fault_seconds = facts.tiers[id].fault_seconds;
     }
-    notify_backend(heaps);
+    notify_backend(heaps, budget.may_leave(pressed));
 
     const std::uint64_t dense_pages = (touched_bytes + 4095) / 4096;
     live.window_seconds.set(facts.length_seconds);
@@ -326,8 +330,8 @@ std::uint64_t engine<Binding>::leaves_after(policy::tier_id id) const noexcept {
 
 // What should leave memory is the policy's to say, by tier and place; how, is the backend's.
 template <class Binding>
-void engine<Binding>::notify_backend(heap::space& heaps) noexcept {
-    const bool told = gives_hints() && window_log_->view(heaps, *policy_, window_view_);
+void engine<Binding>::notify_backend(heap::space& heaps, std::uint64_t may_leave) noexcept {
+    const bool told = gives_hints() && window_log_->view(heaps, *policy_, window_view_, may_leave);
     window_log_->clear();
     if (told) {
         backend_->after_window(window_view_, window_settings_, [this] {

@@ -93,6 +93,7 @@ class large_objects : public ::testing::Test {
         obase::options settings = obase::options::from_environment();
         settings.window_seconds = 1e6;
         settings.mode = obase::run_mode::hint;
+        settings.memory = "none"; // whatever limit the control group has
         settings.cold_threshold = 1;
         settings.controller = obase::controller_kind::fixed;
         settings.policy = policy;

@@ -120,6 +120,7 @@ class machine : public ::testing::Test {
         obase::options settings = obase::options::from_environment();
         settings.window_seconds = 1e6;
         settings.mode = mode;
+        settings.memory = "none"; // whatever limit the control group has
         settings.cold_threshold = 1;
         settings.controller = obase::controller_kind::fixed;
         require(obase::runtime::get().configure(settings).empty(), "configure");

@@ -57,6 +57,23 @@ TEST(memory_budget, of_the_group_is_shared_by_its_processes) {
     EXPECT_NEAR(budget_by("cgroup", use).excess(), -800. * mib, 1);
 }
 
+TEST(memory_budget, says_how_much_may_leave) {
+    const auto may_leave = [](const char* option, std::uint64_t used, std::uint64_t pressed = 0) {
+        return budget_by(option, {.process = used, .machine = mib}).may_leave(pressed);
+    };
+    EXPECT_EQ(may_leave("none", 100 * mib), UINT64_MAX);
+    EXPECT_EQ(may_leave("64M", 32 * mib), 0u) << "there is room";
+    EXPECT_EQ(may_leave("64M", 64 * mib), 0u);
+    EXPECT_EQ(may_leave("64M", 66 * mib), 3 * mib) << "what is over it, and a 64th of it";
+    EXPECT_EQ(may_leave("64M", 66 * mib, 5 * mib), 11 * mib) << "for threads that wait a 16th";
+    EXPECT_EQ(may_leave("64M", 60 * mib, 5 * mib), 5 * mib);
+    EXPECT_EQ(may_leave("64M", 32 * mib, 5 * mib), 0u) << "what the window freed is enough";
+    memory_use group{.process = 250 * mib, .group_charged = 1000 * mib, .group_limit = 1000 * mib};
+    EXPECT_NEAR(static_cast<double>(budget_by("cgroup", group).may_leave(0)),
+                (100 + 900. / 64) * mib / 4, 1)
+        << "the share of the process";
+}
+
 TEST(memory_budget, reads_what_there_is) {
     EXPECT_EQ(current_budget("none").allowed, 0u);
     EXPECT_EQ(current_budget("1M").allowed, mib);

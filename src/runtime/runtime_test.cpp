@@ -178,6 +178,7 @@ TEST_F(runtime_of_arming, without_swap_holes_of_idle_memory_are_closed) {
     if (machine_can_page_out()) GTEST_SKIP() << "there is swap";
     configure([](obase::options& o) {
         o.mode = run_mode::hint;
+        o.memory = "none";
         o.cold_threshold = 1;
     });
     auto items = make_items(200'000);

@@ -836,6 +836,7 @@ TEST_F(cold_directory, disk_that_fails_to_write_ends_hints_and_nothing_else) {
         configure([](obase::options& o) {
             o.cold_threshold = 1;
             o.mode = run_mode::hint;
+            o.memory = "none";
         });
         static obase::os::memory_calls calls = obase::os::real_memory_calls();
         calls.sync_file_range = [](int, off_t, off_t, unsigned) {

@@ -123,6 +123,9 @@ std::string because_of_objects(const options& settings, const system_facts& fact
     if (seen.reclaimable_tiers == 0)
         return "the policy '" + settings.policy + "' has no tier whose memory may leave";
     if (live.cold == 0) return because_nothing_is_cold(settings, seen);
+    if (seen.budget_bytes != 0 && seen.budget_used_bytes <= seen.budget_bytes)
+        return "the process is within its budget, " + mebibytes(seen.budget_used_bytes) + " of " +
+               mebibytes(seen.budget_bytes) + " (OBASE_MEMORY=" + settings.memory + ")";
     if (seen.pageout_allowed == 0 && settings.policy == "graded")
         return "the policy expects more stall of any page that leaves than OBASE_STALL_TARGET=" +
                settings.get("stall_target") + " allows";

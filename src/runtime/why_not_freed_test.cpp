@@ -111,6 +111,21 @@ TEST(why_not_freed, what_the_kernel_was_asked_for_is_not_freed) {
     EXPECT_EQ(s.why(), "");
 }
 
+// What would leave without one stays.
+TEST(why_not_freed, the_budget) {
+    state s;
+    s.seen.budget_bytes = 900 << 20;
+    s.seen.budget_used_bytes = 500 << 20;
+    s.seen.pageout_allowed = 0;
+    s.settings.memory = "900M";
+    s.says("the process is within its budget, 500 MiB of 900 MiB (OBASE_MEMORY=900M)");
+    s.seen.heaps[2].live_bytes = 0;
+    s.says("no object has been unused for more than 4 windows");
+    s.seen.heaps[2].live_bytes = 300 << 20;
+    s.seen.budget_used_bytes = 901 << 20;
+    s.says("the promotion rate is above its target");
+}
+
 TEST(why_not_freed, the_mode) {
     state s;
     s.settings.mode = run_mode::off;
