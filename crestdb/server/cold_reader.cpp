@@ -66,6 +66,13 @@ std::optional<cold_reader::wanted> cold_reader::look(const session& client, argu
     if (!client.authenticated && options_.has_password()) return std::nullopt;
     const command* what = find_command(args[0]);
     if (what == nullptr || !what->takes(args.size())) return std::nullopt;
+    if (!client.in_multi &&
+        (what->name == "keys" || what->name == "randomkey" || what->name == "save")) {
+        wanted found;
+        found.apart = true;
+        found.parts.push_back(part_of(*what, client.database, args));
+        return found;
+    }
     const bool exec = what->name == "exec";
     if (client.in_multi ? !exec || client.multi_failed
                         : what->first_key == 0 && what->name != "scan")
@@ -101,7 +108,7 @@ std::optional<cold_reader::wanted> cold_reader::look(const session& client, argu
     wanted found;
     found.room = room;
     each([&](const command& its, unsigned database, arguments words) {
-        if (its.first_key != 0 || its.name == "scan")
+        if (its.first_key != 0 || its.name == "scan" || its.name == "keys")
             found.parts.push_back(part_of(its, database, words));
     });
     return found;
@@ -131,8 +138,29 @@ void cold_reader::expire() {
     if (!is_queued) expiring_ = false;
 }
 
-bool cold_reader::read_now(const wanted& what) {
+bool cold_reader::gather(const wanted::part& its, gathered& found) {
+    if (its.what->name == "save") {
+        found.failure = save_();
+        return true;
+    }
+    if (its.what->name == "randomkey") {
+        if (auto key = keys_.random_key(its.database, {}, memory_.get()))
+            found.keys.push_back(std::move(*key));
+        // None of a database that has some: those that were tried cannot be read.
+        return !found.keys.empty() || keys_.size(its.database) == keys_.expiring(its.database);
+    }
+    return gather_keys(keys_, *memory_, its.database, [&](std::string_view key) {
+        if (glob_match(its.args[1], key)) found.keys.emplace_back(key);
+    });
+}
+
+bool cold_reader::read_now(const wanted& what, gathered& found) {
     update_now();
+    if (what.apart) {
+        const bool readable = gather(what.parts[0], found);
+        found.complete = true;
+        return readable;
+    }
     if (what.room) {
         // Somewhat more than is needed: other requests write until this one runs.
         const std::int64_t most = options_.maxmemory;
@@ -169,7 +197,7 @@ void cold_reader::work() noexcept {
                 update_now();
                 keys_.expire_some(expire_at_once, now_ms(), memory_.get());
             } else {
-                readable = read_now(it.what);
+                readable = read_now(it.what, it.who->found);
             }
         } catch (const std::bad_alloc&) {
             // Not read: the request runs, meets the disk itself, and has its own answer to no memory.
