@@ -28,6 +28,11 @@ bool is_a_value(const command& what, std::size_t argument) {
            what.name != "hdel";
 }
 
+// Also where nothing has left yet: a whole keyspace takes long, and a file too.
+bool is_apart(std::string_view name) {
+    return equal_fold(name, "KEYS") || equal_fold(name, "SAVE") || equal_fold(name, "RANDOMKEY");
+}
+
 template <class Args>
 cold_reader::wanted::part part_of(const command& what, unsigned database, const Args& args) {
     cold_reader::wanted::part part{&what, database, {}};
@@ -61,18 +66,19 @@ bool cold_reader::needs_room(const command& what) const {
 }
 
 std::optional<cold_reader::wanted> cold_reader::look(const session& client, arguments args) {
-    if (!memory_->any_may_leave()) return std::nullopt;
+    const bool apart = is_apart(args[0]);
+    if (!apart && !memory_->any_may_leave()) return std::nullopt;
     // What is refused, or only queued, waits for nothing.
     if (!client.authenticated && options_.has_password()) return std::nullopt;
     const command* what = find_command(args[0]);
     if (what == nullptr || !what->takes(args.size())) return std::nullopt;
-    if (!client.in_multi &&
-        (what->name == "keys" || what->name == "randomkey" || what->name == "save")) {
+    if (apart && !client.in_multi) {
         wanted found;
         found.apart = true;
         found.parts.push_back(part_of(*what, client.database, args));
         return found;
     }
+    if (!memory_->any_may_leave()) return std::nullopt;
     const bool exec = what->name == "exec";
     if (client.in_multi ? !exec || client.multi_failed
                         : what->first_key == 0 && what->name != "scan")
