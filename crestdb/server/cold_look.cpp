@@ -149,7 +149,57 @@ bool look_at_scan(keyspace& keys, cold_probe& probe, unsigned database, argument
     return all;
 }
 
+// For EXEC, whose KEYS is one with the commands around it.
+bool look_at_all_names(keyspace& keys, cold_probe& probe, unsigned database) {
+    bool all = true;
+    std::uint64_t cursor = 0;
+    do {
+        cursor = keys.scan_slots(database, cursor, [&](managed_slot& slot) {
+            if (!look_at_name(probe, slot)) all = false;
+        });
+        const bool found = probe.found_cold();
+        probe.read_noted();
+        if (found && !probe.goes_on()) return false;
+    } while (cursor != 0 && probe.goes_on());
+    return all && cursor == 0;
+}
+
 } // namespace
+
+bool look_at_name(cold_probe& probe, managed_slot& slot) {
+    // What is before the key is within this, and usually the key.
+    constexpr std::size_t beginning = 256;
+    if (!probe.look(slot, beginning)) return false;
+    auto* r = static_cast<record*>(slot.get());
+    const std::size_t bytes =
+        static_cast<std::size_t>(r->key().data() - reinterpret_cast<char*>(r)) + r->key().size();
+    return bytes <= beginning || probe.look(slot, bytes);
+}
+
+bool gather_keys(keyspace& keys, cold_memory& cold, unsigned database,
+                 const std::function<void(std::string_view)>& visit) {
+    std::uint64_t cursor = 0;
+    std::vector<std::string> some;
+    do {
+        std::uint64_t next = 0;
+        // What was read leaves again only where memory is far too small: then it is read when it is met.
+        for (int tries = 0; tries < 64; ++tries) {
+            some.clear();
+            cold_probe probe(cold);
+            next = keys.scan_slots(database, cursor, [&](managed_slot& slot) {
+                if (!look_at_name(probe, slot) && tries < 63) return;
+                const auto& r = *static_cast<record*>(slot.get());
+                if (!has_ended(r)) some.emplace_back(r.key());
+            });
+            if (!probe.found_cold()) break;
+            probe.read_noted();
+            if (!probe.readable()) return false;
+        }
+        for (const std::string& key : some) visit(key);
+        cursor = next;
+    } while (cursor != 0);
+    return true;
+}
 
 bool look_at_few_members(cold_probe& probe, record& r) {
     bool all = true;
@@ -165,6 +215,7 @@ bool look_at_few_members(cold_probe& probe, record& r) {
 bool look_at(keyspace& keys, cold_probe& probe, const command& what, unsigned database,
              arguments args) {
     if (what.name == "scan") return look_at_scan(keys, probe, database, args);
+    if (what.name == "keys") return look_at_all_names(keys, probe, database);
     if (what.first_key == 0) return true;
     if (what.group == "hash") return look_at_hash(keys, probe, what, database, args);
     if (what.group == "sorted-set") return look_at_set(keys, probe, what, database, args);

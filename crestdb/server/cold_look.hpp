@@ -6,8 +6,9 @@
 // an object that is not resident: which fields there are is known only when the key's record is there. So
 // it is called again when what was noted has been read, until nothing is hidden.
 //
-// Not foreseen, and read when it is met: KEYS, RANDOMKEY, SAVE; keys beside the one asked for whose 32 bits
-// of hash in the same part are the same.
+// KEYS and RANDOMKEY come across more than memory may have room for: another thread finds their keys, some at
+// a time (gather_keys(), keyspace::random_key()). Not foreseen, and read when it is met: RANDOMKEY in EXEC; keys
+// beside the one asked for whose 32 bits of hash in the same part are the same.
 //
 // Threads: by any, holding no part; parts are locked one at a time, for some hundreds of slots.
 #pragma once
@@ -16,6 +17,8 @@
 #include "crestdb/server/command.hpp"
 
 #include <cstddef>
+#include <functional>
+#include <string_view>
 
 namespace crestdb::server {
 
@@ -26,6 +29,14 @@ bool look_at(keyspace& keys, cold_probe& probe, const command& what, unsigned da
 // In the part and in a scope: the fields or members of a record that is about to be removed. Those of a larger
 // collection are removed by another thread.
 bool look_at_few_members(cold_probe& probe, record& r);
+
+// In the part and in a scope: the key of the record, not its value.
+bool look_at_name(cold_probe& probe, managed_slot& slot);
+
+// In no part: every key of the database that has not ended, read in before it is looked at. False: the device
+// could not read one.
+bool gather_keys(keyspace& keys, cold_memory& cold, unsigned database,
+                 const std::function<void(std::string_view)>& visit);
 
 // One step of a command on a sorted set; `from` begins at 0 and is SIZE_MAX behind the last step.
 // In sorted_set_commands.cpp, beside the commands.

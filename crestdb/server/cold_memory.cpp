@@ -61,7 +61,7 @@ std::size_t usable_size(const void* object) {
 
 std::unique_ptr<cold_memory> kernel_cold_memory() { return std::make_unique<kernel_view>(); }
 
-bool cold_probe::look(const managed_slot& slot) {
+bool cold_probe::look(const managed_slot& slot, std::size_t first_bytes) {
     if (bounded_) {
         if (!goes_on()) return false;
         --looks_left_;
@@ -70,7 +70,8 @@ bool cold_probe::look(const managed_slot& slot) {
     if (!memory_.may_leave(object)) return true;
     const auto address = reinterpret_cast<std::uintptr_t>(object);
     const std::uintptr_t begin = address & ~(page - 1);
-    const std::uintptr_t end = (address + usable_size(object) + page - 1) & ~(page - 1);
+    const std::size_t bytes = std::min(usable_size(object), first_bytes);
+    const std::uintptr_t end = (address + bytes + page - 1) & ~(page - 1);
     auto* const pages = reinterpret_cast<void*>(begin);
     if (memory_.is_resident(pages, end - begin)) return true;
     noted_.push_back({pages, end - begin});

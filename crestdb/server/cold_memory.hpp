@@ -54,9 +54,9 @@ class cold_probe {
     explicit cold_probe(cold_memory& memory, std::size_t most_looks = SIZE_MAX) noexcept
         : memory_(memory), looks_left_(most_looks), bounded_(most_looks != SIZE_MAX) {}
 
-    // In the part and in a scope. True if the slot's object is resident. False: it is noted, or the
-    // probe looks at no more.
-    bool look(const managed_slot& slot);
+    // In the part and in a scope. True if the slot's object is resident, or that much of it. False: it is
+    // noted, or the probe looks at no more.
+    bool look(const managed_slot& slot, std::size_t first_bytes = SIZE_MAX);
     // Without a lock: reads what was noted, unless the probe is bounded, which only looks.
     void read_noted() noexcept;
 

@@ -28,6 +28,11 @@ bool is_a_value(const command& what, std::size_t argument) {
            what.name != "hdel";
 }
 
+// Also where nothing has left yet: a whole keyspace takes long, and a file too.
+bool is_apart(std::string_view name) {
+    return equal_fold(name, "KEYS") || equal_fold(name, "SAVE") || equal_fold(name, "RANDOMKEY");
+}
+
 template <class Args>
 cold_reader::wanted::part part_of(const command& what, unsigned database, const Args& args) {
     cold_reader::wanted::part part{&what, database, {}};
@@ -61,11 +66,19 @@ bool cold_reader::needs_room(const command& what) const {
 }
 
 std::optional<cold_reader::wanted> cold_reader::look(const session& client, arguments args) {
-    if (!memory_->any_may_leave()) return std::nullopt;
+    const bool apart = is_apart(args[0]);
+    if (!apart && !memory_->any_may_leave()) return std::nullopt;
     // What is refused, or only queued, waits for nothing.
     if (!client.authenticated && options_.has_password()) return std::nullopt;
     const command* what = find_command(args[0]);
     if (what == nullptr || !what->takes(args.size())) return std::nullopt;
+    if (apart && !client.in_multi) {
+        wanted found;
+        found.apart = true;
+        found.parts.push_back(part_of(*what, client.database, args));
+        return found;
+    }
+    if (!memory_->any_may_leave()) return std::nullopt;
     const bool exec = what->name == "exec";
     if (client.in_multi ? !exec || client.multi_failed
                         : what->first_key == 0 && what->name != "scan")
@@ -101,7 +114,7 @@ std::optional<cold_reader::wanted> cold_reader::look(const session& client, argu
     wanted found;
     found.room = room;
     each([&](const command& its, unsigned database, arguments words) {
-        if (its.first_key != 0 || its.name == "scan")
+        if (its.first_key != 0 || its.name == "scan" || its.name == "keys")
             found.parts.push_back(part_of(its, database, words));
     });
     return found;
@@ -131,8 +144,29 @@ void cold_reader::expire() {
     if (!is_queued) expiring_ = false;
 }
 
-bool cold_reader::read_now(const wanted& what) {
+bool cold_reader::gather(const wanted::part& its, gathered& found) {
+    if (its.what->name == "save") {
+        found.failure = save_();
+        return true;
+    }
+    if (its.what->name == "randomkey") {
+        if (auto key = keys_.random_key(its.database, {}, memory_.get()))
+            found.keys.push_back(std::move(*key));
+        // None of a database that has some: those that were tried cannot be read.
+        return !found.keys.empty() || keys_.size(its.database) == keys_.expiring(its.database);
+    }
+    return gather_keys(keys_, *memory_, its.database, [&](std::string_view key) {
+        if (glob_match(its.args[1], key)) found.keys.emplace_back(key);
+    });
+}
+
+bool cold_reader::read_now(const wanted& what, gathered& found) {
     update_now();
+    if (what.apart) {
+        const bool readable = gather(what.parts[0], found);
+        found.complete = true;
+        return readable;
+    }
     if (what.room) {
         // Somewhat more than is needed: other requests write until this one runs.
         const std::int64_t most = options_.maxmemory;
@@ -169,7 +203,7 @@ void cold_reader::work() noexcept {
                 update_now();
                 keys_.expire_some(expire_at_once, now_ms(), memory_.get());
             } else {
-                readable = read_now(it.what);
+                readable = read_now(it.what, it.who->found);
             }
         } catch (const std::bad_alloc&) {
             // Not read: the request runs, meets the disk itself, and has its own answer to no memory.

@@ -7,7 +7,8 @@
 // records of keys, the fields and members that it names or comes across, and for EXEC those of all
 // its commands. If something is not, or there is more than the I/O thread should look at, the request is put
 // aside; a thread of the reader looks at all of it, in steps, and has the kernel read what is not there,
-// holding no lock; then the request runs.
+// holding no lock; then the request runs. What comes across more than may be resident at once, KEYS, RANDOMKEY
+// and SAVE, is done by such a thread, and the I/O thread sends what it found.
 //
 // The same threads remove keys that have ended, and evict keys for requests that need room: both touch
 // what nobody has asked for in a long time.
@@ -24,6 +25,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstddef>
+#include <functional>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -42,6 +44,8 @@ class cold_reader {
         virtual ~waiter() = default;
         // The data is there, or, where not `readable`, the device has an error. Owns itself from now on.
         virtual void is_here(std::unique_ptr<waiter> self, bool readable) noexcept = 0;
+        // Of a request that is `apart`, for session::found.
+        gathered found;
     };
     // What a request waits for.
     struct wanted {
@@ -51,11 +55,14 @@ class cold_reader {
             std::vector<std::string> args; // without the values
         };
         std::vector<part> parts;
-        bool room = false; // for what it writes
+        bool room = false;  // for what it writes
+        bool apart = false; // its one part is done by the reader: KEYS, RANDOMKEY, SAVE
     };
 
-    cold_reader(keyspace& keys, const settings& options, std::unique_ptr<cold_memory> memory)
-        : keys_(keys), options_(options), memory_(std::move(memory)) {}
+    // save(): a snapshot; "" or why there is none.
+    cold_reader(keyspace& keys, const settings& options, std::unique_ptr<cold_memory> memory,
+                std::function<std::string()> save)
+        : keys_(keys), options_(options), memory_(std::move(memory)), save_(std::move(save)) {}
     ~cold_reader() { stop(); }
     cold_reader(const cold_reader&) = delete;
     cold_reader& operator=(const cold_reader&) = delete;
@@ -75,7 +82,7 @@ class cold_reader {
     bool read(wanted what, std::unique_ptr<waiter> who);
 
     // What a thread of the reader does for a request. False: the device could not read it.
-    bool read_now(const wanted& what);
+    bool read_now(const wanted& what, gathered& found);
 
   private:
     struct job {
@@ -84,10 +91,12 @@ class cold_reader {
     };
     void work() noexcept;
     bool needs_room(const command& what) const;
+    bool gather(const wanted::part& its, gathered& found);
 
     keyspace& keys_;
     const settings& options_;
     std::unique_ptr<cold_memory> memory_;
+    std::function<std::string()> save_;
     std::mutex lock_;
     std::condition_variable wake_;
     std::list<job> jobs_;

@@ -61,7 +61,7 @@ struct cold_server : served {
     void forget() {
         auto made = std::make_unique<disk>(server.keys);
         cold = made.get();
-        reader.emplace(server.keys, options, std::move(made));
+        reader.emplace(server.keys, options, std::move(made), [this] { return server.save(); });
     }
     std::optional<cold_reader::wanted> look(const std::vector<std::string>& words) {
         const std::vector<std::string_view> args(words.begin(), words.end());
@@ -127,6 +127,7 @@ struct cold_server : served {
     std::set<std::pair<const void*, managed_slot*>> old;
     disk* cold = nullptr;
     std::optional<cold_reader> reader;
+    gathered found;
 };
 
 void fill(cold_server& s) {
@@ -203,7 +204,7 @@ TEST(ColdData, IsReadBeforeACommandTouchesIt) {
         ASSERT_EQ(s.touched_on_disk(&used), 0);
         ASSERT_EQ(used, 0) << "all are old";
         if (const auto wanted = s.look(request)) {
-            EXPECT_TRUE(s.reader->read_now(*wanted));
+            EXPECT_TRUE(s.reader->read_now(*wanted, s.found));
         }
         EXPECT_EQ(s.cold->reads_under_a_lock, 0);
         // Looking is a use of what leads somewhere only.
@@ -220,6 +221,15 @@ TEST(ColdData, IsReadBeforeACommandTouchesIt) {
     }
     s.forget();
     s.all_grow_old();
+    s({"MULTI"});
+    s({"KEYS", "k*"});
+    ASSERT_TRUE(s.look({"EXEC"}).has_value());
+    EXPECT_TRUE(s.reader->read_now(*s.look({"EXEC"}), s.found));
+    EXPECT_EQ(s.cold->reads_under_a_lock, 0);
+    EXPECT_GT(s({"EXEC"}).size(), 2000u);
+    EXPECT_EQ(s.touched_on_disk(), 0);
+    s.forget();
+    s.all_grow_old();
     s({"WATCH", "k20"});
     s({"MULTI"});
     s({"HGETALL", "hash"});
@@ -228,12 +238,52 @@ TEST(ColdData, IsReadBeforeACommandTouchesIt) {
     EXPECT_FALSE(s.look({"GET", "k22"}).has_value()) << "it is only queued";
     const auto wanted = s.look({"EXEC"});
     ASSERT_TRUE(wanted.has_value());
-    EXPECT_TRUE(s.reader->read_now(*wanted));
+    EXPECT_TRUE(s.reader->read_now(*wanted, s.found));
     EXPECT_EQ(s.cold->reads_under_a_lock, 0);
     EXPECT_TRUE(s({"EXEC"}).starts_with("*3"));
     int used = 0;
     EXPECT_EQ(s.touched_on_disk(&used), 0);
     EXPECT_GT(used, 290);
+}
+
+// KEYS and RANDOMKEY come across more than may be resident: they are done where the disk is waited for.
+TEST(ColdData, KeysAreFoundByTheReader) {
+    cold_server s;
+    fill(s);
+    s({"SET", wide("a long key"), "v"});
+    s({"SET", "over", wide("v"), "PX", "1"});
+    const auto gathered_by = [&](const std::vector<std::string>& request) {
+        s.forget();
+        s.all_grow_old();
+        const auto wanted = s.look(request);
+        EXPECT_TRUE(wanted.has_value());
+        s.found = {};
+        EXPECT_TRUE(s.reader->read_now(*wanted, s.found));
+        EXPECT_TRUE(s.found.complete);
+        EXPECT_EQ(s.cold->reads_under_a_lock, 0);
+        EXPECT_EQ(s.touched_on_disk(), 0);
+        s.client.found = &s.found;
+        const std::string reply = s(request);
+        s.client.found = nullptr;
+        EXPECT_EQ(s.touched_on_disk(), 0) << "by the command";
+        return reply;
+    };
+    std::this_thread::sleep_for(std::chrono::milliseconds(3));
+    update_now();
+    EXPECT_TRUE(gathered_by({"KEYS", "*"}).starts_with("*306\r\n")); // all but the one that is over
+    EXPECT_EQ(gathered_by({"KEYS", "k12?"}).substr(0, 5), "*10\r\n");
+    EXPECT_EQ(gathered_by({"KEYS", "a long*"}), "*1\r\n$9010\r\n" + wide("a long key") + "\r\n");
+    for (int i = 0; i < 20; ++i) EXPECT_EQ(gathered_by({"RANDOMKEY"})[0], '$');
+    EXPECT_LE(s.cold->reads, 4) << "of the one key, and of the one that is over";
+    // What cannot be read is an error of the request, and of no other.
+    s.forget();
+    s.cold->broken = true;
+    s.found = {};
+    EXPECT_FALSE(s.reader->read_now(*s.look({"KEYS", "*"}), s.found));
+    EXPECT_FALSE(s.reader->read_now(*s.look({"RANDOMKEY"}), s.found));
+    s({"FLUSHALL"});
+    EXPECT_TRUE(s.reader->read_now(*s.look({"RANDOMKEY"}), s.found));
+    EXPECT_TRUE(s.found.keys.empty());
 }
 
 TEST(ColdData, IsNotReadForWhomTheServerDoesNotKnow) {
@@ -253,7 +303,7 @@ TEST(ColdData, ThatCannotBeReadIsAnErrorOfItsKey) {
     s.cold->broken = true;
     const auto wanted = s.look({"GET", "a"});
     ASSERT_TRUE(wanted.has_value());
-    EXPECT_FALSE(s.reader->read_now(*wanted));
+    EXPECT_FALSE(s.reader->read_now(*wanted, s.found));
     // And what ends behind it ends.
     for (int i = 0; i < 50; ++i) s({"SET", "ends-" + std::to_string(i), wide("v"), "PX", "1"});
     s.all_grow_old();
@@ -281,7 +331,7 @@ TEST(ColdData, IsEvictedWithoutALockWhileTheDiskIsRead) {
     const auto wanted = s.look({"SET", "new", "v"});
     ASSERT_TRUE(wanted.has_value());
     EXPECT_TRUE(wanted->room);
-    EXPECT_TRUE(s.reader->read_now(*wanted));
+    EXPECT_TRUE(s.reader->read_now(*wanted, s.found));
     EXPECT_GT(s.server.keys.count.evicted, 90u);
     EXPECT_LE(s.server.keys.used_bytes(), used / 2);
     EXPECT_EQ(s.cold->reads_under_a_lock, 0);

@@ -28,6 +28,13 @@ struct command;
 
 using arguments = std::span<const std::string_view>;
 
+// What another thread has found for a request that would wait for the disk again and again.
+struct gathered {
+    std::vector<std::string> keys; // of KEYS; at most one of RANDOMKEY
+    std::string failure;           // of SAVE; "": it is written
+    bool complete = false;
+};
+
 struct call {
     instance& server;
     keyspace& keys;

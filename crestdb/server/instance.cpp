@@ -9,6 +9,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -19,6 +20,7 @@
 #include <cstdio>
 #include <fstream>
 #include <random>
+#include <utility>
 
 namespace crestdb::server {
 
@@ -96,9 +98,100 @@ void instance::tick(bool expires) {
 
 std::string instance::snapshot_path() const { return options.directory + "/" + options.snapshot; }
 
+namespace {
+
+struct pipe_ends {
+    pipe_ends() {
+        if (::pipe2(end, O_CLOEXEC) != 0) end[0] = end[1] = -1;
+    }
+    ~pipe_ends() {
+        close_one(0);
+        close_one(1);
+    }
+    pipe_ends(const pipe_ends&) = delete;
+    pipe_ends& operator=(const pipe_ends&) = delete;
+    void close_one(int which) {
+        if (end[which] >= 0) ::close(std::exchange(end[which], -1));
+    }
+    int end[2];
+};
+
+std::string how_it_ended(int status) {
+    return WIFSIGNALED(status) ? fmt::format("signal {}", WTERMSIG(status))
+                               : fmt::format("status {}", WEXITSTATUS(status));
+}
+
+} // namespace
+
+pid_t instance::fork_writer(const std::string& path, int tell, std::int64_t& dirty) {
+    // At the fork no thread is in an operation on the keys: the child has them whole.
+    keyspace::part_set all;
+    const part_locks locks(keys, all.set());
+    dirty = static_cast<std::int64_t>(keys.count.dirty.load());
+    const pid_t parent = ::getpid();
+    const pid_t child = ::fork();
+    if (child != 0) return child;
+    // A server that is killed takes its child along: the next one writes the same file.
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(1);
+    for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGUSR1, SIGUSR2})
+        std::signal(number, SIG_DFL);
+    managed_by = managing::still;
+    // The clients' connections end when the server closes them, not when the child ends too.
+    if (tell > 3) ::close_range(3, static_cast<unsigned>(tell) - 1, 0);
+    ::close_range(tell < 3 ? 3u : static_cast<unsigned>(tell) + 1, ~0u, 0);
+    const snapshot::written result = snapshot::write(keys, path);
+    const std::string message = result.error.empty()
+                                    ? fmt::format("{} keys, {} bytes", result.keys, result.bytes)
+                                    : result.error;
+    if (tell >= 0) {
+        if (::write(tell, message.data(), message.size()) < 0) ::_exit(2);
+    } else if (!result.error.empty()) {
+        const std::string line = "snapshot: " + message + "\n";
+        if (::write(STDERR_FILENO, line.data(), line.size()) < 0) ::_exit(2);
+    }
+    ::_exit(result.error.empty() ? 0 : 1);
+}
+
 std::string instance::save() {
+    constexpr const char* is_saving = "Background save already in progress";
+    if (saving()) return is_saving; // without waiting for its end
     const std::lock_guard one_at_a_time(save_lock_);
-    if (saving()) return "Background save already in progress";
+    if (saving()) return is_saving;
+    saves_ = true;
+    const std::unique_ptr<std::atomic<bool>, void (*)(std::atomic<bool>*)> over(
+        &saves_, [](std::atomic<bool>* saves) { *saves = false; });
+    pipe_ends pipe;
+    std::int64_t dirty = 0;
+    const pid_t child = pipe.end[1] < 0 ? -1 : fork_writer(snapshot_path(), pipe.end[1], dirty);
+    if (child < 0) return save_here();
+    pipe.close_one(1);
+    std::string told;
+    char some[512];
+    for (;;) {
+        const ssize_t n = ::read(pipe.end[0], some, sizeof some);
+        if (n < 0 && errno == EINTR) continue;
+        if (n <= 0) break;
+        told.append(some, static_cast<std::size_t>(n));
+    }
+    int status = 0;
+    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    last_save_ok = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    if (!last_save_ok) {
+        if (told.empty())
+            told = fmt::format("the process that wrote it ended with {}", how_it_ended(status));
+        log("snapshot: " + told);
+        snapshot::remove_unfinished(snapshot_path());
+        return told;
+    }
+    keys.count.dirty -= static_cast<std::uint64_t>(dirty);
+    last_save_seconds = unix_seconds();
+    log(fmt::format("snapshot: {} in {}", told, snapshot_path()));
+    return "";
+}
+
+std::string instance::save_here() {
     snapshot::written result;
     std::uint64_t dirty = 0;
     {
@@ -122,32 +215,7 @@ std::string instance::save() {
 std::string instance::begin_background_save() {
     const std::lock_guard one_at_a_time(save_lock_);
     if (saving()) return "Background save already in progress";
-    const std::string path = snapshot_path();
-    pid_t child = -1;
-    {
-        // At the fork no thread is in an operation on the keys: the child has them whole.
-        keyspace::part_set all;
-        const part_locks locks(keys, all.set());
-        child_dirty_ = static_cast<std::int64_t>(keys.count.dirty.load());
-        const pid_t parent = ::getpid();
-        child = ::fork();
-        if (child == 0) {
-            // A server that is killed takes its child along: the next one writes the same file.
-            ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-            if (::getppid() != parent) ::_exit(1);
-            for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGPIPE, SIGUSR1, SIGUSR2})
-                std::signal(number, SIG_DFL);
-            managed_by = managing::still;
-            // The clients' connections end when the server closes them, not when the child ends too.
-            ::close_range(3, ~0u, 0);
-            const snapshot::written result = snapshot::write(keys, path);
-            if (!result.error.empty()) {
-                const std::string message = "snapshot: " + result.error + "\n";
-                if (::write(STDERR_FILENO, message.data(), message.size()) < 0) ::_exit(2);
-            }
-            ::_exit(result.error.empty() ? 0 : 1);
-        }
-    }
+    const pid_t child = fork_writer(snapshot_path(), -1, child_dirty_);
     if (child < 0) {
         last_save_ok = false;
         return fmt::format("Can't save in background: fork: {}",
@@ -159,7 +227,7 @@ std::string instance::begin_background_save() {
 }
 
 void instance::reap_background_save() {
-    if (!saving()) return;
+    if (child_ == 0) return;
     const std::lock_guard one_at_a_time(save_lock_);
     const pid_t child = child_;
     if (child == 0) return;
@@ -174,9 +242,7 @@ void instance::reap_background_save() {
         last_save_seconds = unix_seconds();
         log("snapshot: written in the background to " + snapshot_path());
     } else {
-        log(fmt::format("snapshot: the background save failed ({})",
-                        WIFSIGNALED(status) ? fmt::format("signal {}", WTERMSIG(status))
-                                            : fmt::format("status {}", WEXITSTATUS(status))));
+        log(fmt::format("snapshot: the background save failed ({})", how_it_ended(status)));
         snapshot::remove_unfinished(snapshot_path());
     }
 }

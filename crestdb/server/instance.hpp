@@ -53,11 +53,13 @@ class instance {
     std::uint64_t next_client_id() noexcept { return ++last_id_; }
 
     // Snapshots (snapshot.hpp). "" or why not.
+    // Written by a child, too, for which the calling thread waits: others are served meanwhile, and data that
+    // the device cannot read ends the child. "" or why there is no snapshot.
     std::string save();
     std::string begin_background_save();
     // By the timer: looks whether the child of a BGSAVE has ended.
     void reap_background_save();
-    bool saving() const noexcept { return child_ != 0; }
+    bool saving() const noexcept { return child_ != 0 || saves_; }
     // Ends a background save, for a shutdown.
     void abandon_background_save();
     std::string snapshot_path() const;
@@ -113,7 +115,14 @@ class instance {
     mutable std::mutex clients_lock_;
     std::map<std::uint64_t, session*> clients_;
     std::atomic<std::uint64_t> last_id_{0};
+    // With save_lock_: a child that writes a snapshot and says into `tell`, if that is one, what became of it.
+    // -1: errno says why there is none.
+    pid_t fork_writer(const std::string& path, int tell, std::int64_t& dirty);
+    // Here, where there can be no child.
+    std::string save_here();
+
     std::mutex save_lock_;
+    std::atomic<bool> saves_{false}; // save() runs
     std::atomic<int> child_{0};
     std::int64_t child_dirty_ = 0;
     std::atomic<std::int64_t> child_since_{0};

@@ -189,6 +189,10 @@ void copy(call& c) {
 }
 
 void randomkey(call& c) {
+    if (c.client.found != nullptr) {
+        if (c.client.found->keys.empty()) return c.out.null();
+        return c.out.bulk(c.client.found->keys[0]);
+    }
     const auto key = c.keys.random_key(c.client.database, c.held);
     if (key)
         c.out.bulk(*key);
@@ -231,13 +235,16 @@ void scan(call& c) {
 }
 
 void keys(call& c) {
-    std::vector<std::string> found;
-    std::uint64_t cursor = 0;
-    do {
-        cursor = c.keys.scan(c.client.database, cursor, c.held, [&](record& r) {
-            if (glob_match(c.args[1], r.key())) found.emplace_back(r.key());
-        });
-    } while (cursor != 0);
+    std::vector<std::string> here;
+    if (c.client.found == nullptr) {
+        std::uint64_t cursor = 0;
+        do {
+            cursor = c.keys.scan(c.client.database, cursor, c.held, [&](record& r) {
+                if (glob_match(c.args[1], r.key())) here.emplace_back(r.key());
+            });
+        } while (cursor != 0);
+    }
+    const std::vector<std::string>& found = c.client.found == nullptr ? here : c.client.found->keys;
     c.out.array(found.size());
     for (const std::string& key : found) c.out.bulk(key);
 }

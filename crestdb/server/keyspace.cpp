@@ -377,24 +377,39 @@ std::uint64_t keyspace::scan_slots(unsigned database, std::uint64_t cursor,
     return p + 1 < parts ? std::uint64_t{p + 1} << 32 : 0;
 }
 
-std::optional<std::string> keyspace::random_key(unsigned database, const part_set& held) {
+std::optional<std::string> keyspace::random_key(unsigned database, const part_set& held,
+                                                cold_memory* cold) {
     thread_local std::mt19937 random{std::random_device{}()};
     const auto first = static_cast<unsigned>(random() % parts);
+    std::vector<managed_slot*> seen;
     for (unsigned i = 0; i < 2 * parts; ++i) {
         const unsigned p = (first + i) % parts;
-        std::unique_lock<std::mutex> hold;
-        if (!held[p]) hold = std::unique_lock(parts_[p].lock);
-        database_part* d = parts_[p].in[database].get();
-        if (d == nullptr) continue;
-        const managed_scope scope;
-        std::vector<managed_slot*> seen;
-        d->keys.sample(static_cast<std::uint32_t>(random()), 8,
-                       [&](managed_slot& slot, std::uint32_t) { seen.push_back(&slot); });
-        for (std::size_t n = seen.size(); n > 0; --n) {
-            const std::size_t chosen = random() % n;
-            auto* r = static_cast<record*>(seen[chosen]->get());
-            if (!r->has_expiry() || r->expiry() > now_ms()) return std::string(r->key());
-            std::swap(seen[chosen], seen[n - 1]);
+        // The same choice again when what it met has been read.
+        const std::mt19937 choice(static_cast<std::uint32_t>(random()));
+        for (int tries = 0; tries < 64; ++tries) {
+            std::mt19937 draw = choice;
+            std::optional<cold_probe> probe;
+            if (cold != nullptr) probe.emplace(*cold);
+            {
+                std::unique_lock<std::mutex> hold;
+                if (!held[p]) hold = std::unique_lock(parts_[p].lock);
+                database_part* d = parts_[p].in[database].get();
+                if (d == nullptr) break;
+                const managed_scope scope;
+                seen.clear();
+                d->keys.sample(static_cast<std::uint32_t>(draw()), 8,
+                               [&](managed_slot& slot, std::uint32_t) { seen.push_back(&slot); });
+                for (std::size_t n = seen.size(); n > 0; --n) {
+                    const std::size_t chosen = draw() % n;
+                    if (probe && !look_at_name(*probe, *seen[chosen])) break;
+                    auto* r = static_cast<record*>(seen[chosen]->get());
+                    if (!r->has_expiry() || r->expiry() > now_ms()) return std::string(r->key());
+                    std::swap(seen[chosen], seen[n - 1]);
+                }
+            }
+            if (!probe || !probe->found_cold()) break;
+            probe->read_noted();
+            if (!probe->readable()) break;
         }
     }
     return std::nullopt;
@@ -602,7 +617,8 @@ bool keyspace::evict_one(eviction policy, std::uint32_t random, cold_memory* col
     if (by_age) {
         std::size_t seen = 0;
         int idle = -1;
-        for (unsigned i = 0; i < 8 && seen < samples; ++i) {
+        // More of them where all seem to be in use, as slots do that a table has put elsewhere.
+        for (unsigned i = 0; i < 8 && (seen < samples || (idle <= 0 && i < 4)); ++i) {
             const unsigned p = (random + i * 37) % parts;
             const std::lock_guard hold(parts_[p].lock);
             const candidate its = coldest_in(p, policy, random * 2654435761u, seen);

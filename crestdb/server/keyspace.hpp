@@ -139,8 +139,10 @@ class keyspace {
     std::size_t size_in(unsigned part, unsigned database) const noexcept;
     std::size_t size(unsigned database) const noexcept { return sizes_[database].load(); }
     std::size_t expiring(unsigned database) const noexcept { return expiring_[database].load(); }
-    // A key of the database, or nothing. Takes locks as scan() does.
-    std::optional<std::string> random_key(unsigned database, const part_set& held);
+    // A key of the database, or nothing. Takes locks as scan() does. With `cold`, none is held, and what it touches
+    // is read in first; a key that cannot be read is not chosen.
+    std::optional<std::string> random_key(unsigned database, const part_set& held,
+                                          cold_memory* cold = nullptr);
 
     // All parts held: drops every key of the database, or of all; frees them in another thread.
     void flush(std::optional<unsigned> database);

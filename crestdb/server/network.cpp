@@ -126,7 +126,7 @@ class connection {
     session& client() noexcept { return client_; }
     bool begin();
     // After a wait for cold data: goes on with the request that waited.
-    void resume(bool readable) noexcept;
+    void resume(bool readable, gathered found) noexcept;
     // Closes one that has been idle for that long.
     bool is_idle(std::int64_t now, std::int64_t most_seconds) const noexcept {
         return out_.empty() && !waiting_ && now - client_.last_used_ms > most_seconds * 1000;
@@ -165,6 +165,7 @@ class connection {
     bool waiting_ = false;         // for cold data
     bool request_is_warm_ = false; // the next request has waited already
     bool cold_failed_ = false;     // and its data could not be read
+    gathered found_;               // or was found, for a request that is done apart
 };
 
 // One I/O thread.
@@ -236,8 +237,8 @@ class worker {
             its_.post(std::unique_ptr<letter>(this));
         }
         void open(worker& here) noexcept override {
-            const auto found = here.by_id_.find(client_);
-            if (found != here.by_id_.end()) found->second->resume(readable_);
+            const auto its = here.by_id_.find(client_);
+            if (its != here.by_id_.end()) its->second->resume(readable_, std::move(found));
         }
 
       private:
@@ -445,10 +446,11 @@ bool connection::on_writable() {
     return settled();
 }
 
-void connection::resume(bool readable) noexcept {
+void connection::resume(bool readable, gathered found) noexcept {
     update_now();
     waiting_ = false;
     request_is_warm_ = true;
+    found_ = std::move(found);
     cold_failed_ = !readable;
     bool open = true;
     try {
@@ -543,8 +545,11 @@ connection::progress connection::execute(std::string_view bytes, std::size_t& at
                     .error("ERR the key's data could not be read from the cold file");
                 cold_failed_ = false;
             } else {
+                if (found_.complete) client_.found = &found_;
                 server.execute(client_, args, out_);
+                client_.found = nullptr;
             }
+            if (request_is_warm_) found_ = {};
             request_is_warm_ = false;
         }
         at += parser_.used();
@@ -605,7 +610,8 @@ bool is_loopback(const sockaddr* address) {
 
 struct network::state {
     explicit state(instance& its_server)
-        : server(its_server), cold(its_server.keys, its_server.options, kernel_cold_memory()) {}
+        : server(its_server), cold(its_server.keys, its_server.options, kernel_cold_memory(),
+                                   [&its_server] { return its_server.save(); }) {}
     ~state() {
         cold.stop(); // which tells the workers
         for (const int s : sockets) ::close(s);

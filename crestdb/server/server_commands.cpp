@@ -469,8 +469,11 @@ void debug(call& c) {
 }
 
 void save(call& c) {
-    if (c.server.saving()) return c.out.error("ERR Background save already in progress");
-    const std::string why = c.server.save();
+    std::string why;
+    if (c.client.found != nullptr)
+        why = c.client.found->failure;
+    else
+        why = c.server.save();
     if (why.empty())
         c.out.ok();
     else

@@ -464,6 +464,40 @@ def test_cold_data():
         check(int(info(c, "cold_reads")) > 0, "cold data was read beside the event loop")
 
 
+def test_save_stands_in_nobodys_way():
+    """SAVE is written by a child: another client of the one I/O thread is served, and a child that dies is an error."""
+    with scratch() as directory, server(directory, "--threads", 1, "--window", 0.2, "--cold", f"file:{directory}",
+                                        "--hints", "pageout", "--mode", "hint") as s:
+        c, other = s.client(), s.client()
+        for i in range(40):
+            c.many([("SET", f"k{i}-{j}", b"x" * 1000) for j in range(500)])
+        check(c("KEYS", "k7-1?") and len(c("KEYS", "*")) == 20000, "KEYS, by a thread that may wait for the disk")
+        check(c("RANDOMKEY").startswith(b"k"), "RANDOMKEY")
+        caught = False
+        for _ in range(50):
+            c.send(("SAVE",))
+            end = time.monotonic() + 5
+            while not caught and time.monotonic() < end and not select.select([c.socket], [], [], 0)[0]:
+                for children in pathlib.Path(f"/proc/{s.process.pid}/task").glob("*/children"):
+                    try:
+                        for child in children.read_text().split():
+                            os.kill(int(child), signal.SIGSTOP)
+                            caught = child
+                    except OSError:
+                        continue
+            if caught:
+                break
+            check(c.read() == "OK", "SAVE")
+        check(caught, "no child was seen")
+        check(other("GET", "k1-1") == b"x" * 1000 and other("SET", "k1-1", "y") == "OK", "others are served meanwhile")
+        check(isinstance(other("SAVE"), Error) and isinstance(other("BGSAVE"), Error), "one at a time")
+        os.kill(int(caught), signal.SIGKILL)
+        reply = c.read()
+        check(isinstance(reply, Error) and "ended with signal 9" in reply, f"a child that dies: {reply}")
+        check(not [p for p in pathlib.Path(directory).iterdir() if "unfinished" in p.name], "nothing is left of it")
+        check(c("SAVE") == "OK" and c("DBSIZE") == 20000, "and the next one")
+
+
 def test_storm():
     """Everything at once: eviction, expiry, moves, background saves, clients that die in the middle of a frame."""
     with scratch() as directory, server(directory, "--threads", 2, "--window", 0.1, "--cold", f"file:{directory}", "--hints",

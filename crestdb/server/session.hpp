@@ -19,6 +19,7 @@
 namespace crestdb::server {
 
 struct command;
+struct gathered;
 
 class session {
   public:
@@ -54,6 +55,8 @@ class session {
 
     // Set by a command; the connection acts on it.
     bool close_after_reply = false;
+    // For the request that runs, or null: it finds it itself.
+    const gathered* found = nullptr;
 
     std::string name; // written under the register's lock
     std::atomic<const command*> last_command{nullptr};

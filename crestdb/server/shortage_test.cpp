@@ -184,7 +184,7 @@ TEST(Shortage, WhoWaitsForColdDataIsTold) {
     if (!possible) GTEST_SKIP() << "a sanitizer has operator new";
     served s;
     for (int i = 0; i < 300; ++i) s({"HSET", "h", "f" + std::to_string(i), "v"});
-    cold_reader reader(s.server.keys, s.options, std::make_unique<all_on_disk>());
+    cold_reader reader(s.server.keys, s.options, std::make_unique<all_on_disk>(), {});
     reader.start(1);
     struct told final : cold_reader::waiter {
         explicit told(std::atomic<int>& its) : count(its) {}
@@ -217,7 +217,7 @@ TEST(Shortage, KeysEndAlsoAfterIt) {
         const managed_scope scope;
         s.server.keys.put(id, record::make(record_kind::string, id.key, "v", 1));
     }
-    cold_reader reader(s.server.keys, s.options, std::make_unique<all_on_disk>());
+    cold_reader reader(s.server.keys, s.options, std::make_unique<all_on_disk>(), {});
     {
         const shortage none(0, true);
         EXPECT_THROW(reader.expire(), std::bad_alloc);

@@ -13,10 +13,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <thread>
 
 namespace obase::tools {
 namespace {
@@ -141,6 +143,24 @@ void warm_up(system_under_test& system, const server_bench_settings& s, const ge
     ask(system, load);
 }
 
+// What writes to its file in the background drops items that come faster. True if all are there.
+bool fill_slowly(system_under_test& system, std::uint64_t records, std::size_t value_bytes) {
+    constexpr std::uint64_t at_once = 2'000;
+    std::uint64_t at = 0;
+    const generator in_turn = [&](workload::random_stream&, bool&) { return at++ % records; };
+    for (std::uint64_t begin = 0; begin < records && !interrupted(); begin += at_once) {
+        ask(system, {true, std::min(at_once, records - begin), 1, 16, value_bytes, 1, in_turn});
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    at = 0;
+    try {
+        ask(system, {false, records, 1, 16, value_bytes, 1, in_turn});
+    } catch (const std::runtime_error&) {
+        return false;
+    }
+    return true;
+}
+
 } // namespace
 
 bench_result bench_server_memory(const server_bench_settings& s) {
@@ -175,6 +195,22 @@ bench_result bench_server_memory(const server_bench_settings& s) {
                      "",
                      "--dir",
                      scratch.path()};
+        } else if (name == "memcached") {
+            // What it keeps for itself, and the page cache of its file, is in the group, too.
+            words = {in_path("memcached"),
+                     "-s",
+                     socket,
+                     "-t",
+                     "1",
+                     "-c",
+                     "1024",
+                     "-m",
+                     fmt::format("{}", s.memory_mib * 6 / 10),
+                     "-o",
+                     fmt::format("ext_page_size=16,ext_threads=4,ext_path={}/extstore-{}:{}M",
+                                 s.directory, ::getpid(),
+                                 static_cast<std::uint64_t>(4 * s.data_times) * s.memory_mib)};
+            if (::geteuid() == 0) words.insert(words.end(), {"-u", "root"});
         } else {
             continue;
         }
@@ -182,10 +218,17 @@ bench_result bench_server_memory(const server_bench_settings& s) {
             result.json["left_out"].push_back(name);
             continue;
         }
-        systems.push_back(std::make_unique<system_under_test>(name, words, socket, true,
+        const bool resp = name != "memcached";
+        systems.push_back(std::make_unique<system_under_test>(name, words, socket, resp,
                                                               &limits.make(name, limit)));
         tell(fmt::format("loading {}", name));
-        fill(*systems.back(), records, s.value_bytes);
+        if (resp) {
+            fill(*systems.back(), records, s.value_bytes);
+        } else if (!fill_slowly(*systems.back(), records, s.value_bytes)) {
+            result.json["left_out"].push_back(name + " (it dropped items of the load)");
+            systems.pop_back();
+        }
+        if (!resp) ::unlink(fmt::format("{}/extstore-{}", s.directory, ::getpid()).c_str());
     }
     const unsigned pipeline = s.pipelines.front();
     for (const auto& [what, next] : distributions(records)) {
@@ -218,6 +261,7 @@ bench_result bench_server_memory(const server_bench_settings& s) {
                       bound::none, 1.0, command);
         };
         compare("redis", 2.0);
+        compare("memcached", 1.2);
     }
     result.json["records"] = records;
     result.json["memory_bytes"] = limit;
