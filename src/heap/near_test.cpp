@@ -3,6 +3,7 @@
 // near_heap: members of a group share pages, objects keep their bytes, and the heap against a simple model of
 // what is live, where, how large, and in which group.
 #include "heap/near.hpp"
+#include "heap/space.hpp"
 
 #include "heap/sanitized.hpp"
 #include "os/memory.hpp"
@@ -51,7 +52,11 @@ class near_world {
     void* begin(std::size_t size, unsigned set = usual, group_name* name = nullptr) {
         return shown(heap.begin_group(size, set, name), size);
     }
+    // As the space does.
     void* join(const void* neighbour, std::size_t size, unsigned set = usual) {
+        const unsigned attributes_set = set % attribute_sets;
+        if (!hides(how_) && attributes_at(attributes_set).log2_alignment <= 3)
+            if (void* const made = heap.join_at_hand(neighbour, size, attributes_set)) return made;
         return shown(heap.join(neighbour, size, set), size);
     }
     void* join(name_word& name, std::size_t size, unsigned set = usual) {
@@ -645,7 +650,7 @@ TEST(near_fork, a_child_does_not_wait_for_a_thread_that_is_not_there) {
     biased_sections<native>::owner_word owner;
     native::atomic<unsigned> inside, forked;
     std::jthread other([&] {
-        owner.store_release(biased_sections<native>::owner_for_caller());
+        owner.store_release(sections.owner_for_caller());
         EXPECT_TRUE(sections.enter(owner));
         inside.store_release(1);
         while (forked.load_acquire() == 0) std::this_thread::yield();
@@ -663,6 +668,45 @@ TEST(near_fork, a_child_does_not_wait_for_a_thread_that_is_not_there) {
     int status = -1;
     ASSERT_EQ(waitpid(child, &status, 0), child);
     EXPECT_EQ(status, 0);
+}
+
+// Regression: a thread that asked for a kind before it had put anything near anything read a table through null.
+TEST(near, a_thread_has_nothing_at_hand_at_first) {
+    std::string why;
+    space* const s = space::create({.range_bytes = 64 * mib}, &why);
+    ASSERT_NE(s, nullptr) << why;
+    std::jthread([&] {
+        space::neighbour found;
+        void* const made =
+            s->allocate_placed(64, {}, {nullptr, nullptr, expectation::cold}, &found);
+        EXPECT_NE(made, nullptr);
+        EXPECT_EQ(found, space::neighbour::none);
+        EXPECT_EQ(s->expected_of(made), expectation::cold);
+        s->free(made);
+    }).join();
+    space::destroy(s);
+}
+
+// What a thread has at hand is no neighbour any more once it is freed, and what comes there next may be another group's.
+TEST(near, what_is_at_hand_ends_when_it_is_freed) {
+    near_world world;
+    void* const head = world.begin(64);
+    void* const second = world.join(head, 64);
+    void* const third = world.join(head, 64);
+    EXPECT_EQ(world.page_of(third), world.page_of(head));
+    EXPECT_EQ(world.heap.free(head), free_result::done);
+    EXPECT_EQ(world.heap.join_at_hand(head, 64, 0), nullptr);
+    EXPECT_EQ(world.join(head, 64), nullptr);
+    EXPECT_NE(world.join(third, 64), nullptr);
+    EXPECT_EQ(world.heap.free(third), free_result::done);
+    EXPECT_EQ(world.heap.join_at_hand(third, 64, 0), nullptr);
+    EXPECT_NE(world.join(second, 64), nullptr);
+    EXPECT_EQ(world.broken(), "");
+    // A group that leaves its page: from there on the other page is the newest.
+    std::set<std::size_t> pages;
+    for (int i = 0; i < 200; ++i) pages.insert(world.page_of(world.join(second, 64)));
+    EXPECT_LE(pages.size(), 5u);
+    EXPECT_EQ(world.broken(), "");
 }
 
 // A fork at any moment of other threads leaves parent and child with whole heaps.
