@@ -46,7 +46,8 @@
 //   slack_ == free chunks of shared pages; claimed_ + what threads have not told yet == claimed chunks
 //   searched: no object of so many granules and that set can be had by that group in the page
 //
-// Memory: a page of free chunks only goes back at the next decommit_free_memory(). Nothing is allocated for a
+// Memory: a page of free chunks only goes back at the next decommit_free_memory(), and so do the tables of a unit of
+// such pages only, which are zero bytes then. Nothing is allocated for a
 // group but its entry of 32 bytes. A thread keeps at most 31 chunks reserved.
 #pragma once
 
@@ -92,6 +93,19 @@ constexpr unsigned near_set(attributes attr, expectation expect) noexcept {
 // one that was meant. 0: none.
 using group_name = std::uint64_t;
 
+// Which chunks of a page are free, a bit each. Zero bytes: all are.
+template <class P>
+class near_free_chunks {
+  public:
+    std::uint32_t load_relaxed() const noexcept { return ~taken_.load_relaxed(); }
+    std::uint32_t load_seq_cst() const noexcept { return ~taken_.load_seq_cst(); }
+    void store_relaxed(std::uint32_t free) noexcept { taken_.store_relaxed(~free); }
+
+  private:
+    typename P::template atomic<std::uint32_t> taken_;
+};
+
+// Zero bytes: a page of free chunks only.
 template <class P>
 struct alignas(64) near_page {
     // Bit g % 16 of word g / 16 belongs to granule g. Written with the owner of the chunk.
@@ -107,7 +121,7 @@ struct alignas(64) near_page {
     typename P::template atomic<std::uint32_t> holes_of;
     typename P::template atomic<std::uint32_t> next_with_holes; // page number + 1
     // The next three are written under pool_.
-    typename P::template atomic<std::uint32_t> free; // chunks, a bit each
+    near_free_chunks<P> free;
     std::uint32_t next; // page numbers + 1, in the ring of pages with as long a run of free chunks
     std::uint32_t previous;
     typename P::template atomic<std::uint8_t> kind; // expectation of all in it, unless all is free
@@ -160,6 +174,7 @@ struct near_unit {
     std::uint64_t free[near_unit_pages / 64]; // pages without claimed chunks that can be handed out
     std::uint64_t dirty[near_unit_pages / 64]; // those of them that may be resident
     std::uint32_t free_pages;
+    bool full;          // its pages' tables may be resident
     std::uint32_t next; // unit numbers + 1, in the ring of units with free pages
     std::uint32_t previous;
 };
@@ -571,9 +586,10 @@ class near_heap {
     std::int64_t claimed_ = 0; // less than 0 while threads have not told what they claimed
     std::uint64_t pages_in_use_ = 0;
     std::uint64_t dirty_pages_ = 0;
-    // Pages that are being given back, in no map; of the unit with the number returning_ - 1.
+    // Pages that are being given back, in no map; of the unit with the number returning_ - 1. Those that may be resident
+    // are in dirty_pages_ still.
     std::uint32_t returning_ = 0;
-    std::array<std::uint64_t, near_unit_pages / 64> returned_pages_{};
+    std::array<std::uint64_t, near_unit_pages / 64> returned_pages_{}, returned_dirty_{};
 };
 
 // In near.cpp. Another platform's needs near_functions.hpp.

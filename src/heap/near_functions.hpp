@@ -894,6 +894,7 @@ std::uint32_t near_heap<P>::fresh_page(std::uint32_t near) noexcept {
         new_bytes_.fetch_add_relaxed(os::page_size);
     }
     if (--in.free_pages == 0) unlist_unit(unit - 1);
+    in.full = true;
     ++pages_in_use_;
     const std::uint32_t at = (unit - 1) * near_unit_pages + word * 64 + bit;
     pages_[at].holes_of.store_relaxed(0);
@@ -957,8 +958,6 @@ bool near_heap<P>::more_units() noexcept {
     near_unit& made = units_[unit];
     for (std::uint64_t& word : made.free) word = ~std::uint64_t{0};
     made.free_pages = near_unit_pages;
-    for (unsigned i = 0; i < near_unit_pages; ++i)
-        pages_[std::size_t{unit} * near_unit_pages + i].free.store_relaxed(~0U);
     list_unit(unit);
     units_used_.store_release(unit + 1); // pairs with begins_at()
     return true;
@@ -976,30 +975,35 @@ std::size_t near_heap<P>::decommit_free_memory(pacer& ask) noexcept {
     return bytes;
 }
 
-// The pages are in no map meanwhile, so no thread can have them.
+// The pages are in no map meanwhile, so no thread can have them. All of a unit are taken where its tables go back.
 template <class P>
 std::size_t near_heap<P>::decommit_of_unit(std::uint32_t unit, pacer& ask) noexcept {
     near_unit& in = units_[unit];
-    std::uint64_t leaving[near_unit_pages / 64];
+    std::uint64_t dirty[near_unit_pages / 64];
     std::uint32_t count = 0;
+    bool tables = false;
     {
         const std::lock_guard hold(pool_);
+        tables = in.full && in.free_pages == near_unit_pages;
+        std::uint32_t taken = 0;
         for (unsigned word = 0; word < near_unit_pages / 64; ++word) {
-            leaving[word] = returned_pages_[word] = in.free[word] & in.dirty[word];
-            count += static_cast<std::uint32_t>(std::popcount(leaving[word]));
+            dirty[word] = returned_dirty_[word] = in.free[word] & in.dirty[word];
+            returned_pages_[word] = tables ? in.free[word] : dirty[word];
+            count += static_cast<std::uint32_t>(std::popcount(dirty[word]));
+            taken += static_cast<std::uint32_t>(std::popcount(returned_pages_[word]));
         }
-        if (count == 0) return 0;
+        if (taken == 0) return 0;
         returning_ = unit + 1;
         for (unsigned word = 0; word < near_unit_pages / 64; ++word) {
-            in.free[word] &= ~leaving[word];
-            in.dirty[word] &= ~leaving[word];
+            in.free[word] &= ~returned_pages_[word];
+            in.dirty[word] &= ~dirty[word];
         }
-        in.free_pages -= count;
+        in.free_pages -= taken;
         if (in.free_pages == 0) unlist_unit(unit);
     }
     char* const begin = base_ + std::size_t{unit} * near_unit_bytes;
     ask.call_begins();
-    near_detail::for_each_stretch(leaving, [&](std::size_t first, std::size_t end) {
+    near_detail::for_each_stretch(dirty, [&](std::size_t first, std::size_t end) {
         for (; first != end;) {
             const std::size_t part = std::min(end, first + piece_bytes / os::page_size);
             os::advise(begin + first * os::page_size, (part - first) * os::page_size,
@@ -1007,8 +1011,12 @@ std::size_t near_heap<P>::decommit_of_unit(std::uint32_t unit, pacer& ask) noexc
             first = part;
         }
     });
+    if (tables)
+        pages_.decommit(std::size_t{unit} * near_unit_pages,
+                        (std::size_t{unit} + 1) * near_unit_pages);
     ask.call_ends();
     const std::lock_guard hold(pool_);
+    if (tables) in.full = false;
     end_return(false);
     return std::size_t{count} * os::page_size;
 }
@@ -1018,11 +1026,13 @@ template <class P>
 void near_heap<P>::end_return(bool dirty) noexcept {
     if (returning_ == 0) return;
     const std::uint32_t first = (returning_ - 1) * near_unit_pages;
-    for (unsigned word = 0; word < near_unit_pages / 64; ++word)
+    for (unsigned word = 0; word < near_unit_pages / 64; ++word) {
+        const std::uint64_t were_dirty = std::exchange(returned_dirty_[word], 0);
+        dirty_pages_ -= static_cast<std::uint64_t>(std::popcount(were_dirty));
         near_detail::for_each_bit(std::exchange(returned_pages_[word], 0), [&](unsigned bit) {
-            put_page(first + word * 64 + bit, dirty);
-            --dirty_pages_;
+            put_page(first + word * 64 + bit, dirty && (were_dirty >> bit & 1) != 0);
         });
+    }
     returning_ = 0;
 }
 

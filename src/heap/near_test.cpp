@@ -670,6 +670,64 @@ TEST(near_fork, a_child_does_not_wait_for_a_thread_that_is_not_there) {
     EXPECT_EQ(status, 0);
 }
 
+// Property: what NEAR knows of its pages goes back with the last page of a unit, once, and is not asked for meanwhile.
+TEST(near, tables_of_units_without_objects_go_back) {
+    if (asan::present() || thread_sanitized) GTEST_SKIP() << "the shadow is resident too";
+    near_world world(64 * mib);
+    std::vector<void*> all;
+    const auto fill = [&](std::size_t bytes) {
+        for (std::size_t i = 0; i < bytes / 1024; ++i) all.push_back(world.begin(1024));
+    };
+    const auto free_all = [&] {
+        for (void* const one : all) ASSERT_EQ(world.heap.free(one), free_result::done);
+        all.clear();
+    };
+    struct uses : pacer {
+        near_world* in = nullptr;
+        std::vector<void*>* made = nullptr;
+        std::size_t calls = 0;
+        void call_begins() noexcept override { ++calls; }
+        void call_ends() noexcept override { // a thread that goes on before the collector has
+            if (in != nullptr) made->push_back(in->begin(1024));
+        }
+    };
+    const std::uint64_t before = os::resident_bytes();
+    for (int turn = 0; turn < 2; ++turn) {
+        fill(48 * mib);
+        free_all();
+        uses ask;
+        world.heap.decommit_free_memory(ask);
+        // 24 units of 160 KiB, and 32 bytes for each group, which stay.
+        EXPECT_LT(os::resident_bytes(), before + 2'600'000) << turn;
+        EXPECT_EQ(world.broken(), "");
+        const std::size_t calls = ask.calls;
+        world.heap.decommit_free_memory(ask);
+        EXPECT_EQ(ask.calls, calls);
+    }
+    // Pages that had been given back before the others of their unit.
+    fill(8 * mib);
+    for (std::size_t i = 0; i < all.size(); ++i)
+        if (i % 1024 < 1000) {
+            ASSERT_EQ(world.heap.free(all[i]), free_result::done);
+        }
+    uses first;
+    world.heap.decommit_free_memory(first);
+    EXPECT_EQ(world.broken(), "");
+    std::vector<void*> rest;
+    for (std::size_t i = 0; i < all.size(); ++i)
+        if (i % 1024 >= 1000) rest.push_back(all[i]);
+    all = rest;
+    free_all();
+    uses second;
+    second.in = &world;
+    second.made = &all;
+    world.heap.decommit_free_memory(second);
+    EXPECT_FALSE(all.empty());
+    EXPECT_EQ(world.broken(), "");
+    free_all();
+    EXPECT_EQ(world.broken(), "");
+}
+
 // Regression: a thread that asked for a kind before it had put anything near anything read a table through null.
 TEST(near, a_thread_has_nothing_at_hand_at_first) {
     std::string why;
