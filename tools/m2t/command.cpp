@@ -69,6 +69,7 @@ store_bench add_m2t(CLI::App& bench) {
                 settings.pairs = pairs;
                 if (settings.hints == std::vector<std::string>{"no"}) settings.hints.clear();
                 if (quick) {
+                    if (settings.tiers.empty()) settings.tiers = {"dram", "model"}; // no swap is made
                     settings.records = 8'000;
                     settings.operations = 4'000;
                     settings.cache_bytes = 64 << 10;

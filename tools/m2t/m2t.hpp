@@ -12,8 +12,8 @@
 //   near-meta+temperature   both
 //
 // Tiers: `dram` is measured here, as processor time of the thread that asks; `limit` is the same in a memory control
-// group with a limit of a share of what `malloc` takes, once everything is loaded, and counts major faults (it needs
-// swap, and the right to make a group); `model` is tiered_memory_model.hpp over the addresses of the same table.
+// group with a limit of a share of what `malloc` takes, once everything is loaded, and counts major faults (it makes
+// swap where there is none, and a group, which takes root); `model` is tiered_memory_model.hpp over the addresses of the same table.
 //
 // Hints: values alone, in an array of guides, loaded with what the loop will ask for said rightly, wrongly or not at all;
 // what is cold goes to a file. Memory and time of each window from loading on.
