@@ -23,6 +23,7 @@
 
 #include <array>
 #include <cstdint>
+#include <type_traits>
 
 #include "heap/thread_number.hpp"
 #include "os/waiting.hpp"
@@ -36,24 +37,46 @@ class biased_sections {
     using owner_word = typename P::template atomic<std::uint32_t>;
 
     // True: the calling thread owns the thing and is in the section; it calls leave(). False: it is not, and
-    // share() is next. Sections do not nest.
+    // share() is next. Sections do not nest (checked under debug checks, and on tests' platforms).
     bool enter(const owner_word& owner) noexcept {
         const unsigned me = thread_number<P>::of_caller();
-        return me != no_thread_number && owner.load_relaxed() == me + 1 &&
-               enter(owner, me) != nullptr;
+        return me != no_thread_number && owner.load_relaxed() == me + 1 && enter(owner, me);
     }
-    // The same, by a thread that has looked its number up. Not null: what leave() is given.
+    // The same, by a thread that has looked its number up, with what leave() is given.
     struct holder;
-    holder* enter(const owner_word& owner, unsigned me) noexcept {
-        holder& mine = go_in(me);
+    struct section {
+        holder* its; // null: the thread is in none
+        std::uint32_t inside;
+        explicit operator bool() const noexcept { return its != nullptr; }
+    };
+    section enter(const owner_word& owner, unsigned me) noexcept {
+        const section in = go_in(me);
         if (owner.load_relaxed() == me + 1) [[likely]]
-            return &mine;
-        leave(mine);
-        return nullptr;
+            return in;
+        leave(in);
+        return {};
     }
-    static void leave(holder& mine) noexcept {
-        mine.inside.store_release(mine.inside.load_relaxed() + 1);
-        mine.left.notify();
+    // enter() in two halves, for a thread that need not wait for the end of a fork: it may leave at once, and must
+    // where may_stay() says no.
+    section look_in(unsigned me) noexcept {
+        holder& mine = holders_[me];
+        const std::uint32_t inside = mine.inside.load_relaxed() + 1;
+        if constexpr (checks_nesting) P::check((inside & 1) != 0, "sections nest");
+        mine.inside.store_relaxed(inside);
+        P::compiler_fence(); // pairs with share() and stop(), by their membarrier
+        return {&mine, inside};
+    }
+    bool may_stay(const owner_word& owner, unsigned me) const noexcept {
+        return stopped_.load_relaxed() == 0 && owner.load_relaxed() == me + 1;
+    }
+    // False: leave() is next, once more.
+    static bool leave_unless_waited_for(const section& in) noexcept {
+        in.its->inside.store_release(in.inside + 1);
+        return !in.its->left.is_waited_for();
+    }
+    static void leave(const section& in) noexcept {
+        in.its->inside.store_release(in.inside + 1);
+        in.its->left.notify();
     }
     // A section over what the calling thread has of its own under its number. False: it has no number.
     bool enter() noexcept {
@@ -66,12 +89,17 @@ class biased_sections {
     bool owns(const owner_word& owner) const noexcept {
         return owner.load_relaxed() == thread_number<P>::of_caller() + 1;
     }
-    void leave() noexcept { leave(holders_[thread_number<P>::of_caller()]); }
+    void leave() noexcept {
+        holder& mine = holders_[thread_number<P>::of_caller()];
+        leave({&mine, mine.inside.load_relaxed()});
+    }
 
     // What a new thing's owner word is set to, by the thread that makes it.
-    static std::uint32_t owner_for_caller() noexcept {
+    std::uint32_t owner_for_caller() noexcept {
         const unsigned me = thread_number<P>::of_caller();
-        return me != no_thread_number && P::has_membarrier() ? me + 1 : 0;
+        if (me == no_thread_number || !P::has_membarrier()) return 0;
+        if (owned_.load_relaxed() == 0) owned_.store_seq_cst(1); // pairs with stop()
+        return stopped_.load_seq_cst() == 0 ? me + 1 : 0;
     }
 
     // Afterwards the thing is shared and no thread is in a section over it. Precondition: the caller is in none,
@@ -92,7 +120,8 @@ class biased_sections {
     // Fork. Afterwards no thread is in a section, and none goes in before let_go().
     void stop() noexcept {
         stopped_.store_seq_cst(1);
-        if (!P::has_membarrier()) return;
+        // Nothing has an owner, nor will before let_go(). Not a question of has_membarrier(): it may have worked before.
+        if (owned_.load_seq_cst() == 0) return; // pairs with owner_for_caller()
         order_all_threads();
         const unsigned me = thread_number<P>::of_caller();
         for (unsigned number = 0; number < thread_number<P>::at_once; ++number)
@@ -120,19 +149,22 @@ class biased_sections {
   private:
     static constexpr std::uint32_t leaving = std::uint32_t{1} << 31;
     static constexpr unsigned barrier_tries = 20;
+#if defined(OBASE_DEBUG_CHECKS)
+    static constexpr bool checks_nesting = true;
+#else
+    static constexpr bool checks_nesting = !std::is_same_v<P, os::native_platform>;
+#endif
 
-    holder& go_in(unsigned me) noexcept {
-        holder& mine = holders_[me];
+    section go_in(unsigned me) noexcept {
         for (;;) {
-            mine.inside.store_relaxed(mine.inside.load_relaxed() + 1);
-            P::compiler_fence(); // pairs with share() and stop(), by their membarrier
+            const section in = look_in(me);
             if (stopped_.load_relaxed() == 0) [[likely]]
-                return mine;
-            wait_to_go(mine);
+                return in;
+            wait_to_go(in);
         }
     }
-    [[gnu::noinline]] void wait_to_go(holder& mine) noexcept {
-        leave(mine);
+    [[gnu::noinline]] void wait_to_go(const section& in) noexcept {
+        leave(in);
         going_.wait([this] { return stopped_.load_acquire() == 0; });
     }
     void wait_until_left(unsigned number) noexcept {
@@ -147,6 +179,7 @@ class biased_sections {
     }
 
     typename P::template atomic<std::uint32_t> stopped_;
+    typename P::template atomic<std::uint32_t> owned_; // something had an owner, ever
     os::wait_point<P> going_;
     std::array<holder, thread_number<P>::at_once> holders_;
 };

@@ -347,6 +347,46 @@ TEST_F(returning, what_is_known_of_large_memory_goes_back_with_it) {
     }
 }
 
+// Property: while what LARGE knows of its free pages goes back, those pages can be had but for 16 MiB of them; a child
+// of a fork has them all, and none of them is resident; and it goes back once.
+TEST_F(returning, an_extent_can_be_had_while_its_tables_go_back) {
+    const owned_space owner = make_space();
+    space& s = *owner;
+    constexpr std::size_t most = 248 * mib; // of 256: LARGE cannot grow by as much as is asked for below
+    auto* const all = static_cast<char*>(s.allocate(most, {}));
+    ASSERT_NE(all, nullptr);
+    s.free(all);
+    std::size_t times = 0;
+    inside_madvise = [&](char* at, std::size_t) {
+        if (at >= all && at < all + most) return; // the memory itself
+        if (times++ == 0) {
+            s.fork_prepare();
+            const pid_t child = fork();
+            if (child == 0) {
+                const bool whole = s.fork_child() && s.validate(nullptr);
+                const bool clean = s.counters(s.large_class()).extent_bytes == 0;
+                _exit(!whole ? 1 : !clean ? 2 : s.allocate(most, {}) == nullptr ? 3 : 0);
+            }
+            s.fork_parent();
+            int status = 0;
+            waitpid(child, &status, 0);
+            EXPECT_EQ(status, 0);
+        }
+        void* const object = s.allocate(100 * mib, {});
+        ASSERT_NE(object, nullptr);
+        s.free(object);
+    };
+    s.decommit_free_memory();
+    expect_valid(s);
+    // 16 pieces of two tables, and what was freed in between.
+    EXPECT_GE(times, 16u);
+    inside_madvise = nullptr;
+    s.decommit_free_memory();
+    const std::size_t before = calls;
+    s.decommit_free_memory();
+    EXPECT_EQ(calls, before);
+}
+
 // Threads that need more memory at the same time each commit it, and one of them adds it.
 TEST_F(returning, threads_go_on_while_memory_is_committed) {
     const owned_space owner = make_space();

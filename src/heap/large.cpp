@@ -2,6 +2,7 @@
 #include "heap/large.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "os/memory.hpp"
 
@@ -33,6 +34,10 @@ constexpr bool is_free(std::uint64_t tag) noexcept {
 }
 
 constexpr std::size_t piece_pages = piece_bytes / os::page_size;
+// Of which the tables go back at once: 16 MiB, and 176 KiB of the tables. Their ends are such that an OS page of either
+// table holds entries of one piece only.
+constexpr std::size_t tables_piece_pages = 4096;
+constexpr std::size_t tables_piece_alignment = 1024;
 
 // Priorities of the treap: any fixed scrambling of the page number will do.
 constexpr std::uint32_t priority(std::uint32_t at) noexcept {
@@ -58,13 +63,25 @@ void large_heap::destroy() noexcept {
     nodes_.release();
 }
 
+large_heap::range large_heap::range::within(std::size_t from, std::size_t to) const noexcept {
+    const std::size_t low = std::clamp(first, from, to);
+    return {low, std::max(low, std::clamp(end, from, to))};
+}
+
+void large_heap::range::span(const range& other) noexcept {
+    if (other.first == other.end) return;
+    *this = first == end ? other : range{std::min(first, other.first), std::max(end, other.end)};
+}
+
 // The treap. Depth is logarithmic in expectation, so recursion is shallow.
 
 void large_heap::update(index at) noexcept {
     node& n = nodes_[at - 1];
     n.longest = std::max({n.pages, longest(n.left), longest(n.right)});
     const auto dirty = [this](index child) { return child != 0 && nodes_[child - 1].any_dirty; };
+    const auto full = [this](index child) { return child != 0 && nodes_[child - 1].any_full; };
     n.any_dirty = n.dirty_first != n.dirty_end || dirty(n.left) || dirty(n.right);
+    n.any_full = n.full_end - n.full_first >= full_enough || full(n.left) || full(n.right);
 }
 
 // Nodes with numbers below `key` to *below, the others to *above.
@@ -104,11 +121,13 @@ void large_heap::insert_free(const extent& free) noexcept {
                          0,
                          pages,
                          pages,
-                         static_cast<std::uint32_t>(free.dirty_first),
-                         static_cast<std::uint32_t>(free.dirty_end),
-                         free.dirty_first != free.dirty_end,
-                         false};
-    dirty_pages_ += free.dirty_end - free.dirty_first;
+                         static_cast<std::uint32_t>(free.dirty.first),
+                         static_cast<std::uint32_t>(free.dirty.end),
+                         static_cast<std::uint32_t>(free.full.first),
+                         static_cast<std::uint32_t>(free.full.end),
+                         free.dirty.pages() != 0,
+                         free.full.pages() >= full_enough};
+    dirty_pages_ += free.dirty.pages();
     index below = 0;
     index above = 0;
     split(root_, at, &below, &above);
@@ -128,24 +147,18 @@ large_heap::extent large_heap::remove_free(std::size_t page) noexcept {
     const node& n = nodes_[page];
     set_tags(page, n.pages, 0);
     dirty_pages_ -= n.dirty_end - n.dirty_first;
-    return {page, n.pages, n.dirty_first, n.dirty_end};
+    return {page, n.pages, {n.dirty_first, n.dirty_end}, {n.full_first, n.full_end}};
 }
 
-// With its free neighbours. The dirty part of the result spans those of the parts.
+// With its free neighbours. The dirty part of the result spans those of the parts, and so does the full one.
 void large_heap::insert_merged(extent free) noexcept {
     const auto join = [&free](const extent& other) {
         free.page = std::min(free.page, other.page);
         free.pages += other.pages;
-        if (other.dirty_first == other.dirty_end) return;
-        if (free.dirty_first == free.dirty_end) {
-            free.dirty_first = other.dirty_first;
-            free.dirty_end = other.dirty_end;
-        } else {
-            free.dirty_first = std::min(free.dirty_first, other.dirty_first);
-            free.dirty_end = std::max(free.dirty_end, other.dirty_end);
-        }
+        free.dirty.span(other.dirty);
+        free.full.span(other.full);
     };
-    const std::size_t end = free.page + free.pages;
+    const std::size_t end = free.end();
     if (end < frontier_ && is_free(tags_[end].load_relaxed())) join(remove_free(end));
     if (free.page > 0) {
         const std::uint64_t before = tags_[free.page - 1].load_relaxed();
@@ -210,7 +223,7 @@ void large_heap::advance_frontier(std::size_t end) noexcept {
     const std::size_t first = frontier_;
     frontier_ = end;
     if (hides(poison_)) asan::hide(base_ + first * os::page_size, (end - first) * os::page_size);
-    insert_merged({first, end - first, first, first});
+    insert_merged({first, end - first, {first, first}, {first, first}});
 }
 
 void* large_heap::allocate(std::size_t size, unsigned set) noexcept {
@@ -218,26 +231,22 @@ void* large_heap::allocate(std::size_t size, unsigned set) noexcept {
     const std::size_t pages = round_up(size, os::page_size) / os::page_size;
     std::unique_lock hold(lock_);
     index at = 0;
-    // Other threads may take what this one made free; or what it needs may be claimed just now.
-    while ((at = first_fit(static_cast<std::uint32_t>(pages))) == 0) {
-        const std::size_t claimed = claimed_pages_;
-        if (grow(pages, hold)) continue;
-        if (claimed == 0) return nullptr;
+    // Other threads may take what this one made free; or what it needs may be claimed just now, which is over in less
+    // time than a new page takes.
+    for (unsigned naps = 0; (at = first_fit(static_cast<std::uint32_t>(pages))) == 0;) {
+        const bool claimed = claimed_.pages != 0;
+        if ((!claimed || naps >= naps_before_growing) && grow(pages, hold)) continue;
+        if (!claimed) return nullptr;
+        ++naps;
         hold.unlock();
-        os::native_platform::yield();
+        os::native_platform::sleep_ns(nap_ns);
         hold.lock();
     }
     const std::size_t page = at - 1;
     const extent found = remove_free(page);
-    const std::size_t dirty =
-        std::min(found.dirty_end, page + pages) - std::min(found.dirty_first, page + pages);
+    const std::size_t dirty = found.dirty.within(page, page + pages).pages();
     new_bytes_.fetch_add_relaxed((pages - dirty) * os::page_size);
-    if (found.pages > pages) {
-        const std::size_t rest = page + pages;
-        const std::size_t dirty_first = std::max(found.dirty_first, rest);
-        insert_free(
-            {rest, found.pages - pages, dirty_first, std::max(found.dirty_end, dirty_first)});
-    }
+    if (found.pages > pages) insert_free(found.part(page + pages, found.end()));
     set_tags(page, pages, used_tag(size, set));
     tags_[page].store_release(used_tag(size, set) | first_bit);
     live_bytes_ += size;
@@ -275,7 +284,7 @@ void large_heap::free_extent(std::size_t page, std::uint64_t tag) noexcept {
     live_bytes_ -= size;
     used_pages_ -= pages;
     --live_objects_;
-    insert_merged({page, pages, page, page + pages});
+    insert_merged({page, pages, {page, page + pages}, {page, page + pages}});
 }
 
 std::size_t large_heap::size_of(const void* object) const noexcept {
@@ -303,36 +312,53 @@ large_heap::index large_heap::first_dirty(index tree, std::size_t from) const no
     return first_dirty(n.right, from);
 }
 
-void large_heap::claim(std::size_t page, std::size_t pages, std::size_t dirty) noexcept {
-    claimed_ = page;
-    claimed_pages_ = pages;
-    claimed_dirty_ = dirty;
-    set_tags(claimed_, claimed_pages_, claimed_tag(claimed_pages_));
+// As first_dirty(), with entries enough at `from` or above that may be resident.
+large_heap::index large_heap::first_full(index tree, std::size_t from) const noexcept {
+    if (tree == 0 || !nodes_[tree - 1].any_full) return 0;
+    const node& n = nodes_[tree - 1];
+    if (tree - 1 + n.pages > from) {
+        if (const index below = first_full(n.left, from)) return below;
+        if (range{n.full_first, n.full_end}.within(from, SIZE_MAX).pages() >= full_enough)
+            return tree;
+    }
+    return first_full(n.right, from);
 }
 
-// Makes the first dirty pages at `from` or above an extent that allocate() and free() leave alone. False:
-// there are none. Precondition: nothing is claimed.
+// Makes pages [first, end) of what was free an extent that allocate() and free() leave alone.
+void large_heap::claim(const extent& from, std::size_t first, std::size_t end) noexcept {
+    if (from.page < first) insert_free(from.part(from.page, first));
+    if (end < from.end()) insert_free(from.part(end, from.end()));
+    claimed_ = from.part(first, end);
+    set_tags(first, end - first, claimed_tag(end - first));
+}
+
+// Claims the first dirty pages at `from` or above. False: there are none. Precondition: nothing is claimed.
 bool large_heap::claim_piece(std::size_t from) noexcept {
     const std::lock_guard hold(lock_);
     const index at = first_dirty(root_, from);
     if (at == 0) return false;
     const extent free = remove_free(at - 1);
-    const std::size_t first = std::max(free.dirty_first, from);
-    const std::size_t end = std::min(free.dirty_end, first + piece_pages);
-    if (free.page < first)
-        insert_free({free.page, first - free.page, std::min(free.dirty_first, first), first});
-    if (const std::size_t last = free.page + free.pages; end < last)
-        insert_free({end, last - end, end, std::max(free.dirty_end, end)});
-    claim(first, end - first, end - first);
+    const std::size_t first = std::max(free.dirty.first, from);
+    claim(free, first, std::min(free.dirty.end, first + piece_pages));
+    return true;
+}
+
+// The first full pages, likewise.
+bool large_heap::claim_full_piece(std::size_t from) noexcept {
+    const std::lock_guard hold(lock_);
+    const index at = first_full(root_, from);
+    if (at == 0) return false;
+    const extent free = remove_free(at - 1);
+    const std::size_t first = std::max(free.full.first, from);
+    const std::size_t end = (first + tables_piece_pages) & ~(tables_piece_alignment - 1);
+    claim(free, first, std::min(free.full.end, end));
     return true;
 }
 
 // Precondition: the lock is held, and something is claimed.
-void large_heap::end_claim(bool returned) noexcept {
-    const std::size_t end = claimed_ + claimed_pages_;
-    set_tags(claimed_, claimed_pages_, 0);
-    insert_merged({claimed_, claimed_pages_, returned ? end : claimed_, end});
-    claimed_pages_ = claimed_dirty_ = 0;
+void large_heap::end_claim() noexcept {
+    set_tags(claimed_.page, claimed_.pages, 0);
+    insert_merged(std::exchange(claimed_, {}));
 }
 
 std::size_t large_heap::decommit_free_memory(pacer& ask) noexcept {
@@ -340,16 +366,17 @@ std::size_t large_heap::decommit_free_memory(pacer& ask) noexcept {
     // Upwards, so that what is freed meanwhile cannot keep this going for ever.
     for (std::size_t from = 0; claim_piece(from);) {
         // No other thread changes what is claimed.
-        const std::size_t length = claimed_pages_ * os::page_size;
-        from = claimed_ + claimed_pages_;
+        const std::size_t length = claimed_.pages * os::page_size;
+        from = claimed_.end();
         ask.call_begins();
         const bool returned =
-            os::advise(base_ + claimed_ * os::page_size, length, os::advice::dontneed) == 0;
+            os::advise(base_ + claimed_.page * os::page_size, length, os::advice::dontneed) == 0;
         ask.call_ends();
         if (returned) bytes += length;
         {
             const std::lock_guard hold(lock_);
-            end_claim(returned);
+            if (returned) claimed_.dirty = {claimed_.page, claimed_.page};
+            end_claim();
         }
         if (!ask.may_continue()) return bytes;
     }
@@ -357,53 +384,27 @@ std::size_t large_heap::decommit_free_memory(pacer& ask) noexcept {
     return bytes;
 }
 
-// The lowest free extent of the tree at `from` or above that is long and not bare.
-large_heap::index large_heap::first_to_bare(index tree, std::size_t from) const noexcept {
-    if (longest(tree) < bare_pages) return 0;
-    const node& n = nodes_[tree - 1];
-    if (tree > from) {
-        if (const index below = first_to_bare(n.left, from)) return below;
-        if (tree - 1 >= from && n.pages >= bare_pages && !n.bare) return tree;
-    }
-    return first_to_bare(n.right, from);
-}
-
-// As claim_piece(), a whole free extent that is long and not bare.
-bool large_heap::claim_extent(std::size_t from, extent* claimed) noexcept {
-    const std::lock_guard hold(lock_);
-    const index at = first_to_bare(root_, from);
-    if (at == 0) return false;
-    *claimed = remove_free(at - 1);
-    claim(claimed->page, claimed->pages, claimed->dirty_end - claimed->dirty_first);
-    return true;
-}
-
 // Of a free extent only the tags at its ends and the node of its first page say anything, and what says nothing is 0.
 void large_heap::decommit_tables(pacer& ask) noexcept {
-    extent claimed{};
-    for (std::size_t from = 0; claim_extent(from, &claimed);) {
-        const std::size_t end = claimed.page + claimed.pages;
-        from = end;
+    for (std::size_t from = 0; claim_full_piece(from);) {
+        const std::size_t end = from = claimed_.end();
         ask.call_begins();
-        tags_.decommit(claimed.page + 1, end - 1);
-        nodes_.decommit(claimed.page, end);
+        tags_.decommit(claimed_.page + 1, end - 1);
+        nodes_.decommit(claimed_.page, end);
         ask.call_ends();
         {
             const std::lock_guard hold(lock_);
-            set_tags(claimed.page, claimed.pages, 0);
-            claimed_pages_ = claimed_dirty_ = 0;
-            insert_merged(claimed);
-            // With a neighbour that was freed meanwhile it is another extent.
-            if (tags_[claimed.page].load_relaxed() == free_tag(claimed.pages))
-                nodes_[claimed.page].bare = true;
+            claimed_.full = {claimed_.page, claimed_.page};
+            end_claim();
         }
         if (!ask.may_continue()) break;
     }
 }
 
-// The collector, which claimed a piece, does not exist here.
+// The collector, which claimed a piece, does not exist here. What it was giving back is as it was before, or not
+// resident, which is as good.
 void large_heap::fork_child() noexcept {
-    if (claimed_pages_ != 0) end_claim(false);
+    if (claimed_.pages != 0) end_claim();
     lock_.unlock();
 }
 
@@ -413,7 +414,7 @@ large_counters large_heap::counters() const noexcept {
     const std::lock_guard hold(lock_);
     sum.live_bytes = live_bytes_;
     sum.live_objects = live_objects_;
-    sum.extent_bytes = (used_pages_ + dirty_pages_ + claimed_dirty_) * os::page_size;
+    sum.extent_bytes = (used_pages_ + dirty_pages_ + claimed_.dirty.pages()) * os::page_size;
     return sum;
 }
 
@@ -438,6 +439,7 @@ void large_heap::walk(void (*visit)(void*, char*, std::size_t, unsigned), void* 
 const char* large_heap::validate() const noexcept {
     const std::lock_guard hold(lock_);
     bool free_before = false;
+    bool full = false;
     std::uint64_t live = 0;
     std::uint32_t longest_free = 0;
     std::size_t used_pages = 0;
@@ -462,9 +464,13 @@ const char* large_heap::validate() const noexcept {
                 (n.dirty_first != n.dirty_end &&
                  (n.dirty_first < page || n.dirty_end > page + pages)))
                 return "the dirty part of a free extent lies outside of it";
+            if (n.full_first > n.full_end ||
+                (n.full_first != n.full_end && (n.full_first < page || n.full_end > page + pages)))
+                return "the full part of a free extent lies outside of it";
+            full |= n.full_end - n.full_first >= full_enough;
             dirty_pages += n.dirty_end - n.dirty_first;
             longest_free = std::max(longest_free, n.pages);
-        } else if (page != claimed_ || pages != claimed_pages_) {
+        } else if (page != claimed_.page || pages != claimed_.pages) {
             return "an extent is claimed and not noted";
         }
         free_before = is_free(tag);
@@ -473,6 +479,8 @@ const char* large_heap::validate() const noexcept {
     if (live != live_bytes_ || used_pages != used_pages_)
         return "live bytes of LARGE are miscounted";
     if (dirty_pages != dirty_pages_) return "dirty pages of LARGE are miscounted";
+    if (full != (root_ != 0 && nodes_[root_ - 1].any_full))
+        return "the tree does not know where tables can go back";
     return longest(root_) == longest_free ? nullptr : "the tree of free extents is wrong";
 }
 

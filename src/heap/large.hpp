@@ -4,19 +4,19 @@
 // the dense classes (dense.hpp), but those above max_dense_size, which stay.
 //
 // First fit at the lowest address, free neighbours merge at once. Free extents form a treap ordered
-// by address whose nodes carry the longest extent of their subtree and whether one of them is dirty,
-// so all searches are O(log n). Two side tables, an entry per page, reserved for the whole range and
+// by address whose nodes carry the longest extent of their subtree, and whether one of them is dirty or has
+// tables that can go back, so all searches are O(log n). Two side tables, an entry per page, reserved for the whole range and
 // touched only at the ends of extents:
 //   tags_   first and last page of every extent: used (with its exact size), free or claimed (with
 //           its length)
 //   nodes_  first page of every free extent: the treap node
-// A free extent knows the pages between which some may be resident, its *dirty* part. Memory goes
-// back from there in pieces. A piece is *claimed* meanwhile: an extent of its own, which is not in
-// the treap and merges with no neighbour; at most one is. Of long free extents what lies in the tables goes back, too:
-// they are claimed as a whole for that, and *bare* afterwards.
+// A free extent knows the pages between which some may be resident, its *dirty* part, and those between
+// which their entries in the tables may be, its *full* part. Memory goes back from there in pieces. A piece is
+// *claimed* meanwhile: an extent of its own, which is not in the treap and merges with no neighbour; at most one
+// is. An allocation that fits nowhere else waits a moment for it.
 //
 // Invariants: no two free extents touch; every page below the frontier belongs to exactly one
-// extent; the dirty part of a free extent lies in it; dirty_pages_ is the sum of the dirty parts.
+// extent; the dirty and the full part of a free extent lie in it; dirty_pages_ is the sum of the dirty parts.
 //
 // Any thread may allocate and free; a mutex guards everything, and is not held across system calls:
 // memory beyond the frontier is committed first, by each thread that needs some, and the first of them
@@ -74,7 +74,9 @@ class large_heap {
   private:
     using index = std::uint32_t; // page number + 1; 0: none
     static constexpr std::size_t max_pages = UINT32_MAX - 1;
-    static constexpr std::size_t bare_pages = 1024; // 36 KiB of the tables
+    static constexpr std::size_t full_enough = 1024; // pages, 44 KiB of the tables
+    static constexpr unsigned naps_before_growing = 4;
+    static constexpr std::uint64_t nap_ns = 50'000;
 
     struct node {
         index left;
@@ -83,14 +85,28 @@ class large_heap {
         std::uint32_t longest;     // in this subtree
         std::uint32_t dirty_first; // pages [dirty_first, dirty_end) may be resident; none if equal
         std::uint32_t dirty_end;
+        std::uint32_t full_first; // pages [full_first, full_end) may have entries that are resident
+        std::uint32_t full_end;
         bool any_dirty; // in this subtree
-        bool bare;
+        bool any_full;  // in this subtree, full_enough pages
+    };
+    struct range { // of pages; empty if its ends are equal
+        std::size_t first;
+        std::size_t end;
+        std::size_t pages() const noexcept { return end - first; }
+        // What of it lies in [from, to).
+        range within(std::size_t from, std::size_t to) const noexcept;
+        void span(const range& other) noexcept;
     };
     struct extent {
         std::size_t page;
         std::size_t pages;
-        std::size_t dirty_first; // as in node
-        std::size_t dirty_end;
+        range dirty; // as in node
+        range full;
+        std::size_t end() const noexcept { return page + pages; }
+        extent part(std::size_t from, std::size_t to) const noexcept {
+            return {from, to - from, dirty.within(from, to), full.within(from, to)};
+        }
     };
 
     std::size_t page_of(const void* object) const noexcept {
@@ -105,12 +121,12 @@ class large_heap {
     void insert_merged(extent free) noexcept;
     index first_fit(std::uint32_t pages) const noexcept;
     index first_dirty(index tree, std::size_t from) const noexcept;
-    void claim(std::size_t page, std::size_t pages, std::size_t dirty) noexcept;
+    index first_full(index tree, std::size_t from) const noexcept;
+    void claim(const extent& from, std::size_t first, std::size_t end) noexcept;
     bool claim_piece(std::size_t from) noexcept;
-    index first_to_bare(index tree, std::size_t from) const noexcept;
-    bool claim_extent(std::size_t from, extent* claimed) noexcept;
+    bool claim_full_piece(std::size_t from) noexcept;
     void decommit_tables(pacer& ask) noexcept;
-    void end_claim(bool returned) noexcept;
+    void end_claim() noexcept;
     bool grow(std::size_t pages, std::unique_lock<std::mutex>& hold) noexcept;
     bool commit_pages(std::size_t first, std::size_t chunk) noexcept;
     void advance_frontier(std::size_t end) noexcept;
@@ -127,9 +143,7 @@ class large_heap {
     std::size_t frontier_ = 0; // pages [0, frontier_) are committed and in extents
     std::size_t used_pages_ = 0;
     std::size_t dirty_pages_ = 0;
-    std::size_t claimed_ = 0;       // first page of the claimed piece
-    std::size_t claimed_pages_ = 0; // 0: nothing is claimed
-    std::size_t claimed_dirty_ = 0; // of them
+    extent claimed_{}; // no pages: nothing is claimed
     std::uint64_t live_bytes_ = 0;
     std::uint64_t live_objects_ = 0;
     os::native_platform::atomic<std::uint64_t> new_bytes_;

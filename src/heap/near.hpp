@@ -46,7 +46,8 @@
 //   slack_ == free chunks of shared pages; claimed_ + what threads have not told yet == claimed chunks
 //   searched: no object of so many granules and that set can be had by that group in the page
 //
-// Memory: a page of free chunks only goes back at the next decommit_free_memory(). Nothing is allocated for a
+// Memory: a page of free chunks only goes back at the next decommit_free_memory(), and so do the tables of a unit of
+// such pages only, which are zero bytes then. Nothing is allocated for a
 // group but its entry of 32 bytes. A thread keeps at most 31 chunks reserved.
 #pragma once
 
@@ -92,6 +93,19 @@ constexpr unsigned near_set(attributes attr, expectation expect) noexcept {
 // one that was meant. 0: none.
 using group_name = std::uint64_t;
 
+// Which chunks of a page are free, a bit each. Zero bytes: all are.
+template <class P>
+class near_free_chunks {
+  public:
+    std::uint32_t load_relaxed() const noexcept { return ~taken_.load_relaxed(); }
+    std::uint32_t load_seq_cst() const noexcept { return ~taken_.load_seq_cst(); }
+    void store_relaxed(std::uint32_t free) noexcept { taken_.store_relaxed(~free); }
+
+  private:
+    typename P::template atomic<std::uint32_t> taken_;
+};
+
+// Zero bytes: a page of free chunks only.
 template <class P>
 struct alignas(64) near_page {
     // Bit g % 16 of word g / 16 belongs to granule g. Written with the owner of the chunk.
@@ -107,7 +121,7 @@ struct alignas(64) near_page {
     typename P::template atomic<std::uint32_t> holes_of;
     typename P::template atomic<std::uint32_t> next_with_holes; // page number + 1
     // The next three are written under pool_.
-    typename P::template atomic<std::uint32_t> free; // chunks, a bit each
+    near_free_chunks<P> free;
     std::uint32_t next; // page numbers + 1, in the ring of pages with as long a run of free chunks
     std::uint32_t previous;
     typename P::template atomic<std::uint8_t> kind; // expectation of all in it, unless all is free
@@ -143,20 +157,24 @@ struct alignas(64) near_thread {
     // Added to those of stripes and pool.
     typename P::template atomic<std::uint64_t> live_bytes, live_objects, groups;
     typename P::template atomic<std::uint64_t> claimed;
-    // The group of the thread's that it allocated in last, and the page in which it did.
+    // The group of the thread's that it allocated in last, its newest page, and two live objects there: the last one,
+    // and the last neighbour that was looked for. last_set is no_set: there is none of this.
+    const void* last_object = nullptr;
+    const void* last_neighbour = nullptr;
     char* last_memory = nullptr;
     near_page<P>* last_table = nullptr;
     near_group<P>* last_entry = nullptr;
     typename P::template atomic<std::uint32_t>* last_domain = nullptr;
-    std::uint32_t last_group = 0;
-    std::uint32_t last_page = 0; // number + 1; 0: none, and last_memory is null
-    unsigned last_set = 0;       // attributes alone, of the chunks from the cursor on
+    std::uint32_t last_owner = 0; // the group's number + 1
+    unsigned last_set = no_set;   // attributes alone, of the chunks from the cursor on
+    static constexpr unsigned no_set = ~0U;
 };
 
 struct near_unit {
     std::uint64_t free[near_unit_pages / 64]; // pages without claimed chunks that can be handed out
     std::uint64_t dirty[near_unit_pages / 64]; // those of them that may be resident
     std::uint32_t free_pages;
+    bool full;          // its pages' tables may be resident
     std::uint32_t next; // unit numbers + 1, in the ring of units with free pages
     std::uint32_t previous;
 };
@@ -174,6 +192,7 @@ class near_heap {
     using page = near_page<P>;
     using group = near_group<P>;
     using owner_word = typename biased_sections<P>::owner_word;
+    using inside_section = typename biased_sections<P>::section;
 
   public:
     static constexpr unsigned stripes = 64;
@@ -193,38 +212,26 @@ class near_heap {
     // The same, as far as the calling thread can do it alone and at once: the neighbour is in the newest page of the
     // group of the thread's that it used last, and there is room at the cursor. nullptr: nothing was done.
     // `attributes_set`: an attribute_index() with the usual alignment.
-    void* join_at_hand(const void* neighbour, std::size_t size, unsigned attributes_set) noexcept {
-        const unsigned me = thread_number<P>::of_caller();
+    // A function without calls but last ones, so that all it needs is in registers.
+    [[gnu::noinline]] void* join_at_hand(const void* neighbour, std::size_t size,
+                                         unsigned attributes_set) noexcept {
+        const unsigned me = thread_number<P>::at_hand();
         if (me == no_thread_number) [[unlikely]]
             return nullptr;
         thread& mine = threads_[me];
-        // From here on all addresses are at hand: nothing waits for the bits that the last allocation wrote.
-        const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(neighbour) -
-                                      reinterpret_cast<std::uintptr_t>(mine.last_memory);
-        if (offset >= os::page_size || offset % granule != 0) return nullptr;
-        page& in = *mine.last_table;
-        const std::size_t chunk = offset / near_chunk_bytes;
-        if (in.owner[chunk].load_relaxed() != mine.last_group + 1 ||
-            (in.begins[chunk].load_relaxed() >> (offset / granule % near_chunk_granules) & 1) == 0)
-            return nullptr;
-        auto* const inside = owners_.enter(*mine.last_domain, me);
-        if (inside == nullptr) [[unlikely]]
-            return nullptr;
-        char* object = nullptr;
+        if (mine.last_set != attributes_set) return nullptr;
+        if (neighbour != mine.last_object && neighbour != mine.last_neighbour)
+            return join_newest_page(me, neighbour, size);
+        const auto inside = owners_.look_in(me);
+        if (!owners_.may_stay(*mine.last_domain, me)) [[unlikely]]
+            return left_without(inside);
         group& its = *mine.last_entry;
         const unsigned first = its.cursor;
         const unsigned end = first + static_cast<unsigned>(size / granule);
-        if (its.newest == mine.last_page && mine.last_set == attributes_set &&
-            (end <= its.limit || extend_reserved(mine, mine.last_group, end))) [[likely]] {
-            its.cursor = static_cast<std::uint16_t>(end);
-            mark(in, first, end - 1);
-            ++its.objects;
-            add(mine.live_bytes, size);
-            add(mine.live_objects, 1);
-            object = mine.last_memory + first * granule;
-        }
-        owners_.leave(*inside);
-        return object;
+        if (end > its.limit) [[unlikely]]
+            return extend_and_join(me, inside, end);
+        char* const object = at_cursor(mine, its, first, end);
+        return owners_.leave_unless_waited_for(inside) ? object : left_with(inside, object);
     }
     // In the group that the word names; a new one, which it names then, if it names none or one whose objects
     // have all been freed.
@@ -290,6 +297,12 @@ class near_heap {
     static constexpr unsigned reserved_at_most = near_chunks / 2;
     static constexpr std::uint32_t domain_groups = 1024;
     static constexpr std::uint32_t no_group = ~std::uint32_t{0};
+    // std::popcount() is a call where the processor may lack the instruction.
+    static constexpr unsigned count_of(std::uint32_t bits) noexcept {
+        bits -= bits >> 1 & 0x55555555U;
+        bits = (bits & 0x33333333U) + (bits >> 2 & 0x33333333U);
+        return (((bits + (bits >> 4)) & 0x0F0F0F0FU) * 0x01010101U) >> 24;
+    }
 
     using thread = near_thread<P>;
     struct live_counters {
@@ -309,13 +322,15 @@ class near_heap {
             else
                 lock(owner);
         }
+        // None: number() is no_group.
+        explicit section(near_heap& heap) noexcept : heap_(heap), number_(no_group) {}
         // In a section that has been entered, over a group of the calling thread's.
         section(near_heap& heap, std::uint32_t number, thread& mine) noexcept
             : heap_(heap), mine_(&mine), number_(number) {}
         ~section() {
             if (mine_ != nullptr)
                 heap_.owners_.leave();
-            else
+            else if (number_ != no_group)
                 heap_.stripe_of(number_).lock.unlock();
         }
         section(const section&) = delete;
@@ -405,7 +420,7 @@ class near_heap {
     static std::uint32_t used_in(std::uint32_t begins, std::uint32_t ends, bool& inside) noexcept {
         // An object from granule b to e is 2^(e+1) - 2^b.
         const std::uint32_t from = begins + (inside ? 1 : 0);
-        inside = std::popcount(begins) + (inside ? 1 : 0) > std::popcount(ends);
+        inside = count_of(begins) + (inside ? 1 : 0) > count_of(ends);
         return ((ends << 1) + (inside ? 0x10000U : 0U) - from) & 0xFFFFU;
     }
     static std::uint32_t mask_of(unsigned first, unsigned count) noexcept {
@@ -441,14 +456,16 @@ class near_heap {
     std::uint32_t shared_number(bool any) noexcept;
     bool new_domain() noexcept;
     bool take_domain(thread* mine, std::uint32_t* wanted) noexcept;
-    std::uint32_t number_for_name() noexcept;
+    section begin_section() noexcept;
+    std::uint32_t number_elsewhere() noexcept;
     void* join_named(typename P::template atomic<group_name>& name, const wish& what,
                      units& more) noexcept;
     void* allocate_in(section& in, std::uint32_t neighbour, wish what, units& more) noexcept;
     char* place(section& in, std::uint32_t neighbour, const wish& what, units& more) noexcept;
     char* at_cursor(section& in, const wish& what) noexcept;
     bool extend(section& in, unsigned end, const wish& what) noexcept;
-    void note_last(thread& mine, std::uint32_t number, std::uint32_t at) noexcept;
+    void note_last(thread& mine, std::uint32_t number, const void* object) noexcept;
+    static void forget_last(section& in) noexcept;
     bool extend_from_pool(section& in, unsigned first, unsigned last, const wish& what) noexcept;
     char* fill(section& in, std::uint32_t at, const wish& what) noexcept;
     char* fill_found(section& in, std::uint32_t at, unsigned first, const wish& what) noexcept;
@@ -466,6 +483,29 @@ class near_heap {
         auto& begins = in.begins[first / near_chunk_granules];
         begins.store_release(static_cast<std::uint16_t>(begins.load_relaxed() |
                                                         1U << (first % near_chunk_granules)));
+    }
+    // The object of granules [first, end) in what the thread used last, up to the limit there.
+    char* at_cursor(thread& mine, group& its, unsigned first, unsigned end) noexcept {
+        its.cursor = static_cast<std::uint16_t>(end);
+        mark(*mine.last_table, first, end - 1);
+        ++its.objects;
+        add(mine.live_bytes, (end - first) * granule);
+        add(mine.live_objects, 1);
+        char* const object = mine.last_memory + first * granule;
+        mine.last_object = object;
+        return object;
+    }
+    // The rest of join_at_hand(): another neighbour, room behind the limit, and what comes next.
+    [[gnu::noinline]] char* join_newest_page(unsigned me, const void* neighbour,
+                                             std::size_t size) noexcept;
+    [[gnu::noinline]] char* extend_and_join(unsigned me, inside_section inside,
+                                            unsigned end) noexcept;
+    [[gnu::noinline]] static char* left_with(inside_section inside, char* object) noexcept {
+        biased_sections<P>::leave(inside);
+        return object;
+    }
+    [[gnu::noinline]] static char* left_without(inside_section inside) noexcept {
+        return left_with(inside, nullptr);
     }
     // Claims what is behind the limit up to `end` of what the thread has reserved, and of what is left there a fourth
     // of what the group has. False: that is elsewhere.
@@ -491,8 +531,6 @@ class near_heap {
         mine.next = static_cast<std::uint8_t>(last);
         if (mine.next == mine.end) mine.page = 0;
     }
-    void reserve(thread& mine, std::uint32_t at, unsigned first, unsigned end,
-                 bool spreads) noexcept;
     void unreserve(thread& mine) noexcept;
     void tell(thread& mine) noexcept;
     std::uint32_t reserved_by(const thread& one) const noexcept {
@@ -505,6 +543,8 @@ class near_heap {
     bool more_units() noexcept;
     void own_chunks(section& in, std::uint32_t at, std::uint32_t chunks, unsigned set) noexcept;
     void claim(section& in, std::uint32_t at, std::uint32_t chunks, unsigned set) noexcept;
+    void claim_and_reserve(section& in, std::uint32_t at, unsigned first, unsigned last,
+                           unsigned end, bool spreads, unsigned set) noexcept;
     void release(section& in, std::uint32_t at, std::uint32_t chunks) noexcept;
     void take_from_free(std::uint32_t at, std::uint32_t chunks) noexcept;
     void put_to_free(std::uint32_t at, std::uint32_t chunks) noexcept;
@@ -546,9 +586,10 @@ class near_heap {
     std::int64_t claimed_ = 0; // less than 0 while threads have not told what they claimed
     std::uint64_t pages_in_use_ = 0;
     std::uint64_t dirty_pages_ = 0;
-    // Pages that are being given back, in no map; of the unit with the number returning_ - 1.
+    // Pages that are being given back, in no map; of the unit with the number returning_ - 1. Those that may be resident
+    // are in dirty_pages_ still.
     std::uint32_t returning_ = 0;
-    std::array<std::uint64_t, near_unit_pages / 64> returned_pages_{};
+    std::array<std::uint64_t, near_unit_pages / 64> returned_pages_{}, returned_dirty_{};
 };
 
 // In near.cpp. Another platform's needs near_functions.hpp.

@@ -40,15 +40,22 @@ int main(int argc, char** argv) {
     const auto fill = [&](std::size_t per_group) {
         space::neighbour found;
         group_name name = 0;
-        for (std::size_t i = 0; i < objects; ++i) {
-            if (per_group == 0) {
-                made[i] = heaps->allocate(64, {});
-                continue;
+        if (per_group == 0) {
+            for (void*& one : made) one = heaps->allocate(64, {});
+            return;
+        }
+        void* last = nullptr;
+        std::size_t left = 0;
+        for (void*& one : made) {
+            if (left == 0) {
+                name = 0;
+                last = heaps->allocate_placed(64, {}, {nullptr, &name, {}}, &found);
+                left = per_group;
+            } else {
+                last = heaps->allocate_placed(64, {}, {last, nullptr, {}}, &found);
             }
-            if (i % per_group == 0) name = 0;
-            made[i] = i % per_group == 0
-                          ? heaps->allocate_placed(64, {}, {nullptr, &name, {}}, &found)
-                          : heaps->allocate_placed(64, {}, {made[i - 1], nullptr, {}}, &found);
+            --left;
+            one = last;
         }
     };
     const auto free_all = [&] {

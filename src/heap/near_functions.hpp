@@ -182,36 +182,36 @@ void* near_heap<P>::begin_group(std::size_t size, unsigned set, group_name* name
 
 template <class P>
 void* near_heap<P>::begin(const wish& what, group_name* name, units& more) noexcept {
+    section in = begin_section();
+    return in.number() == no_group ? nullptr : first_object(in, what, name, more);
+}
+
+// Over a number that is no group's. None: no memory.
+template <class P>
+auto near_heap<P>::begin_section() noexcept -> section {
     if (owners_.enter()) {
         thread& mine = own();
         const std::uint32_t number = unused_number(mine);
-        if (number != no_group && owners_.owns(domains_[number / domain_groups])) [[likely]] {
-            section in(*this, number, mine);
-            return first_object(in, what, name, more);
-        }
+        if (number != no_group && owners_.owns(domains_[number / domain_groups])) [[likely]]
+            return section(*this, number, mine);
         owners_.leave();
-        if (number != no_group) { // of a domain that is shared now
-            section in(*this, number);
-            return first_object(in, what, name, more);
-        }
+        if (number != no_group) return section(*this, number); // of a domain that is shared now
     }
-    const std::uint32_t number = number_for_name();
-    if (number == no_group) return nullptr;
-    section in(*this, number);
-    return first_object(in, what, name, more);
+    const std::uint32_t number = number_elsewhere();
+    return number == no_group ? section(*this) : section(*this, number);
 }
 
-// A number that is no group's, for the calling thread alone; no_group: no memory.
+// For the calling thread alone; no_group: no memory.
 template <class P>
-std::uint32_t near_heap<P>::number_for_name() noexcept {
+std::uint32_t near_heap<P>::number_elsewhere() noexcept {
     for (bool any = false;; any = true) {
+        if (const std::uint32_t number = shared_number(any); number != no_group) return number;
+        if (!new_domain() && any) return no_group;
         if (owners_.enter()) {
             const std::uint32_t number = unused_number(own());
             owners_.leave();
             if (number != no_group) return number;
         }
-        if (const std::uint32_t number = shared_number(any); number != no_group) return number;
-        if (!new_domain() && any) return no_group;
     }
 }
 
@@ -255,11 +255,11 @@ void* near_heap<P>::join_named(typename P::template atomic<group_name>& name, co
                 return object;
             }
         }
-        const std::uint32_t number = number_for_name();
-        if (number == no_group) return nullptr;
-        section in(*this, number);
+        section in = begin_section();
+        if (in.number() == no_group) return nullptr;
         make_group(in);
-        const group_name mine = std::uint64_t{in.its().count.load_relaxed()} << 32 | (number + 1);
+        const group_name mine =
+            std::uint64_t{in.its().count.load_relaxed()} << 32 | (in.number() + 1);
         if (name.cas_acq_rel(seen, mine)) {
             void* const object = allocate_in(in, 0, what, more);
             if (object == nullptr) end_if_empty(in);
@@ -287,19 +287,27 @@ void* near_heap<P>::allocate_in(section& in, std::uint32_t neighbour, wish what,
     add(*counts.bytes, what.granules * granule);
     add(*counts.objects, 1);
     if (in.mine() != nullptr && mine.newest == number_of(object) + 1)
-        note_last(*in.mine(), in.number(), mine.newest - 1);
+        note_last(*in.mine(), in.number(), object);
     return object;
 }
 
 template <class P>
-void near_heap<P>::note_last(thread& mine, std::uint32_t number, std::uint32_t at) noexcept {
-    mine.last_group = number;
-    mine.last_page = at + 1;
+void near_heap<P>::note_last(thread& mine, std::uint32_t number, const void* object) noexcept {
+    const std::uint32_t at = number_of(object);
+    mine.last_object = mine.last_neighbour = object;
+    mine.last_owner = number + 1;
     mine.last_memory = memory_of(at, 0);
     mine.last_set = groups_[number].set % attribute_sets;
     mine.last_table = &pages_[at];
     mine.last_entry = &groups_[number];
     mine.last_domain = &domains_[number / domain_groups];
+}
+
+// The group's newest page is another from here on, or none.
+template <class P>
+void near_heap<P>::forget_last(section& in) noexcept {
+    if (thread* const owner = in.mine(); owner != nullptr && owner->last_owner == in.number() + 1)
+        owner->last_set = thread::no_set;
 }
 
 template <class P>
@@ -328,6 +336,36 @@ char* near_heap<P>::at_cursor(section& in, const wish& what) noexcept {
     mine.cursor = static_cast<std::uint16_t>(end);
     mark(pages_[at], first, first + what.granules - 1);
     return memory_of(at, first);
+}
+
+template <class P>
+char* near_heap<P>::join_newest_page(unsigned me, const void* neighbour,
+                                     std::size_t size) noexcept {
+    thread& mine = threads_[me];
+    const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(neighbour) -
+                                  reinterpret_cast<std::uintptr_t>(mine.last_memory);
+    if (offset >= os::page_size || offset % granule != 0) return nullptr;
+    const page& in = *mine.last_table;
+    const std::size_t at = offset / granule, chunk = at / near_chunk_granules;
+    const auto inside = owners_.look_in(me);
+    if (!owners_.may_stay(*mine.last_domain, me) ||
+        in.owner[chunk].load_relaxed() != mine.last_owner ||
+        (in.begins[chunk].load_relaxed() >> (at % near_chunk_granules) & 1) == 0)
+        return left_without(inside);
+    mine.last_neighbour = neighbour;
+    return extend_and_join(me, inside,
+                           mine.last_entry->cursor + static_cast<unsigned>(size / granule));
+}
+
+// In a section over what the thread used last, which is left.
+template <class P>
+char* near_heap<P>::extend_and_join(unsigned me, inside_section inside, unsigned end) noexcept {
+    thread& mine = threads_[me];
+    group& its = *mine.last_entry;
+    char* object = nullptr;
+    if (end <= its.limit || extend_reserved(mine, mine.last_owner - 1, end))
+        object = at_cursor(mine, its, its.cursor, end);
+    return left_with(inside, object);
 }
 
 // Claims what is behind the limit up to `end`.
@@ -361,8 +399,7 @@ bool near_heap<P>::extend_from_pool(section& in, unsigned first, unsigned last,
         while (end < near_chunks && end - last < std::min(mine.chunks, reserved_at_most) &&
                (free >> end & 1) != 0)
             ++end;
-    claim(in, at, wanted, what.set);
-    if (end != last) reserve(*owner, at, last, end, true);
+    claim_and_reserve(in, at, first, last, end, true, what.set);
     return true;
 }
 
@@ -529,6 +566,7 @@ void near_heap<P>::leave_newest(section& from) noexcept {
     }
     mine.newest = 0;
     mine.cursor = mine.limit = 0;
+    forget_last(from);
     if (unused == 0) return;
     const std::lock_guard hold(pool_);
     release(from, at, unused);
@@ -554,6 +592,10 @@ free_result near_heap<P>::free(void* object) noexcept {
     auto& ends = in.ends[last_chunk];
     ends.store_relaxed(
         static_cast<std::uint16_t>(ends.load_relaxed() & ~(1U << (last % near_chunk_granules))));
+    if (thread* const its = of.mine(); its != nullptr) { // which joins near these without a look
+        if (its->last_neighbour == object) its->last_neighbour = its->last_object;
+        if (its->last_object == object) forget_last(of);
+    }
     const live_counters counts = of.counts();
     add(*counts.bytes, -std::uint64_t{(last - at + 1) * granule});
     add(*counts.objects, ~std::uint64_t{0});
@@ -579,8 +621,10 @@ free_result near_heap<P>::free(void* object) noexcept {
     }
     // A page in which the group has nothing left can become anybody's at any time.
     if (empty != 0 && here + 1 == mine.newest && mine.cursor == mine.limit &&
-        !has_chunks_in(of.number(), in))
+        !has_chunks_in(of.number(), in)) {
         mine.newest = mine.cursor = mine.limit = 0;
+        forget_last(of);
+    }
     if (!page_left && mine.objects != 0) {
         forget_search(of.number(), in);
         list_holes(of, here);
@@ -590,16 +634,6 @@ free_result near_heap<P>::free(void* object) noexcept {
 }
 
 // What a thread has reserved. In its section, and with pool_ held.
-
-template <class P>
-void near_heap<P>::reserve(thread& mine, std::uint32_t at, unsigned first, unsigned end,
-                           bool spreads) noexcept {
-    take_from_free(at, mask_of(first, end - first));
-    mine.page = at + 1;
-    mine.next = static_cast<std::uint8_t>(first);
-    mine.end = static_cast<std::uint8_t>(end);
-    mine.spreads = spreads;
-}
 
 template <class P>
 void near_heap<P>::unreserve(thread& mine) noexcept {
@@ -652,15 +686,15 @@ std::uint32_t near_heap<P>::place_in_pool(section& in, std::uint32_t before, con
     // The chunks of shared pages that are left.
     if (at == 0) at = shared_place(*chunks = what.chunks(), what, first);
     if (at == 0) return 0;
-    claim(in, at - 1, mask_of(*first, *chunks), what.set);
-    if (!reserves) return at;
     const std::uint32_t free = pages_[at - 1].free.load_relaxed();
     const unsigned from = *first + *chunks;
-    const unsigned most = spreads ? (*first < near_chunks / 2 ? near_chunks / 2 : near_chunks)
-                                  : std::min(near_chunks, from + reserved_at_most);
     unsigned end = from;
-    while (end < most && (free >> end & 1) != 0) ++end;
-    if (end != from) reserve(*owner, at - 1, from, end, spreads);
+    if (reserves) {
+        const unsigned most = spreads ? (*first < near_chunks / 2 ? near_chunks / 2 : near_chunks)
+                                      : std::min(near_chunks, from + reserved_at_most);
+        while (end < most && (free >> end & 1) != 0) ++end;
+    }
+    claim_and_reserve(in, at - 1, *first, from, end, spreads, what.set);
     return at;
 }
 
@@ -672,7 +706,7 @@ void near_heap<P>::own_chunks(section& in, std::uint32_t at, std::uint32_t chunk
         its.set[chunk].store_relaxed(static_cast<std::uint8_t>(set));
         its.owner[chunk].store_relaxed(in.number() + 1);
     });
-    in.its().chunks += static_cast<unsigned>(std::popcount(chunks));
+    in.its().chunks += count_of(chunks);
 }
 
 template <class P>
@@ -680,15 +714,30 @@ void near_heap<P>::claim(section& in, std::uint32_t at, std::uint32_t chunks,
                          unsigned set) noexcept {
     take_from_free(at, chunks);
     own_chunks(in, at, chunks, set);
-    claimed_ += std::popcount(chunks);
+    claimed_ += count_of(chunks);
+}
+
+// Chunks [first, last) for the group, and those up to `end`, if any, for its thread, which has none.
+template <class P>
+void near_heap<P>::claim_and_reserve(section& in, std::uint32_t at, unsigned first, unsigned last,
+                                     unsigned end, bool spreads, unsigned set) noexcept {
+    take_from_free(at, mask_of(first, end - first));
+    own_chunks(in, at, mask_of(first, last - first), set);
+    claimed_ += last - first;
+    if (end == last) return;
+    thread& mine = *in.mine();
+    mine.page = at + 1;
+    mine.next = static_cast<std::uint8_t>(last);
+    mine.end = static_cast<std::uint8_t>(end);
+    mine.spreads = spreads;
 }
 
 template <class P>
 void near_heap<P>::release(section& in, std::uint32_t at, std::uint32_t chunks) noexcept {
     page& its = pages_[at];
     near_detail::for_each_bit(chunks, [&](unsigned chunk) { its.owner[chunk].store_relaxed(0); });
-    in.its().chunks -= static_cast<unsigned>(std::popcount(chunks));
-    claimed_ -= std::popcount(chunks);
+    in.its().chunks -= count_of(chunks);
+    claimed_ -= count_of(chunks);
     put_to_free(at, chunks);
     // The last of the page but for what its thread has reserved there.
     if (thread* const owner = in.mine(); owner != nullptr && owner->page == at + 1 &&
@@ -717,8 +766,8 @@ void near_heap<P>::set_free(std::uint32_t at, std::uint32_t now) noexcept {
     page& in = pages_[at];
     const auto shared = [](std::uint32_t free) { return free != ~0U ? free : 0; };
     const std::uint32_t before = shared(in.free.load_relaxed()), after = shared(now);
-    slack_ += static_cast<unsigned>(std::popcount(after));
-    slack_ -= static_cast<unsigned>(std::popcount(before));
+    slack_ += count_of(after);
+    slack_ -= count_of(before);
     in.free.store_relaxed(now);
     const unsigned was = longest_run(before), is = longest_run(after);
     if (was == is) return;
@@ -845,6 +894,7 @@ std::uint32_t near_heap<P>::fresh_page(std::uint32_t near) noexcept {
         new_bytes_.fetch_add_relaxed(os::page_size);
     }
     if (--in.free_pages == 0) unlist_unit(unit - 1);
+    in.full = true;
     ++pages_in_use_;
     const std::uint32_t at = (unit - 1) * near_unit_pages + word * 64 + bit;
     pages_[at].holes_of.store_relaxed(0);
@@ -908,8 +958,6 @@ bool near_heap<P>::more_units() noexcept {
     near_unit& made = units_[unit];
     for (std::uint64_t& word : made.free) word = ~std::uint64_t{0};
     made.free_pages = near_unit_pages;
-    for (unsigned i = 0; i < near_unit_pages; ++i)
-        pages_[std::size_t{unit} * near_unit_pages + i].free.store_relaxed(~0U);
     list_unit(unit);
     units_used_.store_release(unit + 1); // pairs with begins_at()
     return true;
@@ -927,30 +975,35 @@ std::size_t near_heap<P>::decommit_free_memory(pacer& ask) noexcept {
     return bytes;
 }
 
-// The pages are in no map meanwhile, so no thread can have them.
+// The pages are in no map meanwhile, so no thread can have them. All of a unit are taken where its tables go back.
 template <class P>
 std::size_t near_heap<P>::decommit_of_unit(std::uint32_t unit, pacer& ask) noexcept {
     near_unit& in = units_[unit];
-    std::uint64_t leaving[near_unit_pages / 64];
+    std::uint64_t dirty[near_unit_pages / 64];
     std::uint32_t count = 0;
+    bool tables = false;
     {
         const std::lock_guard hold(pool_);
+        tables = in.full && in.free_pages == near_unit_pages;
+        std::uint32_t taken = 0;
         for (unsigned word = 0; word < near_unit_pages / 64; ++word) {
-            leaving[word] = returned_pages_[word] = in.free[word] & in.dirty[word];
-            count += static_cast<std::uint32_t>(std::popcount(leaving[word]));
+            dirty[word] = returned_dirty_[word] = in.free[word] & in.dirty[word];
+            returned_pages_[word] = tables ? in.free[word] : dirty[word];
+            count += static_cast<std::uint32_t>(std::popcount(dirty[word]));
+            taken += static_cast<std::uint32_t>(std::popcount(returned_pages_[word]));
         }
-        if (count == 0) return 0;
+        if (taken == 0) return 0;
         returning_ = unit + 1;
         for (unsigned word = 0; word < near_unit_pages / 64; ++word) {
-            in.free[word] &= ~leaving[word];
-            in.dirty[word] &= ~leaving[word];
+            in.free[word] &= ~returned_pages_[word];
+            in.dirty[word] &= ~dirty[word];
         }
-        in.free_pages -= count;
+        in.free_pages -= taken;
         if (in.free_pages == 0) unlist_unit(unit);
     }
     char* const begin = base_ + std::size_t{unit} * near_unit_bytes;
     ask.call_begins();
-    near_detail::for_each_stretch(leaving, [&](std::size_t first, std::size_t end) {
+    near_detail::for_each_stretch(dirty, [&](std::size_t first, std::size_t end) {
         for (; first != end;) {
             const std::size_t part = std::min(end, first + piece_bytes / os::page_size);
             os::advise(begin + first * os::page_size, (part - first) * os::page_size,
@@ -958,8 +1011,12 @@ std::size_t near_heap<P>::decommit_of_unit(std::uint32_t unit, pacer& ask) noexc
             first = part;
         }
     });
+    if (tables)
+        pages_.decommit(std::size_t{unit} * near_unit_pages,
+                        (std::size_t{unit} + 1) * near_unit_pages);
     ask.call_ends();
     const std::lock_guard hold(pool_);
+    if (tables) in.full = false;
     end_return(false);
     return std::size_t{count} * os::page_size;
 }
@@ -969,11 +1026,13 @@ template <class P>
 void near_heap<P>::end_return(bool dirty) noexcept {
     if (returning_ == 0) return;
     const std::uint32_t first = (returning_ - 1) * near_unit_pages;
-    for (unsigned word = 0; word < near_unit_pages / 64; ++word)
+    for (unsigned word = 0; word < near_unit_pages / 64; ++word) {
+        const std::uint64_t were_dirty = std::exchange(returned_dirty_[word], 0);
+        dirty_pages_ -= static_cast<std::uint64_t>(std::popcount(were_dirty));
         near_detail::for_each_bit(std::exchange(returned_pages_[word], 0), [&](unsigned bit) {
-            put_page(first + word * 64 + bit, dirty);
-            --dirty_pages_;
+            put_page(first + word * 64 + bit, dirty && (were_dirty >> bit & 1) != 0);
         });
+    }
     returning_ = 0;
 }
 

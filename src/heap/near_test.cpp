@@ -3,6 +3,7 @@
 // near_heap: members of a group share pages, objects keep their bytes, and the heap against a simple model of
 // what is live, where, how large, and in which group.
 #include "heap/near.hpp"
+#include "heap/space.hpp"
 
 #include "heap/sanitized.hpp"
 #include "os/memory.hpp"
@@ -51,7 +52,11 @@ class near_world {
     void* begin(std::size_t size, unsigned set = usual, group_name* name = nullptr) {
         return shown(heap.begin_group(size, set, name), size);
     }
+    // As the space does.
     void* join(const void* neighbour, std::size_t size, unsigned set = usual) {
+        const unsigned attributes_set = set % attribute_sets;
+        if (!hides(how_) && attributes_at(attributes_set).log2_alignment <= 3)
+            if (void* const made = heap.join_at_hand(neighbour, size, attributes_set)) return made;
         return shown(heap.join(neighbour, size, set), size);
     }
     void* join(name_word& name, std::size_t size, unsigned set = usual) {
@@ -645,7 +650,7 @@ TEST(near_fork, a_child_does_not_wait_for_a_thread_that_is_not_there) {
     biased_sections<native>::owner_word owner;
     native::atomic<unsigned> inside, forked;
     std::jthread other([&] {
-        owner.store_release(biased_sections<native>::owner_for_caller());
+        owner.store_release(sections.owner_for_caller());
         EXPECT_TRUE(sections.enter(owner));
         inside.store_release(1);
         while (forked.load_acquire() == 0) std::this_thread::yield();
@@ -663,6 +668,103 @@ TEST(near_fork, a_child_does_not_wait_for_a_thread_that_is_not_there) {
     int status = -1;
     ASSERT_EQ(waitpid(child, &status, 0), child);
     EXPECT_EQ(status, 0);
+}
+
+// Property: what NEAR knows of its pages goes back with the last page of a unit, once, and is not asked for meanwhile.
+TEST(near, tables_of_units_without_objects_go_back) {
+    if (asan::present() || thread_sanitized) GTEST_SKIP() << "the shadow is resident too";
+    near_world world(64 * mib);
+    std::vector<void*> all;
+    const auto fill = [&](std::size_t bytes) {
+        for (std::size_t i = 0; i < bytes / 1024; ++i) all.push_back(world.begin(1024));
+    };
+    const auto free_all = [&] {
+        for (void* const one : all) ASSERT_EQ(world.heap.free(one), free_result::done);
+        all.clear();
+    };
+    struct uses : pacer {
+        near_world* in = nullptr;
+        std::vector<void*>* made = nullptr;
+        std::size_t calls = 0;
+        void call_begins() noexcept override { ++calls; }
+        void call_ends() noexcept override { // a thread that goes on before the collector has
+            if (in != nullptr) made->push_back(in->begin(1024));
+        }
+    };
+    const std::uint64_t before = os::resident_bytes();
+    for (int turn = 0; turn < 2; ++turn) {
+        fill(48 * mib);
+        free_all();
+        uses ask;
+        world.heap.decommit_free_memory(ask);
+        // 24 units of 160 KiB, and 32 bytes for each group, which stay.
+        EXPECT_LT(os::resident_bytes(), before + 2'600'000) << turn;
+        EXPECT_EQ(world.broken(), "");
+        const std::size_t calls = ask.calls;
+        world.heap.decommit_free_memory(ask);
+        EXPECT_EQ(ask.calls, calls);
+    }
+    // Pages that had been given back before the others of their unit.
+    fill(8 * mib);
+    for (std::size_t i = 0; i < all.size(); ++i)
+        if (i % 1024 < 1000) {
+            ASSERT_EQ(world.heap.free(all[i]), free_result::done);
+        }
+    uses first;
+    world.heap.decommit_free_memory(first);
+    EXPECT_EQ(world.broken(), "");
+    std::vector<void*> rest;
+    for (std::size_t i = 0; i < all.size(); ++i)
+        if (i % 1024 >= 1000) rest.push_back(all[i]);
+    all = rest;
+    free_all();
+    uses second;
+    second.in = &world;
+    second.made = &all;
+    world.heap.decommit_free_memory(second);
+    EXPECT_FALSE(all.empty());
+    EXPECT_EQ(world.broken(), "");
+    free_all();
+    EXPECT_EQ(world.broken(), "");
+}
+
+// Regression: a thread that asked for a kind before it had put anything near anything read a table through null.
+TEST(near, a_thread_has_nothing_at_hand_at_first) {
+    std::string why;
+    space* const s = space::create({.range_bytes = 64 * mib}, &why);
+    ASSERT_NE(s, nullptr) << why;
+    std::jthread([&] {
+        space::neighbour found;
+        void* const made =
+            s->allocate_placed(64, {}, {nullptr, nullptr, expectation::cold}, &found);
+        EXPECT_NE(made, nullptr);
+        EXPECT_EQ(found, space::neighbour::none);
+        EXPECT_EQ(s->expected_of(made), expectation::cold);
+        s->free(made);
+    }).join();
+    space::destroy(s);
+}
+
+// What a thread has at hand is no neighbour any more once it is freed, and what comes there next may be another group's.
+TEST(near, what_is_at_hand_ends_when_it_is_freed) {
+    near_world world;
+    void* const head = world.begin(64);
+    void* const second = world.join(head, 64);
+    void* const third = world.join(head, 64);
+    EXPECT_EQ(world.page_of(third), world.page_of(head));
+    EXPECT_EQ(world.heap.free(head), free_result::done);
+    EXPECT_EQ(world.heap.join_at_hand(head, 64, 0), nullptr);
+    EXPECT_EQ(world.join(head, 64), nullptr);
+    EXPECT_NE(world.join(third, 64), nullptr);
+    EXPECT_EQ(world.heap.free(third), free_result::done);
+    EXPECT_EQ(world.heap.join_at_hand(third, 64, 0), nullptr);
+    EXPECT_NE(world.join(second, 64), nullptr);
+    EXPECT_EQ(world.broken(), "");
+    // A group that leaves its page: from there on the other page is the newest.
+    std::set<std::size_t> pages;
+    for (int i = 0; i < 200; ++i) pages.insert(world.page_of(world.join(second, 64)));
+    EXPECT_LE(pages.size(), 5u);
+    EXPECT_EQ(world.broken(), "");
 }
 
 // A fork at any moment of other threads leaves parent and child with whole heaps.

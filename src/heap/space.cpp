@@ -213,31 +213,32 @@ bool space::has_neighbours(const void* object) const noexcept {
     return cls != classes_ && info(object).size != 0;
 }
 
-void* space::allocate_placed_elsewhere(std::size_t size, attributes attr, const placement& where,
+void* space::allocate_placed_elsewhere(std::size_t size, attributes attr, const void* near,
+                                       group_name* in, expectation asked_for,
                                        neighbour* found) noexcept {
     const std::size_t rounded = object_size(size, attr);
     const expectation expect =
-        static_cast<unsigned>(where.expect) < expectations ? where.expect : expectation::nothing;
-    const bool asked = where.near != nullptr || where.in != nullptr;
+        static_cast<unsigned>(asked_for) < expectations ? asked_for : expectation::nothing;
+    const bool asked = near != nullptr || in != nullptr;
     void* object = nullptr;
     *found = asked ? neighbour::missed : neighbour::none;
     if (rounded >= size && rounded <= max_near_size) {
         const unsigned set = near_set(attr, expect);
-        if (where.in != nullptr) {
+        if (in != nullptr) {
             static_assert(sizeof(begun_groups::name_word) == sizeof(group_name));
             object =
-                near_.join(*reinterpret_cast<begun_groups::name_word*>(where.in), rounded, set);
-        } else if (where.near != nullptr && contains(where.near)) {
-            if (class_of(where.near) == near_class()) {
-                object = near_.join(where.near, rounded, set);
-            } else if (has_neighbours(where.near)) {
-                if (auto* const name = begun_.of(where.near); name != nullptr)
+                near_.join(*reinterpret_cast<begun_groups::name_word*>(in), rounded, set);
+        } else if (near != nullptr && contains(near)) {
+            if (class_of(near) == near_class()) {
+                object = near_.join(near, rounded, set);
+            } else if (has_neighbours(near)) {
+                if (auto* const name = begun_.of(near); name != nullptr)
                     object = near_.join(*name, rounded, set);
             }
             // A live object of LARGE has no neighbours, and is no mistake.
             if (object == nullptr &&
-                (class_of(where.near) == classes_ ? info(where.near).size == 0
-                                                  : !has_neighbours(where.near)))
+                (class_of(near) == classes_ ? info(near).size == 0
+                                                  : !has_neighbours(near)))
                 *found = neighbour::no_object;
         }
         if (object == nullptr && expect != expectation::nothing)

@@ -150,7 +150,7 @@ class space {
                 *found = neighbour::found;
                 return object;
             }
-        return allocate_placed_elsewhere(size, attr, where, found);
+        return allocate_placed_elsewhere(size, attr, where.near, where.in, where.expect, found);
     }
     // How the program expects the object to be used, while it lies in NEAR. Precondition: contains(object).
     expectation expected_of(const void* object) const noexcept {
@@ -423,7 +423,8 @@ class space {
 
   private:
     [[gnu::noinline]] void* allocate_placed_elsewhere(std::size_t size, attributes attr,
-                                                      const placement& where,
+                                                      const void* near, group_name* in,
+                                                      expectation expect,
                                                       neighbour* found) noexcept;
     space() = default;
     ~space() = default;

@@ -24,6 +24,8 @@ struct thread_number<os::native_platform> {
     static unsigned of_caller() noexcept {
         return plus_one_ != 0 ? plus_one_ - 1 : take(); // 0 - 1 where take() had none before
     }
+    // The same, if it has been asked for before.
+    static unsigned at_hand() noexcept { return plus_one_ - 1; }
     // Child of a fork: all other threads are gone.
     static void only_caller_is_left() noexcept;
 

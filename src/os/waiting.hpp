@@ -45,9 +45,13 @@ class wait_point {
 
     // After the store that made a waiter's done() true.
     void notify() noexcept {
-        P::compiler_fence(); // pairs with sleep_until(), by its membarrier
-        if (waiters_.load_relaxed() != 0) [[unlikely]]
+        if (is_waited_for()) [[unlikely]]
             wake();
+    }
+    // After that store, by a thread that calls notify() then if it is so.
+    bool is_waited_for() const noexcept {
+        P::compiler_fence(); // pairs with sleep_until(), by its membarrier
+        return waiters_.load_relaxed() != 0;
     }
 
     // Child of a fork: the threads that waited do not exist.

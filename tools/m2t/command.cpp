@@ -20,8 +20,22 @@ store_bench add_m2t(CLI::App& bench) {
             ->check(CLI::IsMember(m2t_layouts())));
     several(
         command
-            ->add_option("--tier", s->tiers, "dram: measured; model: modelled; both unless given")
-            ->check(CLI::IsMember({"dram", "model"})));
+            ->add_option("--tier", s->tiers,
+                         "dram: measured; limit: under a memory limit; model: modelled; all that can be "
+                         "had unless given")
+            ->check(CLI::IsMember({"dram", "limit", "model"})));
+    several(command
+                ->add_option("--hints", s->hints,
+                             "none, right, wrong: cells of expectations; repeatable; no: no such cells")
+                ->check(CLI::IsMember({"none", "right", "wrong", "no"}))
+                ->capture_default_str());
+    command
+        ->add_option("--limit-share", s->limit_share,
+                     "limit of tier limit, as a share of what malloc takes")
+        ->check(CLI::Range(0.05, 1.0))
+        ->capture_default_str();
+    command->add_option("--cold", s->cold, "OBASE_COLD_BACKING of the cells of hints")
+        ->capture_default_str();
     several(command->add_option("--records-per-bucket", s->per_bucket, "repeatable")
                 ->check(CLI::Range(1, 1'000'000))
                 ->capture_default_str());
@@ -53,7 +67,9 @@ store_bench add_m2t(CLI::App& bench) {
     return {command, [s](bool quick, std::size_t pairs) {
                 m2t_settings settings = *s;
                 settings.pairs = pairs;
+                if (settings.hints == std::vector<std::string>{"no"}) settings.hints.clear();
                 if (quick) {
+                    if (settings.tiers.empty()) settings.tiers = {"dram", "model"}; // no swap is made
                     settings.records = 8'000;
                     settings.operations = 4'000;
                     settings.cache_bytes = 64 << 10;

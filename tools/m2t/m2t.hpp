@@ -11,8 +11,12 @@
 //   temperature             obase moves values by temperature, nodes and keys lie as they came
 //   near-meta+temperature   both
 //
-// Tiers: `dram` is measured here, as processor time of the thread that asks; `model` is
-// tiered_memory_model.hpp over the addresses of the same table.
+// Tiers: `dram` is measured here, as processor time of the thread that asks; `limit` is the same in a memory control
+// group with a limit of a share of what `malloc` takes, once everything is loaded, and counts major faults (it makes
+// swap where there is none, and a group, which takes root); `model` is tiered_memory_model.hpp over the addresses of the same table.
+//
+// Hints: values alone, in an array of guides, loaded with what the loop will ask for said rightly, wrongly or not at all;
+// what is cold goes to a file. Memory and time of each window from loading on.
 #pragma once
 
 #include "tools/bench/bench.hpp"
@@ -26,12 +30,15 @@ namespace obase::tools {
 
 struct m2t_settings {
     std::vector<std::string> layouts; // empty: all
-    std::vector<std::string> tiers;   // empty: both
+    std::vector<std::string> tiers;   // empty: all that can be had
+    std::vector<std::string> hints = {"none", "right", "wrong"}; // empty: no such cells
     std::vector<std::size_t> per_bucket = {1, 8, 64, 1024};
     std::vector<std::string> workloads = {"C"}; // A, B, C, D, F
     std::string distribution;                   // "": the workload's own
     double theta = .99; // of Zipf's law; other values than .99: workload C only
     double loop_share = .31;
+    double limit_share = .59;        // of what malloc takes
+    std::string cold = "file:/var/tmp"; // OBASE_COLD_BACKING of the cells of hints
     std::size_t records = 1'000'000;
     std::size_t value_bytes = 1000;
     std::size_t operations = 0;                     // 0: by the length of the lists

@@ -3,6 +3,7 @@
 // The model of `obase bench m2t` where its numbers are known, and a smoke run of every layout.
 #include "tools/m2t/m2t.hpp"
 
+#include "heap/sanitized.hpp"
 #include "tools/m2t/tiered_memory_model.hpp"
 
 #include <gtest/gtest.h>
@@ -82,6 +83,8 @@ m2t_settings small() {
     s.per_bucket = {1, 64};
     s.cache_bytes = 16 << 10;
     s.pairs = 2;
+    s.tiers = {"dram", "model"}; // no swap is made
+    s.hints.clear();
     return s;
 }
 
@@ -102,7 +105,7 @@ TEST(m2t, every_layout_has_its_cells) {
     const std::size_t skipped = result.json["skipped_layouts"].size();
     EXPECT_EQ(model, 2 * (m2t_layouts().size() - skipped));
     EXPECT_EQ(result.json["cells"].size(), 2 * model);
-    EXPECT_GE(result.json["claims"].size(), 10u);
+    EXPECT_GE(result.json["claims"].size(), 19u);
 }
 
 // What lies together is on fewer pages, whatever the machine is.
@@ -135,6 +138,34 @@ TEST(m2t, every_workload_runs) {
     s.theta = .99;
     s.distribution = "loop";
     EXPECT_EQ(bench_m2t(s).json["cells"].size(), 3u);
+}
+
+// Property: hints that are right are no worse than none at the end, those that are wrong are overridden, and what is
+// cold leaves memory whatever was said.
+TEST(m2t, hints_have_a_row_for_each_window) {
+    if (heap::sanitized) GTEST_SKIP() << "the sanitizer's memory is resident too";
+    m2t_settings s = small();
+    s.layouts = {"malloc"};
+    s.tiers = {"model"};
+    s.per_bucket = {1};
+    s.records = 20'000;
+    s.pairs = 1;
+    s.hints = {"none", "right", "wrong"};
+    s.cold = "file:" + ::testing::TempDir();
+    const bench_result result = bench_m2t(s);
+    const auto& rows = result.json["hints"];
+    ASSERT_EQ(rows.size(), 3u * 9);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        EXPECT_EQ(rows[i]["window"], i % 9);
+        EXPECT_EQ(rows[i]["throughput_ratio"].is_null(), i % 9 == 0) << rows[i];
+        EXPECT_GT(rows[i]["used_bytes"].get<double>(), 0) << rows[i];
+    }
+    for (std::size_t i = 8; i < rows.size(); i += 9)
+        EXPECT_LT(rows[i]["used_bytes"].get<double>(), .7 * rows[i - 8]["used_bytes"].get<double>())
+            << rows[i];
+    // Heard at once: when nothing is known of the others.
+    EXPECT_LT(rows[9 + 4]["used_bytes"].get<double>(), .7 * rows[4]["used_bytes"].get<double>());
+    EXPECT_EQ(result.figures.size(), 3u);
 }
 
 TEST(m2t, refuses_what_it_does_not_have) {
