@@ -22,9 +22,10 @@ std::size_t mark_counts::row_of(const void* made_by, const void* slot) noexcept 
         std::snprintf(name, sizeof name, "%s", at.field);
     else if (at.line != 0)
         std::snprintf(name, sizeof name, "of %.120s:%u", at.file, at.line);
-    const std::size_t row = name[0] != '\0' ? row_named(name) : most_rows; // most_rows: by the slot
-    if (places_used_ < most_places) places_[places_used_++] = {made_by, row};
-    return row < most_rows ? row : row_of_variable(slot);
+    const std::size_t found =
+        name[0] != '\0' ? row_named(name) : most_rows; // most_rows: by the slot
+    if (places_used_ < most_places) places_[places_used_++] = {made_by, found};
+    return found < most_rows ? found : row_of_variable(slot);
 }
 
 // Reads symbols once for each variable.
