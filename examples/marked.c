@@ -3,7 +3,7 @@
  * A list in C whose pointers are marked. Compiled by obase-clang (docs/compiler.md) its nodes move;
  * any other compiler sees plain C:
  *
- *     obase-clang -O2 marked.c -lobase -lstdc++ -o marked
+ *     obase-clang -O2 marked.c -o marked
  */
 #include <obase/marked.h>
 #include <obase/obase.h>

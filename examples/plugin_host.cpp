@@ -10,7 +10,10 @@
 #include <dlfcn.h>
 
 int main(int count, char** arguments) {
-    if (count != 2) return 2;
+    if (count != 2) {
+        std::fprintf(stderr, "usage: %s PLUGIN\n", arguments[0]);
+        return 2;
+    }
     for (int round = 0; round < 3; ++round) {
         void* plugin = dlopen(arguments[1], RTLD_NOW | RTLD_LOCAL);
         if (plugin == nullptr) {

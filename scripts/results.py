@@ -22,6 +22,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import shlex
 import shutil
 import signal
@@ -219,6 +220,11 @@ def run_script(name, page, data, stop):
             return
 
 
+def linked(index, name):
+    """The text of docs/results/README.md in which the page has a link."""
+    return re.sub(rf"(?<!\[)`{re.escape(name)}`(?=[, |])", f"[`{name}`]({name}.md)", index)
+
+
 def make(name, page, options, stop):
     """Measures and writes the page."""
     data = options.out or ROOT / "build" / "results"
@@ -243,6 +249,9 @@ def make(name, page, options, stop):
                ("load (1, 5, 15 minutes)", f"{load_before} at the start, {provenance.load()} at the end")]
     path = (options.out or PUBLISHED) / f"{name}.md"
     write(path, page_text(name, page, taken, origin, options.quick))
+    index = path.parent / "README.md"
+    if index.exists():
+        write(index, linked(index.read_text(encoding="utf-8"), name))
     print(f"{shown(path)}: written" + (", partial" if taken.partial else ""), flush=True)
 
 

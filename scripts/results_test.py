@@ -408,6 +408,17 @@ class Tables(unittest.TestCase):
 
 
 class TableOfPages(unittest.TestCase):
+    def test_a_page_that_is_there_has_a_link(self):
+        self.assertEqual(results.linked("| `memory`, `memory-swap` | a |", "memory"),
+                         "| [`memory`](memory.md), `memory-swap` | a |")
+        again = "| [`memory`](memory.md), `memory-swap` | a |"
+        self.assertEqual(results.linked(again, "memory"), again)
+        published = results.PUBLISHED / "README.md"
+        index = published.read_text(encoding="utf-8")
+        for name in PAGES:
+            if (results.PUBLISHED / f"{name}.md").exists():
+                self.assertIn(f"({name}.md)", index)
+
     def test_every_command_says_where_its_json_goes(self):
         for name, page in PAGES.items():
             self.assertNotEqual(bool(page.steps), bool(page.script), name)

@@ -131,7 +131,7 @@ class Command(unittest.TestCase):
             *[(["bench", "memory", "--settle-share", number], f"--settle-share {number}: 0 or more")
               for number in ("nan", "inf", "-1")],
             (["bench", "memory", "--list", "--row", "hot-20-99"], "--list"),
-            (["bench", "memory", "--row", "none"], "hot-20-99"),
+            (["bench", "memory", "--row", "none"], "--row none: there is no such row; there are: hot-20-99"),
             (["bench", "memory", "--row", "hot-20-99", "--rate", "5"], "--rate"),
             (["mrc", "--load", "uniform", "--theta", ".99"], "--theta: only with --load zipf"),
             (["mrc", "--hot-data", ".2"], "--hot-data: only with --load hotspot"),
@@ -218,6 +218,17 @@ class Command(unittest.TestCase):
                     self.assertIn(f"{name}: ", done.stderr)
                     self.assertIn(f"'{value}'", done.stderr)
                     self.assertNotIn("keeping", done.stderr)
+
+    def test_self_check_says_where_nothing_leaves_memory(self):
+        observing = run("self-check", environment={"OBASE_MODE": "observe"})
+        self.assertIn("no cold memory is freed: mode observe moves nothing", observing.stdout)
+        self.assertNotIn("no cold memory is freed",
+                         run("self-check", environment={"OBASE_MODE": "hint"}).stdout)
+
+    def test_audit_names_an_option_that_it_does_not_know(self):
+        done = run("audit", "--foo", "--", "ls")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--foo is not an option", done.stderr)
 
     def test_self_check_finds_what_cannot_work(self):
         bad = run("self-check", environment={"OBASE_COLD_BACKING": "file:/nonexistent/directory"})

@@ -24,6 +24,7 @@
 #include "backend/backends.hpp"
 #include "policy/policies.hpp"
 #include "runtime/self_check.hpp"
+#include "runtime/why_not_freed.hpp"
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -84,11 +85,14 @@ int run_options() {
 
 int run_self_check() {
     const options settings = effective_options();
-    const auto problems =
-        runtime_internal::self_check(settings, runtime_internal::gather_facts(settings));
+    const runtime_internal::system_facts facts = runtime_internal::gather_facts(settings);
+    const auto problems = runtime_internal::self_check(settings, facts);
     std::string text;
     for (const std::string& problem : problems) text += problem + "\n";
     if (problems.empty()) text = "everything that the options ask for can work here\n";
+    // Not a problem of these options: they ask for no more.
+    const std::string unfreed = runtime_internal::nothing_leaves_by_itself(settings, facts);
+    if (!unfreed.empty()) text += unfreed + "\n";
     print(text);
     return problems.empty() ? 0 : exit_failure;
 }
@@ -156,7 +160,7 @@ int run_benches(const std::vector<named_bench>& benches, const bench_arguments& 
     if (!skipped.empty()) text += "skipped: " + skipped + "\n";
     if (arguments.settings.quick) text += "smoke size: these figures decide nothing\n";
     if (partial) text += "interrupted: partial result\n";
-    print(text + "\n" + to_table(figures));
+    print(text + "\n" + to_table(figures, !arguments.settings.quick));
     if (!failure.empty()) throw std::runtime_error(failure);
     if (!skipped.empty()) return exit_skipped;
     return partial ? exit_interrupted : 0;

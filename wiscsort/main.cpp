@@ -256,14 +256,16 @@ struct check_arguments {
                 {"records", c.records},       {"bytes", c.bytes},
                 {"duplicates", c.duplicates}, {"sorted", c.sorted},
                 {"checksum", c.checksum()},   {"sequence", fmt::format("{:x}", c.sequence)}};
-            if (!c.sorted)
+            if (!c.sorted) {
+                // Equal keys were not side by side.
+                json["duplicates"] = nullptr;
                 json["first_unsorted"] = {{"record", c.first_unsorted}, {"place", c.place}};
+            }
             // A file's name may be no UTF-8.
             print(json_text(json, 2), stdout);
         } else {
-            print(fmt::format("records: {}\nchecksum: {}\nduplicate keys: {}\n", c.records,
-                              c.checksum(), c.duplicates),
-                  stdout);
+            print(fmt::format("records: {}\nchecksum: {}\n", c.records, c.checksum()), stdout);
+            if (c.sorted) print(fmt::format("duplicate keys: {}\n", c.duplicates), stdout);
             print(c.sorted ? "in order\n"
                            : fmt::format("not in order: record {} ({}) is before the one in front "
                                          "of it\n",
@@ -375,6 +377,7 @@ struct bench_arguments {
 int run_program(int argc, char** argv) {
     CLI::App app("Sorts files of records in the way that fits the device.", "wiscsort");
     app.require_subcommand(1);
+    app.set_version_flag("--version", "wiscsort " WISCSORT_VERSION);
     app.footer("Exit status: 0 done, 1 failure (one message says which file, where, and what was\n"
                "expected; the output is untouched), 2 usage. docs/wiscsort.md has the rest.");
     sort_arguments sorting;
@@ -389,8 +392,10 @@ int run_program(int argc, char** argv) {
     CLI::App* const bench_command = benching.add(app);
     try {
         app.parse(argc, argv);
+    } catch (const CLI::Success& asked) {
+        return app.exit(asked);
     } catch (const CLI::ParseError& problem) {
-        return app.exit(problem) == 0 ? 0 : exit_usage;
+        refuse("{}; 'wiscsort --help' has the command line", problem.what());
     }
     if (sort_command->parsed()) return sorting.run();
     if (check_command->parsed()) return checking.run();

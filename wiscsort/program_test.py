@@ -106,12 +106,15 @@ class Records(InFolder):
         self.assertEqual(run("gen", 1000, "-a", "-o", data).returncode, 0)
         first = json.loads(run("check", "--format", "fixed:100", "--key", "0:10", "--json", data).stdout)
         self.assertEqual((first["records"], first["sorted"]), (1000, False))
+        self.assertIsNone(first["duplicates"])  # equal keys are side by side in order only
+        self.assertNotIn(b"duplicate keys", run("check", "--format", "fixed:100", "--key", "0:10", data).stdout)
         done = run("sort", "--format", "fixed:100", "--key", "0:10", "-o", data, data)
         self.assertEqual(done.returncode, 0, done.stderr)
         second = run("check", "--format", "fixed:100", "--key", "0:10", "--json", data)
         self.assertEqual(second.returncode, 0)
         second = json.loads(second.stdout)
         self.assertTrue(second["sorted"])
+        self.assertEqual(second["duplicates"], 0)
         self.assertEqual(first["checksum"], second["checksum"])
         # Partitions are the whole.
         whole = run("gen", 300).stdout
@@ -159,6 +162,12 @@ class Refusals(InFolder):
         self.refused(1, "is a directory; expected a file", *sort, self.folder)
         self.refused(1, "no/out: cannot", "sort", "-o", self.folder / "no" / "out", data)
         self.refused(1, "is a directory; expected a file name", "sort", "-o", self.folder, data)
+        self.refused(2, "wiscsort: ", "--foo")
+        self.refused(2, "wiscsort: ")
+        self.refused(2, "wiscsort: --plan: ", *sort, "--plan", "magic", data)
+        version = run("--version")
+        self.assertEqual(version.returncode, 0)
+        self.assertRegex(version.stdout, rb"^wiscsort \d+\.\d+\.\d+\n$")
         self.refused(2, "--key: '90:20' lies outside of a record of 100 bytes", *sort, "--format",
                      "fixed:100", "--key", "90:20", data)
         self.refused(2, "--memory 10.00 KiB: too small; at least", *sort, "--memory", "10K", data)

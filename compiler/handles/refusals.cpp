@@ -9,6 +9,10 @@
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/IntrinsicInst.h>
 
+#include <set>
+#include <string>
+#include <tuple>
+
 namespace obase::handles {
 
 namespace {
@@ -30,8 +34,11 @@ class refuser {
   private:
     void tell(const llvm::Function& f, const llvm::DebugLoc& where, const llvm::Twine& what) {
         any_ = true;
+        // Without line tables all of a function's look alike.
+        const std::string text = what.str();
+        if (!told_.insert({&f, where ? where.getLine() : 0, text}).second) return;
         module_.getContext().diagnose(llvm::DiagnosticInfoUnsupported(
-            f, "handles: " + what, llvm::DiagnosticLocation(where)));
+            f, "handles: " + text, llvm::DiagnosticLocation(where)));
     }
 
     void of_attributes(const llvm::Function& f) {
@@ -129,6 +136,7 @@ class refuser {
 
     llvm::Module& module_;
     bool any_ = false;
+    std::set<std::tuple<const llvm::Function*, unsigned, std::string>> told_;
 };
 
 } // namespace

@@ -40,6 +40,9 @@ def refused(options, source):
     done = run(command)
     if done.returncode == 0 or wanted not in done.stdout:
         return [f"{source.name}: expected to be refused with '{wanted}', exit status {done.returncode}\n{done.stdout}"]
+    told = [line for line in done.stdout.splitlines() if "error:" in line]
+    if len(told) != len(set(told)):
+        return [f"{source.name}: told more than once\n{done.stdout}"]
     return []
 
 

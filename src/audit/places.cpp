@@ -531,8 +531,8 @@ void find_source(const void* address, bool is_return, source_place& out) noexcep
     if (out.line != 0) find_field(file.section(".obase.sites"), out);
 }
 
-bool find_variable(const void* address, char* name, std::size_t room,
-                   std::size_t* offset) noexcept {
+bool find_variable(const void* address, char* name, std::size_t room, std::size_t* offset,
+                   std::size_t* bytes) noexcept {
     module in{address};
     dl_iterate_phdr(&look_at_module, &in);
     if (!in.found) return false;
@@ -544,6 +544,7 @@ bool find_variable(const void* address, char* name, std::size_t room,
             return;
         copy(name, room, symbol_name);
         *offset = at - symbol.st_value;
+        if (bytes != nullptr) *bytes = symbol.st_size;
         found = true;
     });
     return found;

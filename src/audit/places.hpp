@@ -35,8 +35,9 @@ struct source_place {
 // `is_return`: the address is that behind a call, and the call is meant.
 void find_source(const void* address, bool is_return, source_place& out) noexcept;
 
-// A variable with static storage that has the address: its name and the offset in it. False: none.
-bool find_variable(const void* address, char* name, std::size_t room, std::size_t* offset) noexcept;
+// A variable with static storage that has the address: its name, the offset in it and, if asked for, its size. False: none.
+bool find_variable(const void* address, char* name, std::size_t room, std::size_t* offset,
+                   std::size_t* bytes = nullptr) noexcept;
 
 // Where the program calls functions on marked fields from units that were compiled without the passes: use(context,
 // address of the call, name of the function), once for each calling function. Such a unit is known by its line table, which

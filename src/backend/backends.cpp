@@ -22,7 +22,7 @@ choices<backend_maker>& backends() noexcept {
 std::unique_ptr<backend> make_backend(std::string_view name, const messenger& say,
                                       std::string* why_not) {
     if (const backend_maker found = backends().find(name); found != nullptr) return found(say);
-    *why_not = "backend: " + backends().unknown(name);
+    *why_not = "backend (OBASE_BACKEND): " + backends().unknown(name);
     return nullptr;
 }
 

@@ -243,7 +243,8 @@ TEST(backends, are_made_by_name) {
     std::string why;
     EXPECT_NE(make_backend("kernel", {}, &why), nullptr);
     EXPECT_EQ(make_backend("kernels", {}, &why), nullptr);
-    EXPECT_EQ(why, "backend: there is no 'kernels'; there are: " + backends().names());
+    EXPECT_EQ(why,
+              "backend (OBASE_BACKEND): there is no 'kernels'; there are: " + backends().names());
     EXPECT_NE(backends().find("kernel"), nullptr);
     EXPECT_EQ(backends().find(""), nullptr);
 }

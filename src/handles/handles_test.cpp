@@ -651,6 +651,13 @@ TEST(handles, off_means_homes_only) {
     EXPECT_EQ(wrong.status, 0);
     EXPECT_NE(wrong.text.find("OBASE_HANDLES is 'no'; expected on or off"), std::string::npos)
         << wrong.text;
+    EXPECT_EQ(wrong.text.find("is not a variable"), std::string::npos) << wrong.text;
+    const run_result slip = again("OBASE_HANDLES_STRES=1", "handles.free_and*");
+    EXPECT_EQ(slip.status, 0);
+    EXPECT_NE(slip.text.find(
+                  "'OBASE_HANDLES_STRES' is not a variable of obase; there are: OBASE_HANDLES "),
+              std::string::npos)
+        << slip.text;
 }
 // Little address space: no migration if it must be, never a wrong answer.
 TEST(handles, a_limit_of_address_space_is_met) {

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "handles/settings.hpp"
 
+#include "options/handles_variables.hpp"
+
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <string_view>
+#include <unistd.h>
 
 namespace obase::handles {
 
@@ -36,10 +40,27 @@ void read(const char* name, double least, double most, double& to, const char* e
         to = number;
 }
 
+// A name with a slip in it would be no setting, and nothing would say so.
+void report_unknown_names() noexcept {
+    for (const char* const* entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+        const std::string_view text = *entry;
+        const std::string_view name = text.substr(0, text.find('='));
+        if (!name.starts_with(options_internal::handles_prefix) ||
+            options_internal::is_handles_variable(name))
+            continue;
+        std::fprintf(stderr, "obase: '%.*s' is not a variable of obase; there are:",
+                     static_cast<int>(name.size()), name.data());
+        for (const std::string_view known : options_internal::handles_variables)
+            std::fprintf(stderr, " %.*s", static_cast<int>(known.size()), known.data());
+        std::fputc('\n', stderr);
+    }
+}
+
 } // namespace
 
 settings settings::from_environment() noexcept {
     settings all;
+    report_unknown_names();
     if (const char* const value = std::getenv("OBASE_HANDLES"); value != nullptr) {
         all.off = std::strcmp(value, "off") == 0;
         if (!all.off && std::strcmp(value, "on") != 0) refuse("OBASE_HANDLES", value, "on or off");

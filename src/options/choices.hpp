@@ -50,7 +50,7 @@ class choices {
         for (const choice& row : rows_)
             if (row.name != nullptr) visit(row.name);
     }
-    // What to say of a name that is not in the table, behind "policy: " or the like.
+    // What to say of a name that is not in the table, behind "policy (OBASE_POLICY): " or the like.
     std::string unknown(std::string_view name) const {
         return "there is no '" + std::string(name) + "'; there are: " + names();
     }

@@ -5,6 +5,7 @@
 #include <obase/options.hpp>
 #include <obase/version.hpp>
 
+#include "options/handles_variables.hpp"
 #include "options/memory_limit.hpp"
 
 #include <sys/auxv.h>
@@ -324,14 +325,17 @@ std::string suggestion(std::string_view name, bool as_variable) {
     if (name.size() > longest) return "";
     std::size_t best = near + 1;
     std::string_view meant;
-    for (const option_row& row : option_rows()) {
-        const std::string_view candidate = as_variable ? row.environment : row.name;
+    const auto consider = [&](std::string_view candidate) {
         const std::size_t edits = distance(name, candidate);
         if (edits < best) {
             best = edits;
             meant = candidate;
         }
-    }
+    };
+    for (const option_row& row : option_rows()) consider(as_variable ? row.environment : row.name);
+    if (as_variable)
+        for (const std::string_view candidate : options_internal::handles_variables)
+            consider(candidate);
     return meant.empty() ? "" : "; did you mean " + std::string(meant) + "?";
 }
 
@@ -372,6 +376,7 @@ std::vector<std::string> options::apply_environment(const char* const* environme
             continue;
         }
         const std::string_view name = entry.substr(0, equals), value = entry.substr(equals + 1);
+        if (options_internal::is_handles_variable(name)) continue;
         const auto rows = option_rows();
         const std::size_t row = find_row(name);
         if (row == option_count) {

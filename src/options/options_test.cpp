@@ -202,6 +202,19 @@ TEST(options, environment_sets_reports_and_keeps) {
     EXPECT_TRUE(target.apply_environment(nullptr).empty());
 }
 
+// A shell may export them for another program.
+TEST(options, variables_of_handles_are_none_of_ours_and_known) {
+    const char* const environment[] = {"OBASE_HANDLES=off",      "OBASE_HANDLES_STRESS=1",
+                                       "OBASE_HANDLES_START=2",  "OBASE_HANDLES_STOP=2",
+                                       "OBASE_HANDLES_SHARE=.1", "OBASE_HANDLES_TICK_MS=5",
+                                       "OBASE_HANDLES_STRES=1",  nullptr};
+    options target;
+    const std::vector<std::string> messages = target.apply_environment(environment);
+    ASSERT_EQ(messages.size(), 1u);
+    EXPECT_EQ(messages[0], "'OBASE_HANDLES_STRES' is not a variable of obase; did you mean "
+                           "OBASE_HANDLES_STRESS?");
+}
+
 TEST(options, of_two_entries_for_one_variable_the_later_counts) {
     const char* const environment[] = {"OBASE_WINDOW_SECONDS=5", "OBASE_WINDOW_SECONDS=6",
                                        "OBASE_WINDOW_SECONDS=soon", nullptr};

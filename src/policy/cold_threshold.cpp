@@ -53,6 +53,7 @@ unsigned cold_threshold_controller::lowered() const noexcept {
 directives cold_threshold_controller::end_of_window(const promotion_facts& facts) noexcept {
     const double rate = promotion_rate(facts, settings_.minute_seconds);
     current_.promotion_rate = rate;
+    current_.pageout_after = settings_.pageout_streak - streak_;
     // What could be touched in COLD is what lay there when the window began.
     const bool cold_held_objects = cold_holds_objects_;
     cold_holds_objects_ = facts.cold_live_bytes != 0;
@@ -72,6 +73,7 @@ directives cold_threshold_controller::end_of_window(const promotion_facts& facts
         streak_ = 0;
     }
     current_.pageout_allowed = streak_ >= settings_.pageout_streak;
+    current_.pageout_after = settings_.pageout_streak - streak_;
     return current_;
 }
 

@@ -123,6 +123,9 @@ TEST(cold_threshold, fixed_never_moves_but_the_gate_works) {
     EXPECT_EQ(after(controller, window(100, 100)), 3u);
     EXPECT_EQ(after(controller, window(0, 100)), 3u);
     EXPECT_TRUE(controller.end_of_window(window(0, 100)).pageout_allowed);
+    EXPECT_EQ(controller.end_of_window(window(0, 100)).pageout_after, 0u);
+    EXPECT_EQ(controller.end_of_window(window(100, 100)).pageout_after, 2u);
+    EXPECT_EQ(controller.end_of_window(window(0, 100)).pageout_after, 1u);
 }
 
 promotion_facts with_empty_cold() {

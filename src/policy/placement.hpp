@@ -133,6 +133,8 @@ struct directives {
     unsigned cold_threshold = 0; // C_t
     double promotion_rate = 0;   // of the window that ended
     bool pageout_allowed = false;
+    unsigned pageout_after =
+        0; // windows below the promotion target that are missing; 0: not known, or none
     // Of the length that was asked for, how long the next window should be; at most 1.
     double window_factor = 1;
     // Predicted for the next window, of pages that are out; 0 where the policy does not predict.

@@ -25,7 +25,7 @@ std::unique_ptr<placement> make_policy(const options& settings, unsigned saturat
                                        std::string* why_not) {
     const policy_maker found = policies().find(settings.policy);
     if (found == nullptr) {
-        *why_not = "policy: " + policies().unknown(settings.policy);
+        *why_not = "policy (OBASE_POLICY): " + policies().unknown(settings.policy);
         return nullptr;
     }
     std::unique_ptr<placement> made = found(settings, saturation);

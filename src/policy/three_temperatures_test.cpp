@@ -453,7 +453,7 @@ TEST(policies, are_made_by_name) {
     EXPECT_EQ(made->tiers().count(), 3u);
     settings.policy = "paper";
     EXPECT_EQ(make_policy(settings, ~0u, &why), nullptr);
-    EXPECT_EQ(why, "policy: there is no 'paper'; there are: " + policies().names());
+    EXPECT_EQ(why, "policy (OBASE_POLICY): there is no 'paper'; there are: " + policies().names());
     EXPECT_NE(policies().find("papers"), nullptr);
     EXPECT_EQ(policies().find(""), nullptr);
 }

@@ -3,6 +3,7 @@
 // The audit from a program's side: each scenario is a process of its own, which ends as the program would, with the
 // audit's words on standard error. The functions of obase/marked.h are called as the passes have them called.
 #include "audit/audit.hpp"
+#include "audit/mark_counts.hpp"
 #include "audit/places.hpp"
 
 #include <obase/marked.h>
@@ -13,8 +14,11 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <string>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 #include <vector>
 
 namespace {
@@ -370,12 +374,33 @@ TEST(places, an_address_has_a_function_a_line_and_a_field) {
 TEST(places, a_variable_is_named_with_the_offset) {
     static long table[10];
     char name[100];
-    std::size_t offset = 0;
-    ASSERT_TRUE(obase::audit::find_variable(&table[3], name, sizeof name, &offset));
+    std::size_t offset = 0, bytes = 0;
+    ASSERT_TRUE(obase::audit::find_variable(&table[3], name, sizeof name, &offset, &bytes));
+    EXPECT_EQ(bytes, sizeof table);
     EXPECT_NE(std::string(name).find("table"), std::string::npos) << name;
     EXPECT_EQ(offset, 24U);
     int local = 0;
     EXPECT_FALSE(obase::audit::find_variable(&local, name, sizeof name, &offset));
+}
+
+// A store into a marked variable names no field.
+TEST(mark_counts, a_variable_stands_for_the_field) {
+    static void* first[3];
+    static void* second[3];
+    auto counts = std::make_unique<obase::audit::mark_counts>();
+    void* nowhere = nullptr;
+    int place = 0; // no code
+    for (void*& slot : first) counts->add(&place, &slot, 16, true, false);
+    counts->add(&place, &second[2], 16, false, false);
+    counts->add(&place, &nowhere, 16, false, false);
+    std::vector<std::pair<std::string, std::uint64_t>> rows;
+    counts->for_each([&](const auto& row) { rows.emplace_back(row.field, row.objects); });
+    ASSERT_EQ(rows.size(), 3u);
+    EXPECT_NE(rows[0].first.find("first"), std::string::npos) << rows[0].first;
+    EXPECT_EQ(rows[0].second, 3u);
+    EXPECT_NE(rows[1].first.find("second"), std::string::npos) << rows[1].first;
+    EXPECT_EQ(rows[1].second, 1u);
+    EXPECT_EQ(rows[2].first, "of which the field is not known");
 }
 
 class arena_test : public testing::Test {

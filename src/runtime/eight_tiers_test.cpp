@@ -226,8 +226,9 @@ TYPED_TEST(eight_tiers_of, policy_and_backend_cannot_change_after_the_first_obje
     EXPECT_NE(test::the_runtime().configure(settings).find("policy cannot change"),
               std::string::npos);
     settings.policy = "nine";
-    EXPECT_NE(test::the_runtime().configure(settings).find("policy: there is no 'nine'"),
-              std::string::npos);
+    EXPECT_NE(
+        test::the_runtime().configure(settings).find("policy (OBASE_POLICY): there is no 'nine'"),
+        std::string::npos);
 }
 
 } // namespace

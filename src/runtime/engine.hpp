@@ -122,7 +122,9 @@ class engine final : public obase::runtime, private collector::control {
     drain_result drain(double seconds) noexcept override;
     obase::statistics statistics() const override {
         const telemetry::recorder* recorder = recorder_.load_acquire();
-        return recorder != nullptr ? recorder->snapshot() : obase::statistics{};
+        obase::statistics seen = recorder != nullptr ? recorder->snapshot() : obase::statistics{};
+        if (seen.windows == 0) seen.mode = to_string(mode()); // no window has had one
+        return seen;
     }
     // True if the address is in the heaps. Does not make the engine. Cost: a load and a comparison.
     static bool manages(const void* address) noexcept {

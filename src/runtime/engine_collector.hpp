@@ -272,6 +272,7 @@ void engine<Binding>::finish_window(const object_collector&, std::uint64_t wante
         live.measured_faults.set(static_cast<double>(facts.major_faults) / facts.length_seconds);
     }
     live.pageout_allowed.set(next.pageout_allowed);
+    live.pageout_after.set(next.pageout_after);
     window_factor_ = next.window_factor;
     live.budget_bytes.set(budget_.allowed);
     live.budget_used_bytes.set(budget_.used);

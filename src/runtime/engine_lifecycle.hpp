@@ -182,9 +182,9 @@ std::string engine<Binding>::configure(const options& settings) {
     const std::lock_guard lifecycle(lifecycle_);
     for (const std::string& line : settings.out_of_range()) return line;
     if (backend::backends().find(settings.backend) == nullptr)
-        return "backend: " + backend::backends().unknown(settings.backend);
+        return "backend (OBASE_BACKEND): " + backend::backends().unknown(settings.backend);
     if (policy::policies().find(settings.policy) == nullptr)
-        return "policy: " + policy::policies().unknown(settings.policy);
+        return "policy (OBASE_POLICY): " + policy::policies().unknown(settings.policy);
     if (tried_.load_relaxed() != 0) {
         const options now = effective();
         for (const char* name : {"heap_reserve", "cold_backing", "poison_freed", "check_frees",
@@ -308,7 +308,8 @@ std::vector<std::string> engine<Binding>::self_check() {
     std::vector<std::string> found = runtime_internal::self_check(now, facts);
     const obase::statistics seen = statistics(); // one snapshot
     if (now.mode != run_mode::off && seen.windows != 0) {
-        std::string why = why_not_freed(now, facts, seen);
+        const std::uint64_t missing = recorder_.load_acquire()->live.pageout_after.get();
+        std::string why = why_not_freed(now, facts, seen, missing);
         if (!why.empty()) found.push_back(std::move(why));
     }
     return found;
@@ -325,7 +326,14 @@ void engine<Binding>::print_at_exit() noexcept {
     if (!forked && recorder_.load_acquire() != nullptr && effective().show_stats) {
         const obase::statistics seen = statistics(); // one snapshot
         const options now = settings();
-        std::string end = why_not_freed(now, gather_facts(now), seen);
+        // What the program destroyed at its end is judged as it was before.
+        const telemetry::recorder& recorder = *recorder_.load_acquire();
+        obase::statistics judged = recorder.last_with_objects();
+        judged.hint_pageout_bytes = seen.hint_pageout_bytes;
+        judged.paged_out_bytes = seen.paged_out_bytes;
+        judged.hints_stopped = seen.hints_stopped;
+        const std::uint64_t missing = recorder.live.pageout_after.get();
+        std::string end = why_not_freed(now, gather_facts(now), judged, missing);
         if (end.empty()) end = what_was_freed(seen, os::resident_bytes());
         // Before the first window all numbers are 0.
         std::fprintf(stderr, "%s%s\n", seen.windows == 0 ? "" : seen.to_text().c_str(),
@@ -358,7 +366,8 @@ void engine<Binding>::print_marks() noexcept {
                             if (place == nullptr || !heaps->contains(object)) continue;
                             const unsigned cls = heaps->class_of(object);
                             const bool moved = cls != heap::new_class && cls < heaps->large_class();
-                            counts->add(place, heaps->info(object).size, moved,
+                            counts->add(place, reinterpret_cast<const void*>(slot),
+                                        heaps->info(object).size, moved,
                                         cls < tiers.count() && tiers[cls].reclaimable);
                         }
                     });

@@ -46,7 +46,8 @@ bool lies_in_file(const options& settings, const system_facts& facts) {
            facts.cold_directory.open_error == 0 && !facts.cold_directory.in_memory;
 }
 
-std::string because_of_mode(const options& settings, const system_facts& facts) {
+std::string because_of_mode(const options& settings, const system_facts& facts,
+                            const statistics& seen) {
     const std::string remedy = lies_in_file(settings, facts)
                                    ? "OBASE_MODE=hint frees it"
                                    : "OBASE_MODE=hint OBASE_COLD_BACKING=file:DIR frees it";
@@ -54,7 +55,10 @@ std::string because_of_mode(const options& settings, const system_facts& facts) 
     case run_mode::off:
         return "the mode is off: nothing is tracked and nothing moves";
     case run_mode::observe:
-        return "mode observe moves nothing; " + remedy;
+        return "mode observe moves nothing; laid out densely, the objects in use in a window would "
+               "take " +
+               std::to_string(seen.would_save_pages) + " of " +
+               std::to_string(seen.working_set_pages) + " pages less; " + remedy;
     case run_mode::move:
         if (!has_swap(facts) && !lies_in_file(settings, facts))
             return "mode move leaves reclaiming to the system, which has no swap to put memory "
@@ -106,8 +110,28 @@ std::string because_nothing_is_cold(const options& settings, const statistics& s
            " windows (cold_threshold)";
 }
 
+// Pages leave after some windows in a row in which the promotion rate is below its target.
+std::string because_of_promotions(const options& settings, const statistics& seen,
+                                  std::uint64_t pageout_after) {
+    const std::string target = percent(settings.promotion_target);
+    const bool all = seen.promotion_rate >= 1;
+    if (seen.promotion_rate >= settings.promotion_target)
+        return "too much of what is in COLD is used again: " +
+               (all ? "the whole working set, or more,"
+                    : percent(seen.promotion_rate) + " of the working set") +
+               " per minute came from there in the last window, and pages leave only below " +
+               target + " (promotion_target)";
+    const std::string windows = pageout_after == 0 ? "some more windows"
+                                : pageout_after == 1
+                                    ? "one more window"
+                                    : std::to_string(pageout_after) + " more windows";
+    return mebibytes(sizes_of(seen).cold) + " are cold and may leave after " + windows +
+           " in which less than " + target +
+           " of the working set per minute comes from COLD (promotion_target)";
+}
+
 std::string because_of_objects(const options& settings, const system_facts& facts,
-                               const statistics& seen) {
+                               const statistics& seen, std::uint64_t pageout_after) {
     if (seen.windows == 0)
         return "no window has ended yet; one takes " +
                seconds(settings.window_seconds / settings.time_scale);
@@ -129,12 +153,7 @@ std::string because_of_objects(const options& settings, const system_facts& fact
     if (seen.pageout_allowed == 0 && settings.policy == "graded")
         return "the policy expects more stall of any page that leaves than OBASE_STALL_TARGET=" +
                settings.get("stall_target") + " allows";
-    if (seen.pageout_allowed == 0)
-        return "the promotion rate is above its target, or has not been below it for long "
-               "enough: " +
-               percent(seen.promotion_rate) +
-               " of the working set per minute comes from COLD, and " +
-               percent(settings.promotion_target) + " may";
+    if (seen.pageout_allowed == 0) return because_of_promotions(settings, seen, pageout_after);
     if (seen.hint_pageout_bytes != 0)
         return "the kernel kept most of what it was asked to page out: it is in use again, "
                "locked or shared (hint_pageout_bytes, paged_out_bytes)";
@@ -144,15 +163,26 @@ std::string because_of_objects(const options& settings, const system_facts& fact
 } // namespace
 
 std::string why_not_freed(const options& settings, const system_facts& facts,
-                          const statistics& seen) {
+                          const statistics& seen, std::uint64_t pageout_after) {
     // Counted by looking: what the kernel was asked for says nothing.
     const std::uint64_t asked = seen.hint_pageout_bytes, left = seen.paged_out_bytes;
     if (left != 0 && left >= asked / 8) return "";
-    std::string reason = because_of_mode(settings, facts);
+    std::string reason = because_of_mode(settings, facts, seen);
     if (reason.empty()) reason = because_of_means(settings, facts, seen);
-    if (reason.empty()) reason = because_of_objects(settings, facts, seen);
+    if (reason.empty()) reason = because_of_objects(settings, facts, seen, pageout_after);
     if (left == 0) return "no cold memory was freed: " + reason;
     return "little cold memory was freed, " + mebibytes(left) + ": " + reason;
+}
+
+std::string nothing_leaves_by_itself(const options& settings, const system_facts& facts) {
+    if (settings.mode == run_mode::hint) return ""; // self_check() says what it lacks
+    if (settings.mode == run_mode::move && (has_swap(facts) || lies_in_file(settings, facts)))
+        return "";
+    const std::string reason = settings.mode == run_mode::observe
+                                   ? "mode observe moves nothing; OBASE_MODE=hint "
+                                     "OBASE_COLD_BACKING=file:DIR frees it"
+                                   : because_of_mode(settings, facts, {});
+    return "no cold memory is freed: " + reason;
 }
 
 std::string what_was_freed(const statistics& seen, std::uint64_t resident) {

@@ -19,9 +19,13 @@
 
 namespace obase::runtime_internal {
 
-// "" if memory was freed: at least an eighth of what the kernel was asked to take.
+// "" if memory was freed: at least an eighth of what the kernel was asked to take. `pageout_after`: as in
+// policy::directives.
 std::string why_not_freed(const options& settings, const system_facts& facts,
-                          const statistics& seen);
+                          const statistics& seen, std::uint64_t pageout_after = 0);
+
+// Before anything has run: that no memory leaves with this mode on this machine; "" where some may.
+std::string nothing_leaves_by_itself(const options& settings, const system_facts& facts);
 
 // `resident`: bytes of the process, now.
 std::string what_was_freed(const statistics& seen, std::uint64_t resident);

@@ -40,7 +40,9 @@ struct state {
         seen.touched_guides = 100;
         seen.pageout_allowed = 1;
     }
-    std::string why() const { return why_not_freed(settings, facts, seen); }
+    std::uint64_t pageout_after = 0;
+
+    std::string why() const { return why_not_freed(settings, facts, seen, pageout_after); }
     void says(std::string_view part) const {
         const std::string sentence = why();
         EXPECT_EQ(sentence.rfind("no cold memory was freed: ", 0), 0u) << sentence;
@@ -58,6 +60,7 @@ TEST(why_not_freed, is_said_by_self_check_and_at_exit) {
         settings.show_stats = true;
         runtime& self = runtime::get();
         obase::testing::require(self.configure(settings).empty(), "configure");
+        obase::testing::require(std::string_view(self.statistics().mode) == "observe", "mode");
         const guide<int> one = make_managed<int>(1);
         const auto said = [&] {
             for (const std::string& line : self.self_check())
@@ -73,6 +76,28 @@ TEST(why_not_freed, is_said_by_self_check_and_at_exit) {
     EXPECT_NE(child.err.find("\nno cold memory was freed: mode observe moves nothing; "),
               std::string::npos)
         << child.err;
+}
+
+// What lived in a variable of main is gone when the statistics are printed, and a window may have ended since.
+TEST(why_not_freed, at_exit_the_last_window_with_objects_is_judged) {
+    const auto child = obase::testing::run_in_child([] {
+        options settings;
+        settings.mode = run_mode::hint;
+        settings.cold_backing = "file:/var/tmp";
+        settings.show_stats = true;
+        runtime& self = runtime::get();
+        obase::testing::require(self.configure(settings).empty(), "configure");
+        {
+            const guide<int> one = make_managed<int>(1);
+            obase::testing::require(self.collect_now() == collect_result::done, "a window");
+        }
+        obase::testing::require(self.collect_now() == collect_result::done, "a window");
+        return 0;
+    });
+    EXPECT_EQ(child.status, 0) << child.err;
+    EXPECT_NE(child.err.find("\nno cold memory was freed: "), std::string::npos) << child.err;
+    EXPECT_EQ(child.err.find("there are no managed objects"), std::string::npos) << child.err;
+    EXPECT_NE(child.err.find("and 1 have ended"), std::string::npos) << child.err;
 }
 
 TEST(why_not_freed, is_silent_where_memory_was_freed) {
@@ -131,7 +156,11 @@ TEST(why_not_freed, the_mode) {
     s.settings.mode = run_mode::off;
     s.says("the mode is off");
     s.settings.mode = run_mode::observe;
-    s.says("mode observe moves nothing");
+    s.seen.would_save_pages = 1234;
+    s.seen.working_set_pages = 5000;
+    s.says(
+        "mode observe moves nothing; laid out densely, the objects in use in a window would take "
+        "1234 of 5000 pages less; OBASE_MODE=hint");
     s.settings.mode = run_mode::move;
     s.says("takes cold memory when it needs some; OBASE_MODE=hint frees it");
     s.settings.cold_backing = options().cold_backing;
@@ -144,6 +173,25 @@ TEST(why_not_freed, the_mode) {
     s = {};
     s.settings.hint_pageout = false;
     s.says("hint_pageout is off");
+}
+
+// What `obase self-check` says beside what cannot work.
+TEST(why_not_freed, is_known_before_anything_runs) {
+    state s;
+    const auto said = [&] { return nothing_leaves_by_itself(s.settings, s.facts); };
+    EXPECT_EQ(said(), "") << "mode hint";
+    s.settings.mode = run_mode::move;
+    s.settings.cold_backing = options().cold_backing;
+    EXPECT_EQ(said().find("no cold memory is freed: mode move leaves reclaiming to the system, "
+                          "which has no swap"),
+              0u)
+        << said();
+    s.facts.machine.swap_total = s.facts.machine.swap_free = 1 << 30;
+    EXPECT_EQ(said(), "");
+    s.settings.mode = run_mode::observe;
+    EXPECT_EQ(said().find("no cold memory is freed: mode observe moves nothing"), 0u) << said();
+    s.settings.mode = run_mode::off;
+    EXPECT_EQ(said().find("no cold memory is freed: the mode is off"), 0u) << said();
 }
 
 TEST(why_not_freed, the_means) {
@@ -227,8 +275,16 @@ TEST(why_not_freed, the_policy) {
     s.seen.pageout_allowed = 0;
     s.seen.promotion_rate = 0.25;
     s.settings.promotion_target = 0.01;
-    s.says("the promotion rate is above its target");
-    s.says("25 % of the working set per minute comes from COLD, and 1 % may");
+    s.says("used again: 25 % of the working set per minute came from there in the last window, "
+           "and pages leave only below 1 % (promotion_target)");
+    s.seen.promotion_rate = 112.92;
+    s.says("used again: the whole working set, or more, per minute came from there");
+    s.seen.promotion_rate = 0.005;
+    s.says("300 MiB are cold and may leave after some more windows in which less than 1 % of");
+    s.pageout_after = 2;
+    s.says("may leave after 2 more windows in which");
+    s.pageout_after = 1;
+    s.says("may leave after one more window in which");
     s.settings.policy = "graded";
     s.settings.stall_target = 0.005;
     s.says("more stall of any page that leaves than OBASE_STALL_TARGET=0.005 allows");

@@ -22,6 +22,12 @@ struct gauge {
     }
 };
 
+bool holds_objects(const statistics& seen) noexcept {
+    for (unsigned cls = 0; cls < seen.heap_count; ++cls)
+        if (seen.heaps[cls].live_bytes != 0) return true;
+    return false;
+}
+
 } // namespace
 
 recorder::recorder(std::size_t history_windows, const char* protocol)
@@ -55,6 +61,7 @@ void recorder::end_window(const char* mode, double end_unix_seconds, bool early)
 
     const std::lock_guard lock(mutex_);
     published_ = now;
+    if (holds_objects(now)) with_objects_ = now;
     if (early) return;
     window_record record{now.windows, end_unix_seconds, now};
 #define OBASE_GROWTH(kind, type, name, unit, help)                                                 \
@@ -81,6 +88,11 @@ void recorder::end_window(const char* mode, double end_unix_seconds, bool early)
 statistics recorder::snapshot() const {
     const std::lock_guard lock(mutex_);
     return published_;
+}
+
+statistics recorder::last_with_objects() const {
+    const std::lock_guard lock(mutex_);
+    return with_objects_.windows == 0 ? published_ : with_objects_;
 }
 
 std::vector<window_record> recorder::history() const {

@@ -45,6 +45,8 @@ struct live_statistics {
 #undef OBASE_DECLARE_CELL
 
     cell<std::uint64_t> moved_between[statistics::max_tiers][statistics::max_tiers];
+    // No row, for why_not_freed(): windows below the promotion target that are missing before pages may leave.
+    cell<std::uint64_t> pageout_after;
 
     // One object of `bytes` moved; from == to is compaction.
     void count_move(policy::tier_id from, policy::tier_id to, std::uint64_t bytes) noexcept {
@@ -74,6 +76,8 @@ class recorder {
     void end_window(const char* mode, double end_unix_seconds, bool early = false);
 
     statistics snapshot() const;
+    // That of the last window at whose end there were objects; if there was none, as snapshot().
+    statistics last_with_objects() const;
     // Oldest first.
     std::vector<window_record> history() const;
 
@@ -93,6 +97,7 @@ class recorder {
     mutable std::mutex mutex_; // guards everything below
     std::size_t capacity_;     // 0 when there was no memory for a single record
     statistics published_;
+    statistics with_objects_;         // windows == 0: none yet
     statistics recorded_;             // what the last record ended with
     std::vector<window_record> ring_; // at most capacity_ records, oldest at oldest_
     std::size_t oldest_ = 0;

@@ -39,6 +39,21 @@ TEST(recorder, publishes_at_the_end_of_a_window_only) {
     EXPECT_STREQ(now.mode, "move");
 }
 
+TEST(recorder, keeps_the_last_window_with_objects) {
+    recorder record(8, "arming");
+    record.set_tiers(three);
+    EXPECT_EQ(record.last_with_objects().windows, 0u);
+    record.end_window("move", 1);
+    EXPECT_EQ(record.last_with_objects().windows, 1u) << "none yet: as snapshot()";
+    record.of_heap(3).live_bytes = 77; // large objects are objects
+    record.end_window("move", 2);
+    record.of_heap(3).live_bytes = 0;
+    record.end_window("move", 3);
+    EXPECT_EQ(record.last_with_objects().windows, 2u);
+    EXPECT_EQ(record.last_with_objects().heaps[3].live_bytes, 77u);
+    EXPECT_EQ(record.snapshot().windows, 3u);
+}
+
 // Thousands of early windows do not push the others out.
 TEST(recorder, what_early_windows_did_belongs_to_the_next_record) {
     recorder record(2, "arming");

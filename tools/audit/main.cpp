@@ -171,6 +171,17 @@ int main(int argc, char** argv) try {
         app.parse(argc, argv);
     } catch (const CLI::Success& help) {
         return app.exit(help);
+    } catch (const CLI::ExtrasError& error) {
+        // CLI11 names what it was given, `--` and the rest of the line included.
+        for (int i = 1; i < argc && std::strcmp(argv[i], "--") != 0; ++i)
+            if (argv[i][0] == '-' && app.get_option_no_throw(std::string(argv[i]).substr(
+                                         0, std::string(argv[i]).find('='))) == nullptr) {
+                fmt::print(stderr, "obase audit: {} is not an option\nTry 'obase audit --help'.\n",
+                           argv[i]);
+                return 2;
+            }
+        fmt::print(stderr, "obase audit: {}\nTry 'obase audit --help'.\n", error.what());
+        return 2;
     } catch (const CLI::ParseError& error) {
         fmt::print(stderr, "obase audit: {}\nTry 'obase audit --help'.\n", error.what());
         return 2;

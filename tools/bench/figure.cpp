@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
 
 namespace obase::tools {
 namespace {
@@ -19,7 +20,20 @@ std::string number(double value) {
     return fmt::format("{:.3f}", value);
 }
 
-std::array<std::string, 5> cells(const figure& f) {
+// Times are told in the unit in which the median has at most four digits.
+figure in_readable_unit(figure f) {
+    static constexpr const char* units[] = {"ns", "us", "ms", "s"};
+    for (std::size_t i = 0; i + 1 < std::size(units); ++i) {
+        if (f.unit != units[i] || std::fabs(f.value.median) < 1e4) continue;
+        f.unit = units[i + 1];
+        for (double* value : {&f.value.median, &f.value.low, &f.value.high, &f.target})
+            *value /= 1000;
+    }
+    return f;
+}
+
+std::array<std::string, 5> cells(const figure& measured, bool decides) {
+    const figure f = in_readable_unit(measured);
     const std::string unit = f.unit.empty() ? "" : " " + f.unit;
     std::string target;
     if (f.kind != bound::none)
@@ -28,7 +42,7 @@ std::array<std::string, 5> cells(const figure& f) {
             f.value.samples == 1 ? std::string("1 sample")
                                  : fmt::format("[{}, {}], n = {}", number(f.value.low),
                                                number(f.value.high), f.value.samples),
-            target, verdict(f)};
+            target, decides || f.kind == bound::none ? verdict(f) : "not judged"};
 }
 
 } // namespace
@@ -88,10 +102,10 @@ figure figure_from_json(const nlohmann::json& j) {
     return f;
 }
 
-std::string to_table(const std::vector<figure>& figures) {
+std::string to_table(const std::vector<figure>& figures, bool decides) {
     std::vector<std::array<std::string, 5>> rows{
         {"what", "median", "95 % interval", "target", "verdict"}};
-    for (const figure& f : figures) rows.push_back(cells(f));
+    for (const figure& f : figures) rows.push_back(cells(f, decides));
     std::array<std::size_t, 5> width{};
     for (const auto& row : rows)
         for (std::size_t i = 0; i < row.size(); ++i) width[i] = std::max(width[i], row[i].size());

@@ -36,6 +36,7 @@ nlohmann::json to_json(const figure& f);
 figure figure_from_json(const nlohmann::json& j);
 
 // For people: aligned columns.
-std::string to_table(const std::vector<figure>& figures);
+// Where the figures decide nothing, no verdict is shown.
+std::string to_table(const std::vector<figure>& figures, bool decides = true);
 
 } // namespace obase::tools

@@ -44,5 +44,17 @@ TEST(Figure, SurvivesItsJson) {
     EXPECT_EQ(to_table({before}), to_table({after}));
 }
 
+TEST(figure, a_table_tells_times_readably_and_judges_no_smoke_run) {
+    figure f = with(338'200, 338'200, 338'200, bound::at_most, 400'000);
+    f.unit = "us";
+    EXPECT_NE(to_table({f}).find(" 338 ms"), std::string::npos) << to_table({f});
+    EXPECT_NE(to_table({f}).find("<= 400 ms"), std::string::npos) << to_table({f});
+    EXPECT_NE(to_table({f}).find("  met"), std::string::npos) << to_table({f});
+    EXPECT_EQ(to_table({f}, false).find("  met"), std::string::npos);
+    EXPECT_NE(to_table({f}, false).find("not judged"), std::string::npos);
+    f.unit = "pages"; // no time
+    EXPECT_NE(to_table({f}).find("338.2k pages"), std::string::npos) << to_table({f});
+}
+
 } // namespace
 } // namespace obase::tools

@@ -223,7 +223,8 @@ const memory_row& row_named(const std::string& name) {
         if (row.name == name) return row;
         all += (all.empty() ? "" : ", ") + row.name;
     }
-    throw std::invalid_argument(fmt::format("--row {}: {}", name, all));
+    throw std::invalid_argument(
+        fmt::format("--row {}: there is no such row; there are: {}", name, all));
 }
 
 memory_settings smoke_size(memory_settings s) {

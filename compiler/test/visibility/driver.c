@@ -8,6 +8,7 @@
 // RUN: %obase-clang --obase-show -xc-header %s -o %t.pch | %filecheck --check-prefix=NOTHING %s
 // RUN: %obase-clang --obase-show -include-pch %t.pch | %filecheck --check-prefix=NOTHING %s
 // RUN: not %obase-clang --obase-mark=some/file 2>&1 | %filecheck --check-prefix=WRONG %s
+// RUN: %obase-clang --help | %filecheck --check-prefix=HELP %s
 // RUN: not %obase-clang -fsanitize=undefined,thread %s -o %t 2>&1 | %filecheck --check-prefix=THREADS %s
 // RUN: %obase-clang --obase-show -fsanitize=thread --obase-library=some/libobase.a %s -o %t | %filecheck --check-prefix=LIBRARY %s
 // RUN: %obase-clang -fsanitize=thread -c %s -o %t.o
@@ -20,6 +21,10 @@
 // STATIC: libobase.a
 // MARKS: -fplugin-arg-obase_visibility-marks=some/file {{.*}}-x c - -x none {{.*}}-lobase
 // NOTHING-NOT: -lobase
+// HELP: obase-clang: clang
+// HELP: --obase-marks=FILE
+// HELP: --handles
+// HELP: OVERVIEW: clang
 // WRONG: '--obase-mark=some/file' is none of
 // THREADS: '-fsanitize=undefined,thread' needs a library that is built with it
 // LIBRARY-NOT: -lobase
