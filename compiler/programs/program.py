@@ -27,11 +27,13 @@ def arguments(description):
     parser.add_argument("--out", required=True, type=pathlib.Path, help="a folder for all that is made")
     parser.add_argument("--measure", action="store_true",
                         help="page utilization and memory, instead of the program's tests")
+    parser.add_argument("--built", action="store_true",
+                        help="with --measure: what an earlier run has built in --out, as it is")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE",
                         help="write what was measured here, too")
     options = parser.parse_args()
-    if options.json and not options.measure:
-        parser.error("--json is for --measure")
+    if (options.json or options.built) and not options.measure:
+        parser.error("--json and --built are for --measure")
     # The programs are built in folders of their own.
     for name in ("bin", "source", "out"):
         setattr(options, name, getattr(options, name).resolve())
@@ -91,7 +93,7 @@ def forcing_object(options):
         made.append(options.out / f"{source.stem}.o")
         run([options.clang, "--driver-mode=g++", "-std=c++20", "-O2", "-DFORCED=obase::arming",
              f"-I{options.source / 'include'}", f"-I{samples}", "-c", source, "-o", made[-1]])
-    return [str(path) for path in made] + ["-lstdc++", "-lpthread"]
+    return [str(path) for path in made] + ["-lstdc++", "-lpthread", "-lm"]
 
 
 def instrumenting(options, marks):
@@ -154,10 +156,11 @@ class library:
     tests(folder, environment)              how many have passed; of a program that is the same for all builds
     instructions(folder)                    [(what, command, calls)] for valgrind: `command` makes so many calls
     workload(folder, seconds)               a command that says what compiler/programs/workload.h says, or None
+    seconds                                 how long it goes on
     """
 
-    def __init__(self, options, name, here, archive, sha256, build, tests, instructions=None, workload=None):
-        self.options, self.name, self.here = options, name, here
+    def __init__(self, options, name, here, archive, sha256, build, tests, instructions=None, workload=None, seconds=30):
+        self.options, self.name, self.here, self.seconds = options, name, here, seconds
         self.archive, self.sha256 = archive, sha256
         self.build, self.tests, self.instructions, self.workload = build, tests, instructions, workload
 
@@ -173,6 +176,8 @@ class library:
 
     def made(self, name, compiler, link, edited):
         folder = self.options.out / name
+        if self.options.built:
+            return folder
         unpack(source_package(self.options, self.archive, self.sha256), folder)
         patch, _ = self.edits()
         if edited and patch:
@@ -184,7 +189,7 @@ class library:
         options = self.options
         plain = self.made("plain", options.clang, [], False)
         compiler = instrumenting(options, self.here / "marks")
-        marked = self.made("marked", compiler, forcing_object(options), True)
+        marked = self.made("marked", compiler, [] if options.built else forcing_object(options), True)
         if options.measure:
             self.measure(plain, marked)
         else:
@@ -214,7 +219,7 @@ class library:
         errors, suspected, moved = (sum(one[key] for one in told) for key in ("errors", "suspected", "moved"))
         print(f"{'under audit':28}{passed:14}{moved:16}{errors + suspected:10}")
         if passed != expected or moved == 0 or errors + suspected:
-            sys.exit("\n".join(found["text"] for one in told for found in one["findings"]) or
+            sys.exit("\n".join([found["text"] for one in told for found in one["findings"]][:8]) or
                      f"{expected} tests should pass, and objects should move")
 
     def measure(self, plain, marked):
@@ -232,7 +237,7 @@ class library:
         print(f"{'':20}{'MiB at first':>14}{'MiB at the end':>16}{'of it file':>12}{'calls/s':>12}")
         results = []
         for name, (folder, environment) in runs.items():
-            done = run(self.workload(folder, SECONDS), environment=environment)
+            done = run(self.workload(folder, self.seconds), environment=environment)
             lines = [[float(word) for word in line.split()] for line in done.stdout.splitlines()
                      if re.match(r"[\d. ]+$", line)]
             first, last, half = lines[0], lines[-1], lines[len(lines) // 2]
@@ -252,8 +257,6 @@ class library:
                                                       - none) / calls
         return found
 
-
-SECONDS = 30
 
 
 def instructions_of(command):

@@ -313,6 +313,26 @@ TEST(audit, an_address_behind_untouched_memory_is_suspected) {
                 "suspected: kept-address(.|\n)*held by: memory at ");
 }
 
+// What an operation left beside the fields of a table is still in the memory when that has been freed.
+TEST(audit, memory_with_fields_that_was_freed_keeps_nothing) {
+    const auto scenario = [] {
+        constexpr std::size_t some = 500;
+        auto** const table = static_cast<void**>(std::calloc(2 * some, sizeof(void*)));
+        {
+            const operation one;
+            for (std::size_t i = 0; i < some; ++i) {
+                push(table + i, static_cast<long>(i));
+                push(&head, static_cast<long>(i));
+                table[some + i] = load(&head);
+            }
+            obase_marked_free(table);
+        }
+        end_some_operations(500);
+        std::exit(0);
+    };
+    EXPECT_EXIT(scenario(), testing::ExitedWithCode(0), " 0 suspected");
+}
+
 TEST(audit, memory_that_comes_back_from_elsewhere_is_freed_right) {
     const auto scenario = [] {
         push(&head, 7);

@@ -17,6 +17,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <new>
 
 namespace {
@@ -45,6 +46,10 @@ struct marked_arming : obase::runtime_internal::marked_on_arming<obase::arming> 
     static void retired(const void* object, const void* caller) noexcept {
         if (obase::audit::on()) [[unlikely]]
             obase::audit::auditor::running()->retired(object, caller);
+    }
+    // What was in the slots is not kept by anyone, so the audit must not find it.
+    static void ended(void* memory, std::size_t bytes) noexcept {
+        if (obase::audit::on()) std::memset(memory, 0, bytes);
     }
 
   private:

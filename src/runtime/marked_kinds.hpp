@@ -33,6 +33,7 @@ struct marked_on_arming {
     static void slot_made(const slot&, const void*) noexcept {}
     static void slot_moved(const slot&, const slot&) noexcept {}
     static void retired(const void*, const void*) noexcept {}
+    static void ended(void*, std::size_t) noexcept {}
 };
 
 // No store is a plain one, of null either: it would take away the counts of those who are inside the
@@ -53,6 +54,7 @@ struct marked_on_atc {
     static void slot_made(const slot&, const void*) noexcept {}
     static void slot_moved(const slot&, const slot&) noexcept {}
     static void retired(const void*, const void*) noexcept {}
+    static void ended(void*, std::size_t) noexcept {}
 };
 
 } // namespace obase::runtime_internal

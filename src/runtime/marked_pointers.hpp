@@ -17,6 +17,7 @@
 //   slot_made(slot, caller), slot_moved(from, to), retired(object, caller)   for the audit, where there is
 //                          one (audit/audit.hpp): a slot was registered, went along with its memory; an object
 //                          was freed. `caller` is the address behind the call, everywhere below, too
+//   ended(memory, bytes)   likewise: memory with slots, not managed, is about to be freed; no operation looks at it
 //   short_of_memory()      an atomic flag, false at first: some slot is not known, or some memory left no
 //                          trace, for want of memory. So all that is freed waits for the operations that
 //                          are open, and a compare-exchange does not rely on a slot. Relaxed: the
@@ -351,6 +352,7 @@ class marked_pointers {
         remove_traces(memory.address, memory.bytes);
         frees_what_has_waited = true;
         std::free(retired);
+        Kind::ended(memory.address, memory.bytes);
         memory.plain(memory.address);
         frees_what_has_waited = false;
     }
