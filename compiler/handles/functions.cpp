@@ -24,8 +24,7 @@ runtime::runtime(llvm::Module& m) : module(m) {
     llvm::Type* pointer = llvm::PointerType::getUnqual(context);
     llvm::Type* word = llvm::Type::getInt64Ty(context);
     // In a program the library is linked into it.
-    const bool local =
-        m.getPICLevel() == llvm::PICLevel::NotPIC || m.getPIELevel() != llvm::PIELevel::Default;
+    const bool local = !is_library(m);
     const auto variable = [&](llvm::StringRef name, llvm::Type* type) {
         auto* made = llvm::cast<llvm::GlobalVariable>(m.getOrInsertGlobal(name, type));
         made->setDSOLocal(local);
@@ -62,6 +61,23 @@ runtime::runtime(llvm::Module& m) : module(m) {
 
 llvm::FunctionCallee runtime::named(llvm::StringRef name, llvm::FunctionType* type) const {
     return module.getOrInsertFunction(name, type);
+}
+
+bool is_library(const llvm::Module& module) {
+    return module.getPICLevel() != llvm::PICLevel::NotPIC &&
+           module.getPIELevel() == llvm::PIELevel::Default;
+}
+
+bool may_be_replaced(const llvm::GlobalValue& f) {
+    if (f.hasLocalLinkage()) return false;
+    if (f.hasWeakAnyLinkage() || f.hasLinkOnceAnyLinkage()) return true;
+    return is_library(*f.getParent()) && !f.isDSOLocal() && f.hasDefaultVisibility() &&
+           !f.hasLinkOnceODRLinkage() && !f.hasWeakODRLinkage();
+}
+
+bool is_thunk(const llvm::Function& f) {
+    return f.hasWeakAnyLinkage() && f.hasFnAttribute(llvm::Attribute::NoInline) &&
+           f.getName().starts_with("__obase_h.");
 }
 
 std::string body_name(llvm::StringRef name) { return ("__obase_h." + name).str(); }
@@ -136,7 +152,13 @@ llvm::Function& moved_body(llvm::Function& f) {
         body->setComdat(own);
     }
     body->setPrologueData(nullptr);
-    if (!f.hasLocalLinkage()) {
+    if (may_be_replaced(f)) {
+        // Others do not find it by its name, which may be another one's; they find it by the entry that is linked.
+        body->setComdat(nullptr);
+        body->setVisibility(llvm::GlobalValue::DefaultVisibility);
+        body->setLinkage(llvm::GlobalValue::InternalLinkage);
+        body->setDSOLocal(true);
+    } else if (!f.hasLocalLinkage()) {
         body->setVisibility(llvm::GlobalValue::HiddenVisibility);
         body->setDSOLocal(true);
     }
@@ -248,7 +270,8 @@ void make_bodies(module_state& state) {
     for (llvm::GlobalAlias* alias : aliases) {
         auto* f = llvm::dyn_cast_or_null<llvm::Function>(alias->getAliaseeObject());
         llvm::Function* body = f != nullptr ? state.body_of.lookup(f) : nullptr;
-        if (body == nullptr || body == f || alias->hasLocalLinkage()) continue;
+        if (body == nullptr || body == f || alias->hasLocalLinkage() || may_be_replaced(*alias))
+            continue;
         auto* other = llvm::GlobalAlias::create(body->getFunctionType(), 0, alias->getLinkage(),
                                                 body_name(alias->getName()), body, &module);
         other->setVisibility(llvm::GlobalValue::HiddenVisibility);

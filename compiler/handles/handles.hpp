@@ -139,6 +139,13 @@ llvm::SmallVector<llvm::Use*, 64> accesses_of(module_state& state, llvm::Functio
 // translation.cpp
 void translate(module_state& state, llvm::Function& f, const poll_plan& plan);
 
+// True if the module may become part of a shared object.
+bool is_library(const llvm::Module& module);
+// True if the linker, or the loader, may take another definition for this one: calls go by the entry's address.
+bool may_be_replaced(const llvm::GlobalValue& f);
+// True for what calls.cpp makes of a declaration.
+bool is_thunk(const llvm::Function& f);
+
 // The instrumented name of a function.
 std::string body_name(llvm::StringRef name);
 
