@@ -52,11 +52,7 @@ class converter {
   public:
     explicit converter(module_state& state)
         : state_(state), module_(state.names.module), context_(module_.getContext()),
-          pointer_(llvm::PointerType::getUnqual(context_)) {
-        for (llvm::Function& f : module_)
-            if (personality_ == nullptr && f.hasPersonalityFn())
-                personality_ = f.getPersonalityFn();
-    }
+          pointer_(llvm::PointerType::getUnqual(context_)) {}
 
     void run() {
         // Thunks are made meanwhile; they are complete then.
@@ -152,7 +148,7 @@ class converter {
             call->setAttributes(callee.getAttributes().removeFnAttributes(context_));
             return_with(build, call);
             if (known->blocks && !known->wrapped && !callee.doesNotThrow())
-                thunk->setPersonalityFn(personality());
+                thunk->setPersonalityFn(state_.names.cleaning_personality());
             apply(*call, *known);
         }
         state_.bodies.insert(thunk);
@@ -182,7 +178,7 @@ class converter {
         build.CreateCall(state_.names.offline);
         llvm::CallBase* call = nullptr;
         if (unwinds) {
-            in.setPersonalityFn(personality());
+            in.setPersonalityFn(state_.names.cleaning_personality());
             auto* after = llvm::BasicBlock::Create(context_, "", &in);
             auto* thrown = llvm::BasicBlock::Create(context_, "", &in);
             call = build.CreateInvoke(type, target, after, thrown, arguments);
@@ -205,18 +201,6 @@ class converter {
             build.CreateLandingPad(llvm::StructType::get(pointer_, build.getInt32Ty()), 0);
         pad->setCleanup(true);
         return pad;
-    }
-
-    // C has none of its own, but threads that are cancelled are unwound through it.
-    llvm::Constant* personality() {
-        if (personality_ == nullptr)
-            personality_ = llvm::cast<llvm::Constant>(
-                module_
-                    .getOrInsertFunction("__gcc_personality_v0",
-                                         llvm::FunctionType::get(
-                                             llvm::Type::getInt32Ty(context_), true))
-                    .getCallee());
-        return personality_;
     }
 
     // The runtime's in the place of an operator new or delete.
@@ -465,7 +449,6 @@ class converter {
     llvm::Module& module_;
     llvm::LLVMContext& context_;
     llvm::PointerType* pointer_;
-    llvm::Constant* personality_ = nullptr;
     // By the type of the target and their own, the arguments' attributes, and whether they unwind.
     std::map<std::tuple<llvm::FunctionType*, llvm::FunctionType*, void*, bool>, llvm::Function*>
         foreign_calls_;

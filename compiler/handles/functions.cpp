@@ -80,6 +80,12 @@ bool is_thunk(const llvm::Function& f) {
            f.getName().starts_with("__obase_h.");
 }
 
+llvm::Constant* runtime::cleaning_personality() const {
+    auto* type = llvm::FunctionType::get(llvm::Type::getInt32Ty(module.getContext()), true);
+    return llvm::cast<llvm::Constant>(
+        module.getOrInsertFunction("__gcc_personality_v0", type).getCallee());
+}
+
 std::string body_name(llvm::StringRef name) { return ("__obase_h." + name).str(); }
 
 namespace {
@@ -188,9 +194,10 @@ void fill_entry(const module_state& state, llvm::Function& entry, llvm::Function
     llvm::SmallVector<llvm::Value*, 8> arguments;
     for (llvm::Argument& argument : entry.args()) arguments.push_back(&argument);
     llvm::Value* result = nullptr;
-    if (body.hasPersonalityFn() && !body.doesNotThrow()) {
-        // An exception that leaves the body leaves the entry.
-        entry.setPersonalityFn(body.getPersonalityFn());
+    if (!body.doesNotThrow()) {
+        // An exception that leaves the body leaves the entry, also if the body has nothing to clean up.
+        entry.setPersonalityFn(body.hasPersonalityFn() ? body.getPersonalityFn()
+                                                       : state.names.cleaning_personality());
         auto* after = llvm::BasicBlock::Create(context, "", &entry);
         auto* thrown = llvm::BasicBlock::Create(context, "", &entry);
         auto* call = build.CreateInvoke(&body, after, thrown, arguments);

@@ -46,6 +46,8 @@ class runtime {
 
     // Another function of the runtime.
     llvm::FunctionCallee named(llvm::StringRef name, llvm::FunctionType* type) const;
+    // Of functions that clean up and catch nothing; there in C, too.
+    llvm::Constant* cleaning_personality() const;
     // Those whose name begins with it are the runtime's: they get home addresses.
     static constexpr llvm::StringLiteral prefix = "obase_handles_";
 
@@ -135,6 +137,9 @@ class root_finder {
 
 // Every operand of the function through which it reaches memory.
 llvm::SmallVector<llvm::Use*, 64> accesses_of(module_state& state, llvm::Function& f);
+
+// Gives addresses that may come from in front of an object that object as their root.
+void anchor(module_state& state, llvm::Function& f);
 
 // translation.cpp
 void translate(module_state& state, llvm::Function& f, const poll_plan& plan);
