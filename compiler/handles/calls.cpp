@@ -431,16 +431,20 @@ class converter {
         return llvm::AttributeList::get(context_, {}, of.getRetAttrs(), sets);
     }
 
+    // Of code, which is nowhere on the heap.
+    static llvm::LoadInst* load_of_code(llvm::IRBuilder<>& build, llvm::Type* type, llvm::Value* from) {
+        llvm::LoadInst* made = build.CreateAlignedLoad(type, from, llvm::Align(1));
+        made->setMetadata(reads_code, llvm::MDNode::get(build.getContext(), {}));
+        return made;
+    }
     static llvm::Value* begins_as_entry(llvm::IRBuilder<>& build, llvm::Value* target) {
-        return build.CreateICmpEQ(
-            build.CreateAlignedLoad(build.getInt64Ty(), target, llvm::Align(1)),
-            build.getInt64(prologue::word));
+        return build.CreateICmpEQ(load_of_code(build, build.getInt64Ty(), target),
+                                  build.getInt64(prologue::word));
     }
     static llvm::Value* body_of(llvm::IRBuilder<>& build, llvm::Value* target) {
-        llvm::Value* distance = build.CreateAlignedLoad(
-            build.getInt32Ty(),
-            build.CreateConstGEP1_64(build.getInt8Ty(), target, prologue::distance_at),
-            llvm::Align(1));
+        llvm::Value* distance = load_of_code(
+            build, build.getInt32Ty(),
+            build.CreateConstGEP1_64(build.getInt8Ty(), target, prologue::distance_at));
         return build.CreateGEP(build.getInt8Ty(), target,
                                build.CreateSExt(distance, build.getInt64Ty()));
     }
@@ -478,7 +482,7 @@ bool module_state::is_safepoint(const llvm::CallBase& call) const {
     if (!callee->getName().starts_with(runtime::prefix)) return true;
     // Of the runtime's own, those that renew the thread's epoch, or may.
     for (llvm::FunctionCallee renewing :
-         {names.online, names.enter, names.leave, names.restore, names.keep, names.pin, names.poll})
+         {names.online, names.enter, names.leave, names.restore, names.keep, names.pin})
         if (callee == renewing.getCallee()) return true;
     return false;
 }

@@ -11,6 +11,7 @@
 
 #include <llvm/IR/AttributeMask.h>
 #include <llvm/IR/Constants.h>
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
 #include <llvm/Transforms/Utils/EscapeEnumerator.h>
@@ -33,20 +34,14 @@ runtime::runtime(llvm::Module& m) : module(m) {
     away = variable("obase_handles_away", llvm::ArrayType::get(byte, 1U << 24));
     poll_wanted = variable("obase_handles_poll_wanted", byte);
     const auto function = [&](llvm::StringRef name, llvm::Type* result,
-                              llvm::ArrayRef<llvm::Type*> of, bool slow = false) {
+                              llvm::ArrayRef<llvm::Type*> of) {
         auto made = m.getOrInsertFunction(name, llvm::FunctionType::get(result, of, false));
         if (auto* f = llvm::dyn_cast<llvm::Function>(made.getCallee())) {
             f->setDSOLocal(local);
             f->addFnAttr(llvm::Attribute::NoUnwind);
-            if (slow) {
-                f->setCallingConv(llvm::CallingConv::PreserveMost);
-                f->addFnAttr(llvm::Attribute::Cold);
-            }
         }
         return made;
     };
-    translate = function("obase_handles_translate", pointer, {pointer}, true);
-    poll = function("obase_handles_poll", nothing, {}, true);
     offline = function("obase_handles_offline", nothing, {});
     online = function("obase_handles_online", nothing, {});
     enter = function("obase_handles_enter", word, {});
@@ -78,6 +73,23 @@ bool may_be_replaced(const llvm::GlobalValue& f) {
 bool is_thunk(const llvm::Function& f) {
     return f.hasWeakAnyLinkage() && f.hasFnAttribute(llvm::Attribute::NoInline) &&
            f.getName().starts_with("__obase_h.");
+}
+
+llvm::FunctionCallee runtime::kept_call(llvm::StringRef name, bool translates,
+                                    const llvm::Function& in) const {
+    llvm::LLVMContext& context = module.getContext();
+    llvm::Type* pointer = llvm::PointerType::getUnqual(context);
+    std::string text = ("call \"" + name + (translates ? "_$0\"" : "\"")).str();
+    if (is_library(module)) text += "@PLT";
+    std::string constraints = translates ? "=r,0," : "~{memory},";
+    constraints += "~{r11},~{dirflag},~{fpsr},~{flags}";
+    const llvm::StringRef features = in.getFnAttribute("target-features").getValueAsString();
+    for (unsigned i = 0; i < (features.contains("+avx512f") ? 32 : 16); ++i)
+        constraints += ",~{xmm" + std::to_string(i) + "}";
+    auto* type = translates
+                     ? llvm::FunctionType::get(pointer, {pointer}, false)
+                     : llvm::FunctionType::get(llvm::Type::getVoidTy(context), {}, false);
+    return {type, llvm::InlineAsm::get(type, text, constraints, /*hasSideEffects=*/true)};
 }
 
 llvm::Constant* runtime::cleaning_personality() const {

@@ -35,8 +35,6 @@ class runtime {
 
     llvm::GlobalVariable* away;             // a byte per run: something that was born there is away
     llvm::GlobalVariable* poll_wanted;      // a byte: threads are asked to poll
-    mutable llvm::FunctionCallee translate; // ptr (ptr), the slow path of a translation
-    mutable llvm::FunctionCallee poll;      // void ()
 
     mutable llvm::FunctionCallee offline, online; // void ()
     mutable llvm::FunctionCallee enter, leave;    // i64 (), void (i64)
@@ -44,6 +42,10 @@ class runtime {
     mutable llvm::FunctionCallee unpin;           // void (ptr)
     mutable llvm::FunctionCallee state, restore;  // i64 (), void (i64)
 
+    // The slow path of a translation, of the register that its name ends with, or of a poll: a call that LLVM takes for
+    // no call, so it costs no frame and no register but r11 (src/handles/calls.S). The function has no red zone.
+    llvm::FunctionCallee kept_call(llvm::StringRef name, bool translates,
+                               const llvm::Function& in) const;
     // Another function of the runtime.
     llvm::FunctionCallee named(llvm::StringRef name, llvm::FunctionType* type) const;
     // Of functions that clean up and catch nothing; there in C, too.
@@ -53,6 +55,9 @@ class runtime {
 
     llvm::Module& module;
 };
+
+// Metadata of loads that need no translation.
+inline constexpr const char* reads_code = "obase.code";
 
 // What a function of the C library does with the addresses that it gets.
 struct known_function {

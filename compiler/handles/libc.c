@@ -30,10 +30,14 @@
 #include <wchar.h>
 
 #define API __attribute__((visibility("default")))
-#define T(p) ((__typeof__(p))obase_handles_translate(p))
+#define T(p) ((__typeof__(p))translated(p))
 
 extern unsigned char obase_handles_away[1U << 24];
 __attribute__((preserve_most)) void* obase_handles_translate(const void* home);
+static inline void* translated(const void* home) {
+    return obase_handles_away[(uintptr_t)home >> 16 & 0xFFFFFF] != 0 ? obase_handles_translate(home)
+                                                                     : (void*)(uintptr_t)home;
+}
 void obase_handles_offline(void);
 void obase_handles_online(void);
 void* obase_handles_pin(const void* home);
@@ -311,12 +315,22 @@ static void lay_next(struct laid_down* to, char kind, va_list from) {
     }
 }
 
+// True if a conversion of printf's reaches memory.
+static int reaches_memory(const char* format) {
+    while ((format = strchrnul(format, '%'), *format != 0)) {
+        ++format;
+        format += strspn(format, "#0- +'I123456789$*.hlqLjztZ");
+        if (*format == 's' || *format == 'S' || *format == 'n') return 1;
+        if (*format != 0) ++format;
+    }
+    return 0;
+}
+
 // Lays down the arguments of the format, which is translated. 0 if there are too many.
 static int lay_all(struct laid_down* to, const char* format, int scans, va_list from) {
     to->used = 0;
     to->failed = 0;
     char kinds[most_arguments + 1];
-    memset(kinds, 0, sizeof kinds);
     int numbered = 0;
     for (const char* at = format; *at != 0;) {
         if (*at++ != '%') continue;
@@ -327,6 +341,7 @@ static int lay_all(struct laid_down* to, const char* format, int scans, va_list 
             if (c.position > most_arguments || c.stars[0] > most_arguments ||
                 c.stars[1] > most_arguments)
                 return 0;
+            if (!numbered) memset(kinds, 0, sizeof kinds);
             for (int i = 0; i < 2; ++i)
                 if (c.stars[i] > 0) kinds[c.stars[i]] = 'i';
             if (kind != '-') kinds[c.position] = kind;
@@ -431,19 +446,24 @@ static int print(FILE* to, const char* format, va_list from) {
     if (text != near) free(text);
     return done;
 }
-static int print_into(char* to, size_t size, const char* format, va_list from) {
+static int made_from(char* to, size_t size, const char* format, va_list from) {
     const char* f = T(format);
-    char* const text = T(to);
-    WITH_ARGUMENTS(f, 0, from, vsnprintf(text, size, f, list));
+    if (!reaches_memory(f)) {
+        va_list again;
+        va_copy(again, from);
+        const int length = vsnprintf(to, size, f, again);
+        va_end(again);
+        return length;
+    }
+    WITH_ARGUMENTS(f, 0, from, vsnprintf(to, size, f, list));
+}
+static int print_into(char* to, size_t size, const char* format, va_list from) {
+    return made_from(T(to), size, format, from);
 }
 static int print_unbounded(char* to, const char* format, va_list from) {
     const char* f = T(format);
     char* const text = T(to);
     WITH_ARGUMENTS(f, 0, from, vsprintf(text, f, list));
-}
-static int made_from(char* to, size_t size, const char* format, va_list from) {
-    const char* f = T(format);
-    WITH_ARGUMENTS(f, 0, from, vsnprintf(to, size, f, list));
 }
 // The text at *to, or elsewhere (malloc) if that has no room.
 static int made_text(char** to, size_t room, const char* format, va_list from) {

@@ -179,6 +179,7 @@ class collector {
         : state_(state), found_(found) {}
 
     void of(llvm::Instruction& i) {
+        if (i.hasMetadata(reads_code)) return;
         if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&i))
             add(load->getOperandUse(load->getPointerOperandIndex()));
         else if (auto* store = llvm::dyn_cast<llvm::StoreInst>(&i))
