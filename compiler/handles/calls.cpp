@@ -336,9 +336,9 @@ class converter {
         llvm::IRBuilder<> build(&call);
         llvm::Value* has_body = begins_as_entry(build, target);
         llvm::BasicBlock* before = call.getParent();
-        llvm::Instruction* inside = llvm::SplitBlockAndInsertIfThen(
-            has_body, call.getIterator(), false,
-            llvm::MDBuilder(context_).createBranchWeights(100, 1));
+        llvm::Instruction* inside =
+            llvm::SplitBlockAndInsertIfThen(has_body, call.getIterator(), false,
+                                            llvm::MDBuilder(context_).createBranchWeights(100, 1));
         build.SetInsertPoint(inside);
         llvm::Value* body = body_of(build, target);
         build.SetInsertPoint(&call);
@@ -418,8 +418,8 @@ class converter {
         llvm::SmallVector<llvm::Value*, 8> arguments;
         for (llvm::Argument& argument : made->args())
             if (argument.getArgNo() > 0) arguments.push_back(&argument);
-        call_foreign(build, *made, of, made->getArg(0), arguments, of_call,
-                     llvm::CallingConv::C, unwinds);
+        call_foreign(build, *made, of, made->getArg(0), arguments, of_call, llvm::CallingConv::C,
+                     unwinds);
         return *made;
     }
 
@@ -432,7 +432,8 @@ class converter {
     }
 
     // Of code, which is nowhere on the heap.
-    static llvm::LoadInst* load_of_code(llvm::IRBuilder<>& build, llvm::Type* type, llvm::Value* from) {
+    static llvm::LoadInst* load_of_code(llvm::IRBuilder<>& build, llvm::Type* type,
+                                        llvm::Value* from) {
         llvm::LoadInst* made = build.CreateAlignedLoad(type, from, llvm::Align(1));
         made->setMetadata(reads_code, llvm::MDNode::get(build.getContext(), {}));
         return made;

@@ -76,7 +76,7 @@ bool is_thunk(const llvm::Function& f) {
 }
 
 llvm::FunctionCallee runtime::kept_call(llvm::StringRef name, bool translates,
-                                    const llvm::Function& in) const {
+                                        const llvm::Function& in) const {
     llvm::LLVMContext& context = module.getContext();
     llvm::Type* pointer = llvm::PointerType::getUnqual(context);
     std::string text = ("call \"" + name + (translates ? "_$0\"" : "\"")).str();
@@ -86,9 +86,8 @@ llvm::FunctionCallee runtime::kept_call(llvm::StringRef name, bool translates,
     const llvm::StringRef features = in.getFnAttribute("target-features").getValueAsString();
     for (unsigned i = 0; i < (features.contains("+avx512f") ? 32 : 16); ++i)
         constraints += ",~{xmm" + std::to_string(i) + "}";
-    auto* type = translates
-                     ? llvm::FunctionType::get(pointer, {pointer}, false)
-                     : llvm::FunctionType::get(llvm::Type::getVoidTy(context), {}, false);
+    auto* type = translates ? llvm::FunctionType::get(pointer, {pointer}, false)
+                            : llvm::FunctionType::get(llvm::Type::getVoidTy(context), {}, false);
     return {type, llvm::InlineAsm::get(type, text, constraints, /*hasSideEffects=*/true)};
 }
 

@@ -33,8 +33,8 @@ class runtime {
   public:
     explicit runtime(llvm::Module& module);
 
-    llvm::GlobalVariable* away;             // a byte per run: something that was born there is away
-    llvm::GlobalVariable* poll_wanted;      // a byte: threads are asked to poll
+    llvm::GlobalVariable* away;        // a byte per run: something that was born there is away
+    llvm::GlobalVariable* poll_wanted; // a byte: threads are asked to poll
 
     mutable llvm::FunctionCallee offline, online; // void ()
     mutable llvm::FunctionCallee enter, leave;    // i64 (), void (i64)
@@ -45,7 +45,7 @@ class runtime {
     // The slow path of a translation, of the register that its name ends with, or of a poll: a call that LLVM takes for
     // no call, so it costs no frame and no register but r11 (src/handles/calls.S). The function has no red zone.
     llvm::FunctionCallee kept_call(llvm::StringRef name, bool translates,
-                               const llvm::Function& in) const;
+                                   const llvm::Function& in) const;
     // Another function of the runtime.
     llvm::FunctionCallee named(llvm::StringRef name, llvm::FunctionType* type) const;
     // Of functions that clean up and catch nothing; there in C, too.

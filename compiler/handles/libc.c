@@ -442,7 +442,8 @@ static int print(FILE* to, const char* format, va_list from) {
     char near[512];
     char* text = near;
     const int length = made_text(&text, sizeof near, format, from);
-    const int done = length > 0 && put_out(text, (size_t)length, to) != (size_t)length ? -1 : length;
+    const int done =
+        length > 0 && put_out(text, (size_t)length, to) != (size_t)length ? -1 : length;
     if (text != near) free(text);
     return done;
 }

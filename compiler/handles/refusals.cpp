@@ -5,11 +5,11 @@
 
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/Constants.h>
-#include <llvm/IR/Operator.h>
 #include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/Operator.h>
 
 namespace obase::handles {
 
@@ -109,7 +109,8 @@ class refuser {
         bool returns_address = false;
         unsigned at = 0;
         for (const llvm::InlineAsm::ConstraintInfo& one : assembly->ParseConstraints()) {
-            writes_memory |= one.Type == llvm::InlineAsm::isClobber && one.Codes.front() == "{memory}";
+            writes_memory |=
+                one.Type == llvm::InlineAsm::isClobber && one.Codes.front() == "{memory}";
             if (!one.hasArg()) continue;
             const llvm::Value* argument = call.getArgOperand(at++);
             if (one.isIndirect)
@@ -123,8 +124,9 @@ class refuser {
             tell(*call.getFunction(), call.getDebugLoc(), what);
         };
         if (disguised)
-            return tell_of("assembly that gets an address as a number: whether it is used or handed on "
-                           "cannot be seen; pass a pointer");
+            return tell_of(
+                "assembly that gets an address as a number: whether it is used or handed on "
+                "cannot be seen; pass a pointer");
         llvm::Type* result = call.getType();
         if (result->isPointerTy()) returns_address = true;
         if (const auto* several = llvm::dyn_cast<llvm::StructType>(result))
@@ -133,11 +135,13 @@ class refuser {
             tell_of("assembly that gets and gives addresses in registers: whether they are used or "
                     "handed on cannot be seen");
         else if (addresses > 1 && writes_memory)
-            tell_of("assembly that gets two addresses in registers and may write memory: whether it "
-                    "writes one where the other leads cannot be seen");
+            tell_of(
+                "assembly that gets two addresses in registers and may write memory: whether it "
+                "writes one where the other leads cannot be seen");
         else if (addresses > 0 && writes_memory && has_memory_output(call))
-            tell_of("assembly that gets an address in a register and writes memory: whether it writes "
-                    "the address cannot be seen");
+            tell_of(
+                "assembly that gets an address in a register and writes memory: whether it writes "
+                "the address cannot be seen");
     }
 
     static bool has_memory_output(const llvm::CallBase& call) {

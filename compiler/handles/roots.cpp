@@ -294,7 +294,8 @@ class anchoring {
             const resolved of = find(use->get());
             if (of.root == nullptr || of.by_difference) continue;
             auto* root = llvm::dyn_cast<llvm::Instruction>(of.root);
-            if (root != nullptr && joins(root) && comes_from_in_front(root)) found.emplace_back(use, root);
+            if (root != nullptr && joins(root) && comes_from_in_front(root))
+                found.emplace_back(use, root);
         }
         for (const auto& [use, root] : found) {
             llvm::IRBuilder<> build(llvm::cast<llvm::Instruction>(use->getUser()));
@@ -325,12 +326,14 @@ class anchoring {
                 if (joins(&i))
                     for (const llvm::Value* from : i.operands())
                         if (from->getType()->isPointerTy())
-                            if (const llvm::Value* of = in_front_of(from); of != nullptr && !joins(of))
+                            if (const llvm::Value* of = in_front_of(from);
+                                of != nullptr && !joins(of))
                                 return true;
         return false;
     }
     static llvm::Value* beginning_of(llvm::Value* value) {
-        while (auto* gep = llvm::dyn_cast<llvm::GEPOperator>(value)) value = gep->getPointerOperand();
+        while (auto* gep = llvm::dyn_cast<llvm::GEPOperator>(value))
+            value = gep->getPointerOperand();
         return value;
     }
     bool comes_from_in_front(llvm::Instruction* first) const {
@@ -365,8 +368,8 @@ class anchoring {
         auto* select = llvm::cast<llvm::SelectInst>(value);
         llvm::Value* one = object_of(select->getTrueValue());
         llvm::Value* other = object_of(select->getFalseValue());
-        return objects_[value] =
-                   llvm::SelectInst::Create(select->getCondition(), one, other, "", select->getIterator());
+        return objects_[value] = llvm::SelectInst::Create(select->getCondition(), one, other, "",
+                                                          select->getIterator());
     }
 
     llvm::Function& f_;

@@ -31,7 +31,7 @@ int main(void) {
     int* b = malloc(8 * sizeof *b);
     for (int i = 0; i < 8; ++i) a[i] = i + 1, b[i] = 10 * i;
     printf("%ld %ld %ld\n", sum(a, b, 1, 8), sum(a, b, 2, 8), sum(a, b, 3, 4)); //> 4916 16360 180
-    printf("%d %d\n", last(a, b, 7), last(a, b, 6)); //> 18 60
+    printf("%d %d\n", last(a, b, 7), last(a, b, 6));                            //> 18 60
     free(a);
     free(b);
 }

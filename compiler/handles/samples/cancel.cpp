@@ -14,8 +14,9 @@ unsigned long obase_handles_jump_save() __attribute__((weak));
 }
 static int pipes[2];
 static int* seen;
-static bool is_online() { // the third byte: calls that went offline
-    return obase_handles_jump_save == nullptr || (obase_handles_jump_save() >> 16 & 0xFF) == 0;
+static bool
+is_online() { // no call went offline, and no entry is open but those of the functions below
+    return obase_handles_jump_save == nullptr || (obase_handles_jump_save() & 0xFFFFFF) == 0;
 }
 struct cleanup {
     int* number;
@@ -65,7 +66,9 @@ int main() {
     for (int i = 0; i < 2; ++i) {
         try {
             foreign_call(throws, number);
-        } catch (int thrown) { printf("%d %d\n", thrown, is_online()); }
+        } catch (int thrown) {
+            printf("%d %d\n", thrown, is_online());
+        }
     }
     //> 7 1
     //> 7 1

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 // Addresses behind addresses that reach the kernel, and memory that stays in use after the call.
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <net/if.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>

@@ -16,7 +16,8 @@ int main(void) {
     int* number = malloc(sizeof *number);
     *number = 5;
     function* volatile by_address = foreign_wins;
-    printf("%d %d %d\n", foreign_wins(number), by_address(number), from_unit(number)); //> 105 105 113
-    printf("%d %d\n", stays(number), absent != NULL ? absent(number) : -1);            //> 8 -1
-    printf("%d\n", from_library(number));                                              //> 410
+    printf("%d %d %d\n", foreign_wins(number), by_address(number),
+           from_unit(number));                                              //> 105 105 113
+    printf("%d %d\n", stays(number), absent != NULL ? absent(number) : -1); //> 8 -1
+    printf("%d\n", from_library(number));                                   //> 410
 }

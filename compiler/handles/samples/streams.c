@@ -76,6 +76,7 @@ int main(void) {
     setvbuf(none, NULL, _IONBF, 0);
     const int printed = fprintf(none, "%s%d", large, *number);
     const int put = fputs(large, none);
-    printf("%d %d %d %d\n", made, printed, put >= 0, dprintf(fileno(none), "%s", large)); //> 6000 6001 1 6000
+    printf("%d %d %d %d\n", made, printed, put >= 0,
+           dprintf(fileno(none), "%s", large)); //> 6000 6001 1 6000
     fclose(none);
 }
