@@ -11,6 +11,7 @@
 
 #include <llvm/IR/AttributeMask.h>
 #include <llvm/IR/Constants.h>
+#include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
 #include <llvm/Transforms/Utils/EscapeEnumerator.h>
@@ -24,8 +25,7 @@ runtime::runtime(llvm::Module& m) : module(m) {
     llvm::Type* pointer = llvm::PointerType::getUnqual(context);
     llvm::Type* word = llvm::Type::getInt64Ty(context);
     // In a program the library is linked into it.
-    const bool local =
-        m.getPICLevel() == llvm::PICLevel::NotPIC || m.getPIELevel() != llvm::PIELevel::Default;
+    const bool local = !is_library(m);
     const auto variable = [&](llvm::StringRef name, llvm::Type* type) {
         auto* made = llvm::cast<llvm::GlobalVariable>(m.getOrInsertGlobal(name, type));
         made->setDSOLocal(local);
@@ -34,20 +34,14 @@ runtime::runtime(llvm::Module& m) : module(m) {
     away = variable("obase_handles_away", llvm::ArrayType::get(byte, 1U << 24));
     poll_wanted = variable("obase_handles_poll_wanted", byte);
     const auto function = [&](llvm::StringRef name, llvm::Type* result,
-                              llvm::ArrayRef<llvm::Type*> of, bool slow = false) {
+                              llvm::ArrayRef<llvm::Type*> of) {
         auto made = m.getOrInsertFunction(name, llvm::FunctionType::get(result, of, false));
         if (auto* f = llvm::dyn_cast<llvm::Function>(made.getCallee())) {
             f->setDSOLocal(local);
             f->addFnAttr(llvm::Attribute::NoUnwind);
-            if (slow) {
-                f->setCallingConv(llvm::CallingConv::PreserveMost);
-                f->addFnAttr(llvm::Attribute::Cold);
-            }
         }
         return made;
     };
-    translate = function("obase_handles_translate", pointer, {pointer}, true);
-    poll = function("obase_handles_poll", nothing, {}, true);
     offline = function("obase_handles_offline", nothing, {});
     online = function("obase_handles_online", nothing, {});
     enter = function("obase_handles_enter", word, {});
@@ -62,6 +56,45 @@ runtime::runtime(llvm::Module& m) : module(m) {
 
 llvm::FunctionCallee runtime::named(llvm::StringRef name, llvm::FunctionType* type) const {
     return module.getOrInsertFunction(name, type);
+}
+
+bool is_library(const llvm::Module& module) {
+    return module.getPICLevel() != llvm::PICLevel::NotPIC &&
+           module.getPIELevel() == llvm::PIELevel::Default;
+}
+
+bool may_be_replaced(const llvm::GlobalValue& f) {
+    if (f.hasLocalLinkage()) return false;
+    if (f.hasWeakAnyLinkage() || f.hasLinkOnceAnyLinkage()) return true;
+    return is_library(*f.getParent()) && !f.isDSOLocal() && f.hasDefaultVisibility() &&
+           !f.hasLinkOnceODRLinkage() && !f.hasWeakODRLinkage();
+}
+
+bool is_thunk(const llvm::Function& f) {
+    return f.hasWeakAnyLinkage() && f.hasFnAttribute(llvm::Attribute::NoInline) &&
+           f.getName().starts_with("__obase_h.");
+}
+
+llvm::FunctionCallee runtime::kept_call(llvm::StringRef name, bool translates,
+                                        const llvm::Function& in) const {
+    llvm::LLVMContext& context = module.getContext();
+    llvm::Type* pointer = llvm::PointerType::getUnqual(context);
+    std::string text = ("call \"" + name + (translates ? "_$0\"" : "\"")).str();
+    if (is_library(module)) text += "@PLT";
+    std::string constraints = translates ? "=r,0," : "~{memory},";
+    constraints += "~{r11},~{dirflag},~{fpsr},~{flags}";
+    const llvm::StringRef features = in.getFnAttribute("target-features").getValueAsString();
+    for (unsigned i = 0; i < (features.contains("+avx512f") ? 32 : 16); ++i)
+        constraints += ",~{xmm" + std::to_string(i) + "}";
+    auto* type = translates ? llvm::FunctionType::get(pointer, {pointer}, false)
+                            : llvm::FunctionType::get(llvm::Type::getVoidTy(context), {}, false);
+    return {type, llvm::InlineAsm::get(type, text, constraints, /*hasSideEffects=*/true)};
+}
+
+llvm::Constant* runtime::cleaning_personality() const {
+    auto* type = llvm::FunctionType::get(llvm::Type::getInt32Ty(module.getContext()), true);
+    return llvm::cast<llvm::Constant>(
+        module.getOrInsertFunction("__gcc_personality_v0", type).getCallee());
 }
 
 std::string body_name(llvm::StringRef name) { return ("__obase_h." + name).str(); }
@@ -136,7 +169,13 @@ llvm::Function& moved_body(llvm::Function& f) {
         body->setComdat(own);
     }
     body->setPrologueData(nullptr);
-    if (!f.hasLocalLinkage()) {
+    if (may_be_replaced(f)) {
+        // Others do not find it by its name, which may be another one's; they find it by the entry that is linked.
+        body->setComdat(nullptr);
+        body->setVisibility(llvm::GlobalValue::DefaultVisibility);
+        body->setLinkage(llvm::GlobalValue::InternalLinkage);
+        body->setDSOLocal(true);
+    } else if (!f.hasLocalLinkage()) {
         body->setVisibility(llvm::GlobalValue::HiddenVisibility);
         body->setDSOLocal(true);
     }
@@ -166,9 +205,10 @@ void fill_entry(const module_state& state, llvm::Function& entry, llvm::Function
     llvm::SmallVector<llvm::Value*, 8> arguments;
     for (llvm::Argument& argument : entry.args()) arguments.push_back(&argument);
     llvm::Value* result = nullptr;
-    if (body.hasPersonalityFn() && !body.doesNotThrow()) {
-        // An exception that leaves the body leaves the entry.
-        entry.setPersonalityFn(body.getPersonalityFn());
+    if (!body.doesNotThrow()) {
+        // An exception that leaves the body leaves the entry, also if the body has nothing to clean up.
+        entry.setPersonalityFn(body.hasPersonalityFn() ? body.getPersonalityFn()
+                                                       : state.names.cleaning_personality());
         auto* after = llvm::BasicBlock::Create(context, "", &entry);
         auto* thrown = llvm::BasicBlock::Create(context, "", &entry);
         auto* call = build.CreateInvoke(&body, after, thrown, arguments);
@@ -248,7 +288,8 @@ void make_bodies(module_state& state) {
     for (llvm::GlobalAlias* alias : aliases) {
         auto* f = llvm::dyn_cast_or_null<llvm::Function>(alias->getAliaseeObject());
         llvm::Function* body = f != nullptr ? state.body_of.lookup(f) : nullptr;
-        if (body == nullptr || body == f || alias->hasLocalLinkage()) continue;
+        if (body == nullptr || body == f || alias->hasLocalLinkage() || may_be_replaced(*alias))
+            continue;
         auto* other = llvm::GlobalAlias::create(body->getFunctionType(), 0, alias->getLinkage(),
                                                 body_name(alias->getName()), body, &module);
         other->setVisibility(llvm::GlobalValue::HiddenVisibility);

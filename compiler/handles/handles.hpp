@@ -33,10 +33,8 @@ class runtime {
   public:
     explicit runtime(llvm::Module& module);
 
-    llvm::GlobalVariable* away;             // a byte per run: something that was born there is away
-    llvm::GlobalVariable* poll_wanted;      // a byte: threads are asked to poll
-    mutable llvm::FunctionCallee translate; // ptr (ptr), the slow path of a translation
-    mutable llvm::FunctionCallee poll;      // void ()
+    llvm::GlobalVariable* away;        // a byte per run: something that was born there is away
+    llvm::GlobalVariable* poll_wanted; // a byte: threads are asked to poll
 
     mutable llvm::FunctionCallee offline, online; // void ()
     mutable llvm::FunctionCallee enter, leave;    // i64 (), void (i64)
@@ -44,13 +42,22 @@ class runtime {
     mutable llvm::FunctionCallee unpin;           // void (ptr)
     mutable llvm::FunctionCallee state, restore;  // i64 (), void (i64)
 
+    // The slow path of a translation, of the register that its name ends with, or of a poll: a call that LLVM takes for
+    // no call, so it costs no frame and no register but r11 (src/handles/calls.S). The function has no red zone.
+    llvm::FunctionCallee kept_call(llvm::StringRef name, bool translates,
+                                   const llvm::Function& in) const;
     // Another function of the runtime.
     llvm::FunctionCallee named(llvm::StringRef name, llvm::FunctionType* type) const;
+    // Of functions that clean up and catch nothing; there in C, too.
+    llvm::Constant* cleaning_personality() const;
     // Those whose name begins with it are the runtime's: they get home addresses.
     static constexpr llvm::StringLiteral prefix = "obase_handles_";
 
     llvm::Module& module;
 };
+
+// Metadata of loads that need no translation.
+inline constexpr const char* reads_code = "obase.code";
 
 // What a function of the C library does with the addresses that it gets.
 struct known_function {
@@ -136,8 +143,18 @@ class root_finder {
 // Every operand of the function through which it reaches memory.
 llvm::SmallVector<llvm::Use*, 64> accesses_of(module_state& state, llvm::Function& f);
 
+// Gives addresses that may come from in front of an object that object as their root.
+void anchor(module_state& state, llvm::Function& f);
+
 // translation.cpp
 void translate(module_state& state, llvm::Function& f, const poll_plan& plan);
+
+// True if the module may become part of a shared object.
+bool is_library(const llvm::Module& module);
+// True if the linker, or the loader, may take another definition for this one: calls go by the entry's address.
+bool may_be_replaced(const llvm::GlobalValue& f);
+// True for what calls.cpp makes of a declaration.
+bool is_thunk(const llvm::Function& f);
 
 // The instrumented name of a function.
 std::string body_name(llvm::StringRef name);

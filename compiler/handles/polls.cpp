@@ -51,10 +51,6 @@ class planner {
     }
 
   private:
-    static bool is_thunk(const llvm::Function& f) {
-        return f.hasWeakAnyLinkage() && f.hasFnAttribute(llvm::Attribute::NoInline) &&
-               f.getName().starts_with("__obase_h.");
-    }
     bool is_unknown(const llvm::CallBase& call) const {
         if (!state_.is_safepoint(call) || state_.known.contains(&call)) return false;
         const llvm::Function* callee = call.getCalledFunction();
@@ -153,8 +149,9 @@ llvm::CallInst* poll_before(const runtime& names, llvm::Instruction* where) {
     llvm::Instruction* end = llvm::SplitBlockAndInsertIfThen(
         wanted, where->getIterator(), false, weights.createBranchWeights(1, 1U << 20));
     build.SetInsertPoint(end);
-    llvm::CallInst* call = build.CreateCall(names.poll);
-    call->setCallingConv(llvm::CallingConv::PreserveMost);
+    llvm::CallInst* call = build.CreateCall(
+        names.kept_call("obase_handles_poll_framed", false, *where->getFunction()));
+    call->addFnAttr(llvm::Attribute::NoUnwind);
     return call;
 }
 

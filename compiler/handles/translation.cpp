@@ -64,6 +64,8 @@ class translator {
 
     void run(const poll_plan& plan) {
         llvm::removeUnreachableBlocks(f_);
+        anchor(state_, f_);
+        f_.addFnAttr(llvm::Attribute::NoRedZone);
         for (llvm::CallInst* call : insert_polls(state_, f_, plan)) polls_.insert(call);
         find_accesses();
         if (roots_.empty()) return;
@@ -497,8 +499,9 @@ class translator {
 
     void make_slowly(llvm::IRBuilder<>& build, unsigned root) {
         llvm::Value* home = roots_[root];
-        llvm::CallInst* made = build.CreateCall(state_.names.translate, {home});
-        made->setCallingConv(llvm::CallingConv::PreserveMost);
+        llvm::CallInst* made =
+            build.CreateCall(state_.names.kept_call("obase_handles_translate", true, f_), {home});
+        made->addFnAttr(llvm::Attribute::NoUnwind);
         build.CreateStore(made, variables_[root].address);
         if (variables_[root].difference != nullptr)
             build.CreateStore(build.CreateSub(build.CreatePtrToInt(made, word_),

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
+ * What compiled code calls in the midst of its own: obase_handles_translate_%rdi and so on translate the register of their
+ * name in place, obase_handles_poll_here_ polls. They keep all other general registers but r11, and need no alignment
+ * of the stack and no red zone. Vector registers are lost.
+ *
  * obase_handles_translate and obase_handles_poll keep all general registers but r11, as clang's preserve_most has it; rax,
  * too, but for a result. The functions behind them are C++, compiled by any compiler.
  */
@@ -56,6 +60,64 @@
     .cfi_endproc
     .size \name, . - \name
     .endm
+
+    .macro framed name, target, from, to
+    .globl "\name"
+    .type "\name", @function
+    .p2align 4
+"\name":
+    .cfi_startproc
+    push %rbp
+    .cfi_def_cfa_offset 16
+    .cfi_offset %rbp, -16
+    mov %rsp, %rbp
+    .cfi_def_cfa_register %rbp
+    and $-16, %rsp
+    push %rax
+    push %rcx
+    push %rdx
+    push %rsi
+    push %rdi
+    push %r8
+    push %r9
+    push %r10
+    .ifnb \from
+    mov \from, %rdi
+    .endif
+    call \target
+    .ifnb \to
+    mov %rax, \to
+    .endif
+    pop %r10
+    pop %r9
+    pop %r8
+    pop %rdi
+    pop %rsi
+    pop %rdx
+    pop %rcx
+    pop %rax
+    mov %rbp, %rsp
+    pop %rbp
+    .cfi_def_cfa %rsp, 8
+    ret
+    .cfi_endproc
+    .size "\name", . - "\name"
+    .endm
+
+    /* Where a register's value is while the function behind is called: where it was, or on the stack. */
+    .irp register, %rbx, %r12, %r13, %r14, %r15
+    framed "obase_handles_translate_\register", obase_handles_translate_here, \register, \register
+    .endr
+    framed "obase_handles_translate_%r10", obase_handles_translate_here, %r10, 0(%rsp)
+    framed "obase_handles_translate_%r9", obase_handles_translate_here, %r9, 8(%rsp)
+    framed "obase_handles_translate_%r8", obase_handles_translate_here, %r8, 16(%rsp)
+    framed "obase_handles_translate_%rdi", obase_handles_translate_here, , 24(%rsp)
+    framed "obase_handles_translate_%rsi", obase_handles_translate_here, %rsi, 32(%rsp)
+    framed "obase_handles_translate_%rdx", obase_handles_translate_here, %rdx, 40(%rsp)
+    framed "obase_handles_translate_%rcx", obase_handles_translate_here, %rcx, 48(%rsp)
+    framed "obase_handles_translate_%rax", obase_handles_translate_here, %rax, 56(%rsp)
+    framed "obase_handles_translate_%rbp", obase_handles_translate_here, (%rbp), (%rbp)
+    framed "obase_handles_poll_framed", obase_handles_poll_here
 
     kept_call obase_handles_translate, obase_handles_translate_here, 1
     kept_call obase_handles_poll, obase_handles_poll_here, 0
