@@ -12,8 +12,12 @@
 #include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/IntrinsicInst.h>
+#include <llvm/IR/MDBuilder.h>
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
 #include <llvm/Transforms/Utils/Local.h>
+
+#include <map>
+#include <tuple>
 
 namespace obase::handles {
 
@@ -48,11 +52,7 @@ class converter {
   public:
     explicit converter(module_state& state)
         : state_(state), module_(state.names.module), context_(module_.getContext()),
-          pointer_(llvm::PointerType::getUnqual(context_)) {
-        for (llvm::Function& f : module_)
-            if (personality_ == nullptr && f.hasPersonalityFn())
-                personality_ = f.getPersonalityFn();
-    }
+          pointer_(llvm::PointerType::getUnqual(context_)) {}
 
     void run() {
         // Thunks are made meanwhile; they are complete then.
@@ -78,18 +78,28 @@ class converter {
         if (callee == nullptr) return through_pointer(call);
         if (callee->isIntrinsic() || callee->getName().starts_with(runtime::prefix)) return;
         if (llvm::Function* body = state_.body_of.lookup(callee)) {
+            if (may_be_replaced(*callee)) return through_pointer(call);
             call.setCalledOperand(body);
             return;
         }
         const llvm::StringRef name = callee->getName();
         const known_function* known = callee->isDeclaration() ? look_up(name, call) : nullptr;
-        if (known != nullptr && (known->iso || call.getFunctionType()->isVarArg()))
+        const bool variadic = call.getFunctionType()->isVarArg();
+        // What blocks has a thunk, which comes online again if the thread is cancelled in it.
+        if (known != nullptr && (variadic || (known->iso && (!known->blocks || known->wrapped))))
             return apply(call, *known);
         if (call.hasFnAttr(llvm::Attribute::ReturnsTwice)) return returning_twice(call);
         if (!callee->isDeclaration() || callee->isVarArg() ||
-            call.getFunctionType() != callee->getFunctionType())
+            call.getFunctionType() != callee->getFunctionType() ||
+            (known == nullptr && operation_of(name) == operation::none && is_far(*callee)))
             return through_pointer(call);
         call.setCalledOperand(&thunk_of(*callee));
+    }
+
+    // A declaration in a library that may be loaded: where it is found is decided then, not by who links the library.
+    static bool is_far(const llvm::Function& callee) {
+        return is_library(*callee.getParent()) && !callee.isDSOLocal() &&
+               callee.hasDefaultVisibility();
     }
 
     // The function with the name of the body of `callee`, which is not in this module.
@@ -116,38 +126,81 @@ class converter {
             return *thunk;
         }
         const known_function* known = look_up(callee.getName(), *callee.getFunctionType());
-        const bool throws = personality_ != nullptr && !callee.doesNotThrow() && known == nullptr;
+        // A body that the linker does not see by its name: of a library, or of a definition that may be replaced.
+        auto* inside = llvm::BasicBlock::Create(context_, "", thunk);
+        auto* foreign = llvm::BasicBlock::Create(context_, "", thunk);
+        build.CreateCondBr(begins_as_entry(build, &callee), inside, foreign,
+                           llvm::MDBuilder(context_).createBranchWeights(1, 100));
+        build.SetInsertPoint(inside);
+        llvm::CallInst* there =
+            build.CreateCall(callee.getFunctionType(), body_of(build, &callee), arguments);
+        there->setCallingConv(callee.getCallingConv());
+        there->setAttributes(of_arguments(callee.getAttributes(), arguments.size()));
+        return_with(build, there);
+        build.SetInsertPoint(foreign);
         if (known == nullptr) {
-            for (llvm::Value* argument : arguments) keep(build, argument);
-            build.CreateCall(state_.names.offline);
-        }
-        llvm::CallBase* call = nullptr;
-        if (throws) {
-            thunk->setPersonalityFn(personality_);
-            auto* after = llvm::BasicBlock::Create(context_, "", thunk);
-            auto* thrown = llvm::BasicBlock::Create(context_, "", thunk);
-            call = build.CreateInvoke(&callee, after, thrown, arguments);
-            build.SetInsertPoint(thrown);
-            llvm::LandingPadInst* pad =
-                build.CreateLandingPad(llvm::StructType::get(pointer_, build.getInt32Ty()), 0);
-            pad->setCleanup(true);
-            build.CreateCall(state_.names.online);
-            build.CreateResume(pad);
-            build.SetInsertPoint(after);
+            call_foreign(build, *thunk, callee.getFunctionType(), &callee, arguments,
+                         callee.getAttributes().removeFnAttributes(context_),
+                         callee.getCallingConv(), !callee.doesNotThrow());
         } else {
-            call = build.CreateCall(&callee, arguments);
+            llvm::CallInst* call = build.CreateCall(&callee, arguments);
+            call->setCallingConv(callee.getCallingConv());
+            call->setAttributes(callee.getAttributes().removeFnAttributes(context_));
+            return_with(build, call);
+            if (known->blocks && !known->wrapped && !callee.doesNotThrow())
+                thunk->setPersonalityFn(state_.names.cleaning_personality());
+            apply(*call, *known);
         }
-        call->setCallingConv(callee.getCallingConv());
-        llvm::AttributeList of_call = callee.getAttributes().removeFnAttributes(context_);
-        call->setAttributes(of_call);
-        if (known == nullptr) build.CreateCall(state_.names.online);
+        state_.bodies.insert(thunk);
+        return *thunk;
+    }
+
+    static void return_with(llvm::IRBuilder<>& build, llvm::CallBase* call) {
         if (call->getType()->isVoidTy())
             build.CreateRetVoid();
         else
             build.CreateRet(call);
-        if (known != nullptr) apply(*call, *known);
-        state_.bodies.insert(thunk);
-        return *thunk;
+    }
+
+    llvm::AttributeList of_arguments(const llvm::AttributeList& all, std::size_t count) const {
+        llvm::SmallVector<llvm::AttributeSet, 8> sets;
+        for (unsigned i = 0; i < count; ++i) sets.push_back(all.getParamAttrs(i));
+        return llvm::AttributeList::get(context_, {}, all.getRetAttrs(), sets);
+    }
+
+    // The end of a function: a call with objects that stay at home, offline. Exceptions, and what cancels a thread,
+    // go through it.
+    void call_foreign(llvm::IRBuilder<>& build, llvm::Function& in, llvm::FunctionType* type,
+                      llvm::Value* target, llvm::ArrayRef<llvm::Value*> arguments,
+                      const llvm::AttributeList& attributes, llvm::CallingConv::ID convention,
+                      bool unwinds) {
+        for (llvm::Value* argument : arguments) keep(build, argument);
+        build.CreateCall(state_.names.offline);
+        llvm::CallBase* call = nullptr;
+        if (unwinds) {
+            in.setPersonalityFn(state_.names.cleaning_personality());
+            auto* after = llvm::BasicBlock::Create(context_, "", &in);
+            auto* thrown = llvm::BasicBlock::Create(context_, "", &in);
+            call = build.CreateInvoke(type, target, after, thrown, arguments);
+            build.SetInsertPoint(thrown);
+            llvm::LandingPadInst* pad = cleanup(build);
+            build.CreateCall(state_.names.online);
+            build.CreateResume(pad);
+            build.SetInsertPoint(after);
+        } else {
+            call = build.CreateCall(type, target, arguments);
+        }
+        call->setCallingConv(convention);
+        call->setAttributes(attributes);
+        build.CreateCall(state_.names.online);
+        return_with(build, call);
+    }
+
+    llvm::LandingPadInst* cleanup(llvm::IRBuilder<>& build) {
+        llvm::LandingPadInst* pad =
+            build.CreateLandingPad(llvm::StructType::get(pointer_, build.getInt32Ty()), 0);
+        pad->setCleanup(true);
+        return pad;
     }
 
     // The runtime's in the place of an operator new or delete.
@@ -229,14 +282,32 @@ class converter {
             call.setArgOperand(i, before.CreateCall(state_.names.pin, {argument}));
         }
         before.CreateCall(state_.names.offline);
-        llvm::IRBuilder<> after(call.getNextNode());
+        llvm::Instruction* next = call.getNextNode();
+        llvm::CallBase* waits = &call;
+        if (call.getFunction()->hasPersonalityFn() && is_thunk(*call.getFunction())) {
+            auto* thrown = llvm::BasicBlock::Create(context_, "", call.getFunction());
+            llvm::IRBuilder<> build(thrown);
+            llvm::LandingPadInst* pad = cleanup(build);
+            build.CreateCall(state_.names.online);
+            for (const auto& [i, argument] : pinned)
+                build.CreateCall(state_.names.unpin, {argument});
+            build.CreateResume(pad);
+            state_.known.erase(&call);
+            auto* plain = llvm::cast<llvm::CallInst>(&call);
+            llvm::BasicBlock* rest =
+                llvm::changeToInvokeAndSplitBasicBlock(plain, thrown); // `call` is gone
+            waits = llvm::cast<llvm::InvokeInst>(rest->getSinglePredecessor()->getTerminator());
+            state_.known[waits] = &known;
+        }
+        llvm::IRBuilder<> after(next);
         after.CreateCall(state_.names.online);
         for (const auto& [i, argument] : pinned) {
-            if (known.result == known_function::gives::same && known.of == i && !call.use_empty()) {
-                llvm::Value* is = after.CreateICmpEQ(&call, call.getArgOperand(i));
+            if (known.result == known_function::gives::same && known.of == i &&
+                !waits->use_empty()) {
+                llvm::Value* is = after.CreateICmpEQ(waits, waits->getArgOperand(i));
                 auto* at_home =
-                    llvm::cast<llvm::Instruction>(after.CreateSelect(is, argument, &call));
-                call.replaceUsesWithIf(at_home, [&](llvm::Use& use) {
+                    llvm::cast<llvm::Instruction>(after.CreateSelect(is, argument, waits));
+                waits->replaceUsesWithIf(at_home, [&](llvm::Use& use) {
                     return use.getUser() != at_home && use.getUser() != is;
                 });
             }
@@ -259,7 +330,47 @@ class converter {
 
     // The function that the call goes to may have a body, and may not.
     void through_pointer(llvm::CallBase& call) {
-        if (auto* invoke = llvm::dyn_cast<llvm::InvokeInst>(&call)) return through_invoke(*invoke);
+        if (call.isMustTailCall() || call.getCallingConv() != llvm::CallingConv::C)
+            return through_pointer_here(call);
+        llvm::Value* target = call.getCalledOperand();
+        llvm::IRBuilder<> build(&call);
+        llvm::Value* has_body = begins_as_entry(build, target);
+        llvm::BasicBlock* before = call.getParent();
+        llvm::Instruction* inside = llvm::SplitBlockAndInsertIfThen(
+            has_body, call.getIterator(), false,
+            llvm::MDBuilder(context_).createBranchWeights(100, 1));
+        build.SetInsertPoint(inside);
+        llvm::Value* body = body_of(build, target);
+        build.SetInsertPoint(&call);
+        // foreign_call() needs the target besides: it is in a register that no body reads.
+        llvm::PHINode* to = build.CreatePHI(pointer_, 2);
+        to->addIncoming(body, inside->getParent());
+        to->addIncoming(&foreign_call(call), before);
+        llvm::SmallVector<llvm::Type*, 8> types{pointer_};
+        llvm::SmallVector<llvm::Value*, 8> arguments{target};
+        types.append(call.getFunctionType()->param_begin(), call.getFunctionType()->param_end());
+        arguments.append(call.arg_begin(), call.arg_end());
+        auto* type =
+            llvm::FunctionType::get(call.getType(), types, call.getFunctionType()->isVarArg());
+        llvm::CallBase* made = nullptr;
+        if (auto* invoke = llvm::dyn_cast<llvm::InvokeInst>(&call))
+            made = build.CreateInvoke(type, to, invoke->getNormalDest(), invoke->getUnwindDest(),
+                                      arguments);
+        else
+            made = build.CreateCall(type, to, arguments);
+        llvm::AttributeList attributes = shifted(call.getAttributes(), call.arg_size());
+        for (const llvm::Attribute::AttrKind kind :
+             {llvm::Attribute::NoReturn, llvm::Attribute::NoUnwind})
+            if (call.hasFnAttr(kind)) attributes = attributes.addFnAttribute(context_, kind);
+        made->setAttributes(attributes);
+        made->copyMetadata(call, {llvm::LLVMContext::MD_prof});
+        made->setDebugLoc(call.getDebugLoc());
+        call.replaceAllUsesWith(made);
+        call.eraseFromParent();
+    }
+
+    // As the code stands: for tail calls, and for conventions of calling with no register to spare.
+    void through_pointer_here(llvm::CallBase& call) {
         const bool at_end = call.isMustTailCall();
         llvm::Value* target = call.getCalledOperand();
         llvm::IRBuilder<> build(&call);
@@ -287,92 +398,35 @@ class converter {
         build.CreateCall(state_.names.online);
     }
 
-    void through_invoke(llvm::InvokeInst& invoke) {
-        llvm::Value* target = invoke.getCalledOperand();
-        llvm::Function* f = invoke.getFunction();
-        llvm::BasicBlock* from = invoke.getParent();
-        llvm::BasicBlock* after = invoke.getNormalDest();
-        llvm::BasicBlock* thrown = invoke.getUnwindDest();
-        // One block for each way to call it; the results meet in a block of their own.
-        llvm::BasicBlock* joined = llvm::BasicBlock::Create(context_, "", f, after);
-        llvm::BasicBlock* inside = llvm::BasicBlock::Create(context_, "", f, joined);
-        llvm::BasicBlock* foreign = llvm::BasicBlock::Create(context_, "", f, joined);
-        llvm::IRBuilder<> build(&invoke);
-        llvm::Value* has_body = begins_as_entry(build, target);
-        build.CreateCondBr(has_body, inside, foreign);
-
-        const auto copy_to = [&](llvm::BasicBlock* block, llvm::Value* callee) {
-            auto* copy = llvm::cast<llvm::InvokeInst>(invoke.clone());
-            copy->insertInto(block, block->end());
-            copy->setCalledOperand(callee);
-            copy->setNormalDest(joined);
-            for (llvm::PHINode& phi : thrown->phis())
-                phi.addIncoming(phi.getIncomingValueForBlock(from), block);
-            return copy;
-        };
-        build.SetInsertPoint(inside);
-        llvm::InvokeInst* one = copy_to(inside, body_of(build, target));
-        build.SetInsertPoint(foreign);
-        llvm::SmallVector<llvm::Value*, 8> arguments{target};
-        arguments.append(invoke.arg_begin(), invoke.arg_end());
-        llvm::InvokeInst* other =
-            build.CreateInvoke(&foreign_call(invoke), joined, thrown, arguments);
-        other->setDebugLoc(invoke.getDebugLoc());
-        llvm::AttributeList attributes = invoke.getAttributes();
-        other->setAttributes(shifted(attributes, invoke.arg_size()));
-        for (llvm::PHINode& phi : thrown->phis())
-            phi.addIncoming(phi.getIncomingValueForBlock(from), foreign);
-
-        build.SetInsertPoint(joined);
-        if (!invoke.getType()->isVoidTy()) {
-            llvm::PHINode* result = build.CreatePHI(invoke.getType(), 2);
-            result->addIncoming(one, inside);
-            result->addIncoming(other, foreign);
-            invoke.replaceAllUsesWith(result);
-        }
-        build.CreateBr(after);
-        after->replacePhiUsesWith(from, joined);
-        for (llvm::PHINode& phi : thrown->phis()) phi.removeIncomingValue(from, false);
-        invoke.eraseFromParent();
-    }
-
-    // Calls its first argument with the others, as a thunk does.
-    llvm::Function& foreign_call(llvm::InvokeInst& invoke) {
-        llvm::FunctionType* of = invoke.getFunctionType();
+    // Calls its first argument, which is in a register of its own, with the others, as a thunk does.
+    llvm::Function& foreign_call(llvm::CallBase& call) {
+        llvm::FunctionType* of = call.getFunctionType();
+        const llvm::AttributeList of_call = of_arguments(call.getAttributes(), call.arg_size());
+        const bool unwinds = !call.doesNotThrow();
+        // Variable arguments are where others would be.
         llvm::SmallVector<llvm::Type*, 8> types{pointer_};
-        for (llvm::Value* argument : invoke.args()) types.push_back(argument->getType());
-        auto* made =
-            llvm::Function::Create(llvm::FunctionType::get(of->getReturnType(), types, false),
-                                   llvm::GlobalValue::InternalLinkage, "obase.foreign", &module_);
-        made->setAttributes(shifted(invoke.getAttributes(), invoke.arg_size()));
-        made->setPersonalityFn(personality_);
+        for (llvm::Value* argument : call.args()) types.push_back(argument->getType());
+        auto* type = llvm::FunctionType::get(of->getReturnType(), types, false);
+        llvm::Function*& made = foreign_calls_[{of, type, of_call.getRawPointer(), unwinds}];
+        if (made != nullptr) return *made;
+        made = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, "obase.foreign",
+                                      &module_);
+        made->setAttributes(shifted(of_call, call.arg_size()));
+        made->addFnAttr(llvm::Attribute::NoInline);
+        made->addFnAttr(llvm::Attribute::Cold);
         llvm::IRBuilder<> build(llvm::BasicBlock::Create(context_, "", made));
         llvm::SmallVector<llvm::Value*, 8> arguments;
         for (llvm::Argument& argument : made->args())
             if (argument.getArgNo() > 0) arguments.push_back(&argument);
-        for (llvm::Value* argument : arguments) keep(build, argument);
-        build.CreateCall(state_.names.offline);
-        auto* after = llvm::BasicBlock::Create(context_, "", made);
-        auto* thrown = llvm::BasicBlock::Create(context_, "", made);
-        llvm::InvokeInst* call = build.CreateInvoke(of, made->getArg(0), after, thrown, arguments);
-        call->setAttributes(invoke.getAttributes());
-        build.SetInsertPoint(thrown);
-        llvm::LandingPadInst* pad =
-            build.CreateLandingPad(llvm::StructType::get(pointer_, build.getInt32Ty()), 0);
-        pad->setCleanup(true);
-        build.CreateCall(state_.names.online);
-        build.CreateResume(pad);
-        build.SetInsertPoint(after);
-        build.CreateCall(state_.names.online);
-        if (call->getType()->isVoidTy())
-            build.CreateRetVoid();
-        else
-            build.CreateRet(call);
+        call_foreign(build, *made, of, made->getArg(0), arguments, of_call,
+                     llvm::CallingConv::C, unwinds);
         return *made;
     }
 
     llvm::AttributeList shifted(const llvm::AttributeList& of, unsigned count) const {
-        llvm::SmallVector<llvm::AttributeSet, 8> sets{{}};
+        llvm::AttrBuilder apart(context_);
+        apart.addAttribute(llvm::Attribute::Nest);
+        llvm::SmallVector<llvm::AttributeSet, 8> sets{llvm::AttributeSet::get(context_, apart)};
         for (unsigned i = 0; i < count; ++i) sets.push_back(of.getParamAttrs(i));
         return llvm::AttributeList::get(context_, {}, of.getRetAttrs(), sets);
     }
@@ -395,7 +449,9 @@ class converter {
     llvm::Module& module_;
     llvm::LLVMContext& context_;
     llvm::PointerType* pointer_;
-    llvm::Constant* personality_ = nullptr;
+    // By the type of the target and their own, the arguments' attributes, and whether they unwind.
+    std::map<std::tuple<llvm::FunctionType*, llvm::FunctionType*, void*, bool>, llvm::Function*>
+        foreign_calls_;
 };
 
 } // namespace

@@ -24,8 +24,7 @@ runtime::runtime(llvm::Module& m) : module(m) {
     llvm::Type* pointer = llvm::PointerType::getUnqual(context);
     llvm::Type* word = llvm::Type::getInt64Ty(context);
     // In a program the library is linked into it.
-    const bool local =
-        m.getPICLevel() == llvm::PICLevel::NotPIC || m.getPIELevel() != llvm::PIELevel::Default;
+    const bool local = !is_library(m);
     const auto variable = [&](llvm::StringRef name, llvm::Type* type) {
         auto* made = llvm::cast<llvm::GlobalVariable>(m.getOrInsertGlobal(name, type));
         made->setDSOLocal(local);
@@ -62,6 +61,29 @@ runtime::runtime(llvm::Module& m) : module(m) {
 
 llvm::FunctionCallee runtime::named(llvm::StringRef name, llvm::FunctionType* type) const {
     return module.getOrInsertFunction(name, type);
+}
+
+bool is_library(const llvm::Module& module) {
+    return module.getPICLevel() != llvm::PICLevel::NotPIC &&
+           module.getPIELevel() == llvm::PIELevel::Default;
+}
+
+bool may_be_replaced(const llvm::GlobalValue& f) {
+    if (f.hasLocalLinkage()) return false;
+    if (f.hasWeakAnyLinkage() || f.hasLinkOnceAnyLinkage()) return true;
+    return is_library(*f.getParent()) && !f.isDSOLocal() && f.hasDefaultVisibility() &&
+           !f.hasLinkOnceODRLinkage() && !f.hasWeakODRLinkage();
+}
+
+bool is_thunk(const llvm::Function& f) {
+    return f.hasWeakAnyLinkage() && f.hasFnAttribute(llvm::Attribute::NoInline) &&
+           f.getName().starts_with("__obase_h.");
+}
+
+llvm::Constant* runtime::cleaning_personality() const {
+    auto* type = llvm::FunctionType::get(llvm::Type::getInt32Ty(module.getContext()), true);
+    return llvm::cast<llvm::Constant>(
+        module.getOrInsertFunction("__gcc_personality_v0", type).getCallee());
 }
 
 std::string body_name(llvm::StringRef name) { return ("__obase_h." + name).str(); }
@@ -136,7 +158,13 @@ llvm::Function& moved_body(llvm::Function& f) {
         body->setComdat(own);
     }
     body->setPrologueData(nullptr);
-    if (!f.hasLocalLinkage()) {
+    if (may_be_replaced(f)) {
+        // Others do not find it by its name, which may be another one's; they find it by the entry that is linked.
+        body->setComdat(nullptr);
+        body->setVisibility(llvm::GlobalValue::DefaultVisibility);
+        body->setLinkage(llvm::GlobalValue::InternalLinkage);
+        body->setDSOLocal(true);
+    } else if (!f.hasLocalLinkage()) {
         body->setVisibility(llvm::GlobalValue::HiddenVisibility);
         body->setDSOLocal(true);
     }
@@ -166,9 +194,10 @@ void fill_entry(const module_state& state, llvm::Function& entry, llvm::Function
     llvm::SmallVector<llvm::Value*, 8> arguments;
     for (llvm::Argument& argument : entry.args()) arguments.push_back(&argument);
     llvm::Value* result = nullptr;
-    if (body.hasPersonalityFn() && !body.doesNotThrow()) {
-        // An exception that leaves the body leaves the entry.
-        entry.setPersonalityFn(body.getPersonalityFn());
+    if (!body.doesNotThrow()) {
+        // An exception that leaves the body leaves the entry, also if the body has nothing to clean up.
+        entry.setPersonalityFn(body.hasPersonalityFn() ? body.getPersonalityFn()
+                                                       : state.names.cleaning_personality());
         auto* after = llvm::BasicBlock::Create(context, "", &entry);
         auto* thrown = llvm::BasicBlock::Create(context, "", &entry);
         auto* call = build.CreateInvoke(&body, after, thrown, arguments);
@@ -248,7 +277,8 @@ void make_bodies(module_state& state) {
     for (llvm::GlobalAlias* alias : aliases) {
         auto* f = llvm::dyn_cast_or_null<llvm::Function>(alias->getAliaseeObject());
         llvm::Function* body = f != nullptr ? state.body_of.lookup(f) : nullptr;
-        if (body == nullptr || body == f || alias->hasLocalLinkage()) continue;
+        if (body == nullptr || body == f || alias->hasLocalLinkage() || may_be_replaced(*alias))
+            continue;
         auto* other = llvm::GlobalAlias::create(body->getFunctionType(), 0, alias->getLinkage(),
                                                 body_name(alias->getName()), body, &module);
         other->setVisibility(llvm::GlobalValue::HiddenVisibility);

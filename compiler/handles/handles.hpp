@@ -46,6 +46,8 @@ class runtime {
 
     // Another function of the runtime.
     llvm::FunctionCallee named(llvm::StringRef name, llvm::FunctionType* type) const;
+    // Of functions that clean up and catch nothing; there in C, too.
+    llvm::Constant* cleaning_personality() const;
     // Those whose name begins with it are the runtime's: they get home addresses.
     static constexpr llvm::StringLiteral prefix = "obase_handles_";
 
@@ -136,8 +138,18 @@ class root_finder {
 // Every operand of the function through which it reaches memory.
 llvm::SmallVector<llvm::Use*, 64> accesses_of(module_state& state, llvm::Function& f);
 
+// Gives addresses that may come from in front of an object that object as their root.
+void anchor(module_state& state, llvm::Function& f);
+
 // translation.cpp
 void translate(module_state& state, llvm::Function& f, const poll_plan& plan);
+
+// True if the module may become part of a shared object.
+bool is_library(const llvm::Module& module);
+// True if the linker, or the loader, may take another definition for this one: calls go by the entry's address.
+bool may_be_replaced(const llvm::GlobalValue& f);
+// True for what calls.cpp makes of a declaration.
+bool is_thunk(const llvm::Function& f);
 
 // The instrumented name of a function.
 std::string body_name(llvm::StringRef name);

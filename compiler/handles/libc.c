@@ -5,17 +5,27 @@
 // themselves; a translation is good until the thread polls, which none of them does but where it goes offline.
 #define _GNU_SOURCE
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <linux/filter.h>
+#include <net/if.h>
 #include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <syslog.h>
+#include <ucontext.h>
 #include <unistd.h>
 #include <wchar.h>
 
@@ -28,9 +38,30 @@ void obase_handles_offline(void);
 void obase_handles_online(void);
 void* obase_handles_pin(const void* home);
 void obase_handles_unpin(const void* home);
+void* obase_handles_keep(const void* home);
 void* obase_handles_malloc(size_t);
 void* obase_handles_realloc(void*, size_t);
 void obase_handles_free(void*);
+
+// A thread that is cancelled in a call that waits is unwound from here: what was done is undone then, too, so cleanups and
+// destructors of the program run online (-fexceptions).
+static void come_online(const char* unused) {
+    (void)unused;
+    const int error = errno;
+    obase_handles_online();
+    errno = error;
+}
+#define OFFLINE                                                                                    \
+    obase_handles_offline();                                                                       \
+    __attribute__((cleanup(come_online), unused)) const char is_offline = 0
+static void unpin(void* const* home) {
+    const int error = errno;
+    obase_handles_unpin(*home);
+    errno = error;
+}
+#define PINNED(name, of)                                                                           \
+    __attribute__((cleanup(unpin), unused)) void* const name##_home = (void*)(uintptr_t)(of);      \
+    __typeof__(of) const name = obase_handles_pin(name##_home)
 
 // strtol and its like: the end of the number lies in the copy.
 API void obase_handles_c_end(char** end, const char* home, const char* translated) {
@@ -90,6 +121,10 @@ API char* obase_handles_c_strsep(char** text, const char* delimiters) {
     return home;
 }
 
+static ssize_t wait_for_line(char** read, size_t* room, int end, FILE* from) {
+    OFFLINE;
+    return getdelim(read, room, end, from);
+}
 API ssize_t obase_handles_c_getdelim(char** line, size_t* size, int end, FILE* from) {
     char* read = NULL;
     size_t room = 0;
@@ -97,10 +132,8 @@ API ssize_t obase_handles_c_getdelim(char** line, size_t* size, int end, FILE* f
         errno = EINVAL;
         return -1;
     }
-    obase_handles_offline();
-    const ssize_t length = getdelim(&read, &room, end, from);
+    const ssize_t length = wait_for_line(&read, &room, end, from);
     const int error = errno;
-    obase_handles_online();
     if (length >= 0) {
         char* home = *T(line);
         if (home == NULL || *T(size) < (size_t)length + 1) {
@@ -329,9 +362,74 @@ static void as_list(struct laid_down* laid, va_list* list) {
     as_list(&laid, &list);                                                                         \
     return call
 
+// Writes to a stream. Inside only if it waits for nobody: no other thread has the stream, and the bytes fit into its
+// buffer. Otherwise offline, from where nothing moves; returns how many bytes were written.
+static size_t put_out(const void* home, size_t size, FILE* to) {
+    if (ftrylockfile(to) == 0) {
+        const size_t room = __fbufsize(to), pending = __fpending(to);
+        const int fits = __fwriting(to) && !__flbf(to) && pending + size < room;
+        const size_t done = fits ? fwrite_unlocked(T(home), 1, size, to) : 0;
+        funlockfile(to);
+        if (fits) return done;
+    }
+    char copy[4096];
+    if (size <= sizeof copy) {
+        memcpy(copy, T(home), size);
+        OFFLINE;
+        return fwrite(copy, 1, size, to);
+    }
+    PINNED(from, home);
+    OFFLINE;
+    return fwrite(from, 1, size, to);
+}
+
+API size_t obase_handles_c_fwrite(const void* home, size_t size, size_t count, FILE* to) {
+    size_t bytes = 0;
+    if (__builtin_mul_overflow(size, count, &bytes) || bytes == 0) return 0;
+    const size_t done = put_out(home, bytes, to);
+    return done == bytes ? count : done / size;
+}
+API int obase_handles_c_fputs(const char* home, FILE* to) {
+    const size_t length = strlen(T(home));
+    return length == 0 || put_out(home, length, to) == length ? 1 : EOF;
+}
+API int obase_handles_c_puts(const char* home) {
+    const size_t length = strlen(T(home));
+    if (length < 4096) {
+        char line[4097];
+        memcpy(line, T(home), length);
+        line[length] = '\n';
+        return put_out(line, length + 1, stdout) == length + 1 ? (int)length + 1 : EOF;
+    }
+    PINNED(text, home);
+    OFFLINE;
+    return puts(text);
+}
+API int obase_handles_c_fputc(int c, FILE* to) {
+    const unsigned char byte = (unsigned char)c;
+    if (ftrylockfile(to) == 0) {
+        const int fits =
+            __fwriting(to) && !(__flbf(to) && byte == '\n') && __fpending(to) + 1 < __fbufsize(to);
+        const int done = fits ? putc_unlocked(byte, to) : 0;
+        funlockfile(to);
+        if (fits) return done;
+    }
+    OFFLINE;
+    return putc(byte, to);
+}
+API int obase_handles_c_putc(int c, FILE* to) { return obase_handles_c_fputc(c, to); }
+API int obase_handles_c__IO_putc(int c, FILE* to) { return obase_handles_c_fputc(c, to); }
+API int obase_handles_c_putchar(int c) { return obase_handles_c_fputc(c, stdout); }
+
+// What printf makes is made here, and written as fwrite does it.
+static int made_text(char** to, size_t room, const char* format, va_list from);
 static int print(FILE* to, const char* format, va_list from) {
-    const char* f = T(format);
-    WITH_ARGUMENTS(f, 0, from, vfprintf(to, f, list));
+    char near[512];
+    char* text = near;
+    const int length = made_text(&text, sizeof near, format, from);
+    const int done = length > 0 && put_out(text, (size_t)length, to) != (size_t)length ? -1 : length;
+    if (text != near) free(text);
+    return done;
 }
 static int print_into(char* to, size_t size, const char* format, va_list from) {
     const char* f = T(format);
@@ -343,13 +441,46 @@ static int print_unbounded(char* to, const char* format, va_list from) {
     char* const text = T(to);
     WITH_ARGUMENTS(f, 0, from, vsprintf(text, f, list));
 }
-static int print_to_file(int to, const char* format, va_list from) {
+static int made_from(char* to, size_t size, const char* format, va_list from) {
     const char* f = T(format);
-    WITH_ARGUMENTS(f, 0, from, vdprintf(to, f, list));
+    WITH_ARGUMENTS(f, 0, from, vsnprintf(to, size, f, list));
+}
+// The text at *to, or elsewhere (malloc) if that has no room.
+static int made_text(char** to, size_t room, const char* format, va_list from) {
+    const int length = made_from(*to, room, format, from);
+    if (length < 0 || (size_t)length < room) return length;
+    char* made = malloc((size_t)length + 1);
+    if (made == NULL) return -1;
+    *to = made;
+    return made_from(made, (size_t)length + 1, format, from);
+}
+static int write_all(int to, const char* text, int length) {
+    OFFLINE;
+    for (int at = 0; at < length;) {
+        const ssize_t done = write(to, text + at, (size_t)(length - at));
+        if (done < 0) return -1;
+        at += (int)done;
+    }
+    return length;
+}
+static int print_to_file(int to, const char* format, va_list from) {
+    char near[512];
+    char* text = near;
+    const int length = made_text(&text, sizeof near, format, from);
+    const int done = length > 0 ? write_all(to, text, length) : length;
+    if (text != near) free(text);
+    return done;
+}
+static void write_log(int priority, const char* text) {
+    OFFLINE;
+    syslog(priority, "%s", text);
 }
 static int print_to_log(int priority, const char* format, va_list from) {
-    const char* f = T(format);
-    WITH_ARGUMENTS(f, 0, from, (vsyslog(priority, f, list), 0));
+    char near[512];
+    char* text = near;
+    if (made_text(&text, sizeof near, format, from) >= 0) write_log(priority, text);
+    if (text != near) free(text);
+    return 0;
 }
 static int print_allocated(char** to, const char* format, va_list from) {
     const int length = print_into(NULL, 0, format, from);
@@ -481,86 +612,218 @@ API int obase_handles_c___isoc99_vsscanf(const char* text, const char* format, v
 
 // Vectors of buffers: each is pinned for as long as the call may wait.
 
-static int pin_all(struct iovec* to, const struct iovec* home, int count) {
-    if (count < 0 || count > IOV_MAX) {
-        errno = EINVAL;
-        return -1;
-    }
-    for (int i = 0; i < count; ++i) {
-        const struct iovec* from = T(home); // again: a pin is a safepoint
-        to[i] = from[i];
-        to[i].iov_base = obase_handles_pin(to[i].iov_base);
-    }
-    return 0;
+struct buffers {
+    int count;
+    struct iovec* now;
+    void** homes;
+};
+static void unpin_all(struct buffers* all) {
+    const int error = errno;
+    for (int i = 0; i < all->count; ++i) obase_handles_unpin(all->homes[i]);
+    errno = error;
 }
-// The program may have changed its vector meanwhile: the homes are kept here.
-static void homes_of(void** to, const struct iovec* home, int count) {
+static void pin_all(struct buffers* to, const struct iovec* home, int count) {
+    // The program may change its vector meanwhile: the homes are kept here. A pin is a safepoint.
     const struct iovec* from = T(home);
-    for (int i = 0; i < count && i < IOV_MAX; ++i) to[i] = from[i].iov_base;
+    for (int i = 0; i < count; ++i) {
+        to->now[i] = from[i];
+        to->homes[i] = from[i].iov_base;
+    }
+    for (; to->count < count; ++to->count)
+        to->now[to->count].iov_base = obase_handles_pin(to->homes[to->count]);
 }
-#define WITH_BUFFERS(vector, count, call)                                                          \
-    struct iovec buffers[(count) > 0 && (count) <= IOV_MAX ? (count) : 1];                         \
-    void* homes[(count) > 0 && (count) <= IOV_MAX ? (count) : 1];                                  \
-    homes_of(homes, vector, count);                                                                \
-    if (pin_all(buffers, vector, count) < 0) return -1;                                            \
-    obase_handles_offline();                                                                       \
-    const ssize_t done = call;                                                                     \
-    const int error = errno;                                                                       \
-    obase_handles_online();                                                                        \
-    for (int i = 0; i < (count); ++i) obase_handles_unpin(homes[i]);                               \
-    errno = error
+#define ROOM(count) ((count) > 0 && (count) <= IOV_MAX ? (count) : 1)
+#define WITH_BUFFERS(name, vector, wanted)                                                         \
+    if ((wanted) < 0 || (wanted) > IOV_MAX) {                                                      \
+        errno = EINVAL;                                                                            \
+        return -1;                                                                                 \
+    }                                                                                              \
+    struct iovec name##_now[ROOM(wanted)];                                                         \
+    void* name##_homes[ROOM(wanted)];                                                              \
+    __attribute__((cleanup(unpin_all))) struct buffers name = {0, name##_now, name##_homes};       \
+    pin_all(&name, vector, wanted)
 
-API ssize_t obase_handles_c_readv(int file, const struct iovec* vector, int count) {
-    WITH_BUFFERS(vector, count, readv(file, buffers, count));
-    return done;
+#define ON_BUFFERS(function, parameters, ...)                                                      \
+    API ssize_t obase_handles_c_##function parameters {                                            \
+        WITH_BUFFERS(buffers, vector, count);                                                      \
+        OFFLINE;                                                                                   \
+        return function(file, buffers.now, count, ##__VA_ARGS__);                                  \
+    }
+#define VECTOR int file, const struct iovec *vector, int count
+API ssize_t obase_handles_c_readv(VECTOR) {
+    WITH_BUFFERS(buffers, vector, count);
+    OFFLINE;
+    return readv(file, buffers.now, count);
 }
-API ssize_t obase_handles_c_writev(int file, const struct iovec* vector, int count) {
-    WITH_BUFFERS(vector, count, writev(file, buffers, count));
-    return done;
+API ssize_t obase_handles_c_writev(VECTOR) {
+    WITH_BUFFERS(buffers, vector, count);
+    OFFLINE;
+    return writev(file, buffers.now, count);
 }
-API ssize_t obase_handles_c_preadv(int file, const struct iovec* vector, int count, off_t at) {
-    WITH_BUFFERS(vector, count, preadv(file, buffers, count, at));
-    return done;
-}
-API ssize_t obase_handles_c_pwritev(int file, const struct iovec* vector, int count, off_t at) {
-    WITH_BUFFERS(vector, count, pwritev(file, buffers, count, at));
-    return done;
+ON_BUFFERS(preadv, (VECTOR, off_t at), at)
+ON_BUFFERS(pwritev, (VECTOR, off_t at), at)
+ON_BUFFERS(preadv64, (VECTOR, off64_t at), at)
+ON_BUFFERS(pwritev64, (VECTOR, off64_t at), at)
+ON_BUFFERS(preadv2, (VECTOR, off_t at, int flags), at, flags)
+ON_BUFFERS(pwritev2, (VECTOR, off_t at, int flags), at, flags)
+ON_BUFFERS(preadv64v2, (VECTOR, off64_t at, int flags), at, flags)
+ON_BUFFERS(pwritev64v2, (VECTOR, off64_t at, int flags), at, flags)
+// The pages may be in the pipe after the call: they stay.
+API ssize_t obase_handles_c_vmsplice(int file, const struct iovec* vector, size_t count,
+                                     unsigned flags) {
+    for (size_t i = 0; i < count && i < IOV_MAX; ++i) obase_handles_keep(T(vector)[i].iov_base);
+    WITH_BUFFERS(buffers, vector, (int)(count > INT_MAX ? INT_MAX : count));
+    OFFLINE;
+    return vmsplice(file, buffers.now, count, flags);
 }
 
 API ssize_t obase_handles_c_sendmsg(int file, const struct msghdr* home, int flags) {
     struct msghdr message = *T(home);
-    void* const name = message.msg_name;
-    void* const control = message.msg_control;
     const int count = (int)message.msg_iovlen;
-    message.msg_name = obase_handles_pin(name);
-    message.msg_control = obase_handles_pin(control);
-    const struct iovec* vector = message.msg_iov;
-    WITH_BUFFERS(vector, count, (message.msg_iov = buffers, sendmsg(file, &message, flags)));
-    obase_handles_unpin(name);
-    obase_handles_unpin(control);
+    PINNED(name, message.msg_name);
+    PINNED(control, message.msg_control);
+    WITH_BUFFERS(buffers, message.msg_iov, count);
+    message.msg_name = name;
+    message.msg_control = control;
+    message.msg_iov = buffers.now;
+    OFFLINE;
+    return sendmsg(file, &message, flags);
+}
+static ssize_t wait_for_message(int file, struct msghdr* message, int flags) {
+    const int count = (int)message->msg_iovlen;
+    struct msghdr now = *message;
+    PINNED(name, message->msg_name);
+    PINNED(control, message->msg_control);
+    WITH_BUFFERS(buffers, message->msg_iov, count);
+    now.msg_name = name;
+    now.msg_control = control;
+    now.msg_iov = buffers.now;
+    OFFLINE;
+    const ssize_t done = recvmsg(file, &now, flags);
+    message->msg_namelen = now.msg_namelen;
+    message->msg_controllen = now.msg_controllen;
+    message->msg_flags = now.msg_flags;
     return done;
 }
 API ssize_t obase_handles_c_recvmsg(int file, struct msghdr* home, int flags) {
     struct msghdr message = *T(home);
-    void* const name = message.msg_name;
-    void* const control = message.msg_control;
-    const int count = (int)message.msg_iovlen;
-    message.msg_name = obase_handles_pin(name);
-    message.msg_control = obase_handles_pin(control);
-    const struct iovec* vector = message.msg_iov;
-    WITH_BUFFERS(vector, count, (message.msg_iov = buffers, recvmsg(file, &message, flags)));
+    const ssize_t done = wait_for_message(file, &message, flags);
     struct msghdr* to = T(home);
     to->msg_namelen = message.msg_namelen;
     to->msg_controllen = message.msg_controllen;
     to->msg_flags = message.msg_flags;
-    obase_handles_unpin(name);
-    obase_handles_unpin(control);
     return done;
+}
+// One message after another, as the kernel does it.
+API int obase_handles_c_sendmmsg(int file, struct mmsghdr* home, unsigned count, int flags) {
+    for (unsigned i = 0; i < count; ++i) {
+        const ssize_t done = obase_handles_c_sendmsg(file, &home[i].msg_hdr, flags);
+        if (done < 0) return i > 0 ? (int)i : -1;
+        T(home)[i].msg_len = (unsigned)done;
+    }
+    return (int)count;
+}
+// As the kernel does it, but that the time limit is looked at when nothing came only: a message that is waited for in vain
+// is waited for without limit there, too.
+API int obase_handles_c_recvmmsg(int file, struct mmsghdr* home, unsigned count, int flags,
+                                 struct timespec* limit) {
+    struct timespec begin, now;
+    if (limit != NULL) clock_gettime(CLOCK_MONOTONIC, &begin);
+    for (unsigned i = 0; i < count; ++i) {
+        const int for_this = i > 0 && (flags & MSG_WAITFORONE) != 0 ? flags | MSG_DONTWAIT : flags;
+        const ssize_t done =
+            obase_handles_c_recvmsg(file, &home[i].msg_hdr, for_this & ~MSG_WAITFORONE);
+        if (done < 0) return i > 0 ? (int)i : -1;
+        T(home)[i].msg_len = (unsigned)done;
+        if (limit == NULL) continue;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        const struct timespec most = *T(limit);
+        const int64_t passed =
+            (now.tv_sec - begin.tv_sec) * INT64_C(1000000000) + now.tv_nsec - begin.tv_nsec;
+        if (passed >= most.tv_sec * INT64_C(1000000000) + most.tv_nsec) return (int)i + 1;
+    }
+    return (int)count;
+}
+
+// Addresses behind addresses, in calls that do not wait.
+
+static struct sock_fprog filter_of(const void* home) {
+    struct sock_fprog made = *(const struct sock_fprog*)T(home);
+    made.filter = T(made.filter);
+    return made;
+}
+API int obase_handles_c_setsockopt(int file, int level, int name, const void* home,
+                                   socklen_t size) {
+    if (level == SOL_SOCKET && size >= sizeof(struct sock_fprog) &&
+        (name == SO_ATTACH_FILTER || name == SO_ATTACH_REUSEPORT_CBPF)) {
+        const struct sock_fprog filter = filter_of(home);
+        return setsockopt(file, level, name, &filter, size);
+    }
+    return setsockopt(file, level, name, T(home), size);
+}
+API int obase_handles_c_prctl(int option, ...) {
+    va_list list;
+    va_start(list, option);
+    unsigned long a[4];
+    for (int i = 0; i < 4; ++i) a[i] = (unsigned long)T((void*)va_arg(list, unsigned long));
+    va_end(list);
+    if (option == PR_SET_SECCOMP && a[0] == 2 /* a filter */) {
+        const struct sock_fprog filter = filter_of((void*)a[1]);
+        return prctl(option, a[0], (unsigned long)&filter, a[2], a[3]);
+    }
+    return prctl(option, a[0], a[1], a[2], a[3]);
+}
+API int obase_handles_c_ioctl(int file, unsigned long request, ...) {
+    va_list list;
+    va_start(list, request);
+    void* const home = va_arg(list, void*);
+    va_end(list);
+    if (request == SIOCGIFCONF) {
+        struct ifconf* at = T((struct ifconf*)home);
+        struct ifconf now = *at;
+        now.ifc_buf = T(now.ifc_buf);
+        const int done = ioctl(file, request, &now);
+        at->ifc_len = now.ifc_len;
+        return done;
+    }
+    PINNED(argument, home);
+    OFFLINE;
+    return ioctl(file, request, argument);
+}
+// Any argument may be an address, and may be kept (set_robust_list, io_setup); of those that move data, none is.
+API long obase_handles_c_syscall(long number, ...) {
+    va_list list;
+    va_start(list, number);
+    void* a[6];
+    for (int i = 0; i < 6; ++i) a[i] = va_arg(list, void*);
+    va_end(list);
+    for (int i = 0; i < 6; ++i) obase_handles_keep(a[i]);
+    OFFLINE;
+    return syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+// Stacks stay where they are.
+API int obase_handles_c_sigaltstack(const stack_t* home, stack_t* old) {
+    if (home != NULL) obase_handles_keep(T(home)->ss_sp);
+    return sigaltstack(T(home), T(old));
+}
+// The context is linked to by others, and switched to at its home.
+API void obase_handles_c_makecontext(ucontext_t* home, void (*function)(void), int count, ...) {
+    va_list list;
+    va_start(list, count);
+    long a[12] = {0};
+    for (int i = 0; i < count && i < 12; ++i) a[i] = va_arg(list, long);
+    va_end(list);
+    obase_handles_keep(home);
+    obase_handles_keep(home->uc_stack.ss_sp);
+    obase_handles_keep(home->uc_link);
+    makecontext(home, function, count, a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7], a[8], a[9],
+                a[10], a[11]);
 }
 
 // execve and its like: the texts, and the vectors. They return only if they fail, and nothing moves before.
 
 static size_t texts_in(char* const* home) {
+    if (home == NULL) return 0;
     char* const* at = T(home);
     size_t count = 0;
     while (at[count] != NULL) ++count;
@@ -576,11 +839,74 @@ static void translate_texts(char** to, char* const* home, size_t count) {
     char* name[name##_count + 1];                                                                  \
     translate_texts(name, home, name##_count)
 
+// For functions that walk the program's environment: it stays at home.
+static void keep_environment(void) {
+    if (environ == NULL) return;
+    obase_handles_keep(environ);
+    for (char** at = environ; *at != NULL; ++at) obase_handles_keep(*at);
+}
+API int obase_handles_c_system(const char* home) {
+    keep_environment();
+    PINNED(command, home);
+    OFFLINE;
+    return system(command);
+}
+API FILE* obase_handles_c_popen(const char* command, const char* type) {
+    keep_environment();
+    return popen(T(command), T(type));
+}
+API int obase_handles_c_posix_spawn(pid_t* made, const char* path,
+                                    const posix_spawn_file_actions_t* actions,
+                                    const posix_spawnattr_t* attributes, char* const* arguments,
+                                    char* const* environment) {
+    TEXTS(texts, arguments);
+    TEXTS(variables, environment);
+    return posix_spawn(T(made), T(path), T(actions), T(attributes), texts, variables);
+}
+API int obase_handles_c_posix_spawnp(pid_t* made, const char* path,
+                                     const posix_spawn_file_actions_t* actions,
+                                     const posix_spawnattr_t* attributes, char* const* arguments,
+                                     char* const* environment) {
+    TEXTS(texts, arguments);
+    TEXTS(variables, environment);
+    return posix_spawnp(T(made), T(path), T(actions), T(attributes), texts, variables);
+}
+#define LISTED(first)                                                                              \
+    va_list list;                                                                                  \
+    va_start(list, first);                                                                         \
+    size_t count = 1;                                                                              \
+    while (va_arg(list, char*) != NULL) ++count;                                                   \
+    va_end(list);                                                                                  \
+    char* texts[count + 1];                                                                        \
+    texts[0] = T((char*)(first));                                                                  \
+    va_start(list, first);                                                                         \
+    for (size_t i = 1; i <= count; ++i) texts[i] = T(va_arg(list, char*))
+API int obase_handles_c_execl(const char* path, const char* first, ...) {
+    keep_environment();
+    LISTED(first);
+    va_end(list);
+    return execv(T(path), texts);
+}
+API int obase_handles_c_execlp(const char* path, const char* first, ...) {
+    keep_environment();
+    LISTED(first);
+    va_end(list);
+    return execvp(T(path), texts);
+}
+API int obase_handles_c_execle(const char* path, const char* first, ...) {
+    LISTED(first);
+    char* const* environment = va_arg(list, char* const*);
+    va_end(list);
+    TEXTS(variables, environment);
+    return execve(T(path), texts, variables);
+}
 API int obase_handles_c_execv(const char* path, char* const* arguments) {
+    keep_environment();
     TEXTS(texts, arguments);
     return execv(T(path), texts);
 }
 API int obase_handles_c_execvp(const char* path, char* const* arguments) {
+    keep_environment();
     TEXTS(texts, arguments);
     return execvp(T(path), texts);
 }
@@ -599,10 +925,7 @@ API int obase_handles_c_execvpe(const char* path, char* const* arguments,
 // A mutex that is free is taken at once, without going offline.
 API int obase_handles_c_pthread_mutex_lock(pthread_mutex_t* home) {
     if (pthread_mutex_trylock(T(home)) == 0) return 0;
-    pthread_mutex_t* const pinned = obase_handles_pin(home);
-    obase_handles_offline();
-    const int done = pthread_mutex_lock(pinned);
-    obase_handles_online();
-    obase_handles_unpin(home);
-    return done;
+    PINNED(mutex, home);
+    OFFLINE;
+    return pthread_mutex_lock(mutex);
 }

@@ -51,10 +51,6 @@ class planner {
     }
 
   private:
-    static bool is_thunk(const llvm::Function& f) {
-        return f.hasWeakAnyLinkage() && f.hasFnAttribute(llvm::Attribute::NoInline) &&
-               f.getName().starts_with("__obase_h.");
-    }
     bool is_unknown(const llvm::CallBase& call) const {
         if (!state_.is_safepoint(call) || state_.known.contains(&call)) return false;
         const llvm::Function* callee = call.getCalledFunction();

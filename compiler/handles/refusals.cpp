@@ -3,7 +3,9 @@
 // What the pass refuses: with the place, and with the reason.
 #include "handles.hpp"
 
+#include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/Constants.h>
+#include <llvm/IR/Operator.h>
 #include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/Instructions.h>
@@ -101,30 +103,52 @@ class refuser {
     void of_assembly(const llvm::CallBase& call) {
         const auto* assembly = llvm::cast<llvm::InlineAsm>(call.getCalledOperand());
         if (llvm::StringRef(assembly->getAsmString()).trim().empty()) return;
-        bool address_in_register = false;
+        unsigned addresses = 0; // of what may be on the heap, in registers
+        bool disguised = false;
         bool writes_memory = false;
         bool returns_address = false;
         unsigned at = 0;
         for (const llvm::InlineAsm::ConstraintInfo& one : assembly->ParseConstraints()) {
+            writes_memory |= one.Type == llvm::InlineAsm::isClobber && one.Codes.front() == "{memory}";
             if (!one.hasArg()) continue;
-            const bool address = call.getArgOperand(at++)->getType()->isPointerTy();
+            const llvm::Value* argument = call.getArgOperand(at++);
             if (one.isIndirect)
                 writes_memory |= one.Type == llvm::InlineAsm::isOutput;
-            else
-                address_in_register |= address;
+            else if (argument->getType()->isPointerTy())
+                addresses += !is_elsewhere(argument);
+            else if (const auto* cast = llvm::dyn_cast<llvm::PtrToIntOperator>(argument))
+                disguised |= !is_elsewhere(cast->getPointerOperand());
         }
+        const auto tell_of = [&](const char* what) {
+            tell(*call.getFunction(), call.getDebugLoc(), what);
+        };
+        if (disguised)
+            return tell_of("assembly that gets an address as a number: whether it is used or handed on "
+                           "cannot be seen; pass a pointer");
         llvm::Type* result = call.getType();
         if (result->isPointerTy()) returns_address = true;
         if (const auto* several = llvm::dyn_cast<llvm::StructType>(result))
             for (const llvm::Type* one : several->elements()) returns_address |= one->isPointerTy();
-        if (address_in_register && returns_address)
-            tell(*call.getFunction(), call.getDebugLoc(),
-                 "assembly that gets and gives addresses in registers: whether they are used or "
-                 "handed on cannot be seen");
-        else if (address_in_register && writes_memory)
-            tell(*call.getFunction(), call.getDebugLoc(),
-                 "assembly that gets an address in a register and writes memory: whether it writes "
-                 "the address cannot be seen");
+        if (addresses > 0 && returns_address)
+            tell_of("assembly that gets and gives addresses in registers: whether they are used or "
+                    "handed on cannot be seen");
+        else if (addresses > 1 && writes_memory)
+            tell_of("assembly that gets two addresses in registers and may write memory: whether it "
+                    "writes one where the other leads cannot be seen");
+        else if (addresses > 0 && writes_memory && has_memory_output(call))
+            tell_of("assembly that gets an address in a register and writes memory: whether it writes "
+                    "the address cannot be seen");
+    }
+
+    static bool has_memory_output(const llvm::CallBase& call) {
+        const auto* assembly = llvm::cast<llvm::InlineAsm>(call.getCalledOperand());
+        return llvm::any_of(assembly->ParseConstraints(), [](const auto& one) {
+            return one.hasArg() && one.isIndirect && one.Type == llvm::InlineAsm::isOutput;
+        });
+    }
+    static bool is_elsewhere(const llvm::Value* address) {
+        return llvm::isa<llvm::AllocaInst, llvm::GlobalValue, llvm::ConstantPointerNull>(
+            llvm::getUnderlyingObject(address, 0));
     }
 
     llvm::Module& module_;

@@ -237,10 +237,21 @@ class collector {
         }
     }
 
+    // Without an operand in memory and a clobber of memory, assembly that names no memory reaches none: it gets homes.
+    static bool reaches_memory(const llvm::InlineAsm& assembly) {
+        const llvm::StringRef text = llvm::StringRef(assembly.getAsmString()).trim();
+        if (text.empty()) return false;
+        if (text.find_first_of("([") != llvm::StringRef::npos) return true;
+        return llvm::any_of(assembly.ParseConstraints(), [](const auto& one) {
+            return one.isIndirect ||
+                   (one.Type == llvm::InlineAsm::isClobber && one.Codes.front() == "{memory}");
+        });
+    }
+
     // What may not be is refused before (refusals.cpp).
     void of_assembly(llvm::CallBase& call) {
         const auto* assembly = llvm::cast<llvm::InlineAsm>(call.getCalledOperand());
-        const bool empty = llvm::StringRef(assembly->getAsmString()).trim().empty();
+        const bool empty = !reaches_memory(*assembly);
         unsigned at = 0;
         for (const llvm::InlineAsm::ConstraintInfo& one : assembly->ParseConstraints()) {
             if (!one.hasArg()) continue;
@@ -264,5 +275,106 @@ llvm::SmallVector<llvm::Use*, 64> accesses_of(module_state& state, llvm::Functio
     for (llvm::Instruction* i : all) collect.of(*i);
     return found;
 }
+
+// Of a phi some of whose ways come from in front of an object (arrays that begin at 1), the address itself tells nothing:
+// it may be another object's. Beside it a phi of the objects is made, and the address is computed from that.
+namespace {
+
+class anchoring {
+  public:
+    explicit anchoring(llvm::Function& f) : f_(f), layout_(f.getDataLayout()) {}
+
+    void run(module_state& state) {
+        if (!any_in_front()) return;
+        const llvm::DominatorTree dominators(f_);
+        root_finder find(dominators);
+        llvm::SmallVector<std::pair<llvm::Use*, llvm::Instruction*>, 8> found;
+        for (llvm::Use* use : accesses_of(state, f_)) {
+            const resolved of = find(use->get());
+            if (of.root == nullptr || of.by_difference) continue;
+            auto* root = llvm::dyn_cast<llvm::Instruction>(of.root);
+            if (root != nullptr && joins(root) && comes_from_in_front(root)) found.emplace_back(use, root);
+        }
+        for (const auto& [use, root] : found) {
+            llvm::IRBuilder<> build(llvm::cast<llvm::Instruction>(use->getUser()));
+            llvm::Value* object = object_of(root);
+            llvm::Type* word = build.getInt64Ty();
+            use->set(build.Insert(llvm::GetElementPtrInst::Create(
+                build.getInt8Ty(), object,
+                build.CreateSub(build.CreatePtrToInt(use->get(), word),
+                                build.CreatePtrToInt(object, word)))));
+        }
+    }
+
+  private:
+    static bool joins(const llvm::Value* value) {
+        return llvm::isa<llvm::PHINode, llvm::SelectInst>(value) && value->getType()->isPointerTy();
+    }
+    // How far in front of what it is computed from; null if it is not.
+    const llvm::Value* in_front_of(const llvm::Value* value) const {
+        llvm::APInt offset(64, 0);
+        const llvm::Value* object =
+            value->stripAndAccumulateConstantOffsets(layout_, offset, /*AllowNonInbounds=*/true);
+        // With a part that varies it is more likely the last element than the one in front of the first.
+        return offset.isNegative() && !llvm::isa<llvm::GEPOperator>(object) ? object : nullptr;
+    }
+    bool any_in_front() const {
+        for (const llvm::BasicBlock& block : f_)
+            for (const llvm::Instruction& i : block)
+                if (joins(&i))
+                    for (const llvm::Value* from : i.operands())
+                        if (from->getType()->isPointerTy())
+                            if (const llvm::Value* of = in_front_of(from); of != nullptr && !joins(of))
+                                return true;
+        return false;
+    }
+    static llvm::Value* beginning_of(llvm::Value* value) {
+        while (auto* gep = llvm::dyn_cast<llvm::GEPOperator>(value)) value = gep->getPointerOperand();
+        return value;
+    }
+    bool comes_from_in_front(llvm::Instruction* first) const {
+        llvm::SmallSetVector<llvm::Value*, 16> members;
+        members.insert(first);
+        bool any = false;
+        for (unsigned i = 0; i < members.size(); ++i)
+            for (llvm::Value* from : llvm::cast<llvm::Instruction>(members[i])->operands()) {
+                if (!from->getType()->isPointerTy()) continue;
+                llvm::Value* object = beginning_of(from);
+                if (joins(object))
+                    members.insert(object);
+                else if (llvm::isa<llvm::Constant>(object) && object != from)
+                    return false; // a number in disguise
+                else
+                    any |= in_front_of(from) != nullptr;
+            }
+        return any;
+    }
+    llvm::Value* object_of(llvm::Value* value) {
+        value = beginning_of(value);
+        if (!joins(value)) return value;
+        if (const auto made = objects_.find(value); made != objects_.end()) return made->second;
+        if (auto* phi = llvm::dyn_cast<llvm::PHINode>(value)) {
+            auto* made = llvm::PHINode::Create(phi->getType(), phi->getNumIncomingValues(), "",
+                                               phi->getIterator());
+            objects_[value] = made;
+            for (unsigned i = 0; i < phi->getNumIncomingValues(); ++i)
+                made->addIncoming(object_of(phi->getIncomingValue(i)), phi->getIncomingBlock(i));
+            return made;
+        }
+        auto* select = llvm::cast<llvm::SelectInst>(value);
+        llvm::Value* one = object_of(select->getTrueValue());
+        llvm::Value* other = object_of(select->getFalseValue());
+        return objects_[value] =
+                   llvm::SelectInst::Create(select->getCondition(), one, other, "", select->getIterator());
+    }
+
+    llvm::Function& f_;
+    const llvm::DataLayout& layout_;
+    llvm::DenseMap<llvm::Value*, llvm::Value*> objects_;
+};
+
+} // namespace
+
+void anchor(module_state& state, llvm::Function& f) { anchoring(f).run(state); }
 
 } // namespace obase::handles

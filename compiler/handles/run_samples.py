@@ -2,8 +2,8 @@
 """Compiles the samples with `obase-clang --handles` and runs them at home and in stress mode, beside clang's own.
 
 A sample says in its lines what it prints (`//> TEXT`, in order), and at its beginning with what it is compiled
-(`// flags: ...`) and linked (`// unit: FILE`, instrumented; `// foreign: FILE`, by clang alone). What is refused
-says so (`// refused: TEXT`).
+(`// flags: ...`) and linked (`// unit: FILE`, instrumented; `// foreign: FILE`, by clang alone; `// library: FILE`, an
+instrumented shared object). What is refused says so (`// refused: TEXT`).
 """
 
 import argparse
@@ -57,9 +57,17 @@ def sample(options, source, variant):
         if built.returncode != 0:
             return [built.stdout]
     units = [source] + [source.parent / part for part in said(text, "unit")]
+    libraries = {"plain": [], "handles": []}
+    for part in said(text, "library"):
+        for way, compiler in (("plain", [options.clang]), ("handles", [options.driver, "--handles"])):
+            library = options.out / f"lib{name}.{part}.{way}.so"
+            built = run([*compiler, *flags, "-fPIC", "-shared", source.parent / part, "-o", library])
+            if built.returncode != 0:
+                return [built.stdout]
+            libraries[way] += [library, f"-Wl,-rpath,{options.out.resolve()}"]
     plain, ours = options.out / f"{name}.plain", options.out / f"{name}.handles"
-    for command in ([f"{options.clang}", *(["--driver-mode=g++"] if cxx else []), *language, *flags, *units, *foreign, "-o", plain],
-                    [driver, "--handles", *language, *flags, *units, *foreign, "-o", ours]):
+    for command in ([f"{options.clang}", *(["--driver-mode=g++"] if cxx else []), *language, *flags, *units, *foreign, *libraries["plain"], "-o", plain],
+                    [driver, "--handles", *language, *flags, *units, *foreign, *libraries["handles"], "-o", ours]):
         built = run(command)
         if built.returncode != 0:
             return [f"{name}: {' '.join(str(part) for part in command)}\n{built.stdout}"]

@@ -64,6 +64,7 @@ class translator {
 
     void run(const poll_plan& plan) {
         llvm::removeUnreachableBlocks(f_);
+        anchor(state_, f_);
         for (llvm::CallInst* call : insert_polls(state_, f_, plan)) polls_.insert(call);
         find_accesses();
         if (roots_.empty()) return;

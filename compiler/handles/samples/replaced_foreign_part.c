@@ -1,0 +1,2 @@
+// SPDX-License-Identifier: MIT
+int foreign_wins(int* at) { return *at + 100; }
