@@ -25,7 +25,7 @@ constexpr double sparse_dense =
 constexpr std::size_t dense_bytes = 8U << 20; // of them, in a round
 constexpr std::size_t runs_for_a_thread = 32; // with fewer, there is nothing to gather
 constexpr std::uint64_t longest_rest = 2'000'000'000;
-constexpr int looks_at_threads = 50;
+constexpr std::uint64_t look_again_ns = 2'000'000;
 constexpr std::size_t most_used_home = 16; // runs that come home at a time because they are used
 
 } // namespace
@@ -98,19 +98,16 @@ policy::fragmented native_handles::measure(std::vector<policy::run_to_gather>& r
 
 // A thread that was made by clone has another one's thread-local memory, or none: it is not waited for. Looked for
 // before each round, so one that is made later runs beside that round.
-bool native_handles::threads_are_known() noexcept {
-    std::uint32_t strange = 0;
-    for (int looks = 0; looks < looks_at_threads; ++looks) { // one may be just starting
-        strange = os::thread_without_library();
-        if (strange == 0) break;
-        os::sleep_ns(nap_of_a_wait_ns);
+bool native_handles::threads_are_known(int patience) noexcept {
+    for (int looks = 0;; ++looks) {
+        bool has_run = false;
+        if (os::thread_without_library(&has_run) == 0) return true;
+        if (has_run)
+            tell(told_thread_, "obase: nothing moves: the process has a thread that was made "
+                               "without pthread_create\n");
+        if (has_run || looks >= patience) return false;
+        os::sleep_ns(look_again_ns); // it may be just starting
     }
-    if (strange != 0 && strange == strange_thread_)
-        tell(told_thread_, "obase: nothing moves: the process has a thread that was made without "
-                           "pthread_create\n");
-    strange_thread_ = strange;
-    if (strange != 0) return false;
-    return true;
 }
 
 // What a slow translation costs is bounded.
@@ -139,7 +136,7 @@ void native_handles::gather(policy::fragmentation& control) {
     if (blind_.load_seq_cst() != 0) return;
     policy::fragmented now = measure(runs);
     if (!control.wants(now)) return;
-    if (mappings_are_used_up() || !threads_are_known()) return;
+    if (mappings_are_used_up() || !threads_are_known(0)) return;
     if (!commit_tables(space_->slabs().runs())) return;
     // Memory that is free goes back first.
     space_->decommit_free_memory();

@@ -787,9 +787,13 @@ TEST(handles, runs_take_a_bounded_number_of_mappings) {
 
 // Its thread-local memory is this thread's.
 std::atomic<int> bare_thread;
+std::atomic<int> bare_turns;
 int run_bare(void* /*nothing*/) {
     bare_thread = 1;
-    while (bare_thread != 2) syscall(SYS_sched_yield);
+    while (bare_thread != 2) {
+        syscall(SYS_sched_yield);
+        ++bare_turns;
+    }
     return 0;
 }
 TEST(handles, DISABLED_bare_threads) {
@@ -803,7 +807,7 @@ TEST(handles, DISABLED_bare_threads) {
               CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM,
               nullptr),
         0);
-    while (bare_thread != 1) sched_yield();
+    while (bare_turns < 1'000'000) sched_yield(); // so it has run for some time
     for (int i = 0; i < 3; ++i) EXPECT_EQ(obase_handles_move_all(), 0U);
     EXPECT_EQ(moved_one(all), nullptr);
     bare_thread = 2;

@@ -555,7 +555,8 @@ void native_handles::add(const round_result& result) noexcept {
 std::uint64_t native_handles::move_all(record* self) noexcept {
     heap::slab_heap<native>& slabs = space_->slabs();
     std::uint64_t moved = 0;
-    if (settings_.off || stress_ != nullptr || blind_.load_seq_cst() != 0 || !threads_are_known())
+    if (settings_.off || stress_ != nullptr || blind_.load_seq_cst() != 0 ||
+        !threads_are_known(1000))
         return 0;
     try {
         std::vector<std::uint32_t> runs;

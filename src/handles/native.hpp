@@ -259,7 +259,8 @@ class native_handles {
     void tell_no_memory() noexcept;                                                   // once
     static void tell(native::atomic<std::uint32_t>& told, const char* text) noexcept; // once
     // False: a thread runs that nothing can be said about, so nothing may move.
-    bool threads_are_known() noexcept;
+    // `patience`: how often it looks again at threads that may be just starting.
+    bool threads_are_known(int patience) noexcept;
     void count_mapping(std::size_t run, std::uint8_t state) noexcept;
     std::uint64_t now_at(std::uint64_t home, std::uint64_t* begin) noexcept;
     // Or there is no memory for it. Precondition: the calling thread is at a safepoint.
@@ -296,7 +297,6 @@ class native_handles {
     std::size_t mappings_ = 0; // of such homes, and of aliases in use; under work_
     std::size_t most_mappings_ = 0;
     bool away_shares_mappings_ = false;
-    std::uint32_t strange_thread_ = 0;    // under work_: what the last look found
     std::uint64_t looked_at_uses_ns_ = 0; // collector
     sigset_t signals_before_fork_{};      // under work_
     threads_type threads_;

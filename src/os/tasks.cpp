@@ -52,6 +52,13 @@ bool is_of_the_kernel(std::uint32_t thread) noexcept {
     return at != nullptr && (std::strtoul(at + 1, nullptr, 10) & kernel_made) != 0;
 }
 
+bool ran_for_long(std::uint32_t thread) noexcept {
+    constexpr unsigned long long longest_start = 10'000'000; // ns of processor time
+    char text[128];
+    return read_of(thread, "schedstat", text, sizeof text) != 0 &&
+           std::strtoull(text, nullptr, 10) > longest_start;
+}
+
 bool announced_by_library(std::uint32_t thread) noexcept {
     void* head = nullptr;
     std::size_t bytes = 0;
@@ -61,7 +68,8 @@ bool announced_by_library(std::uint32_t thread) noexcept {
 
 } // namespace
 
-std::uint32_t thread_without_library() noexcept {
+std::uint32_t thread_without_library(bool* has_run) noexcept {
+    *has_run = false;
     const int fd = ::open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) return 0;
     std::uint32_t found = 0;
@@ -75,6 +83,7 @@ std::uint32_t thread_without_library() noexcept {
             const auto thread = static_cast<std::uint32_t>(std::strtoul(each->name, nullptr, 10));
             if (thread == 0 || announced_by_library(thread) || is_of_the_kernel(thread)) continue;
             found = thread;
+            *has_run = *has_run || ran_for_long(thread);
         }
     }
     ::close(fd);

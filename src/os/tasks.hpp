@@ -2,7 +2,7 @@
 //
 // tasks: what the kernel says about the threads of this process, and about their signals.
 //
-//     if (os::thread_without_library() != 0) ...      // move nothing: it may be nobody's thread
+//     if (os::thread_without_library(&has_run) != 0) ...      // move nothing: it may be nobody's thread
 //
 // Readings of /proc/self/task and signal masks. None fails: what the kernel does not tell counts as in order.
 // Threads: any. Allocates nothing.
@@ -17,7 +17,8 @@ namespace obase::os {
 // another thread's; or one that the library is just starting. 0: there is none. Threads that the kernel made for itself
 // (io_uring) do not count. It is told by the list of robust mutexes, which the C library announces in each thread of its own.
 // Cost: two system calls, and one for each thread.
-std::uint32_t thread_without_library() noexcept;
+// `has_run`: for so long that the library would have finished starting it.
+std::uint32_t thread_without_library(bool* has_run) noexcept;
 
 // SIGSEGV of the calling thread is not blocked from here on.
 void let_segment_faults_through() noexcept;
