@@ -808,7 +808,7 @@ TEST(handles, DISABLED_bare_threads) {
               nullptr),
         0);
     while (bare_turns < 1'000'000) sched_yield(); // so it has run for some time
-    for (int i = 0; i < 3; ++i) EXPECT_EQ(obase_handles_move_all(), 0U);
+    for (int i = 0; i < 3; ++i) ASSERT_EQ(obase_handles_move_all(), 0U);
     EXPECT_EQ(moved_one(all), nullptr);
     bare_thread = 2;
     while (obase_handles_move_all() == 0) sched_yield(); // until it has ended
