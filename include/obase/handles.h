@@ -114,6 +114,7 @@ struct obase_handles_figures {
     uint64_t table_bytes;    /* of forwarding */
     uint64_t foreign_faults; /* accesses by code that was not compiled for handles */
     uint64_t collector_ns;   /* of processor time */
+    uint64_t used_home;      /* runs that came home because they were used too often */
 };
 void obase_handles_read_figures(struct obase_handles_figures* to);
 

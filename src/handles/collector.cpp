@@ -5,6 +5,7 @@
 #include "handles/native.hpp"
 
 #include "heap/slab_functions.hpp"
+#include "os/tasks.hpp"
 #include "os/thread.hpp"
 
 #include <pthread.h>
@@ -24,6 +25,8 @@ constexpr double sparse_dense =
 constexpr std::size_t dense_bytes = 8U << 20; // of them, in a round
 constexpr std::size_t runs_for_a_thread = 32; // with fewer, there is nothing to gather
 constexpr std::uint64_t longest_rest = 2'000'000'000;
+constexpr std::uint64_t look_again_ns = 2'000'000;
+constexpr std::size_t most_used_home = 16; // runs that come home at a time because they are used
 
 } // namespace
 
@@ -53,12 +56,15 @@ void native_handles::collect() noexcept {
     os::name_thread("obase-handles");
     os::prefer_short_turns();
     policy::fragmentation control(settings_.limits);
+    const policy::used_runs used(settings_.used);
+    looked_at_uses_ns_ = os::monotonic_ns();
     for (;;) {
         os::sleep_ns(settings_.tick_ms * 1'000'000);
         while (hurry_.load_relaxed() != 0) native::yield();
         const std::uint64_t before = os::thread_cpu_ns();
         try {
             const work mine(*this, nullptr, urgency::none);
+            bring_used_home(control, used);
             gather(control);
         } catch (const std::bad_alloc&) {
         }
@@ -90,12 +96,48 @@ policy::fragmented native_handles::measure(std::vector<policy::run_to_gather>& r
     return now;
 }
 
+// A thread that was made by clone has another one's thread-local memory, or none: it is not waited for. Looked for
+// before each round, so one that is made later runs beside that round.
+bool native_handles::threads_are_known(int patience) noexcept {
+    for (int looks = 0;; ++looks) {
+        bool has_run = false;
+        if (os::thread_without_library(&has_run) == 0) return true;
+        if (has_run)
+            tell(told_thread_, "obase: nothing moves: the process has a thread that was made "
+                               "without pthread_create\n");
+        if (has_run || looks >= patience) return false;
+        os::sleep_ns(look_again_ns); // it may be just starting
+    }
+}
+
+// What a slow translation costs is bounded.
+void native_handles::bring_used_home(policy::fragmentation& control,
+                                     const policy::used_runs& used) {
+    const std::uint64_t now = os::monotonic_ns();
+    const std::uint64_t elapsed = now - looked_at_uses_ns_;
+    looked_at_uses_ns_ = now;
+    std::vector<policy::used_run> runs;
+    evacuator_.for_each_taken([&](std::uint32_t run) {
+        table_type* const table = tables_[run].load_acquire();
+        if (table == nullptr) return;
+        runs.push_back({run, table->uses()});
+        table->forget_uses();
+    });
+    used.choose(runs, elapsed, most_used_home);
+    for (const policy::used_run& r : runs) {
+        if (come_home(r.number, nullptr) != home_result::done) continue;
+        control.used_too_often(r.number);
+        used_home_.fetch_add_relaxed(1);
+    }
+}
+
 void native_handles::gather(policy::fragmentation& control) {
     std::vector<policy::run_to_gather> runs;
     if (blind_.load_seq_cst() != 0) return;
     policy::fragmented now = measure(runs);
     if (!control.wants(now)) return;
-    if (!tables_.commit_to(space_->slabs().runs())) return;
+    if (mappings_are_used_up() || !threads_are_known(0)) return;
+    if (!commit_tables(space_->slabs().runs())) return;
     // Memory that is free goes back first.
     space_->decommit_free_memory();
     runs.clear();
@@ -129,12 +171,15 @@ void native_handles::gather(policy::fragmentation& control) {
 
 void native_handles::fork_prepare() noexcept {
     native_handles& all = *if_made();
+    // No handler meets what this holds, here or in the child.
+    const sigset_t signals = os::block_signals();
     ++inside_runtime;
     all.hurry_.fetch_add_seq_cst(1);
     all.stuck_.fetch_add_seq_cst(1);
     all.work_.lock();
     all.stuck_.fetch_sub_seq_cst(1);
     all.hurry_.fetch_sub_seq_cst(1);
+    all.signals_before_fork_ = signals;
     if (all.stress_ != nullptr) all.stress_->lock();
     all.homes_.lock_all();
     all.space_->fork_prepare();
@@ -145,8 +190,10 @@ void native_handles::fork_parent() noexcept {
     all.space_->fork_parent();
     all.homes_.unlock_all();
     if (all.stress_ != nullptr) all.stress_->unlock();
+    const sigset_t signals = all.signals_before_fork_;
     all.work_.unlock();
     --inside_runtime;
+    os::restore_signals(signals);
 }
 
 void native_handles::fork_child() noexcept {
@@ -158,8 +205,10 @@ void native_handles::fork_child() noexcept {
     all.hurry_.store_relaxed(0);
     all.stuck_.store_relaxed(0);
     all.collector_started_.store_relaxed(0); // the next thread that needs memory starts one
+    const sigset_t signals = all.signals_before_fork_;
     all.work_.unlock_in_child();
     --inside_runtime;
+    os::restore_signals(signals);
 }
 
 void native_handles::prepare_forks() noexcept {

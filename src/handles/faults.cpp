@@ -45,12 +45,14 @@ __thread retried_access retried;
 
 } // namespace
 
-void native_handles::tell_no_memory() noexcept {
+void native_handles::tell(native::atomic<std::uint32_t>& told, const char* text) noexcept {
     std::uint32_t not_yet = 0;
-    if (!told_no_memory_.cas_acq_rel(not_yet, 1)) return;
-    constexpr char text[] = "obase: objects cannot come home: no memory, no address space, or "
-                            "more mappings than vm.max_map_count\n";
-    (void)!::write(STDERR_FILENO, text, sizeof text - 1);
+    if (told.cas_acq_rel(not_yet, 1)) (void)!::write(STDERR_FILENO, text, std::strlen(text));
+}
+
+void native_handles::tell_no_memory() noexcept {
+    tell(told_no_memory_, "obase: objects cannot come home: no memory, no address space, or "
+                          "more mappings than vm.max_map_count\n");
 }
 
 // Precondition: in_homes(address).

@@ -9,6 +9,7 @@
 #include <obase/handles.h>
 
 #include "os/memory.hpp"
+#include "os/tasks.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -327,7 +328,10 @@ extern "C" void obase_handles_poll_here() noexcept {
     if (mine == nullptr) return;
     native_handles& all = *native_handles::if_made();
     if (all.stresses()) all.stress(mine);
+    const std::uint64_t before = mine->flushed.load_relaxed();
     all.threads().poll(*mine);
+    // Once a round: the program may have blocked it since.
+    if (mine->flushed.load_relaxed() != before) os::let_segment_faults_through();
 }
 
 void obase_handles_offline() {

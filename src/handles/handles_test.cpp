@@ -6,23 +6,30 @@
 
 #include <gtest/gtest.h>
 
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <malloc.h>
+#include <pthread.h>
+#include <sched.h>
 
 #include <atomic>
 #include <cerrno>
 #include <csignal>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -111,6 +118,55 @@ run_result again(const std::string& environment, const std::string& test) {
     unlink(file.c_str());
     return {status, text.str()};
 }
+
+// What runs before the first malloc, and so before the heap is made.
+//
+// OBASE_TEST_REFUSES says which system call the kernel is to be without: an older one.
+void refuse_system_call(std::string_view what) {
+    constexpr auto number = static_cast<unsigned>(offsetof(seccomp_data, nr));
+    constexpr auto argument = static_cast<unsigned>(offsetof(seccomp_data, args));
+    struct refused {
+        unsigned call, argument, mask, value;
+    };
+    refused r{};
+    if (what == "membarrier")
+        r = {SYS_membarrier, 0, 0, 0};
+    else if (what == "moving_pages") // MREMAP_DONTUNMAP
+        r = {SYS_mremap, 3, 4, 4};
+    else if (what == "guards") // MADV_GUARD_INSTALL
+        r = {SYS_madvise, 2, ~0U, 102};
+    else
+        _exit(3);
+    sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, number),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, r.call, 0, 4),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, argument + 8 * r.argument),
+        BPF_STMT(BPF_ALU | BPF_AND | BPF_K, r.mask),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, r.value, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    const sock_fprog program{sizeof code / sizeof *code, code};
+    if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+        prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) != 0)
+        _exit(4);
+}
+// Fork handlers that run inside those of the heap.
+int handlers_that_could_run;
+void look_at_signals() {
+    sigset_t now;
+    pthread_sigmask(SIG_SETMASK, nullptr, &now);
+    if (sigismember(&now, SIGUSR1) == 0) ++handlers_that_could_run;
+}
+void before_the_heap(int /*arguments*/, char** /*each*/, char** environment) {
+    constexpr std::string_view name = "OBASE_TEST_REFUSES=";
+    for (; *environment != nullptr; ++environment)
+        if (std::string_view(*environment).substr(0, name.size()) == name)
+            refuse_system_call(std::string_view(*environment).substr(name.size()));
+    pthread_atfork(look_at_signals, look_at_signals, look_at_signals);
+}
+[[gnu::section(".preinit_array"), gnu::used]] void (*const first_of_all)(int, char**,
+                                                                         char**) = before_the_heap;
 
 TEST(handles, gives_what_malloc_gives) {
     const compiled_code here;
@@ -663,6 +719,239 @@ TEST(handles, off_means_homes_only) {
 TEST(handles, a_limit_of_address_space_is_met) {
     const run_result r =
         again("ulimit -v 1048576;", "handles.objects_*:handles.gives_*:handles.a_fork*");
+    EXPECT_EQ(r.status, 0) << r.text;
+}
+
+// Older kernels, and what a sandbox forbids.
+TEST(handles, kernels_without_membarrier_move_all_the_same) {
+    const run_result r = again("OBASE_TEST_REFUSES=membarrier",
+                               "handles.objects_*:handles.move_under*:handles.what_foreign*");
+    EXPECT_EQ(r.status, 0) << r.text;
+}
+TEST(handles, kernels_without_guards_move_all_the_same) {
+    const run_result r = again("OBASE_TEST_REFUSES=guards",
+                               "handles.objects_*:handles.move_under*:handles.what_foreign*");
+    EXPECT_EQ(r.status, 0) << r.text;
+}
+TEST(handles, DISABLED_nothing_can_move) {
+    const compiled_code here;
+    const std::vector<node*> all = sparse_nodes(20000, 7);
+    EXPECT_EQ(obase_handles_move_all(), 0U);
+    EXPECT_EQ(moved_one(all), nullptr);
+    expect_unharmed(all);
+    EXPECT_EQ(obase_handles_keep(all[7]), all[7]);
+    const std::vector<node*> more = sparse_nodes(20000, 7);
+    expect_unharmed(more);
+    free_all(all);
+    free_all(more);
+    EXPECT_EQ(obase_handles_move_all(), 0U);
+}
+TEST(handles, where_pages_cannot_be_moved_nothing_moves) {
+    const run_result r =
+        again("OBASE_TEST_REFUSES=moving_pages", "handles.DISABLED_nothing_can_move");
+    EXPECT_EQ(r.status, 0) << r.text;
+}
+
+std::size_t count_of(const std::string& text, const std::string& part) {
+    std::size_t found = 0;
+    for (std::size_t from = text.find(part); from != std::string::npos;
+         from = text.find(part, from + 1))
+        ++found;
+    return found;
+}
+std::size_t mappings() {
+    std::ifstream maps("/proc/self/maps");
+    std::string line;
+    std::size_t lines = 0;
+    while (std::getline(maps, line)) ++lines;
+    return lines;
+}
+TEST(handles, DISABLED_few_mappings) {
+    const compiled_code here;
+    const std::vector<node*> all = sparse_nodes(100000, 7);
+    const std::size_t before = mappings();
+    std::uint64_t opened = 0;
+    for (int times = 0; times < 6; ++times) {
+        obase_handles_move_all();
+        opened = figures().opened;
+        if (times % 2 == 1) obase_handles_come_home(); // each of them keeps its mapping
+        expect_unharmed(all);
+    }
+    EXPECT_GT(opened, 0U);
+    EXPECT_LE(mappings(), before + 100 + 20);
+    obase_handles_move_all();
+    EXPECT_EQ(figures().opened, opened) << "the bound has been reached";
+    free_all(all);
+}
+TEST(handles, runs_take_a_bounded_number_of_mappings) {
+    for (const char* kernel : {"", "OBASE_TEST_REFUSES=guards "}) {
+        const run_result r = again(std::string(kernel) + "OBASE_HANDLES_MAPPINGS=100",
+                                   "handles.DISABLED_few_mappings");
+        EXPECT_EQ(r.status, 0) << r.text;
+        EXPECT_EQ(count_of(r.text, "no more objects move"), 1U) << r.text;
+    }
+}
+
+// Its thread-local memory is this thread's.
+std::atomic<int> bare_thread;
+std::atomic<int> bare_turns;
+int run_bare(void* /*nothing*/) {
+    bare_thread = 1;
+    while (bare_thread != 2) {
+        syscall(SYS_sched_yield);
+        ++bare_turns;
+    }
+    return 0;
+}
+TEST(handles, DISABLED_bare_threads) {
+    const compiled_code here;
+    const std::vector<node*> all = sparse_nodes(20000, 7);
+    constexpr std::size_t stack_bytes = 65536;
+    auto* const stack = static_cast<char*>(
+        mmap(nullptr, stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    ASSERT_GT(
+        clone(run_bare, stack + stack_bytes,
+              CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD | CLONE_SYSVSEM,
+              nullptr),
+        0);
+    while (bare_turns < 1'000'000) sched_yield(); // so it has run for some time
+    for (int i = 0; i < 3; ++i) ASSERT_EQ(obase_handles_move_all(), 0U);
+    EXPECT_EQ(moved_one(all), nullptr);
+    bare_thread = 2;
+    while (obase_handles_move_all() == 0) sched_yield(); // until it has ended
+    expect_unharmed(all);
+    free_all(all);
+}
+TEST(handles, nothing_moves_beside_a_thread_that_nobody_knows) {
+    const run_result r = again("", "handles.DISABLED_bare_threads");
+    EXPECT_EQ(r.status, 0) << r.text;
+    EXPECT_EQ(count_of(r.text, "made without pthread_create"), 1U) << r.text;
+}
+
+TEST(handles, faults_are_served_in_threads_that_had_them_blocked) {
+    const compiled_code here;
+    const std::vector<node*> all = sparse_nodes(20000, 7);
+    obase_handles_move_all();
+    node* const moved = moved_one(all);
+    ASSERT_NE(moved, nullptr);
+    obase_handles_offline();
+    std::thread([&] {
+        sigset_t every;
+        sigfillset(&every);
+        pthread_sigmask(SIG_SETMASK, &every, nullptr);
+        const compiled_code there;
+        obase_handles_offline();
+        moved->value = 99;
+        obase_handles_online();
+        sigset_t now;
+        pthread_sigmask(SIG_SETMASK, nullptr, &now);
+        EXPECT_EQ(sigismember(&now, SIGUSR1), 1);
+    }).join();
+    obase_handles_online();
+    EXPECT_EQ(at(moved)->value, 99);
+    EXPECT_EQ(at(moved), moved);
+    free_all(all);
+}
+TEST(handles, a_round_lets_faults_through_again) {
+    const compiled_code here;
+    const std::vector<node*> all = sparse_nodes(5000, 7);
+    sigset_t every;
+    sigset_t before;
+    sigfillset(&every);
+    pthread_sigmask(SIG_SETMASK, &every, &before);
+    std::atomic<bool> done{false};
+    std::thread mover([&] {
+        const compiled_code there;
+        obase_handles_move_all();
+        done = true;
+    });
+    while (!done.load()) poll();
+    sigset_t now;
+    pthread_sigmask(SIG_SETMASK, nullptr, &now);
+    EXPECT_EQ(sigismember(&now, SIGSEGV), 0);
+    EXPECT_EQ(sigismember(&now, SIGUSR1), 1);
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    obase_handles_offline();
+    mover.join();
+    obase_handles_online();
+    free_all(all);
+}
+
+TEST(handles, no_handler_runs_in_the_midst_of_a_fork) {
+    const compiled_code here;
+    handlers_that_could_run = 0;
+    const pid_t child = fork();
+    if (child == 0) {
+        const int in_child = handlers_that_could_run;
+        handlers_that_could_run = 0;
+        look_at_signals(); // from here on they may
+        _exit(in_child == 0 && handlers_that_could_run == 1 ? 0 : 1);
+    }
+    int status = -1;
+    waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+    EXPECT_EQ(handlers_that_could_run, 0);
+    look_at_signals();
+    EXPECT_EQ(handlers_that_could_run, 1);
+}
+
+// An object that a blocked thread has pinned can be kept, and reached by foreign code.
+TEST(handles, DISABLED_stress_keeps_what_is_pinned) {
+    const compiled_code here;
+    const std::uint64_t before = figures().live_bytes;
+    auto* const home = static_cast<node*>(obase_handles_malloc(sizeof(node)));
+    at(home)->value = 5;
+    EXPECT_EQ(figures().live_bytes - before, sizeof(node));
+    std::atomic<int> state{0};
+    std::thread waits([&] {
+        const compiled_code there;
+        node* const now = static_cast<node*>(obase_handles_pin(home));
+        obase_handles_offline();
+        for (state = 1; state != 2;) std::this_thread::yield();
+        now->next = home; // what the call writes
+        obase_handles_online();
+        obase_handles_unpin(home);
+    });
+    obase_handles_offline();
+    while (state != 1) std::this_thread::yield();
+    EXPECT_EQ(home->value, 5); // foreign code
+    obase_handles_online();
+    EXPECT_EQ(obase_handles_keep(home), home);
+    state = 2;
+    obase_handles_offline();
+    waits.join();
+    obase_handles_online();
+    EXPECT_EQ(home->next, home);
+    EXPECT_EQ(at(home), home);
+    EXPECT_EQ(figures().live_bytes - before, sizeof(node));
+    obase_handles_free(home);
+    EXPECT_EQ(figures().live_bytes, before);
+}
+TEST(handles, stress_keeps_what_is_pinned) {
+    const run_result r =
+        again("OBASE_HANDLES_STRESS=1", "handles.DISABLED_stress_keeps_what_is_pinned");
+    EXPECT_EQ(r.status, 0) << r.text;
+}
+
+// The collector gathers, and what is used all the time comes back.
+TEST(handles, DISABLED_uses_what_has_moved) {
+    const compiled_code here;
+    const std::vector<node*> all = sparse_nodes(300000, 7);
+    node* moved = nullptr;
+    while (moved == nullptr) {
+        obase_handles_offline();
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        obase_handles_online();
+        moved = moved_one(all);
+    }
+    while (at(moved) != moved) poll();
+    EXPECT_GT(figures().used_home, 0U);
+    EXPECT_GT(figures().open_runs, 0U) << "what is not used stays away";
+    expect_unharmed(all);
+    free_all(all);
+}
+TEST(handles, what_is_used_too_often_comes_home) {
+    const run_result r = again("", "handles.DISABLED_uses_what_has_moved");
     EXPECT_EQ(r.status, 0) << r.text;
 }
 

@@ -4,6 +4,7 @@
 #include "heap/slab_functions.hpp"
 #include "os/memory.hpp"
 #include "os/process.hpp"
+#include "os/tasks.hpp"
 #include "os/thread.hpp"
 
 #include <algorithm>
@@ -36,6 +37,9 @@ std::size_t first_range() noexcept {
     while (range > least_range && range > os::address_space_limit() / 8) range /= 2;
     return range;
 }
+
+// A home or an alias that differs from its neighbours is one mapping more, and cuts theirs in two.
+constexpr std::size_t mappings_of_a_run = 2;
 
 alignas(64) unsigned char storage[sizeof(native_handles)];
 native::atomic<std::uint32_t> making; // 0 not yet, 1 a thread makes it, 2 made or impossible
@@ -83,6 +87,10 @@ bool native_handles::set_up() noexcept {
         space_ = heap::space::create(options, nullptr);
     }
     if (space_ == nullptr) return false;
+    os::machine here;
+    os::read_machine(&here);
+    most_mappings_ = settings_.mappings != 0 ? settings_.mappings : here.max_map_count / 4;
+    away_shares_mappings_ = os::taken_pages_share_mappings();
     base_ = reinterpret_cast<std::uint64_t>(space_->range_begin(heap::new_class));
     bytes_ = space_->range_bytes();
     if (settings_.stress != 0) {
@@ -95,6 +103,7 @@ bool native_handles::set_up() noexcept {
     aliases_ = reinterpret_cast<std::uint64_t>(aliases);
     scratch_ = os::reserve(heap::run_bytes, heap::run_bytes);
     return aliases != nullptr && tables_.reserve(bytes_ >> heap::run_shift) &&
+           mapped_.reserve(bytes_ >> heap::run_shift) &&
            keeps_.reserve(bytes_ >> heap::run_shift) &&
            kept_.reserve(bytes_ / least_alignment / 64);
 }
@@ -204,6 +213,13 @@ native_handles::record* native_handles::own_record_if_any() noexcept { return re
 native_handles::record* native_handles::own_record() noexcept {
     if (record_of_thread != nullptr) [[likely]]
         return record_of_thread;
+    record* const mine = make_record();
+    // The program's mask is of before; what foreign code in this thread reaches is served by a handler.
+    if (mine != nullptr) os::let_segment_faults_through();
+    return mine;
+}
+
+native_handles::record* native_handles::make_record() noexcept {
     const os::blocked_signals no_handlers;
     const runtime_memory own;
     if (!os::add_exit_hook(thread_end_hook) || !os::arm_exit_hooks()) {
@@ -324,17 +340,37 @@ void native_handles::reopen(std::uint32_t run) noexcept {
 
 bool native_handles::take_pages(std::size_t run, std::uint64_t alias) noexcept {
     if (os::take_pages(reinterpret_cast<void*>(home_of(run)), reinterpret_cast<void*>(alias),
-                       heap::run_bytes) == 0)
+                       heap::run_bytes) == 0) {
+        if (!away_shares_mappings_) count_mapping(run, away_in_its_own);
         return true;
+    }
     // Another mapping of the process may be there now.
     alias_of_[(alias - aliases_) >> heap::run_shift] = lost_alias;
     return false;
 }
 
+void native_handles::count_mapping(std::size_t run, std::uint8_t state) noexcept {
+    const std::uint8_t before = mapped_[run].load_relaxed();
+    if (before == home_in_its_own) return; // it stays one: it will never be merged again
+    mapped_[run].store_relaxed(state);
+    if (before == shares_a_mapping && state != shares_a_mapping) mappings_ += mappings_of_a_run;
+    if (before != shares_a_mapping && state == shares_a_mapping) mappings_ -= mappings_of_a_run;
+}
+
+bool native_handles::mappings_are_used_up() noexcept {
+    // An alias, and the home.
+    if (mappings_ + 2 * mappings_of_a_run <= most_mappings_) return false;
+    tell(told_mappings_, "obase: no more objects move: runs have as many mappings of their own as "
+                         "OBASE_HANDLES_MAPPINGS, or a quarter of vm.max_map_count, allows\n");
+    return true;
+}
+
 std::uint64_t native_handles::claim_alias(std::uint32_t run) noexcept {
+    if (mappings_are_used_up()) return 0;
     for (std::size_t i = 0; i < alias_count; ++i) {
         if (alias_of_[i] != 0) continue;
         alias_of_[i] = run + 1;
+        mappings_ += mappings_of_a_run;
         return aliases_ + (i << heap::run_shift);
     }
     return 0;
@@ -346,12 +382,14 @@ void native_handles::leave_alias(std::uint64_t alias) noexcept {
     if (ready_[at].load_relaxed() != 0)
         os::decommit(reinterpret_cast<void*>(alias), heap::run_bytes);
     alias_of_[at] = 0;
+    mappings_ -= mappings_of_a_run;
 }
 
 void native_handles::release(std::size_t run) noexcept {
     // Without: the run is lost, as an evacuated one without objects.
-    if (os::recommit_taken(reinterpret_cast<void*>(home_of(run)), heap::run_bytes) == 0)
-        space_->slabs().release_evacuated(run);
+    if (os::recommit_taken(reinterpret_cast<void*>(home_of(run)), heap::run_bytes) != 0) return;
+    count_mapping(run, shares_a_mapping);
+    space_->slabs().release_evacuated(run);
 }
 
 char* native_handles::begin_put_back() noexcept {
@@ -365,6 +403,7 @@ bool native_handles::end_put_back(std::size_t run, char* scratch, const block_se
         os::decommit(scratch, heap::run_bytes);
         return false;
     }
+    count_mapping(run, home_in_its_own);
     scratch_ = os::reserve(heap::run_bytes, heap::run_bytes); // null: asked again when it is needed
     space_->slabs().restore_evacuated(
         run, [](void* set, std::size_t block) { return static_cast<block_set*>(set)->test(block); },
@@ -414,15 +453,7 @@ void native_handles::keep(const void* kept) noexcept {
     // In a handler, or called back: the interrupted code has translations, so nothing comes home under it.
     const bool may_stop = self == nullptr || self->nested == 0;
     if (in_stress(kept)) {
-        while (may_stop && blind_.load_seq_cst() == 0) {
-            {
-                const work mine(*this, self);
-                const home_result result = come_home_stressed(home, self);
-                if (result == home_result::no_memory) tell_no_memory();
-                if (result == home_result::done || result == home_result::no_memory) return;
-            }
-            native::yield();
-        }
+        if (may_stop) until_at_home_stressed(home, self, true);
         return;
     }
     const std::size_t run = (home - base_) >> heap::run_shift;
@@ -435,6 +466,21 @@ void native_handles::keep(const void* kept) noexcept {
     if (keeps_[run].load_relaxed() == 0) keeps_[run].store_seq_cst(1);
     // A run that is being opened finds the bit, or this thread finds it opened.
     if (may_stop) until_at_home(run, self);
+}
+
+// `although_pinned`: it waits until the pins end.
+void native_handles::until_at_home_stressed(std::uint64_t home, record* self,
+                                            bool although_pinned) noexcept {
+    while (blind_.load_seq_cst() == 0) {
+        {
+            const work mine(*this, self);
+            const home_result result = come_home_stressed(home, self);
+            if (result == home_result::no_memory) tell_no_memory();
+            if (result == home_result::done || result == home_result::no_memory) return;
+            if (result == home_result::pinned && !although_pinned) return;
+        }
+        native::yield();
+    }
 }
 
 void native_handles::until_at_home(std::size_t run, record* self) noexcept {
@@ -465,8 +511,13 @@ void* native_handles::pin(const void* home) noexcept {
     // A pin lasts as long as a foreign call, and no run whose memory is elsewhere comes home under one. So it comes
     // home first: nothing that another thread keeps or accesses there waits for the call.
     if (stress_ != nullptr) stress(self); // a safepoint, as what follows
-    if (self->nested == 0 && !in_stress(home))
-        until_at_home((address - base_) >> heap::run_shift, self);
+    if (self->nested == 0) {
+        if (!in_stress(home))
+            until_at_home((address - base_) >> heap::run_shift, self);
+        else if (std::uint64_t begin = 0; homes_.translate_object(address, &begin) != begin &&
+                                          mappings_of_a_run * stress_->at_home() < most_mappings_)
+            until_at_home_stressed(address, self, false);
+    }
     std::uint64_t begin = 0;
     std::uint64_t now = now_at(address, &begin);
     if (now == 0) return const_cast<void*>(home);
@@ -504,11 +555,13 @@ void native_handles::add(const round_result& result) noexcept {
 std::uint64_t native_handles::move_all(record* self) noexcept {
     heap::slab_heap<native>& slabs = space_->slabs();
     std::uint64_t moved = 0;
-    if (settings_.off || stress_ != nullptr || blind_.load_seq_cst() != 0) return 0;
+    if (settings_.off || stress_ != nullptr || blind_.load_seq_cst() != 0 ||
+        !threads_are_known(1000))
+        return 0;
     try {
         std::vector<std::uint32_t> runs;
         const auto end = static_cast<std::uint32_t>(slabs.runs());
-        if (!tables_.commit_to(end)) return 0;
+        if (!commit_tables(end)) return 0;
         const auto flush = [&] {
             const round_result result =
                 evacuator_.round(runs.data(), runs.size(), self, 3, while_waiting());
@@ -571,6 +624,7 @@ void native_handles::read_figures(obase_handles_figures& to) noexcept {
     to.came_home = came_home_.load_relaxed();
     to.foreign_faults = faults_.load_relaxed();
     to.collector_ns = own_ns_.load_relaxed();
+    to.used_home = used_home_.load_relaxed();
     const work mine(*this, own_record_if_any());
     to.open_runs = evacuator_.taken();
     to.table_bytes = evacuator_.table_bytes();
@@ -579,6 +633,8 @@ void native_handles::read_figures(obase_handles_figures& to) noexcept {
         to.live_bytes += all.live_bytes;
         to.memory_bytes += all.extent_bytes;
     }
+    if (stress_ != nullptr)
+        to.live_bytes = stress_->live_bytes(); // the space has their copies only
 }
 
 } // namespace obase::handles

@@ -20,6 +20,7 @@
 #include "os/platform.hpp"
 #include "os/thread.hpp"
 #include "policy/fragmentation.hpp"
+#include "policy/used_runs.hpp"
 
 #include <obase/handles.h>
 
@@ -94,7 +95,9 @@ class native_handles {
     bool in_stress(const void* address) const noexcept {
         return stress_ != nullptr && stress_->contains(reinterpret_cast<std::uintptr_t>(address));
     }
-    bool commit_tables(std::size_t runs) noexcept { return tables_.commit_to(runs); }
+    bool commit_tables(std::size_t runs) noexcept {
+        return tables_.commit_to(runs) && mapped_.commit_to(runs);
+    }
     // A poll, in stress mode. The calling thread has no translations.
     void stress(record* self) noexcept;
     bool stresses() const noexcept { return stress_ != nullptr; }
@@ -110,6 +113,7 @@ class native_handles {
 
     // The calling thread's record, made at first. nullptr: there is no memory for it, and nothing moves any more.
     record* own_record() noexcept;
+    record* make_record() noexcept;
     static record* own_record_if_any() noexcept;
 
     // Host of homes, threads and evacuator.
@@ -155,6 +159,9 @@ class native_handles {
     void reopen(std::size_t run) noexcept { reopen(static_cast<std::uint32_t>(run)); }
     bool take_pages(std::size_t run, std::uint64_t alias) noexcept;
     std::uint64_t claim_alias(std::uint32_t run) noexcept;
+    // Mappings that runs may have of their own: a part of what the kernel lets the process have. Beyond it no run's memory is
+    // taken; it comes home nevertheless.
+    bool mappings_are_used_up() noexcept; // says so, once
     void alias_is(std::uint64_t alias, bool ready) noexcept {
         ready_[(alias - aliases_) >> heap::run_shift].store_release(ready ? 1 : 0);
     }
@@ -249,16 +256,23 @@ class native_handles {
     home_result come_home_stressed(std::uint64_t home, record* self) noexcept;
     // A thread without a record will run compiled code. Afterwards nothing moves, for ever.
     void nothing_moves_any_more() noexcept;
-    void tell_no_memory() noexcept; // once
+    void tell_no_memory() noexcept;                                                   // once
+    static void tell(native::atomic<std::uint32_t>& told, const char* text) noexcept; // once
+    // False: a thread runs that nothing can be said about, so nothing may move.
+    // `patience`: how often it looks again at threads that may be just starting.
+    bool threads_are_known(int patience) noexcept;
+    void count_mapping(std::size_t run, std::uint8_t state) noexcept;
     std::uint64_t now_at(std::uint64_t home, std::uint64_t* begin) noexcept;
     // Or there is no memory for it. Precondition: the calling thread is at a safepoint.
     void until_at_home(std::size_t run, record* self) noexcept;
+    void until_at_home_stressed(std::uint64_t home, record* self, bool although_pinned) noexcept;
     // The object's first byte, by its slab. Precondition: in_homes(home).
     std::uint64_t beginning(std::uint64_t home) const noexcept;
     void add(const round_result& result) noexcept;
     void collect() noexcept;
     policy::fragmented measure(std::vector<policy::run_to_gather>& runs);
     void gather(policy::fragmentation& control);
+    void bring_used_home(policy::fragmentation& control, const policy::used_runs& used);
     static void prepare_forks() noexcept;
     static void fork_prepare() noexcept;
     static void fork_parent() noexcept;
@@ -277,6 +291,14 @@ class native_handles {
     heap::reserved_array<native::atomic<std::uint64_t>>
         kept_; // a bit per 16 bytes: an object there must stay
     heap::reserved_array<native::atomic<std::uint8_t>> keeps_; // by run: it may have such bits
+    // By run, under work_: whether its home is a mapping of its own, and why.
+    enum : std::uint8_t { shares_a_mapping, away_in_its_own, home_in_its_own };
+    heap::reserved_array<native::atomic<std::uint8_t>> mapped_;
+    std::size_t mappings_ = 0; // of such homes, and of aliases in use; under work_
+    std::size_t most_mappings_ = 0;
+    bool away_shares_mappings_ = false;
+    std::uint64_t looked_at_uses_ns_ = 0; // collector
+    sigset_t signals_before_fork_{};      // under work_
     threads_type threads_;
     homes_type homes_;
     current_objects current_;
@@ -287,13 +309,14 @@ class native_handles {
     os::blocking_lock<native> work_;
     native::atomic<std::uint32_t> hurry_; // threads that wait for work_
     native::atomic<std::uint32_t> stuck_; // of those: that cannot be offline meanwhile
-    native::atomic<std::uint32_t> told_no_memory_;
+    native::atomic<std::uint32_t> told_no_memory_, told_mappings_, told_thread_;
     void* scratch_ = nullptr;             // reserved for the next run that comes home; under work_
     native::atomic<std::uint32_t> blind_; // 1: a thread has no record, so nothing may move any more
     bool gives_up() const noexcept {
         return hurry_.load_relaxed() != 0 || blind_.load_relaxed() != 0;
     }
-    native::atomic<std::uint64_t> moved_, vetoed_, opened_, reopened_, came_home_, faults_, own_ns_;
+    native::atomic<std::uint64_t> moved_, vetoed_, opened_, reopened_, came_home_, faults_, own_ns_,
+        used_home_;
 };
 
 } // namespace obase::handles

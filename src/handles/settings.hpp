@@ -7,6 +7,7 @@
 #pragma once
 
 #include "policy/fragmentation.hpp"
+#include "policy/used_runs.hpp"
 
 namespace obase::handles {
 
@@ -15,7 +16,9 @@ struct settings {
     unsigned long stress = 0;              // OBASE_HANDLES_STRESS, polls; 0: no stress mode
     policy::fragmentation_limits limits{}; // OBASE_HANDLES_START, _STOP, _SHARE
     unsigned long tick_ms = 100;           // OBASE_HANDLES_TICK_MS
-    bool show = false;                     // OBASE_SHOW_STATS
+    unsigned long mappings = 0; // OBASE_HANDLES_MAPPINGS; 0: a quarter of vm.max_map_count
+    policy::used_limits used{}; // OBASE_HANDLES_USED
+    bool show = false;          // OBASE_SHOW_STATS
 
     // Allocates nothing.
     static settings from_environment() noexcept;

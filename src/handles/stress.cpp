@@ -66,6 +66,7 @@ std::uint64_t stress_heap::allocate(std::size_t bytes, std::size_t alignment, co
     }
     const std::size_t at = filling->used++;
     filling->sizes[at] = bytes;
+    live_ += bytes;
     filling->callers[at] = caller;
     filling->table->word_of(at * block)->store_release(reinterpret_cast<std::uint64_t>(copy));
     return filling->begin + at * block;
@@ -77,11 +78,23 @@ void stress_heap::freed(std::uint64_t home, std::uint64_t was) {
     const std::size_t at = (home - r.begin) / r.block;
     if (was == home) {
         os::decommit(bytes_at(home), r.block);
+        --at_home_;
     } else {
         std::memset(bytes_at(was), poison, r.sizes[at]);
         all_.space().free(bytes_at(was));
     }
+    live_ -= r.sizes[at];
     if (++r.freed == r.sizes.size()) empty_[kind_of(r.block)].push_back(&r);
+}
+
+std::size_t stress_heap::live_bytes() noexcept {
+    const std::lock_guard hold(lock_);
+    return live_;
+}
+
+std::size_t stress_heap::at_home() noexcept {
+    const std::lock_guard hold(lock_);
+    return at_home_;
 }
 
 stress_heap::object stress_heap::find(std::uint64_t address) {
@@ -134,6 +147,7 @@ home_result stress_heap::bring_home(std::uint64_t home, const std::vector<std::u
         return home_result::no_memory;
     }
     word->store_release(home);
+    ++at_home_;
     std::memset(bytes_at(was), poison, r->sizes[at]);
     all_.space().free(bytes_at(was));
     return home_result::done;

@@ -61,6 +61,8 @@ class stress_heap {
     // Its bytes are at its home from here on.
     home_result bring_home(std::uint64_t home, const std::vector<std::uint64_t>& pinned);
 
+    std::size_t live_bytes() noexcept; // of objects, wherever their bytes are
+    std::size_t at_home() noexcept;    // objects that came home and were not freed
     // fork
     void lock() noexcept { lock_.lock(); }
     void unlock() noexcept { lock_.unlock(); }
@@ -90,6 +92,8 @@ class stress_heap {
     run* filling_[kinds]{};
     std::deque<run*> empty_[kinds]; // all of their objects were freed, the longest ago in front
     std::size_t next_ = 0;          // run to move
+    std::size_t live_ = 0;
+    std::size_t at_home_ = 0;
     os::native_platform::atomic<unsigned long> polls_;
 };
 

@@ -97,7 +97,16 @@ class fragmentation {
         return number < resting_.size() && resting_[number].length >= stubborn;
     }
     void moved(std::uint32_t number) noexcept {
-        if (number < resting_.size()) resting_[number] = {};
+        if (number < resting_.size()) resting_[number].length = 0;
+    }
+    // It has come home because its objects were used too often (used_runs.hpp): it rests, twice as long each time, and
+    // is not moved by force afterwards.
+    void used_too_often(std::uint32_t number) {
+        if (number >= resting_.size()) resting_.resize(number + 1);
+        rest& r = resting_[number];
+        r.length = 0;
+        r.used = static_cast<std::uint16_t>(std::clamp(2 * r.used, shortest_rest_of_used, 2048));
+        r.until = round_ + r.used;
     }
     void end_of_round() noexcept { ++round_; }
 
@@ -109,10 +118,12 @@ class fragmentation {
 
   private:
     static constexpr std::uint8_t stubborn = 4; // rounds of rest: refused three times
+    static constexpr int shortest_rest_of_used = 16;
 
     struct rest {
         std::uint64_t until = 0;
-        std::uint8_t length = 0;
+        std::uint16_t used = 0;  // the last rest for being used too often
+        std::uint8_t length = 0; // for being in use
     };
     bool rests(std::uint32_t number) const noexcept {
         return number < resting_.size() && resting_[number].until > round_;

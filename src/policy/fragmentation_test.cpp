@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "policy/fragmentation.hpp"
+#include "policy/used_runs.hpp"
 
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
 
 namespace obase::policy {
@@ -64,6 +66,38 @@ TEST(fragmentation, what_was_in_use_rests_longer_each_time) {
     EXPECT_EQ(waits, (std::vector<unsigned>{1, 2, 4, 8}));
     control.moved(1);
     EXPECT_FALSE(control.is_stubborn(1));
+}
+
+TEST(fragmentation, what_was_used_too_often_rests_longer_each_time) {
+    fragmentation control({.start = 1.5, .stop = 1.2});
+    const auto rounds_at_rest = [&] {
+        control.used_too_often(3);
+        for (int rounds = 0;; ++rounds) {
+            std::vector<run_to_gather> runs{{3, 1000, 60000}};
+            control.choose(runs, 10, {1000, 60000});
+            if (!runs.empty()) return rounds;
+            control.end_of_round();
+        }
+    };
+    EXPECT_EQ(rounds_at_rest(), 16);
+    control.moved(3);
+    EXPECT_EQ(rounds_at_rest(), 32);
+    EXPECT_FALSE(control.is_stubborn(3));
+}
+
+TEST(used_runs, the_most_used_come_home_until_half_the_bound_is_left) {
+    const used_runs control({.share = .1, .translation_ns = 10});
+    const auto of = [&](std::vector<used_run> runs, std::size_t most = 10) {
+        control.choose(runs, 10'000, most); // 1000 ns, so 100 uses
+        std::string numbers;
+        for (const used_run& r : runs) numbers += std::to_string(r.number) + " ";
+        return numbers;
+    };
+    EXPECT_EQ(of({{1, 40}, {2, 30}, {3, 30}}), "") << "100 uses are allowed";
+    EXPECT_EQ(of({{1, 20}, {2, 60}, {3, 25}}), "2 ");
+    EXPECT_EQ(of({{1, 20}, {2, 31}, {3, 60}}), "3 2 ");
+    EXPECT_EQ(of({{1, 500}, {2, 600}, {3, 700}}, 2), "3 2 ");
+    EXPECT_EQ(of({}), "");
 }
 
 TEST(fragmentation, takes_its_share_of_a_processor) {

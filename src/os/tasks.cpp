@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: MIT
+#include "os/tasks.hpp"
+
+#include "os/memory.hpp"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace obase::os {
+
+namespace {
+
+constexpr int guard_install = 102;            // MADV_GUARD_INSTALL, Linux 6.13
+constexpr unsigned long kernel_made = 0x4010; // PF_USER_WORKER, PF_IO_WORKER
+
+// getdents64
+struct entry {
+    std::uint64_t inode;
+    std::int64_t offset;
+    std::uint16_t length;
+    std::uint8_t type;
+    char name[1];
+};
+
+// Of a file of the thread; the length, 0: there is none.
+std::size_t read_of(std::uint32_t thread, const char* file, char* to, std::size_t room) noexcept {
+    char path[64];
+    std::snprintf(path, sizeof path, "/proc/self/task/%u/%s", thread, file);
+    const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) return 0;
+    const ssize_t got = ::read(fd, to, room - 1);
+    ::close(fd);
+    const std::size_t length = got > 0 ? static_cast<std::size_t>(got) : 0;
+    to[length] = 0;
+    return length;
+}
+
+bool is_of_the_kernel(std::uint32_t thread) noexcept {
+    char text[512];
+    if (read_of(thread, "stat", text, sizeof text) == 0) return true; // it has ended
+    const char* at = std::strrchr(text, ')');
+    // Behind it: state, ppid, pgrp, session, tty, tpgid, flags.
+    for (int fields = 0; at != nullptr && fields < 7; ++fields) at = std::strchr(at + 1, ' ');
+    return at != nullptr && (std::strtoul(at + 1, nullptr, 10) & kernel_made) != 0;
+}
+
+bool ran_for_long(std::uint32_t thread) noexcept {
+    constexpr unsigned long long longest_start = 10'000'000; // ns of processor time
+    char text[128];
+    return read_of(thread, "schedstat", text, sizeof text) != 0 &&
+           std::strtoull(text, nullptr, 10) > longest_start;
+}
+
+bool announced_by_library(std::uint32_t thread) noexcept {
+    void* head = nullptr;
+    std::size_t bytes = 0;
+    return syscall(SYS_get_robust_list, static_cast<pid_t>(thread), &head, &bytes) != 0 ||
+           head != nullptr;
+}
+
+} // namespace
+
+std::uint32_t thread_without_library(bool* has_run) noexcept {
+    *has_run = false;
+    const int fd = ::open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return 0;
+    std::uint32_t found = 0;
+    alignas(entry) char buffer[4096];
+    for (;;) {
+        const long got = syscall(SYS_getdents64, fd, buffer, sizeof buffer);
+        if (got <= 0) break;
+        for (long at = 0; at < got;) {
+            const auto* const each = reinterpret_cast<const entry*>(buffer + at);
+            at += each->length;
+            const auto thread = static_cast<std::uint32_t>(std::strtoul(each->name, nullptr, 10));
+            if (thread == 0 || announced_by_library(thread) || is_of_the_kernel(thread)) continue;
+            found = thread;
+            *has_run = *has_run || ran_for_long(thread);
+        }
+    }
+    ::close(fd);
+    return found;
+}
+
+void let_segment_faults_through() noexcept {
+    sigset_t one;
+    sigemptyset(&one);
+    sigaddset(&one, SIGSEGV);
+    pthread_sigmask(SIG_UNBLOCK, &one, nullptr);
+}
+
+sigset_t block_signals() noexcept {
+    sigset_t all;
+    sigset_t before;
+    sigfillset(&all);
+    sigemptyset(&before);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    return before;
+}
+
+void restore_signals(const sigset_t& before) noexcept {
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+bool taken_pages_share_mappings() noexcept {
+    const int error = errno;
+    void* const page = reserve(page_size, page_size);
+    if (page == nullptr) return false;
+    const bool works = ::madvise(page, page_size, guard_install) == 0;
+    release(page, page_size);
+    errno = error;
+    return works;
+}
+
+} // namespace obase::os

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: MIT
+//
+// tasks: what the kernel says about the threads of this process, and about their signals.
+//
+//     if (os::thread_without_library(&has_run) != 0) ...      // move nothing: it may be nobody's thread
+//
+// Readings of /proc/self/task and signal masks. None fails: what the kernel does not tell counts as in order.
+// Threads: any. Allocates nothing.
+#pragma once
+
+#include <csignal>
+#include <cstdint>
+
+namespace obase::os {
+
+// A thread of this process that was made without the C library (a raw clone), so that its thread-local memory may be
+// another thread's; or one that the library is just starting. 0: there is none. Threads that the kernel made for itself
+// (io_uring) do not count. It is told by the list of robust mutexes, which the C library announces in each thread of its own.
+// Cost: two system calls, and one for each thread.
+// `has_run`: for so long that the library would have finished starting it.
+std::uint32_t thread_without_library(bool* has_run) noexcept;
+
+// SIGSEGV of the calling thread is not blocked from here on.
+void let_segment_faults_through() noexcept;
+
+// All signals of the calling thread that can be blocked are, and what was before goes back.
+sigset_t block_signals() noexcept;
+void restore_signals(const sigset_t& before) noexcept;
+
+// True where a range whose pages were taken (memory.hpp) needs no mapping of its own: guard pages, Linux 6.13.
+bool taken_pages_share_mappings() noexcept;
+
+} // namespace obase::os
