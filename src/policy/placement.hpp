@@ -111,8 +111,9 @@ struct window_facts {
         std::uint64_t live_bytes = 0; // at its end, after its moves
         std::uint64_t live_objects = 0;
         std::uint64_t paged_out_bytes =
-            0;                  // that really left memory at the end of the window before
-        std::uint64_t out_bytes = 0; // pages that left, and in which nothing was touched or filled since
+            0; // that really left memory at the end of the window before
+        std::uint64_t out_bytes =
+            0;                  // pages that left, and in which nothing was touched or filled since
         bool can_leave = false; // mode hint, and the tier lies in a file or there is swap
         // How long a thread waits for a page that is out, as measured; 0: not yet.
         double fault_seconds = 0;

@@ -44,13 +44,13 @@ struct memory_budget {         // bytes
         return (static_cast<double>(used) - static_cast<double>(allowed)) * share;
     }
     // What may leave memory at the end of a window, for which threads wait that want so many bytes, or for which none
-    // does (0): nothing while there is room. Else a little more than is over the budget, so that it is not passed again
+    // does (0): nothing while there is room. All that the policy asks for while threads wait: they go on to allocate. Else a little more than is over the budget, so that it is not passed again
     // at once.
     std::uint64_t may_leave(std::uint64_t pressed) const noexcept {
         if (allowed == 0) return UINT64_MAX;
         const double room =
             static_cast<double>(pressed) + static_cast<double>(allowed / 16) * share;
-        if (pressed != 0) return static_cast<std::uint64_t>(std::max(excess() + room, 0.));
+        if (pressed != 0) return excess() + room > 0 ? UINT64_MAX : 0;
         if (excess() <= 0) return 0;
         return static_cast<std::uint64_t>(excess() + static_cast<double>(allowed / 64) * share);
     }
