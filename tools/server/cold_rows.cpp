@@ -150,7 +150,7 @@ bool fill_slowly(system_under_test& system, std::uint64_t records, std::size_t v
     const generator in_turn = [&](workload::random_stream&, bool&) { return at++ % records; };
     for (std::uint64_t begin = 0; begin < records && !interrupted(); begin += at_once) {
         ask(system, {true, std::min(at_once, records - begin), 1, 16, value_bytes, 1, in_turn});
-        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+        std::this_thread::sleep_for(std::chrono::milliseconds(300));
     }
     at = 0;
     try {
@@ -207,7 +207,8 @@ bench_result bench_server_memory(const server_bench_settings& s) {
                      "-m",
                      fmt::format("{}", s.memory_mib * 6 / 10),
                      "-o",
-                     fmt::format("ext_page_size=16,ext_threads=4,ext_path={}/extstore-{}:{}M",
+                     fmt::format("slab_automove_window=3,slab_automove_ratio=0.5,ext_page_size=16,"
+                                 "ext_threads=4,ext_path={}/extstore-{}:{}M",
                                  s.directory, ::getpid(),
                                  static_cast<std::uint64_t>(4 * s.data_times) * s.memory_mib)};
             if (::geteuid() == 0) words.insert(words.end(), {"-u", "root"});
