@@ -352,7 +352,8 @@ TEST_F(returning, what_is_known_of_large_memory_goes_back_with_it) {
 TEST_F(returning, an_extent_can_be_had_while_its_tables_go_back) {
     const owned_space owner = make_space();
     space& s = *owner;
-    constexpr std::size_t most = 248 * mib; // of 256: LARGE cannot grow by as much as is asked for below
+    constexpr std::size_t most =
+        248 * mib; // of 256: LARGE cannot grow by as much as is asked for below
     auto* const all = static_cast<char*>(s.allocate(most, {}));
     ASSERT_NE(all, nullptr);
     s.free(all);

@@ -281,8 +281,7 @@ void searches_in_vain_meet_frees_by_other_groups() {
     const auto page = [](void* object) { return reinterpret_cast<std::uintptr_t>(object) >> 12; };
     threads::require(page(mine) == page(theirs) && page(last) == page(mine), "one page");
     std::vector<void*> more;
-    threads::spawn("searcher",
-                   [&] { more.push_back(w.filled(w.join(mine, 512, usual), 512)); });
+    threads::spawn("searcher", [&] { more.push_back(w.filled(w.join(mine, 512, usual), 512)); });
     threads::spawn("freer", [&] { w.end(last); });
     threads::run();
     // The chunks are free now, and found whatever the search saw.
@@ -340,7 +339,9 @@ IN_BOTH_WORLDS(biased_sections, one_thread_is_in_a_section, 1'000)
 // As it is where a filter of system calls is set while the program runs.
 struct losing_platform : testing::deterministic_platform {
     static inline bool lost = false; // no membarrier from here on
-    static bool has_membarrier() noexcept { return !lost && deterministic_platform::has_membarrier(); }
+    static bool has_membarrier() noexcept {
+        return !lost && deterministic_platform::has_membarrier();
+    }
     static bool membarrier() noexcept { return !lost && deterministic_platform::membarrier(); }
 };
 

@@ -226,8 +226,7 @@ void* space::allocate_placed_elsewhere(std::size_t size, attributes attr, const 
         const unsigned set = near_set(attr, expect);
         if (in != nullptr) {
             static_assert(sizeof(begun_groups::name_word) == sizeof(group_name));
-            object =
-                near_.join(*reinterpret_cast<begun_groups::name_word*>(in), rounded, set);
+            object = near_.join(*reinterpret_cast<begun_groups::name_word*>(in), rounded, set);
         } else if (near != nullptr && contains(near)) {
             if (class_of(near) == near_class()) {
                 object = near_.join(near, rounded, set);
@@ -237,8 +236,7 @@ void* space::allocate_placed_elsewhere(std::size_t size, attributes attr, const 
             }
             // A live object of LARGE has no neighbours, and is no mistake.
             if (object == nullptr &&
-                (class_of(near) == classes_ ? info(near).size == 0
-                                                  : !has_neighbours(near)))
+                (class_of(near) == classes_ ? info(near).size == 0 : !has_neighbours(near)))
                 *found = neighbour::no_object;
         }
         if (object == nullptr && expect != expectation::nothing)

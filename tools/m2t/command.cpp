@@ -18,17 +18,18 @@ store_bench add_m2t(CLI::App& bench) {
     several(
         command->add_option("--layout", s->layouts, "repeatable, or with commas; all unless given")
             ->check(CLI::IsMember(m2t_layouts())));
+    several(command
+                ->add_option(
+                    "--tier", s->tiers,
+                    "dram: measured; limit: under a memory limit; model: modelled; all that can be "
+                    "had unless given")
+                ->check(CLI::IsMember({"dram", "limit", "model"})));
     several(
         command
-            ->add_option("--tier", s->tiers,
-                         "dram: measured; limit: under a memory limit; model: modelled; all that can be "
-                         "had unless given")
-            ->check(CLI::IsMember({"dram", "limit", "model"})));
-    several(command
-                ->add_option("--hints", s->hints,
-                             "none, right, wrong: cells of expectations; repeatable; no: no such cells")
-                ->check(CLI::IsMember({"none", "right", "wrong", "no"}))
-                ->capture_default_str());
+            ->add_option("--hints", s->hints,
+                         "none, right, wrong: cells of expectations; repeatable; no: no such cells")
+            ->check(CLI::IsMember({"none", "right", "wrong", "no"}))
+            ->capture_default_str());
     command
         ->add_option("--limit-share", s->limit_share,
                      "limit of tier limit, as a share of what malloc takes")
@@ -69,7 +70,8 @@ store_bench add_m2t(CLI::App& bench) {
                 settings.pairs = pairs;
                 if (settings.hints == std::vector<std::string>{"no"}) settings.hints.clear();
                 if (quick) {
-                    if (settings.tiers.empty()) settings.tiers = {"dram", "model"}; // no swap is made
+                    if (settings.tiers.empty())
+                        settings.tiers = {"dram", "model"}; // no swap is made
                     settings.records = 8'000;
                     settings.operations = 4'000;
                     settings.cache_bytes = 64 << 10;

@@ -294,11 +294,10 @@ json run_layout(const m2t_settings& s, const cell_of& cell, std::uint64_t seed) 
 }
 
 std::string command_for(const m2t_settings& s, const cell_of& cell) {
-    std::string text =
-        fmt::format("obase bench m2t --layout malloc,{} --records-per-bucket {} --workload {} "
-                    "--tier {} --records {} --value-bytes {}",
-                    cell.layout, cell.per_bucket, cell.workload, cell.tier,
-                    s.records, s.value_bytes);
+    std::string text = fmt::format(
+        "obase bench m2t --layout malloc,{} --records-per-bucket {} --workload {} "
+        "--tier {} --records {} --value-bytes {}",
+        cell.layout, cell.per_bucket, cell.workload, cell.tier, s.records, s.value_bytes);
     if (!s.distribution.empty()) text += " --distribution " + s.distribution;
     if (s.theta != workload::ycsb_theta) text += fmt::format(" --theta {}", s.theta);
     return text;
@@ -362,10 +361,13 @@ class row {
         if (tier_ == "limit") {
             group.emplace();
             all.group = &group->group();
-            tell(fmt::format("m2t malloc {} per bucket, {}: what is charged", per_bucket_, letter_));
-            const json alone = in_child_process("m2t malloc", [&] { return run_layout(s_, all, 1); });
+            tell(
+                fmt::format("m2t malloc {} per bucket, {}: what is charged", per_bucket_, letter_));
+            const json alone =
+                in_child_process("m2t malloc", [&] { return run_layout(s_, all, 1); });
             all.limit = static_cast<std::uint64_t>(
-                s_.limit_share * static_cast<double>(alone.at("charged_bytes").get<std::uint64_t>()));
+                s_.limit_share *
+                static_cast<double>(alone.at("charged_bytes").get<std::uint64_t>()));
         }
         const std::size_t pairs = measured_ ? std::max<std::size_t>(s_.pairs, 1) : 1;
         for (std::size_t pair = 0; pair < pairs && !interrupted(); ++pair)
@@ -441,10 +443,12 @@ class row {
         if (!results_.contains("malloc")) return;
         const double ratio = of("malloc") / of(cell.layout);
         figure f;
-        f.name = fmt::format("m2t {}, {} per bucket, limit of {:.2f}: major faults, malloc's to its",
-                             cell.layout, per_bucket_, s_.limit_share);
+        f.name =
+            fmt::format("m2t {}, {} per bucket, limit of {:.2f}: major faults, malloc's to its",
+                        cell.layout, per_bucket_, s_.limit_share);
         f.value = {ratio, ratio, ratio, 1, false};
-        if (cell.layout == "near-meta+temperature" && s_.distribution == "loop" && per_bucket_ == 8) {
+        if (cell.layout == "near-meta+temperature" && s_.distribution == "loop" &&
+            per_bucket_ == 8) {
             f.target = 3;
             f.kind = bound::at_least;
         }
@@ -535,10 +539,11 @@ class hints_rows {
                     "m2t hints " + hints, [&] { return run_hints(s_, hints, 1 + pair); }));
             }
         for (const std::string& hints : s_.hints) report(hints, into);
-        const std::string command = fmt::format(
-            "obase bench m2t --tier model --layout malloc --records-per-bucket 1 --hints {} --records {} "
-            "--value-bytes {}",
-            fmt::join(s_.hints, ","), s_.records, s_.value_bytes);
+        const std::string command =
+            fmt::format("obase bench m2t --tier model --layout malloc --records-per-bucket 1 "
+                        "--hints {} --records {} "
+                        "--value-bytes {}",
+                        fmt::join(s_.hints, ","), s_.records, s_.value_bytes);
         const auto add = [&](const std::string& name, const std::vector<double>& values, bound kind,
                              double target) {
             if (values.empty()) return;
@@ -564,8 +569,7 @@ class hints_rows {
         std::vector<double> all;
         if (!results_.contains(over) || !results_.contains(under)) return all;
         for (std::size_t pair = 0; pair < results_.at(over).size(); ++pair)
-            all.push_back(of(over, pair, window_over, what) /
-                          of(under, pair, window_under, what));
+            all.push_back(of(over, pair, window_over, what) / of(under, pair, window_under, what));
         return all;
     }
     void report(const std::string& hints, bench_result& into) const {
@@ -612,8 +616,8 @@ class claims {
         add("L3 misses, skew .25 (Table I)", "3", modelled("llc_misses_per_op", .25), 3, 3.03);
         add("TLB misses, skew .99 (Table I: 4.081e11 / 4.410e10 is 9.25; the prose says 9.51)",
             "9.25", modelled("tlb_misses_per_op"), 9.25, 9.51);
-        add("TLB misses, skew .25 (the prose; Table I has 4.007e8 / 9.521e7, which is 4.21)", "9.25",
-            modelled("tlb_misses_per_op", .25), 9.25, 9.51);
+        add("TLB misses, skew .25 (the prose; Table I has 4.007e8 / 9.521e7, which is 4.21)",
+            "9.25", modelled("tlb_misses_per_op", .25), 9.25, 9.51);
         add("share of accesses that hit a cache, to that of the baseline, skew .99 (Fig. 7; one "
             "level is modelled)",
             "1.3185", modelled("cache_hit_share", workload::ycsb_theta, true), 1.3185, 1.3185);
@@ -624,12 +628,14 @@ class claims {
         add("pages migrated (Fig. 5), promoted and demoted", "244, 211", modelled("migrated_pages"),
             211, 244);
         for (const char* what :
-             {"L1 and L2 misses (Table I): 2.16 and 3.06, skew .25 2.2 and 3; no such caches are modelled",
+             {"L1 and L2 misses (Table I): 2.16 and 3.06, skew .25 2.2 and 3; no such caches are "
+              "modelled",
               "miss rates (Table I): of all loads of a program, which are not counted",
               "TPP alone: 2.3-14 % (Fig. 4); needs two tiers of memory",
               "M2T beyond mnalloc: .05-.41 % (Fig. 4); needs two tiers of memory",
               "migration rate: 180-310 MB/s and 4-32 KB/s (Fig. 6); needs two tiers of memory",
-              "accesses to caches at skew .25 less than at .99 by 6 and 2.22 % (Fig. 7); needs its counters"})
+              "accesses to caches at skew .25 less than at .99 by 6 and 2.22 % (Fig. 7); needs its "
+              "counters"})
             list_.push_back({{"claim", what},
                              {"paper", nullptr},
                              {"ours", nullptr},
@@ -691,7 +697,8 @@ std::string why_no_limit(const m2t_settings& s, std::optional<swap_space>& swap)
         const own_control_group group;
         if (!group.group().made()) return "no memory control group can be made";
     }
-    swap.emplace(swap_request{.bytes = s.records * (s.value_bytes + 300) + (std::size_t{64} << 20)});
+    swap.emplace(
+        swap_request{.bytes = s.records * (s.value_bytes + 300) + (std::size_t{64} << 20)});
     return swap->why_not();
 }
 

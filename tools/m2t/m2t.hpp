@@ -29,15 +29,15 @@
 namespace obase::tools {
 
 struct m2t_settings {
-    std::vector<std::string> layouts; // empty: all
-    std::vector<std::string> tiers;   // empty: all that can be had
+    std::vector<std::string> layouts;                            // empty: all
+    std::vector<std::string> tiers;                              // empty: all that can be had
     std::vector<std::string> hints = {"none", "right", "wrong"}; // empty: no such cells
     std::vector<std::size_t> per_bucket = {1, 8, 64, 1024};
     std::vector<std::string> workloads = {"C"}; // A, B, C, D, F
     std::string distribution;                   // "": the workload's own
     double theta = .99; // of Zipf's law; other values than .99: workload C only
     double loop_share = .31;
-    double limit_share = .59;        // of what malloc takes
+    double limit_share = .59;           // of what malloc takes
     std::string cold = "file:/var/tmp"; // OBASE_COLD_BACKING of the cells of hints
     std::size_t records = 1'000'000;
     std::size_t value_bytes = 1000;
