@@ -33,7 +33,7 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 FORCED = {"OBASE_WINDOW_SECONDS": "1000000", "OBASE_POISON_FREED": "1"}
 AUDITED = {**FORCED, "OBASE_AUDIT": "1"}
-LIMIT = 60  # seconds, on a machine that is busy
+LIMIT = 900  # seconds: what hangs ends; a machine may be very busy
 KINDS = ["right", "refused", "audit", "encoded"]
 ERRORS = {"stale-use", "unconverted-access", "two-fields", "freed-in-field"}  # docs/audit.md
 
@@ -127,7 +127,7 @@ class workplace:
         if one.kind == "encoded":
             target.unlink()
             return "accepted", ""
-        plain, errors = self.make(one, ["-O1"] if level != "-O0" else ["-O0"], obase=False)
+        plain, errors = self.make(one, flags, obase=False)
         if plain is None:
             sys.exit(f"{one.source}: {errors}")
         expected = run([str(plain)])

@@ -48,7 +48,7 @@ def build(folder, compiler, link):
                           stdout=subprocess.PIPE).stdout.splitlines()
     (folder / "bc/libmath.h").write_text("{" + ",\n".join(f'"{line}"' for line in code[:-1]) + ",0}\n")
     program.run([*compiled, "-o", folder / "calculator"])
-    (folder / "Test/names.b").write_text(names(3000))
+    (folder / "Test/names.b").write_text(names(1000))
 
 
 def tests(folder, environment):

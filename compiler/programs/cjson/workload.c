@@ -14,14 +14,17 @@ enum { words = 40 };
 
 static void text_of(uint64_t document, char* text) {
     for (int i = 0; i < words; ++i, text += 10)
-        sprintf(text, "%09llu ", (unsigned long long)(mixed(document * words + (uint64_t)i + 1) % 1000000000));
+        sprintf(text, "%09llu ",
+                (unsigned long long)(mixed(document * words + (uint64_t)i + 1) % 1000000000));
 }
 
 static cJSON* parsed(uint64_t document) {
     char text[10 * words + 1], json[sizeof text + 100];
     text_of(document, text);
-    snprintf(json, sizeof json, "{\"number\": %llu, \"title\": \"the document with the number %llu\", \"text\": \"%s\"}",
-             (unsigned long long)document, (unsigned long long)document, text);
+    snprintf(
+        json, sizeof json,
+        "{\"number\": %llu, \"title\": \"the document with the number %llu\", \"text\": \"%s\"}",
+        (unsigned long long)document, (unsigned long long)document, text);
     cJSON* made = cJSON_Parse(json);
     if (made == NULL) {
         fprintf(stderr, "workload: document %llu cannot be parsed\n", (unsigned long long)document);
@@ -52,12 +55,15 @@ int main(int argc, char** argv) {
         const uint64_t random = mixed(read + documents);
         /* One in ten thousand is of any document. */
         const uint64_t hot = mixed(random) % (documents / 10 + 1) * 10 % documents;
-        const uint64_t document = argc == 4 ? read % documents : random % 10000 != 0 ? hot : mixed(random) % documents;
+        const uint64_t document = argc == 4             ? read % documents
+                                  : random % 10000 != 0 ? hot
+                                                        : mixed(random) % documents;
         char text[10 * words + 1];
         text_of(document, text);
         cJSON* wanted = cJSON_CreateString(text);
         if (!cJSON_Compare(cJSON_GetObjectItemCaseSensitive(all[document], "text"), wanted, 1)) {
-            fprintf(stderr, "workload: document %llu has another text\n", (unsigned long long)document);
+            fprintf(stderr, "workload: document %llu has another text\n",
+                    (unsigned long long)document);
             return 1;
         }
         cJSON_Delete(wanted);

@@ -59,12 +59,14 @@ int main(int argc, char** argv) {
     for (double second = 0; done < words && (argc == 5 || second < seconds); ++done) {
         const uint64_t random = mixed(done + patterns);
         /* One in ten thousand is of any pattern. */
-        const uint64_t pattern = mixed(random) % (random % 10000 != 0 && patterns >= 10 ? patterns / 10 : patterns);
+        const uint64_t pattern =
+            mixed(random) % (random % 10000 != 0 && patterns >= 10 ? patterns / 10 : patterns);
         char word[letters + 1], hyphens[letters + 5];
         word_of(argc == 5 ? done % patterns : pattern, word);
         char** texts = NULL;
         int *positions = NULL, *cuts = NULL;
-        if (hnj_hyphen_hyphenate2(dictionary, word, letters, hyphens, NULL, &texts, &positions, &cuts) != 0 ||
+        if (hnj_hyphen_hyphenate2(dictionary, word, letters, hyphens, NULL, &texts, &positions,
+                                  &cuts) != 0 ||
             hyphens[at - 1] % 2 != 1) {
             fprintf(stderr, "workload: '%s' is parted nowhere\n", word);
             return 1;
