@@ -14,6 +14,7 @@ int count_letters(const char*, int (*is)(int, void*), void*);
 char* foreign_copy(const char*);
 int foreign_sum(int count, ...);
 void foreign_free(void*);
+long foreign_write(const char*, long);
 void* foreign_apply(void* (*)(void*), void*);
 static int is_vowel(int c, void* state) {
     const int yes = strchr("aeiou", c) != NULL;
@@ -43,6 +44,9 @@ int main(void) {
     *number = 21;
     int* doubled = foreign_apply(twice, number);
     printf("%s %d %d\n", copy, *doubled, foreign_sum(3, 1, 2, 3)); //> Kept text copied 42 6
+    char* bytes = strdup("to the kernel");
+    for (int i = 0; i < 20; ++i) free(malloc(32));
+    printf("%ld\n", foreign_write(bytes, 13)); //> 13
     foreign_free(e->text);
     foreign_free(doubled);
     free(copy);

@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 static void* kept;
 void keep_entry(void* e) { kept = e; }
 void* kept_entry(void) { return kept; }
@@ -22,3 +23,12 @@ int foreign_sum(int count, ...) {
 }
 void foreign_free(void* p) { free(p); }
 void* foreign_apply(void* (*f)(void*), void* p) { return f(p); }
+// The kernel serves no fault.
+long foreign_write(const char* text, long size) {
+    int ends[2];
+    if (pipe(ends) != 0) return -2;
+    const long written = write(ends[1], text, size);
+    close(ends[0]);
+    close(ends[1]);
+    return written;
+}
