@@ -125,7 +125,7 @@ void native_handles::bring_used_home(policy::fragmentation& control,
     });
     used.choose(runs, elapsed, most_used_home);
     for (const policy::used_run& r : runs) {
-        if (come_home(r.number, nullptr) != home_result::done) continue;
+        if (come_home_if_soon(r.number) != home_result::done) continue;
         control.used_too_often(r.number);
         used_home_.fetch_add_relaxed(1);
     }
@@ -153,7 +153,10 @@ void native_handles::gather(policy::fragmentation& control) {
     const bool sparse =
         space_->select_evacuation(dense_class, sparse_dense, dense_bytes).live_bytes != 0;
     const auto round = [&](const std::vector<std::uint32_t>& wanted, unsigned tries) {
-        add(evacuator_.round(wanted.data(), wanted.size(), nullptr, tries, while_waiting()));
+        add(tries != 0
+                ? evacuator_.round(wanted.data(), wanted.size(), nullptr, tries, while_waiting())
+                : evacuator_.round(wanted.data(), wanted.size(), nullptr, tries,
+                                   while_stopping_briefly()));
         for (const std::uint32_t run : wanted) {
             if (away(run).load_relaxed() == open)
                 control.moved(run);

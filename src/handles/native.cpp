@@ -433,8 +433,17 @@ native_handles::work::work(native_handles& all, record* self, urgency need) noex
 native_handles::work::~work() { all_.work_.unlock(); }
 
 home_result native_handles::come_home(std::size_t run, record* self) noexcept {
-    if (blind_.load_seq_cst() != 0 || !threads_.stop(self, while_stopping()))
-        return home_result::gave_up;
+    return come_home_unless(while_stopping(), run, self);
+}
+
+home_result native_handles::come_home_if_soon(std::size_t run) noexcept {
+    return come_home_unless(while_stopping_briefly(), run, nullptr);
+}
+
+template <class GiveUp>
+home_result native_handles::come_home_unless(GiveUp give_up, std::size_t run,
+                                             record* self) noexcept {
+    if (blind_.load_seq_cst() != 0 || !threads_.stop(self, give_up)) return home_result::gave_up;
     std::uint64_t objects = 0;
     home_result home = home_result::no_memory;
     try {

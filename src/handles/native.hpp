@@ -251,8 +251,19 @@ class native_handles {
             return stuck_.load_relaxed() != 0 || blind_.load_relaxed() != 0;
         };
     }
+    // For a stop that can be had another time: threads stand in their polls for as long as another one is late.
+    auto while_stopping_briefly() noexcept {
+        return [this, looks = 0U](const auto&) mutable {
+            if (++looks > spins_of_a_wait) os::sleep_ns(nap_of_a_wait_ns);
+            return gives_up() || looks > spins_of_a_wait + naps_of_a_brief_stop;
+        };
+    }
+    static constexpr unsigned naps_of_a_brief_stop = 100;
     bool end_put_back(std::size_t run, char* scratch, const block_set& out) noexcept;
     home_result come_home(std::size_t run, record* self) noexcept;
+    home_result come_home_if_soon(std::size_t run) noexcept; // collector
+    template <class GiveUp>
+    home_result come_home_unless(GiveUp give_up, std::size_t run, record* self) noexcept;
     home_result come_home_stressed(std::uint64_t home, record* self) noexcept;
     // A thread without a record will run compiled code. Afterwards nothing moves, for ever.
     void nothing_moves_any_more() noexcept;
