@@ -335,7 +335,8 @@ struct bench_arguments {
 
     CLI::App* add(CLI::App& app) {
         CLI::App* command = app.add_subcommand(
-            "bench", "Strategies on emulated devices, and here beside GNU sort, DuckDB, Polars and STXXL");
+            "bench",
+            "Strategies on emulated devices, and here beside GNU sort, DuckDB, Polars and STXXL");
         command->add_option("--json", json, "write all cells, ratios and claims to a file");
         command->add_option("--dir", settings.directory, "for the data; default: here");
         command->add_option("--records", settings.records, "here: 1000000");
@@ -343,7 +344,8 @@ struct bench_arguments {
             ->check(CLI::Range(1, 1 << 20));
         command->add_flag("--skewed", settings.skewed, "many equal keys, here");
         command
-            ->add_option("--state", settings.states, "cached, uncached or cgroup, here; several: all")
+            ->add_option("--state", settings.states,
+                         "cached, uncached or cgroup, here; several: all")
             ->check(CLI::IsMember({"cached", "uncached", "cgroup"}));
         command->add_option("--only", settings.only,
                             "here, only systems and strategies whose name contains TEXT; several");

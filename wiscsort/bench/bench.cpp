@@ -554,8 +554,8 @@ class benches {
                     if (::access(c.command[0].c_str(), X_OK) != 0)
                         reason = c.command[0] + " is not there (it is built where libstxxl-dev is)";
                 } else if (module != nullptr &&
-                    device::run_child({s_.python, "-c", std::string("import ") + module})
-                            .exit_code != 0)
+                           device::run_child({s_.python, "-c", std::string("import ") + module})
+                                   .exit_code != 0)
                     reason = fmt::format("{} has no module {}", s_.python, module);
                 else if (module == nullptr &&
                          device::run_child({"sort", "--version"}).exit_code != 0)
@@ -712,9 +712,8 @@ class benches {
                 seconds[plan] = median(c->seconds);
         if (const contestant* c = find("wiscsort", "ems", s_.small_memory, s_.threads))
             seconds["ems"] = median(c->seconds);
-        const std::string cell =
-            fmt::format("real 10:{}{}, {} records, {}", s_.value_bytes, s_.skewed ? " skewed" : "",
-                        in.records, state);
+        const std::string cell = fmt::format("real 10:{}{}, {} records, {}", s_.value_bytes,
+                                             s_.skewed ? " skewed" : "", in.records, state);
         if (state == "cgroup") {
             seconds.clear();
             for (const char* plan : {"onepass", "mergepass", "ems"})

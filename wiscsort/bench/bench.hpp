@@ -22,7 +22,7 @@ struct bench_settings {
     std::uint64_t memory = 8ULL << 30, small_memory = 512ULL << 20;
     std::vector<std::string> shapes; // emulated: "pmem 10:90"; none: all, and the claims
     unsigned value_bytes = 90;       // here
-    bool skewed = false;       // here
+    bool skewed = false;             // here
     bool real = true, emulated = true;
     std::vector<std::string> states = {"cached", "uncached", "cgroup"}; // here
     // Here: only those whose system and strategy contain one of these; none: all.

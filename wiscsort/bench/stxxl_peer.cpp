@@ -47,7 +47,8 @@ int main(int argc, char** argv) {
         stxxl::config::get_instance()->add_disk(
             stxxl::disk_config(argv[4], 0, "syscall unlink autogrow"));
         stxxl::syscall_file in(argv[1], stxxl::file::RDONLY);
-        stxxl::syscall_file out(argv[2], stxxl::file::CREAT | stxxl::file::RDWR | stxxl::file::TRUNC);
+        stxxl::syscall_file out(argv[2],
+                                stxxl::file::CREAT | stxxl::file::RDWR | stxxl::file::TRUNC);
         const std::uint64_t size = in.size();
         {
             records input(&in);

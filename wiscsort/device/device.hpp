@@ -21,7 +21,7 @@ enum class direction { read, write };
 struct access {
     direction dir = direction::read;
     std::uint64_t requests = 0;
-    std::uint64_t waits = 0;     // requests that paid for a granule: the others find their bytes there
+    std::uint64_t waits = 0; // requests that paid for a granule: the others find their bytes there
     std::uint64_t requested = 0; // bytes that were asked for
     std::uint64_t moved = 0;     // bytes of the granules paid for
     double cost = 0;             // bytes of sequential transfer that take as long

@@ -25,7 +25,8 @@ struct costs {
     costs(const situation& situation, const profile& profile)
         : s(situation), p(profile), threads(situation.threads) {
         const auto rate = [&](const direction_profile& d) {
-            return profile::best_pool(d, s.threads, s.page_cache ? 0 : sequential_demand(d).per_byte())
+            return profile::best_pool(d, s.threads,
+                                      s.page_cache ? 0 : sequential_demand(d).per_byte())
                 .rate;
         };
         read_rate = rate(p.read);
@@ -41,9 +42,8 @@ struct costs {
     double random(double count, double size) const {
         const double moved = std::floor((size - 1) / granule() + 1.999) * granule();
         const double expected = std::min(moved, ((size - 1) / granule() + 1) * granule());
-        const double in_flight =
-            static_cast<double>(p.requests_per_thread) *
-            profile::best_pool(p.read, s.threads).threads;
+        const double in_flight = static_cast<double>(p.requests_per_thread) *
+                                 profile::best_pool(p.read, s.threads).threads;
         return count * expected / p.random_share / read_rate +
                count * p.read.latency_seconds / in_flight;
     }
@@ -56,13 +56,13 @@ struct costs {
     double in_order_of_input(double buffers) const {
         const double all = static_cast<double>(s.bytes) / granule();
         const double record = static_cast<double>(s.bytes) / static_cast<double>(s.records);
-        const double each = ((record - 1) / granule() + 1) * static_cast<double>(s.records) / buffers;
+        const double each =
+            ((record - 1) / granule() + 1) * static_cast<double>(s.records) / buffers;
         const double touched = 1 - std::exp(-each / all);
         const double behind = 1 - (1 - touched) * (1 - touched);
         const double cost = behind + (1 - behind) / p.random_share;
         return buffers * sequential(all * touched * granule() * cost) +
-               buffers * all * touched * p.read.latency_seconds /
-                   (p.requests_per_thread * threads);
+               buffers * all * touched * p.read.latency_seconds / (p.requests_per_thread * threads);
     }
     double processor(double seconds) const { return seconds / threads; }
     double copy(double bytes) const { return processor(bytes / p.processor.copy_bytes_per_second); }
@@ -72,9 +72,8 @@ struct costs {
 
 demand scan_demand(const situation& s, const profile& p) {
     const auto granule = static_cast<double>(p.granule);
-    const double record = s.records == 0 ? 1
-                                         : static_cast<double>(s.bytes) /
-                                               static_cast<double>(s.records);
+    const double record =
+        s.records == 0 ? 1 : static_cast<double>(s.bytes) / static_cast<double>(s.records);
     const double moved = std::min(record, ((s.key_bytes - 1) / granule + 1) * granule);
     demand d;
     // At most one granule is skipped between two keys: the device reads ahead.
@@ -87,9 +86,8 @@ demand scan_demand(const situation& s, const profile& p) {
 
 demand gather_demand(const situation& s, const profile& p, double parts) {
     const auto granule = static_cast<double>(p.granule);
-    const double record = s.records == 0 ? 1
-                                         : static_cast<double>(s.bytes) /
-                                               static_cast<double>(s.records);
+    const double record =
+        s.records == 0 ? 1 : static_cast<double>(s.bytes) / static_cast<double>(s.records);
     demand d;
     d.cost_bytes = ((record - 1) / granule + 1) * granule / p.random_share;
     d.own_seconds = p.processor.gather_seconds + p.processor.merge_entry_seconds * log2_of(parts) +
@@ -216,12 +214,12 @@ prediction predict(plan_choice plan, const situation& s, const profile& p, bool*
         const double index = n * entry_bytes;
         double runs = parts;
         if (plan == plan_choice::mergepass)
-            runs *= std::max(1.0, std::ceil(index / std::max(1.0, static_cast<double>(
-                                                                      s.memory -
-                                                                      std::min(s.memory,
-                                                                               s.write_buffer)))));
-        out.sort = c.processor(n * ((s.page_cache ? cpu.extract_seconds : 0) +
-                                    cpu.sort_seconds * log2_of(n / runs)));
+            runs *= std::max(
+                1.0, std::ceil(index /
+                               std::max(1.0, static_cast<double>(
+                                                 s.memory - std::min(s.memory, s.write_buffer)))));
+        out.sort = c.processor(
+            n * ((s.page_cache ? cpu.extract_seconds : 0) + cpu.sort_seconds * log2_of(n / runs)));
         // In the order of offsets each buffer reads the input once, in order. Behind a page cache that cannot hold it
         // each page is a request of its own all the same: what was read ahead is gone before its turn comes.
         const double buffers =
@@ -232,7 +230,8 @@ prediction predict(plan_choice plan, const situation& s, const profile& p, bool*
         const double by_record = s.page_cache ? c.random(n * evicted, record) + copying + merging
                                               : c.repeated(n, gather_demand(s, p, runs));
         const double in_order = (s.page_cache ? buffers * c.random(bytes * evicted / page, page)
-                                              : c.in_order_of_input(buffers)) +
+                                              : c.in_order_of_input(buffers) +
+                                                    n * cpu.sort_seconds * log2_of(n / buffers)) +
                                 copying + merging;
         if (offset_order != nullptr) *offset_order = in_order < by_record && evicted > 0;
         out.gather = std::min(by_record, in_order);

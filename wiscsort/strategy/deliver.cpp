@@ -269,6 +269,9 @@ class deliverer {
         }
         const hwy::Sorter sorter;
         sorter(order, count, hwy::SortAscending());
+        // One thread does it.
+        const auto n = static_cast<double>(count);
+        job_.device().work(n * std::log2(std::max(2.0, n)) * job_.profile.processor.sort_seconds);
         return order;
     }
 

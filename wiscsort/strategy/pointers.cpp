@@ -200,10 +200,9 @@ class pointer_sort {
         if (!runs_) runs_.emplace(job_.scratch.open(false));
         std::uint64_t bytes = 0;
         for (const std::span<entry>& part : sorted_) bytes += part.size_bytes();
-        const std::uint64_t size =
-            schedule::even_piece(bytes, job_.scheduler.threads().threads(operation::write),
-                                 job_.profile.least_request(job_.profile.write), most_spill,
-                                 sizeof(entry));
+        const std::uint64_t size = schedule::even_piece(
+            bytes, job_.scheduler.threads().threads(operation::write),
+            job_.profile.least_request(job_.profile.write), most_spill, sizeof(entry));
         struct piece {
             std::uint64_t offset;
             std::span<const entry> what;
@@ -219,15 +218,15 @@ class pointer_sort {
             offset += part.size_bytes();
         }
         runs_->reserve(runs_bytes_, bytes);
-        job_.scheduler.run({operation::write, "runs", pieces.size(), bytes,
-                            [&](unsigned, std::uint64_t task) {
-                                const piece& p = pieces[task];
-                                runs_->write(p.offset, reinterpret_cast<const char*>(p.what.data()),
-                                             p.what.size_bytes());
-                                device::stream writes(job_.device(), device::direction::write);
-                                writes.sequential(p.offset, p.what.size_bytes());
-                                writes.flush();
-                            }});
+        job_.scheduler.run(
+            {operation::write, "runs", pieces.size(), bytes, [&](unsigned, std::uint64_t task) {
+                 const piece& p = pieces[task];
+                 runs_->write(p.offset, reinterpret_cast<const char*>(p.what.data()),
+                              p.what.size_bytes());
+                 device::stream writes(job_.device(), device::direction::write);
+                 writes.sequential(p.offset, p.what.size_bytes());
+                 writes.flush();
+             }});
         for (device::entry_array& array : arrays_) array.clear();
         runs_bytes_ = offset;
     }
@@ -235,7 +234,7 @@ class pointer_sort {
     job& job_;
     std::vector<device::entry_array> arrays_;
     std::vector<std::span<entry>> sorted_; // of the arrays
-    std::mutex lock_; // of ranges_
+    std::mutex lock_;                      // of ranges_
     std::deque<pending> ranges_;
     std::size_t all_ranges_ = 0;
     std::optional<device::scratch_file> runs_;

@@ -303,15 +303,16 @@ class run_sort {
 
     void load(device::memory_block& memory, std::uint64_t begin, std::uint64_t end) {
         std::vector<range> pieces;
+        const std::uint64_t base = begin / device::page_size * device::page_size;
         const std::uint64_t readers = job_.scheduler.threads().threads(operation::load);
-        const std::uint64_t load_piece =
-            schedule::even_piece(end - begin, readers, job_.profile.least_request(job_.profile.read),
-                                 most_load, device::page_size);
+        const std::uint64_t load_piece = schedule::even_piece(
+            end - begin, readers, job_.profile.least_request(job_.profile.read), most_load,
+            device::page_size);
         for (const device::input_file& file : job_.input.files())
             for (std::uint64_t at = std::max(begin, file.begin); at < std::min(end, file.end());) {
                 // Pieces after the first begin at multiples of a page, which can bypass the cache.
                 const std::uint64_t next =
-                    std::min({end, file.end(), (at / load_piece + 1) * load_piece});
+                    std::min({end, file.end(), base + ((at - base) / load_piece + 1) * load_piece});
                 pieces.push_back({at, next});
                 at = next;
             }
@@ -490,10 +491,10 @@ class run_sort {
             for (std::uint64_t done = 0; done < all;) {
                 // A task for each buffer of each range, and pieces of the output: threads are fewer than
                 // ranges or more, and end together all the same.
-                job_.scheduler.run({operation::load, "load", pieces * runs, 0,
-                                    [&](unsigned, std::uint64_t task) {
-                                        merges[task / runs].refill(task % runs);
-                                    }});
+                job_.scheduler.run(
+                    {operation::load, "load", pieces * runs, 0, [&](unsigned, std::uint64_t task) {
+                         merges[task / runs].refill(task % runs);
+                     }});
                 job_.scheduler.run(
                     {operation::compute, "merge", pieces, 0,
                      [&](unsigned, std::uint64_t task) { merges[task].merge(sink); }});
@@ -528,8 +529,7 @@ class run_sort {
         const std::uint64_t size =
             sink.sequential
                 ? std::max<std::uint64_t>(1, merges.front().pages_end())
-                : schedule::even_piece(buffered,
-                                       job_.scheduler.threads().threads(operation::write),
+                : schedule::even_piece(buffered, job_.scheduler.threads().threads(operation::write),
                                        job_.profile.least_request(job_.profile.write), most_load,
                                        device::page_size);
         std::vector<output_piece> all;
@@ -543,10 +543,10 @@ class run_sort {
             };
             return length(a) > length(b);
         });
-        job_.scheduler.run({operation::write, name, all.size(), buffered,
-                            [&](unsigned, std::uint64_t task) {
-                                all[task].from->write(sink, all[task].begin, all[task].end);
-                            }});
+        job_.scheduler.run(
+            {operation::write, name, all.size(), buffered, [&](unsigned, std::uint64_t task) {
+                 all[task].from->write(sink, all[task].begin, all[task].end);
+             }});
         for (range_merge& m : merges) m.clear_output();
     }
 
