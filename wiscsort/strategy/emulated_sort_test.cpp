@@ -82,7 +82,8 @@ TEST(EmulatedSort, OnePassTakesWhatTheArithmeticSays) {
 TEST(EmulatedSort, ExternalMergeSortTakesWhatTheArithmeticSays) {
     const sort_report r = run_on(device_only(), plan_choice::ems, records, 32 * MiB).report;
     EXPECT_GT(r.runs, 1U);
-    near(r.phases.at("load"), 2 * n * 100 / read_rate);
+    // Buffers of a merge are refilled by what was merged of them, which is not the same for all.
+    EXPECT_NEAR(r.phases.at("load") / (2 * n * 100 / read_rate), 1, .06);
     near(r.phases.at("runs"), n * 100 / write_rate);
     near(r.phases.at("write"), n * 100 / write_rate);
     // A record that the end of a chunk cuts is read twice.
