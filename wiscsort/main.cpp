@@ -332,15 +332,29 @@ struct probe_arguments {
 
 struct bench_arguments {
     bench::bench_settings settings;
-    std::string memory = "8G", small_memory = "512M", json;
+    std::string memory = "8G", small_memory = "512M", cgroup = "110M", cgroup_memory = "50M", json;
     bool only_real = false, only_emulated = false;
 
     CLI::App* add(CLI::App& app) {
         CLI::App* command = app.add_subcommand(
-            "bench", "Strategies on emulated devices, and here beside GNU sort, DuckDB and Polars");
+            "bench",
+            "Strategies on emulated devices, and here beside GNU sort, DuckDB, Polars and STXXL");
         command->add_option("--json", json, "write all cells, ratios and claims to a file");
         command->add_option("--dir", settings.directory, "for the data; default: here");
-        command->add_option("--records", settings.records, "of 100 bytes, here: 1000000");
+        command->add_option("--records", settings.records, "here: 1000000");
+        command->add_option("--value-bytes", settings.value_bytes, "behind 10 of key, here: 90")
+            ->check(CLI::Range(1, 1 << 20));
+        command->add_flag("--skewed", settings.skewed, "many equal keys, here");
+        command
+            ->add_option("--state", settings.states,
+                         "cached, uncached or cgroup, here; several: all")
+            ->check(CLI::IsMember({"cached", "uncached", "cgroup"}));
+        command->add_option("--only", settings.only,
+                            "here, only systems and strategies whose name contains TEXT; several");
+        command->add_option("--shape", settings.shapes,
+                            "emulated: only these, as 'pmem 10:90', and no claims; several");
+        command->add_option("--cgroup", cgroup, "limit of the control group: 110M");
+        command->add_option("--cgroup-memory", cgroup_memory, "--memory in it: 50M");
         command
             ->add_option("--repeats", settings.repeats, "rounds, in each of which everyone runs: 5")
             ->check(CLI::Range(1, 1000));
@@ -359,6 +373,8 @@ struct bench_arguments {
     int run() {
         settings.memory = parse_bytes(memory, "--memory");
         settings.small_memory = parse_bytes(small_memory, "--small-memory");
+        settings.cgroup_bytes = parse_bytes(cgroup, "--cgroup");
+        settings.cgroup_memory = parse_bytes(cgroup_memory, "--cgroup-memory");
         settings.real = !only_emulated || only_real;
         settings.emulated = !only_real || only_emulated;
         settings.program = "/proc/self/exe";

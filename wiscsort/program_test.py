@@ -90,6 +90,14 @@ class LikeSort(InFolder):
         # A file that does not know its size.
         self.assertEqual(run("sort", "/proc/self/status").returncode, 0)
 
+    def test_a_line_of_100_megabytes(self):
+        line = bytes(range(97, 123)) * 3900000
+        data = self.write("in", b"zz\n" + line + b"\nb\n" + line[:-1] + b"\na")
+        done = run("sort", "--memory", "32M", "-o", self.folder / "out", data)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue((self.folder / "out").read_bytes()
+                        == b"a\n" + line[:-1] + b"\n" + line + b"\nb\nzz\n")
+
     def test_a_closed_reader_ends_it(self):
         big = self.write("big", b"some line of text\n" * 400000)
         with subprocess.Popen([PROGRAM, "sort", big], stdout=subprocess.PIPE,

@@ -3,6 +3,7 @@
 
 #include "wiscsort/bench/check.hpp"
 #include "wiscsort/bench/gen.hpp"
+#include "wiscsort/device/cgroup.hpp"
 #include "wiscsort/device/child.hpp"
 #include "wiscsort/device/emulated.hpp"
 #include "wiscsort/error.hpp"
@@ -101,6 +102,14 @@ class benches {
         for (const auto& [key_bytes, value_bytes] :
              {std::pair{10U, 10U}, {10U, 40U}, {10U, 90U}, {10U, 990U}, {10U, 4086U}}) {
             const std::uint64_t size = key_bytes + value_bytes;
+            const auto wanted = [&](const std::string& device) {
+                return s_.shapes.empty() ||
+                       std::find(s_.shapes.begin(), s_.shapes.end(),
+                                 shape_name(device, key_bytes, value_bytes)) != s_.shapes.end();
+            };
+            if (std::none_of(model::shipped_profiles().begin(), model::shipped_profiles().end(),
+                             [&](const model::profile& p) { return wanted(p.name); }))
+                continue;
             gen_settings g;
             g.records = s_.emulated_bytes / size;
             g.key_bytes = key_bytes;
@@ -110,10 +119,11 @@ class benches {
             const record_format format = record_format::parse(fmt::format("fixed:{}", size));
             const expected in{g.records, check({input}, format, {}).checksum()};
             for (const model::profile& profile : model::shipped_profiles())
-                emulated_shape(profile, input, format, in, key_bytes, value_bytes);
-            if (key_bytes == 10 && value_bytes == 90) skewed(format);
+                if (wanted(profile.name))
+                    emulated_shape(profile, input, format, in, key_bytes, value_bytes);
+            if (s_.shapes.empty() && key_bytes == 10 && value_bytes == 90) skewed(format);
         }
-        paper_claims();
+        if (s_.shapes.empty()) paper_claims();
     }
 
     // The shape's virtual seconds by variant, which claims are made of.
@@ -172,28 +182,32 @@ class benches {
               {reports.at("ems").seconds / reports.at("ems uncontrolled").seconds});
         // What auto takes with each memory, beside the best of what is possible there.
         for (const bool has_room : {true, false}) {
-            if (has_room && value_bytes != 90) continue;
             std::map<std::string, double> seconds;
-            if (!has_room) {
+            if (has_room)
+                seconds["onepass"] = reports.at("onepass").seconds;
+            else
                 seconds = {{"mergepass", reports.at("mergepass").seconds},
                            {"ems", reports.at("ems").seconds}};
-            } else {
-                for (const plan_choice plan :
-                     {plan_choice::onepass, plan_choice::mergepass, plan_choice::ems}) {
-                    device::emulated_device device(profile);
-                    sort_options o = options(format, key_bytes, roomy, threads);
-                    o.plan = plan;
-                    o.profile = profile;
-                    o.device = &device;
+            for (const plan_choice plan :
+                 {plan_choice::onepass, plan_choice::mergepass, plan_choice::ems}) {
+                if (seconds.contains(model::name_of(plan))) continue;
+                device::emulated_device device(profile);
+                sort_options o = options(format, key_bytes, has_room ? roomy : tight, threads);
+                o.plan = plan;
+                o.profile = profile;
+                o.device = &device;
+                try {
                     seconds[model::name_of(plan)] =
                         wiscsort::sort({input}, folder_ + "/out", o).seconds;
+                } catch (const usage_error&) {
+                    // The memory is too small for this one.
                 }
             }
             device::emulated_device device(profile);
             sort_options o = options(format, key_bytes, has_room ? roomy : tight, threads);
             o.profile = profile;
             o.device = &device;
-            regret(fmt::format("{}, {}", shape, has_room ? "keys fit" : "keys do not fit"),
+            regret(fmt::format("{}, {}", shape, has_room ? "roomy" : "an eighth of the input"),
                    model::name_of(explain({input}, folder_ + "/out", o).plan), seconds);
         }
         seconds_[shape] = std::move(reports);
@@ -295,11 +309,14 @@ class benches {
             std::min_element(seconds.begin(), seconds.end(),
                              [](const auto& a, const auto& b) { return a.second < b.second; });
         const auto taken = seconds.find(chosen);
-        result_["planner"].push_back(
-            {{"cell", cell},
-             {"chosen", chosen},
-             {"best", best->first},
-             {"regret", taken == seconds.end() ? -1 : taken->second / best->second}});
+        if (taken == seconds.end()) fail("{}: {} was not measured", cell, chosen);
+        const double found = taken->second / best->second;
+        result_["planner"].push_back({{"cell", cell},
+                                      {"chosen", chosen},
+                                      {"best", best->first},
+                                      {"regret", found},
+                                      {"seconds", seconds}});
+        regrets_.push_back(found);
     }
 
     void ratio(const std::string& what, const std::string& against,
@@ -375,19 +392,30 @@ class benches {
         std::vector<double> seconds, cpu;
         device::child_result last;
         json report;
+        bool ended = false; // before it was done
     };
 
     void real() {
         gen_settings g;
         g.records = s_.records;
         g.text_lines = true;
+        g.value_bytes = s_.value_bytes;
+        g.skewed = s_.skewed;
         generate(input(), g);
         key_spec::options keys;
         keys.ranges = {"0:10"};
-        const record_format format = record_format::parse("fixed:100");
+        const record_format format =
+            record_format::parse(fmt::format("fixed:{}", 10 + s_.value_bytes));
         const expected in{g.records, check({input()}, format, keys).checksum()};
-        for (const char* state : {"cached", "uncached"}) {
-            std::vector<contestant> all = contestants(state == std::string("cached"));
+        for (const std::string& state : s_.states) {
+            std::vector<contestant> all =
+                state == "cgroup" ? in_cgroup() : contestants(state == "cached");
+            if (!s_.only.empty())
+                std::erase_if(all, [&](const contestant& c) {
+                    return std::none_of(s_.only.begin(), s_.only.end(), [&](const std::string& t) {
+                        return (c.system + " " + c.strategy).find(t) != std::string::npos;
+                    });
+                });
             for (unsigned repeat = 0; repeat < s_.repeats; ++repeat)
                 for (contestant& c : all) {
                     say(fmt::format("{} {} {} {}/{}", state, c.system, c.strategy, repeat + 1,
@@ -410,7 +438,7 @@ class benches {
         c.command = {s_.program,
                      "sort",
                      "--format",
-                     "fixed:100",
+                     fmt::format("fixed:{}", 10 + s_.value_bytes),
                      "--key",
                      "0:10",
                      "--no-sync",
@@ -506,6 +534,15 @@ class benches {
                           input(), output()};
         polars.environment = {fmt::format("POLARS_MAX_THREADS={}", s_.threads)};
         all.push_back(polars);
+        contestant stxxl;
+        stxxl.system = "STXXL";
+        stxxl.strategy = "sort";
+        stxxl.memory = s_.small_memory;
+        stxxl.threads = s_.threads;
+        stxxl.command = {stxxl_program(), input(), output(), std::to_string(s_.small_memory),
+                         folder_ + "/stxxl"};
+        // Its records have the size that it was compiled for.
+        if (s_.value_bytes == 90) all.push_back(stxxl);
         const auto absent = [&](const contestant& c) {
             if (c.ours) return false;
             std::string reason;
@@ -513,9 +550,12 @@ class benches {
                                        : c.system == "Polars" ? "polars"
                                                               : nullptr;
             try {
-                if (module != nullptr &&
-                    device::run_child({s_.python, "-c", std::string("import ") + module})
-                            .exit_code != 0)
+                if (c.system == "STXXL") {
+                    if (::access(c.command[0].c_str(), X_OK) != 0)
+                        reason = c.command[0] + " is not there (it is built where libstxxl-dev is)";
+                } else if (module != nullptr &&
+                           device::run_child({s_.python, "-c", std::string("import ") + module})
+                                   .exit_code != 0)
                     reason = fmt::format("{} has no module {}", s_.python, module);
                 else if (module == nullptr &&
                          device::run_child({"sort", "--version"}).exit_code != 0)
@@ -531,6 +571,30 @@ class benches {
         return all;
     }
 
+    // Beside this program.
+    std::string stxxl_program() const {
+        return std::filesystem::path(s_.program).parent_path() / "wiscsort-stxxl";
+    }
+
+    // Every plan, and auto, in a control group of their own that can hold the memory and little else.
+    std::vector<contestant> in_cgroup() {
+        std::vector<contestant> all;
+        if (!cgroup_) cgroup_.emplace(s_.cgroup_bytes);
+        if (!cgroup_->problem().empty()) {
+            result_["skipped"].push_back("cgroup: " + cgroup_->problem());
+            return all;
+        }
+        for (const char* plan : {"auto", "ems", "mergepass", "onepass"}) {
+            contestant c = ours(plan, s_.cgroup_memory, s_.threads, {"--plan", plan});
+            // What takes this long is no choice; GNU's timeout ends it.
+            const std::vector<std::string> enter = {
+                "sh", "-c", "echo $$ > \"$0\" && exec timeout 60 \"$@\"", cgroup_->processes()};
+            c.command.insert(c.command.begin(), enter.begin(), enter.end());
+            all.push_back(c);
+        }
+        return all;
+    }
+
     std::string input() const { return folder_ + "/lines"; }
     std::string output() const { return folder_ + "/out"; }
 
@@ -539,6 +603,13 @@ class benches {
         std::filesystem::remove(output());
         prepare_cache(input(), state == "cached");
         c.last = device::run_child(c.command, c.environment);
+        if (state == "cgroup" && c.last.exit_code == 124) {
+            // Not done in time: the time is a bound.
+            c.seconds.push_back(c.last.seconds);
+            c.cpu.push_back(c.last.cpu_seconds);
+            c.ended = true;
+            return;
+        }
         if (c.last.exit_code != 0)
             fail("{} {}: exit status {}: {}", c.system, c.strategy, c.last.exit_code,
                  c.last.output);
@@ -566,15 +637,17 @@ class benches {
 
     void report(std::vector<contestant>& all, const std::string& state, const expected& in) {
         for (const contestant& c : all) {
-            json cell = cell_of(c.system, c.strategy, "real", state, in.records, 10, 90, c.memory,
-                                c.threads);
+            json cell = cell_of(c.system, c.strategy, "real", state, in.records, 10, s_.value_bytes,
+                                c.memory, c.threads);
+            cell["skewed"] = s_.skewed;
             cell["seconds"] = median(c.seconds);
             cell["ci95"] = interval(c.seconds);
             cell["cpu_seconds"] = median(c.cpu);
             cell["device_read_bytes"] = c.last.read_bytes;
             cell["device_write_bytes"] = c.last.written_bytes;
-            cell["checked"] = true;
-            if (c.ours) {
+            cell["checked"] = !c.ended;
+            if (c.ended) cell["ended"] = true;
+            if (c.ours && !c.report.is_null()) {
                 cell["requested_read_bytes"] = c.report["requested_read_bytes"];
                 cell["requested_write_bytes"] = c.report["requested_write_bytes"];
                 cell["peak_anon_bytes"] = c.report["peak_buffer_bytes"];
@@ -617,13 +690,20 @@ class benches {
         const contestant* direct = find("wiscsort", "auto direct", s_.memory, s_.threads);
         const contestant* small = find("wiscsort", "auto", s_.small_memory, s_.threads);
         const contestant* duck = find("DuckDB", "ORDER BY", s_.memory, s_.threads);
-        compare(buffered, duck, .40);
-        compare(direct, duck, .35);
-        compare(small, find("DuckDB", "ORDER BY", s_.small_memory, s_.threads), .25);
-        compare(buffered, find("GNU sort", "merge sort", s_.memory, s_.threads), .15);
+        // The targets are for records of 100 bytes with uniform keys.
+        const bool targets = s_.value_bytes == 90 && !s_.skewed;
+        const auto target = [&](double most) { return targets ? most : 0; };
+        compare(buffered, duck, target(.40));
+        compare(direct, duck, target(.35));
+        compare(small, find("DuckDB", "ORDER BY", s_.small_memory, s_.threads), target(.25));
+        compare(buffered, find("GNU sort", "merge sort", s_.memory, s_.threads), target(.15));
         compare(buffered, find("Polars", "sort", 0, s_.threads), 0);
+        compare(small, find("STXXL", "sort", s_.small_memory, s_.threads), 0);
         compare(buffered, find("wiscsort", "auto buffered", s_.memory, 1),
-                s_.threads == 2 ? .75 : 0);
+                s_.threads == 2 ? target(.75) : 0);
+        const contestant* squeezed = find("wiscsort", "auto", s_.cgroup_memory, s_.threads);
+        if (state == "cgroup")
+            compare(squeezed, find("wiscsort", "ems", s_.cgroup_memory, s_.threads), target(1.1));
         compare(find("wiscsort", "ems", s_.small_memory, s_.threads),
                 find("wiscsort", "ems uncontrolled", s_.small_memory, s_.threads), 0);
         std::map<std::string, double> seconds;
@@ -632,13 +712,31 @@ class benches {
                 seconds[plan] = median(c->seconds);
         if (const contestant* c = find("wiscsort", "ems", s_.small_memory, s_.threads))
             seconds["ems"] = median(c->seconds);
-        if (buffered != nullptr)
-            regret("real, " + state, buffered->report.value("strategy", ""), seconds);
+        const std::string cell = fmt::format("real 10:{}{}, {} records, {}", s_.value_bytes,
+                                             s_.skewed ? " skewed" : "", in.records, state);
+        if (state == "cgroup") {
+            seconds.clear();
+            for (const char* plan : {"onepass", "mergepass", "ems"})
+                if (const contestant* c = find("wiscsort", plan, s_.cgroup_memory, s_.threads))
+                    seconds[plan] = median(c->seconds);
+            if (squeezed != nullptr && !squeezed->report.is_null())
+                real_regret(cell, squeezed->report.value("strategy", ""), seconds);
+        } else if (buffered != nullptr) {
+            real_regret(cell, buffered->report.value("strategy", ""), seconds);
+        }
+    }
+
+    // Where --only left out the one that was chosen there is nothing to compare.
+    void real_regret(const std::string& cell, const std::string& chosen,
+                     const std::map<std::string, double>& seconds) {
+        if (seconds.contains(chosen) && seconds.size() > 1) regret(cell, chosen, seconds);
     }
 
     bench_settings s_;
     std::string folder_;
+    std::optional<device::memory_cgroup> cgroup_;
     json result_;
+    std::vector<double> regrets_;
     std::map<std::string, std::map<std::string, sort_report>> seconds_;
 };
 

@@ -108,10 +108,12 @@ void generate(const std::string& output, const gen_settings& s) {
             }
             // Key and value repeat the record's, so any two records differ in both.
             char whole[100];
-            make_record(whole, used, number, false);
+            make_record(whole, used, number, s.text_lines);
+            const std::uint64_t values = s.text_lines ? 88 : 90; // without CR LF
             for (std::uint64_t k = 0; k < s.key_bytes; ++k) to[k] = whole[k % 10];
             for (std::uint64_t v = 0; v < s.value_bytes; ++v)
-                to[s.key_bytes + v] = whole[10 + v % 90];
+                to[s.key_bytes + v] = whole[10 + v % values];
+            if (s.text_lines) to[size - 1] = '\n';
         }
         out.write(offset, buffer.data(), some * size);
         offset += some * size;

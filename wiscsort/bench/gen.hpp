@@ -14,7 +14,7 @@ struct gen_settings {
     std::uint64_t records = 0;
     std::uint64_t first = 0; // number of the first record
     bool ascii = false;      // printable, the record ends in CR LF
-    bool text_lines = false; // as ascii, but each ends in a space and a newline
+    bool text_lines = false; // printable, each ends in a newline (at 100 bytes: a space and one)
     bool skewed = false;     // 1/rank over a million keys
     std::uint64_t key_bytes = 10, value_bytes = 90;
 };

@@ -21,6 +21,7 @@ enum class direction { read, write };
 struct access {
     direction dir = direction::read;
     std::uint64_t requests = 0;
+    std::uint64_t waits = 0; // requests that paid for a granule: the others find their bytes there
     std::uint64_t requested = 0; // bytes that were asked for
     std::uint64_t moved = 0;     // bytes of the granules paid for
     double cost = 0;             // bytes of sequential transfer that take as long
@@ -97,6 +98,7 @@ class stream {
         const std::uint64_t bytes = (last(offset, size) - offset / granule_ + 1) * granule_;
         access_.moved += bytes;
         access_.cost += static_cast<double>(bytes);
+        ++access_.waits;
         paid_ = last(offset, size) + 1;
     }
     void flush() {
@@ -120,6 +122,7 @@ class stream {
         if (from >= end) return;
         const std::uint64_t bytes = (end - from) * granule_;
         access_.moved += bytes;
+        ++access_.waits;
         access_.cost += static_cast<double>(bytes) * (contiguous ? 1 : random_cost_);
         paid_ = end;
     }

@@ -119,8 +119,8 @@ void emulated_device::charge(const access& a) {
     count(a);
     const model::direction_profile& d = a.dir == direction::read ? profile_.read : profile_.write;
     const std::uint64_t at_once = profile_.requests_per_thread;
-    const auto waits = static_cast<double>((a.requests + at_once - 1) / at_once);
-    if (a.cost <= 0 && d.latency_seconds <= 0) return;
+    const auto waits = static_cast<double>((a.waits + at_once - 1) / at_once);
+    if (a.waits == 0) return;
     waiting what;
     what.state = states::transferring;
     what.dir = a.dir;

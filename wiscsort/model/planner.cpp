@@ -24,8 +24,13 @@ struct costs {
 
     costs(const situation& situation, const profile& profile)
         : s(situation), p(profile), threads(situation.threads) {
-        read_rate = p.read.capacity(p.best_threads(p.read, s.threads), false);
-        write_rate = p.write.capacity(p.best_threads(p.write, s.threads), false);
+        const auto rate = [&](const direction_profile& d) {
+            return profile::best_pool(d, s.threads,
+                                      s.page_cache ? 0 : sequential_demand(d).per_byte())
+                .rate;
+        };
+        read_rate = rate(p.read);
+        write_rate = rate(p.write);
     }
     double granule() const {
         return s.page_cache ? std::max(page, static_cast<double>(p.granule))
@@ -37,16 +42,62 @@ struct costs {
     double random(double count, double size) const {
         const double moved = std::floor((size - 1) / granule() + 1.999) * granule();
         const double expected = std::min(moved, ((size - 1) / granule() + 1) * granule());
-        const double in_flight =
-            static_cast<double>(p.requests_per_thread) * p.best_threads(p.read, s.threads);
+        const double in_flight = static_cast<double>(p.requests_per_thread) *
+                                 profile::best_pool(p.read, s.threads).threads;
         return count * expected / p.random_share / read_rate +
                count * p.read.latency_seconds / in_flight;
+    }
+    // `count` times what a thread transfers and does, by as many threads as are best.
+    double repeated(double count, const demand& d) const {
+        return count * d.cost_bytes / profile::best_pool(p.read, s.threads, d.per_byte()).rate;
+    }
+    // A write buffer's records in the order of the input: of the granules of the input a part is touched,
+    // and those that are not at most one behind the one before are random.
+    double in_order_of_input(double buffers) const {
+        const double all = static_cast<double>(s.bytes) / granule();
+        const double record = static_cast<double>(s.bytes) / static_cast<double>(s.records);
+        const double each =
+            ((record - 1) / granule() + 1) * static_cast<double>(s.records) / buffers;
+        const double touched = 1 - std::exp(-each / all);
+        const double behind = 1 - (1 - touched) * (1 - touched);
+        const double cost = behind + (1 - behind) / p.random_share;
+        return buffers * sequential(all * touched * granule() * cost) +
+               buffers * all * touched * p.read.latency_seconds / (p.requests_per_thread * threads);
     }
     double processor(double seconds) const { return seconds / threads; }
     double copy(double bytes) const { return processor(bytes / p.processor.copy_bytes_per_second); }
 };
 
 } // namespace
+
+demand scan_demand(const situation& s, const profile& p) {
+    const auto granule = static_cast<double>(p.granule);
+    const double record =
+        s.records == 0 ? 1 : static_cast<double>(s.bytes) / static_cast<double>(s.records);
+    const double moved = std::min(record, ((s.key_bytes - 1) / granule + 1) * granule);
+    demand d;
+    // At most one granule is skipped between two keys: the device reads ahead.
+    d.cost_bytes = record <= 2 * granule ? moved : moved / p.random_share;
+    d.own_seconds = p.processor.extract_seconds + std::min(1.0, record / granule) *
+                                                      p.read.latency_seconds /
+                                                      p.requests_per_thread;
+    return d;
+}
+
+demand gather_demand(const situation& s, const profile& p, double parts) {
+    const auto granule = static_cast<double>(p.granule);
+    const double record =
+        s.records == 0 ? 1 : static_cast<double>(s.bytes) / static_cast<double>(s.records);
+    demand d;
+    d.cost_bytes = ((record - 1) / granule + 1) * granule / p.random_share;
+    d.own_seconds = p.processor.gather_seconds + p.processor.merge_entry_seconds * log2_of(parts) +
+                    record / p.processor.copy_bytes_per_second +
+                    p.read.latency_seconds / p.requests_per_thread;
+    return d;
+}
+
+// Pieces of 64 KiB, the least that phases are cut into.
+demand sequential_demand(const direction_profile& d) { return {64.0 * KiB, d.latency_seconds}; }
 
 const char* name_of(plan_choice plan) {
     switch (plan) {
@@ -150,36 +201,55 @@ prediction predict(plan_choice plan, const situation& s, const profile& p, bool*
         // A strided read of keys moves whole granules; behind a page cache, whole pages, in order.
         double scan = 0;
         if (s.page_cache) {
+            // Extraction is a part of sorting there.
             scan = record < page
                        ? c.sequential(bytes * absent)
                        : std::min(c.sequential(bytes * absent), c.random(n * absent, s.key_bytes));
         } else {
-            const double granules = (s.key_bytes - 1) / c.granule() + 1;
-            const double moved = std::min(record, granules * c.granule());
-            // At most one granule is skipped between two keys: the device reads ahead.
-            scan = record <= 2 * c.granule() ? c.sequential(n * moved) : c.random(n, s.key_bytes);
+            scan = c.repeated(n, scan_demand(s, p));
         }
         out.scan = scan;
-        out.sort = c.processor(n * (cpu.extract_seconds + cpu.sort_seconds * log2_of(n)));
-        const double by_record = c.random(n * evicted, record);
+        // Each thread sorts its part, and the parts are merged while records are gathered.
+        const auto parts = static_cast<double>(s.threads);
+        const double index = n * entry_bytes;
+        double runs = parts;
+        if (plan == plan_choice::mergepass)
+            runs *= std::max(
+                1.0, std::ceil(index /
+                               std::max(1.0, static_cast<double>(
+                                                 s.memory - std::min(s.memory, s.write_buffer)))));
+        out.sort = c.processor(
+            n * ((s.page_cache ? cpu.extract_seconds : 0) + cpu.sort_seconds * log2_of(n / runs)));
         // In the order of offsets each buffer reads the input once, in order. Behind a page cache that cannot hold it
         // each page is a request of its own all the same: what was read ahead is gone before its turn comes.
         const double buffers =
             std::max(1.0, bytes / static_cast<double>(std::max<std::uint64_t>(1, s.write_buffer)));
-        const double in_order = buffers * (s.page_cache ? c.random(bytes * evicted / page, page)
-                                                        : c.sequential(bytes * evicted));
+        const double merging = c.processor(n * cpu.merge_entry_seconds * log2_of(runs));
+        const double copying = c.processor(n * cpu.gather_seconds) + c.copy(bytes);
+        // Without a page cache the threads that transfer are those that merge and copy.
+        const double by_record = s.page_cache ? c.random(n * evicted, record) + copying + merging
+                                              : c.repeated(n, gather_demand(s, p, runs));
+        const double in_order = (s.page_cache ? buffers * c.random(bytes * evicted / page, page)
+                                              : c.in_order_of_input(buffers) +
+                                                    n * cpu.sort_seconds * log2_of(n / buffers)) +
+                                copying + merging;
         if (offset_order != nullptr) *offset_order = in_order < by_record && evicted > 0;
-        out.gather =
-            std::min(by_record, in_order) + c.processor(n * cpu.gather_seconds) + c.copy(bytes);
-        const double parts = static_cast<double>(s.threads);
-        out.merge = c.processor(n * cpu.merge_entry_seconds * log2_of(parts));
-        if (plan == plan_choice::mergepass) {
-            const double index = n * entry_bytes;
-            const double capacity =
-                static_cast<double>(s.memory - std::min(s.memory, s.write_buffer));
-            const double runs = parts * std::max(1.0, std::ceil(index / std::max(1.0, capacity)));
+        out.gather = std::min(by_record, in_order);
+        if (s.page_cache) {
+            out.gather -= merging;
+            out.merge = merging;
+        }
+        if (plan == plan_choice::mergepass)
             out.runs = c.write(index) + (s.page_cache ? 0 : c.sequential(index)) + c.copy(index);
-            out.merge = c.processor(n * cpu.merge_entry_seconds * log2_of(runs));
+    }
+    // One buffer is written while the next is filled, and a merge reads while it writes, where that pays.
+    if (!s.page_cache && pays_to_overlap(p)) {
+        if (plan == plan_choice::ems && out.runs > 0) {
+            const double reads = c.sequential(bytes), writes = c.write(bytes);
+            out.gather = std::max(0.0, out.gather - writes);
+            out.write = std::max(0.0, writes - reads);
+        } else {
+            out.write = std::max(0.0, out.write - out.gather);
         }
     }
     out.seconds = out.scan + out.sort + out.gather + out.runs + out.merge + out.write;

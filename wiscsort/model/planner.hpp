@@ -57,6 +57,18 @@ struct planned {
 // Bytes that a plan takes at least; below, it is impossible.
 std::uint64_t least_memory(plan_choice plan, const situation& s);
 
+// What threads do beside transferring, and what they transfer: for each record, or each piece of a
+// sequential transfer, the bytes of sequential transfer that cost as much, and the thread's own seconds.
+// Without a page cache, which hides the device.
+struct demand {
+    double cost_bytes = 1, own_seconds = 0;
+    double per_byte() const { return own_seconds / cost_bytes; }
+};
+demand scan_demand(const situation& s, const profile& p);
+// Random reads of whole records, and merging `parts` sequences of entries.
+demand gather_demand(const situation& s, const profile& p, double parts);
+demand sequential_demand(const direction_profile& d);
+
 prediction predict(plan_choice plan, const situation& s, const profile& p, bool* offset_order);
 // Throws usage_error if what was asked for is impossible.
 planned choose(const situation& s, const profile& p, plan_choice plan, io_choice io);

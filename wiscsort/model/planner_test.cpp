@@ -103,9 +103,24 @@ TEST(Profile, RefusesWhatItDoesNotKnow) {
 
 TEST(Profile, BestThreads) {
     const profile pmem = find_profile("pmem");
-    EXPECT_EQ(pmem.best_threads(pmem.read, 64), 20U);
-    EXPECT_EQ(pmem.best_threads(pmem.write, 64), 5U);
-    EXPECT_EQ(pmem.best_threads(pmem.write, 3), 3U);
+    EXPECT_EQ(profile::best_pool(pmem.read, 64).threads, 20U);
+    EXPECT_EQ(profile::best_pool(pmem.write, 64).threads, 5U);
+    EXPECT_EQ(profile::best_pool(pmem.write, 3).threads, 3U);
+    EXPECT_NEAR(profile::best_pool(pmem.write, 3).rate, 3.2e9 * 3 / 5, 1);
+}
+
+// Threads that compute half of the time: twice as many keep the device at its peak.
+TEST(Profile, BestThreadsAreMoreWhereTheyDoMoreThanTransfer) {
+    direction_profile d;
+    d.bytes_per_second = 1000;
+    d.threads_at_peak = 4;
+    d.decline = .1;
+    d.floor = .5;
+    const double own = 4 / 1000.0;
+    EXPECT_EQ(profile::best_pool(d, 64, own).threads, 8U);
+    EXPECT_NEAR(profile::best_pool(d, 64, own).rate, 1000, .1);
+    // Four have two transfers under way.
+    EXPECT_NEAR(profile::best_pool(d, 4, own).rate, 500, .1);
 }
 
 } // namespace wiscsort::model

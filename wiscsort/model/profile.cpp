@@ -18,10 +18,39 @@ double direction_profile::capacity(double threads, bool other_active) const {
     return bytes_per_second * rising * falling * (other_active ? overlap_share : 1.0);
 }
 
-unsigned profile::best_threads(const direction_profile& direction, unsigned most) const {
-    unsigned best = 1;
-    for (unsigned n = 2; n <= most; ++n)
-        if (direction.capacity(n, false) > direction.capacity(best, false) * 1.0001) best = n;
+bool pays_to_overlap(const profile& profile) {
+    // At once, the shorter transfer takes 1/share of its time, and the longer one loses the rest.
+    const double read = 1 / profile.read.bytes_per_second;
+    const double write = 1 / profile.write.bytes_per_second;
+    const double read_share = profile.read.overlap_share;
+    const double write_share = profile.write.overlap_share;
+    const double both = std::min(read / read_share, write / write_share);
+    const double rest = read / read_share < write / write_share ? write - both * write_share
+                                                                : read - both * read_share;
+    return both + rest < (read + write) * .98;
+}
+
+std::uint64_t profile::least_request(const direction_profile& d) const {
+    const double waited = 4 * d.latency_seconds * d.bytes_per_second / d.threads_at_peak;
+    const auto least = std::max<std::uint64_t>(16 * granule, static_cast<std::uint64_t>(waited));
+    return std::clamp<std::uint64_t>((least + 4095) / 4096 * 4096, 4096, 65536);
+}
+
+profile::pool profile::best_pool(const direction_profile& direction, unsigned most,
+                                 double own_seconds) {
+    pool best{1, 0};
+    for (unsigned n = 1; n <= most; ++n) {
+        // m + capacity(m) * own_seconds grows with m where the decline is small; otherwise the largest m
+        // that fits is found, which is the worst for the device.
+        double low = 0, high = n;
+        for (int step = 0; step < 40 && own_seconds > 0; ++step) {
+            const double middle = (low + high) / 2;
+            (middle + direction.capacity(middle, false) * own_seconds < n ? low : high) = middle;
+        }
+        const double rate = direction.capacity(high, false);
+        // One more has to be worth it.
+        if (rate > best.rate * 1.0001) best = {n, rate};
+    }
     return best;
 }
 

@@ -56,9 +56,23 @@ struct profile {
     unsigned requests_per_thread = 1; // in flight at the same time
     processor_profile processor;
 
-    // The threads that move most, of at most `most`.
-    unsigned best_threads(const direction_profile& direction, unsigned most) const;
+    // The least that is worth a request of its own in a sequential transfer, from 4 to 64 KiB: sixteen
+    // granules, and enough that latency is a fifth of its time.
+    std::uint64_t least_request(const direction_profile& direction) const;
+
+    // The threads, of at most `most`, that move most, and the bytes per second that they move. With each
+    // byte a thread is busy for `own_seconds` without transferring (processor time, latency), so n threads
+    // have m < n transfers under way: n = m + capacity(m) * own_seconds.
+    struct pool {
+        unsigned threads;
+        double rate;
+    };
+    static pool best_pool(const direction_profile& direction, unsigned most,
+                          double own_seconds = 0);
 };
+
+// Whether a byte read and a byte written take less time at once than one after the other.
+bool pays_to_overlap(const profile& profile);
 
 // Throws usage_error: a field that is missing, unknown or out of its range; `where` names the source.
 profile from_json(const nlohmann::json& json, const std::string& where);

@@ -5,7 +5,8 @@
 
 namespace wiscsort::schedule {
 
-controller::controller(const model::profile& profile, unsigned most, bool controlled)
+controller::controller(const model::profile& profile, unsigned most, bool controlled,
+                       const own_seconds& own)
     : most_(std::max(1U, most)), controlled_(controlled) {
     for (const operation op : {operation::scan, operation::load, operation::gather,
                                operation::write, operation::compute}) {
@@ -14,7 +15,12 @@ controller::controller(const model::profile& profile, unsigned most, bool contro
         if (!controlled || op == operation::compute) continue;
         const model::direction_profile& d = op == operation::write ? profile.write : profile.read;
         // Where more threads cost the device nothing they share the processor's part of the work.
-        s.threads = s.best = d.decline > 0 ? profile.best_threads(d, most_) : most_;
+        const double beside = op == operation::scan     ? own.scan
+                              : op == operation::load   ? own.load
+                              : op == operation::gather ? own.gather
+                                                        : own.write;
+        s.threads = s.best =
+            d.decline > 0 ? model::profile::best_pool(d, most_, beside).threads : most_;
         s.correctable = d.decline > 0;
     }
 }

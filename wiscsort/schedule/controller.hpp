@@ -19,8 +19,14 @@ constexpr std::size_t operations = 5;
 
 class controller {
   public:
+    // Seconds that a thread is busy beside each byte that the device moves for it (model::demand): such
+    // threads may be more than the device has room for.
+    struct own_seconds {
+        double scan = 0, load = 0, gather = 0, write = 0;
+    };
     // `most`: threads that the user allows. Uncontrolled, every operation gets all of them.
-    controller(const model::profile& profile, unsigned most, bool controlled);
+    controller(const model::profile& profile, unsigned most, bool controlled,
+               const own_seconds& own);
 
     unsigned threads(operation op) const { return at(op).threads; }
     unsigned most() const { return most_; }

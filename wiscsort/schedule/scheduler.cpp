@@ -5,21 +5,18 @@
 
 namespace wiscsort::schedule {
 
-bool pays_to_overlap(const model::profile& profile) {
-    // At once, the shorter transfer takes 1/share of its time, and the longer one loses the rest.
-    const double read = 1 / profile.read.bytes_per_second;
-    const double write = 1 / profile.write.bytes_per_second;
-    const double read_share = profile.read.overlap_share;
-    const double write_share = profile.write.overlap_share;
-    const double both = std::min(read / read_share, write / write_share);
-    const double rest = read / read_share < write / write_share ? write - both * write_share
-                                                                : read - both * read_share;
-    return both + rest < (read + write) * .98;
+std::uint64_t even_piece(std::uint64_t total, std::uint64_t workers, std::uint64_t least,
+                         std::uint64_t most, std::uint64_t unit) {
+    workers = std::max<std::uint64_t>(1, workers);
+    std::uint64_t rounds = std::clamp<std::uint64_t>(total / (workers * least), 1, 16);
+    rounds = std::max(rounds, (total + workers * most - 1) / (workers * most));
+    const std::uint64_t piece = (total + workers * rounds - 1) / (workers * rounds);
+    return std::max((std::max(piece, std::min(least, total)) + unit - 1) / unit * unit, unit);
 }
 
 scheduler::scheduler(device::device& device, controller& controller, const model::profile& profile)
     : device_(device), controller_(controller),
-      overlaps_(!controller.controlled() || pays_to_overlap(profile)) {}
+      overlaps_(!controller.controlled() || model::pays_to_overlap(profile)) {}
 
 void scheduler::work(const phase& p, unsigned worker, std::atomic<std::uint64_t>& next) {
     for (std::uint64_t task; (task = next++) < p.tasks;) p.run(worker, task);

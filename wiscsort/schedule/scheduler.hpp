@@ -50,7 +50,10 @@ class scheduler {
     std::map<std::string, double> seconds_;
 };
 
-// Whether a byte read and a byte written take less time at once than one after the other.
-bool pays_to_overlap(const model::profile& profile);
+// Into pieces of what size `total` is cut for `workers` that take them as they come: of least to most,
+// and so that all end together, in as many pieces for each as there is room for, up to 16. A multiple
+// of `unit`.
+std::uint64_t even_piece(std::uint64_t total, std::uint64_t workers, std::uint64_t least,
+                         std::uint64_t most, std::uint64_t unit);
 
 } // namespace wiscsort::schedule

@@ -20,8 +20,8 @@ using schedule::phase;
 
 // Entries of one gather task, and bytes of one write task: small enough that threads end together.
 constexpr std::uint64_t most_slice = 4096, least_slice = 64;
-constexpr std::uint64_t most_write = 2 * MiB, least_write = 64 * KiB;
-constexpr std::uint64_t tasks_per_thread = 16;
+constexpr std::uint64_t least_slice_bytes = 16 * KiB; // if that is fewer records
+constexpr std::uint64_t most_write = 2 * MiB;
 constexpr std::uint64_t most_entries = 1 << 18; // of a round, where sizes differ
 constexpr std::size_t prefetch_distance = 16;
 
@@ -123,7 +123,11 @@ class deliverer {
 
     std::uint64_t slice_of(std::uint64_t count) const {
         const std::uint64_t threads = job_.scheduler.threads().threads(operation::gather);
-        return std::clamp(count / (threads * tasks_per_thread), least_slice, most_slice);
+        const std::uint64_t average = std::max<std::uint64_t>(
+            1, job_.input.bytes() / std::max<std::uint64_t>(1, parts_.size()));
+        return schedule::even_piece(
+            count, threads, std::clamp<std::uint64_t>(least_slice_bytes / average, 1, least_slice),
+            most_slice, 1);
     }
 
     // Records of one size, none dropped: places are known, so merging and copying are one task.
@@ -265,6 +269,9 @@ class deliverer {
         }
         const hwy::Sorter sorter;
         sorter(order, count, hwy::SortAscending());
+        // One thread does it.
+        const auto n = static_cast<double>(count);
+        job_.device().work(n * std::log2(std::max(2.0, n)) * job_.profile.processor.sort_seconds);
         return order;
     }
 
@@ -307,9 +314,9 @@ class deliverer {
         const std::uint64_t piece =
             sink_.sequential
                 ? buffer->size
-                : device::round_up(std::clamp(buffer->size / (writers * tasks_per_thread),
-                                              least_write, most_write),
-                                   device::page_size);
+                : schedule::even_piece(buffer->size + buffer->offset % device::page_size, writers,
+                                       job_.profile.least_request(job_.profile.write), most_write,
+                                       device::page_size);
         const std::uint64_t head = sink_.sequential ? 0 : buffer->offset % device::page_size;
         return {operation::write, settings_.write_name, (head + buffer->size + piece - 1) / piece,
                 buffer->size, [this, buffer, piece, head](unsigned, std::uint64_t task) {

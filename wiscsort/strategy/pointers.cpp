@@ -24,6 +24,8 @@ using schedule::operation;
 
 // What a scan reads at a time where the input is not mapped.
 constexpr std::uint64_t read_piece = MiB;
+// What one write of sorted entries has.
+constexpr std::uint64_t most_spill = 2 * MiB;
 
 class pointer_sort {
   public:
@@ -65,7 +67,7 @@ class pointer_sort {
             for (const auto& [begin, count] : run_list_)
                 parts.push_back({entries + begin / sizeof(entry), count});
         } else {
-            for (device::entry_array& array : arrays_) parts.push_back(array.all());
+            parts.assign(sorted_.begin(), sorted_.end());
         }
         job_.report.runs = run_list_.size();
         const order::sorted_parts sorted(std::move(parts), job_.less());
@@ -169,44 +171,70 @@ class pointer_sort {
         job_.device().work(static_cast<double>(records) * job_.profile.processor.extract_seconds);
     }
 
+    // Arrays are as many as threads that scan; where more threads may compute, each array is sorted in
+    // several parts.
     void sort() {
+        sorted_.clear();
+        const std::size_t each =
+            (job_.scheduler.threads().threads(operation::compute) + arrays_.size() - 1) /
+            arrays_.size();
+        for (device::entry_array& array : arrays_) {
+            const std::span<entry> all = array.all();
+            for (std::size_t i = 0; i < each; ++i) {
+                const std::size_t begin = all.size() * i / each;
+                const std::size_t end = all.size() * (i + 1) / each;
+                if (begin < end) sorted_.push_back(all.subspan(begin, end - begin));
+            }
+        }
         job_.scheduler.run(
-            {operation::compute, "sort", arrays_.size(), 0, [this](unsigned, std::uint64_t task) {
-                 const auto n = static_cast<double>(arrays_[task].size());
-                 order::sort_entries(arrays_[task].all(), job_.less());
+            {operation::compute, "sort", sorted_.size(), 0, [this](unsigned, std::uint64_t task) {
+                 const auto n = static_cast<double>(sorted_[task].size());
+                 order::sort_entries(sorted_[task], job_.less());
                  job_.device().work(n * std::log2(std::max(2.0, n)) *
                                     job_.profile.processor.sort_seconds);
              }});
     }
 
-    // The sorted arrays become runs, one each.
+    // The sorted parts become runs, one each.
     void spill() {
         if (!runs_) runs_.emplace(job_.scratch.open(false));
-        std::vector<std::uint64_t> offsets;
+        std::uint64_t bytes = 0;
+        for (const std::span<entry>& part : sorted_) bytes += part.size_bytes();
+        const std::uint64_t size = schedule::even_piece(
+            bytes, job_.scheduler.threads().threads(operation::write),
+            job_.profile.least_request(job_.profile.write), most_spill, sizeof(entry));
+        struct piece {
+            std::uint64_t offset;
+            std::span<const entry> what;
+        };
+        std::vector<piece> pieces;
         std::uint64_t offset = runs_bytes_;
-        for (device::entry_array& array : arrays_) {
-            offsets.push_back(offset);
-            if (array.size() > 0) run_list_.emplace_back(offset, array.size());
-            offset += array.size() * sizeof(entry);
+        for (const std::span<entry>& part : sorted_) {
+            run_list_.emplace_back(offset, part.size());
+            const std::size_t each = size / sizeof(entry);
+            for (std::size_t at = 0; at < part.size(); at += each)
+                pieces.push_back({offset + at * sizeof(entry),
+                                  part.subspan(at, std::min(each, part.size() - at))});
+            offset += part.size_bytes();
         }
-        runs_->reserve(runs_bytes_, offset - runs_bytes_);
-        job_.scheduler.run({operation::write, "runs", arrays_.size(), offset - runs_bytes_,
-                            [&](unsigned, std::uint64_t task) {
-                                const std::span<entry> all = arrays_[task].all();
-                                runs_->write(offsets[task],
-                                             reinterpret_cast<const char*>(all.data()),
-                                             all.size_bytes());
-                                device::stream writes(job_.device(), device::direction::write);
-                                writes.sequential(offsets[task], all.size_bytes());
-                                writes.flush();
-                                arrays_[task].clear();
-                            }});
+        runs_->reserve(runs_bytes_, bytes);
+        job_.scheduler.run(
+            {operation::write, "runs", pieces.size(), bytes, [&](unsigned, std::uint64_t task) {
+                 const piece& p = pieces[task];
+                 runs_->write(p.offset, reinterpret_cast<const char*>(p.what.data()),
+                              p.what.size_bytes());
+                 device::stream writes(job_.device(), device::direction::write);
+                 writes.sequential(p.offset, p.what.size_bytes());
+                 writes.flush();
+             }});
+        for (device::entry_array& array : arrays_) array.clear();
         runs_bytes_ = offset;
     }
 
     job& job_;
     std::vector<device::entry_array> arrays_;
-    std::mutex lock_; // of ranges_
+    std::vector<std::span<entry>> sorted_; // of the arrays
+    std::mutex lock_;                      // of ranges_
     std::deque<pending> ranges_;
     std::size_t all_ranges_ = 0;
     std::optional<device::scratch_file> runs_;

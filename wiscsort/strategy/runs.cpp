@@ -26,10 +26,10 @@ namespace {
 
 using schedule::operation;
 
-constexpr std::uint64_t most_load = 2 * MiB, least_load = 64 * KiB; // of one read task
-// Of a run that is merged: below the first, merging in passes is better; below the second, merging
-// fewer key ranges at a time is.
-constexpr std::uint64_t least_buffer = 64 * KiB, least_of_range = 16 * KiB;
+constexpr std::uint64_t most_load = 2 * MiB; // of one read or write task
+// Of a run that is merged: below the first, merging in passes is better; below the second or what the
+// device likes less, merging fewer key ranges at a time is.
+constexpr std::uint64_t least_buffer = 64 * KiB, most_of_range = 16 * KiB;
 
 struct run {
     std::uint64_t offset = 0, size = 0;
@@ -79,24 +79,28 @@ class range_merge {
                                                 [](const cursor& c) { return c.exhausted(); });
     }
 
-    // Fills what has been merged of each buffer.
-    void refill() {
+    // Fills what has been merged of one buffer, or of each. Buffers that are refilled together are full
+    // together, so that the next merge ends with a full output buffer in every range, and not with a
+    // run that has nothing left in one of them.
+    void refill(std::size_t number) {
+        cursor& c = cursors_[number];
+        // Three quarters are enough, unless they are a part of a record that is larger.
+        if (c.at == c.end || (c.size > each_ - each_ / 4 && !c.record.stored.empty())) return;
+        if (c.size == each_) too_large(each_ + 1);
         device::stream reads(job_.device(), device::direction::read);
-        for (cursor& c : cursors_) {
-            // Half full is enough, unless it is a part of a record that is larger than half a buffer.
-            if (c.at == c.end || (c.size > each_ / 2 && !c.record.stored.empty())) continue;
-            if (c.size == each_) too_large(each_ + 1);
-            char* const buffer = memory_.data() + c.buffer_begin;
-            std::memmove(buffer, buffer + c.begin, c.size);
-            c.begin = 0;
-            const std::uint64_t some = std::min<std::uint64_t>(each_ - c.size, c.end - c.at);
-            file_.read(c.at, buffer + c.size, some);
-            reads.sequential(c.at, some);
-            c.at += some;
-            c.size += some;
-            look(c);
-        }
+        char* const buffer = memory_.data() + c.buffer_begin;
+        std::memmove(buffer, buffer + c.begin, c.size);
+        c.begin = 0;
+        const std::uint64_t some = std::min<std::uint64_t>(each_ - c.size, c.end - c.at);
+        file_.read(c.at, buffer + c.size, some);
+        reads.sequential(c.at, some);
         reads.flush();
+        c.at += some;
+        c.size += some;
+        look(c);
+    }
+    void refill() {
+        for (std::size_t i = 0; i < cursors_.size(); ++i) refill(i);
     }
 
     // Merges until a buffer is empty whose run is not, or the output buffer is full.
@@ -133,12 +137,19 @@ class range_merge {
         }
     }
 
-    void write(const sink& sink) {
-        if (output_size_ == 0) return;
-        sink.write(output_offset_, output(), output_size_);
+    // Bytes [begin, end) of the output buffer, counted from the page in which it begins.
+    void write(const sink& sink, std::uint64_t begin, std::uint64_t end) const {
+        const std::uint64_t head = output_offset_ % device::page_size;
+        begin = begin > head ? begin - head : 0;
+        end = std::min(output_size_, end - std::min(end, head));
+        if (begin >= end) return;
+        sink.write(output_offset_ + begin, output() + begin, end - begin);
         device::stream writes(job_.device(), device::direction::write);
-        writes.sequential(output_offset_, output_size_);
+        writes.sequential(output_offset_ + begin, end - begin);
         writes.flush();
+    }
+    // All of it has been written.
+    void clear_output() {
         output_offset_ += output_size_;
         written_ += output_size_;
         output_size_ = 0;
@@ -146,6 +157,9 @@ class range_merge {
     std::uint64_t written() const { return written_; }
     std::uint64_t records() const { return records_; }
     std::uint64_t buffered() const { return output_size_; }
+    std::uint64_t pages_end() const {
+        return output_size_ == 0 ? 0 : output_offset_ % device::page_size + output_size_;
+    }
     std::vector<std::uint64_t> take_samples() { return std::move(samples_); }
 
   private:
@@ -223,6 +237,15 @@ class run_sort {
     }
 
   private:
+    // The least buffer of a run in one key range.
+    std::uint64_t least_range() const {
+        const record_format& format = job_.input.format();
+        // Of records of any size nobody knows how many fit.
+        if (!format.fixed()) return most_of_range;
+        return std::max(std::min(most_of_range, job_.profile.least_request(job_.profile.read)),
+                        2 * format.size);
+    }
+
     std::uint64_t chunk_bytes() const {
         const std::uint64_t buffers =
             job_.write_buffer + (job_.input.format().fixed() ? 0 : 4 * MiB);
@@ -280,14 +303,16 @@ class run_sort {
 
     void load(device::memory_block& memory, std::uint64_t begin, std::uint64_t end) {
         std::vector<range> pieces;
+        const std::uint64_t base = begin / device::page_size * device::page_size;
         const std::uint64_t readers = job_.scheduler.threads().threads(operation::load);
-        const std::uint64_t load_piece = device::round_up(
-            std::clamp((end - begin) / (readers * 16), least_load, most_load), device::page_size);
+        const std::uint64_t load_piece = schedule::even_piece(
+            end - begin, readers, job_.profile.least_request(job_.profile.read), most_load,
+            device::page_size);
         for (const device::input_file& file : job_.input.files())
             for (std::uint64_t at = std::max(begin, file.begin); at < std::min(end, file.end());) {
                 // Pieces after the first begin at multiples of a page, which can bypass the cache.
                 const std::uint64_t next =
-                    std::min({end, file.end(), (at / load_piece + 1) * load_piece});
+                    std::min({end, file.end(), base + ((at - base) / load_piece + 1) * load_piece});
                 pieces.push_back({at, next});
                 at = next;
             }
@@ -432,7 +457,7 @@ class run_sort {
         std::uint64_t pieces = job_.scheduler.threads().most();
         if (sink.sequential || job_.options.unique || job_.input.bytes() < 4 * MiB) pieces = 1;
         const std::uint64_t runs = last - first;
-        pieces = std::clamp<std::uint64_t>(job_.memory / 2 / (runs * least_of_range), 1, pieces);
+        pieces = std::clamp<std::uint64_t>(job_.memory / 2 / (runs * least_range()), 1, pieces);
         // Without samples (of a run that was merged itself) there is nothing to cut by.
         for (std::size_t i = first; i < last; ++i)
             if (runs_[i].samples.empty() && !job_.input.format().fixed()) pieces = 1;
@@ -451,28 +476,31 @@ class run_sort {
             at += merges.back().bytes();
         }
         const std::uint64_t all = at - offset;
-        if (!job_.scheduler.threads().controlled()) {
+        // Where reads and writes do not hamper each other there is nothing to keep apart.
+        if (job_.scheduler.overlaps()) {
             job_.scheduler.run(
                 {operation::compute, "merge", pieces, all, [&](unsigned, std::uint64_t task) {
                      while (!merges[task].done()) {
                          merges[task].refill();
                          merges[task].merge(sink);
-                         merges[task].write(sink);
+                         merges[task].write(sink, 0, UINT64_MAX);
+                         merges[task].clear_output();
                      }
                  }});
         } else {
             for (std::uint64_t done = 0; done < all;) {
-                const auto each = [&](const char* name, operation op, std::uint64_t bytes,
-                                      auto what) {
-                    job_.scheduler.run({op, name, pieces, bytes,
-                                        [&](unsigned, std::uint64_t task) { what(merges[task]); }});
-                };
-                each("load", operation::load, 0, [](range_merge& m) { m.refill(); });
-                each("merge", operation::compute, 0, [&](range_merge& m) { m.merge(sink); });
+                // A task for each buffer of each range, and pieces of the output: threads are fewer than
+                // ranges or more, and end together all the same.
+                job_.scheduler.run(
+                    {operation::load, "load", pieces * runs, 0, [&](unsigned, std::uint64_t task) {
+                         merges[task / runs].refill(task % runs);
+                     }});
+                job_.scheduler.run(
+                    {operation::compute, "merge", pieces, 0,
+                     [&](unsigned, std::uint64_t task) { merges[task].merge(sink); }});
                 std::uint64_t buffered = 0;
                 for (const range_merge& m : merges) buffered += m.buffered();
-                each(final ? "write" : "runs", operation::write, buffered,
-                     [&](range_merge& m) { m.write(sink); });
+                write_outputs(merges, sink, final ? "write" : "runs", buffered);
                 done += buffered;
                 job_.progress("merge", done, all);
                 if (buffered == 0 && std::all_of(merges.begin(), merges.end(),
@@ -490,6 +518,36 @@ class run_sort {
             job_.report.records_out = records;
         }
         return bytes;
+    }
+
+    void write_outputs(std::vector<range_merge>& merges, const sink& sink, const char* name,
+                       std::uint64_t buffered) {
+        struct output_piece {
+            const range_merge* from;
+            std::uint64_t begin, end;
+        };
+        const std::uint64_t size =
+            sink.sequential
+                ? std::max<std::uint64_t>(1, merges.front().pages_end())
+                : schedule::even_piece(buffered, job_.scheduler.threads().threads(operation::write),
+                                       job_.profile.least_request(job_.profile.write), most_load,
+                                       device::page_size);
+        std::vector<output_piece> all;
+        for (const range_merge& m : merges)
+            for (std::uint64_t at = 0; at < m.pages_end(); at += size)
+                all.push_back({&m, at, at + size});
+        // The largest first: the rests of the ranges' buffers even out at the end.
+        std::stable_sort(all.begin(), all.end(), [](const output_piece& a, const output_piece& b) {
+            const auto length = [](const output_piece& p) {
+                return std::min(p.end, p.from->pages_end()) - p.begin;
+            };
+            return length(a) > length(b);
+        });
+        job_.scheduler.run(
+            {operation::write, name, all.size(), buffered, [&](unsigned, std::uint64_t task) {
+                 all[task].from->write(sink, all[task].begin, all[task].end);
+             }});
+        for (range_merge& m : merges) m.clear_output();
     }
 
     // cuts[p][i]: where range p begins in run first + i; cuts[pieces] are the ends.

@@ -220,7 +220,12 @@ sort_report sort(const std::vector<std::string>& inputs, const std::string& outp
     std::string common = ready.sample.common;
     for (int attempt = 0;; ++attempt) {
         const order::key_order order(ready.keys, common, ready.largest_copy());
-        schedule::controller controller(ready.profile, ready.threads, options.controlled);
+        schedule::controller controller(
+            ready.profile, ready.threads, options.controlled,
+            {model::scan_demand(ready.situation, ready.profile).per_byte(),
+             model::sequential_demand(ready.profile.read).per_byte(),
+             model::gather_demand(ready.situation, ready.profile, ready.threads).per_byte(),
+             model::sequential_demand(ready.profile.write).per_byte()});
         schedule::scheduler scheduler(device, controller, ready.profile);
         report.records_in = ready.situation.records;
         strategy::job job{
