@@ -320,9 +320,19 @@ void one_thread_is_in_a_section() {
         look();
         s.lock.unlock();
     };
+    // In two halves, as near_heap goes on at hand.
+    const auto visit_at_hand = [&] {
+        const unsigned me = thread_number<P>::of_caller();
+        const auto in = s.sections.look_in(me);
+        const bool stays = s.sections.may_stay(s.owner, me);
+        if (stays) look();
+        if (!s.sections.leave_unless_waited_for(in)) s.sections.leave(in);
+        if (!stays) visit();
+    };
     threads::spawn("owner", [&] {
         s.owner.store_release(s.sections.owner_for_caller());
-        for (int i = 0; i < 3; ++i) visit();
+        visit();
+        for (int i = 0; i < 2; ++i) visit_at_hand();
     });
     for (int i = 0; i < 2; ++i)
         threads::spawn("other", [&] {

@@ -758,6 +758,9 @@ TEST(near, what_is_at_hand_ends_when_it_is_freed) {
     EXPECT_NE(world.join(third, 64), nullptr);
     EXPECT_EQ(world.heap.free(third), free_result::done);
     EXPECT_EQ(world.heap.join_at_hand(third, 64, 0), nullptr);
+    void* const last = world.join(second, 64); // what the thread made last, too
+    EXPECT_EQ(world.heap.free(last), free_result::done);
+    EXPECT_EQ(world.heap.join_at_hand(last, 64, 0), nullptr);
     EXPECT_NE(world.join(second, 64), nullptr);
     EXPECT_EQ(world.broken(), "");
     // A group that leaves its page: from there on the other page is the newest.
