@@ -753,14 +753,18 @@ TEST(near, what_is_at_hand_ends_when_it_is_freed) {
     void* const third = world.join(head, 64);
     EXPECT_EQ(world.page_of(third), world.page_of(head));
     EXPECT_EQ(world.heap.free(head), free_result::done);
-    EXPECT_EQ(world.heap.join_at_hand(head, 64, 0), nullptr);
+    EXPECT_EQ(world.heap.join_at_hand(head, 64, usual % attribute_sets), nullptr);
     EXPECT_EQ(world.join(head, 64), nullptr);
     EXPECT_NE(world.join(third, 64), nullptr);
     EXPECT_EQ(world.heap.free(third), free_result::done);
-    EXPECT_EQ(world.heap.join_at_hand(third, 64, 0), nullptr);
-    void* const last = world.join(second, 64); // what the thread made last, too
+    EXPECT_EQ(world.heap.join_at_hand(third, 64, usual % attribute_sets), nullptr);
+    // What the thread made last, too.
+    constexpr unsigned attributes_set = usual % attribute_sets;
+    void* const live = world.join(second, 64);
+    void* const last = world.heap.join_at_hand(live, 64, attributes_set);
+    ASSERT_NE(last, nullptr);
     EXPECT_EQ(world.heap.free(last), free_result::done);
-    EXPECT_EQ(world.heap.join_at_hand(last, 64, 0), nullptr);
+    EXPECT_EQ(world.heap.join_at_hand(last, 64, attributes_set), nullptr);
     EXPECT_NE(world.join(second, 64), nullptr);
     EXPECT_EQ(world.broken(), "");
     // A group that leaves its page: from there on the other page is the newest.
