@@ -150,10 +150,10 @@ bool cold_reader::gather(const wanted::part& its, gathered& found) {
         return true;
     }
     if (its.what->name == "randomkey") {
-        if (auto key = keys_.random_key(its.database, {}, memory_.get()))
+        bool unreadable = false;
+        if (auto key = keys_.random_key(its.database, {}, memory_.get(), &unreadable))
             found.keys.push_back(std::move(*key));
-        // None of a database that has some: those that were tried cannot be read.
-        return !found.keys.empty() || keys_.size(its.database) == keys_.expiring(its.database);
+        return !found.keys.empty() || !unreadable;
     }
     return gather_keys(keys_, *memory_, its.database, [&](std::string_view key) {
         if (glob_match(its.args[1], key)) found.keys.emplace_back(key);

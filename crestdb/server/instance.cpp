@@ -165,6 +165,7 @@ std::string instance::save() {
     std::int64_t dirty = 0;
     const pid_t child = pipe.end[1] < 0 ? -1 : fork_writer(snapshot_path(), pipe.end[1], dirty);
     if (child < 0) return save_here();
+    child_since_ = unix_seconds();
     pipe.close_one(1);
     std::string told;
     char some[512];
@@ -175,9 +176,10 @@ std::string instance::save() {
         told.append(some, static_cast<std::size_t>(n));
     }
     int status = 0;
-    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    pid_t ended = 0;
+    while ((ended = ::waitpid(child, &status, 0)) < 0 && errno == EINTR) {
     }
-    last_save_ok = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    last_save_ok = ended == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
     if (!last_save_ok) {
         if (told.empty())
             told = fmt::format("the process that wrote it ended with {}", how_it_ended(status));
@@ -213,8 +215,9 @@ std::string instance::save_here() {
 }
 
 std::string instance::begin_background_save() {
-    const std::lock_guard one_at_a_time(save_lock_);
-    if (saving()) return "Background save already in progress";
+    // SAVE holds it until its child has ended.
+    const std::unique_lock one_at_a_time(save_lock_, std::try_to_lock);
+    if (!one_at_a_time || saving()) return "Background save already in progress";
     const pid_t child = fork_writer(snapshot_path(), -1, child_dirty_);
     if (child < 0) {
         last_save_ok = false;

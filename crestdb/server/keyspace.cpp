@@ -378,16 +378,16 @@ std::uint64_t keyspace::scan_slots(unsigned database, std::uint64_t cursor,
 }
 
 std::optional<std::string> keyspace::random_key(unsigned database, const part_set& held,
-                                                cold_memory* cold) {
+                                                cold_memory* cold, bool* unreadable) {
     thread_local std::mt19937 random{std::random_device{}()};
     const auto first = static_cast<unsigned>(random() % parts);
     std::vector<managed_slot*> seen;
     for (unsigned i = 0; i < 2 * parts; ++i) {
         const unsigned p = (first + i) % parts;
         // The same choice again when what it met has been read.
-        const std::mt19937 choice(static_cast<std::uint32_t>(random()));
+        const std::minstd_rand choice(static_cast<std::uint32_t>(random()));
         for (int tries = 0; tries < 64; ++tries) {
-            std::mt19937 draw = choice;
+            std::minstd_rand draw = choice;
             std::optional<cold_probe> probe;
             if (cold != nullptr) probe.emplace(*cold);
             {
@@ -409,7 +409,9 @@ std::optional<std::string> keyspace::random_key(unsigned database, const part_se
             }
             if (!probe || !probe->found_cold()) break;
             probe->read_noted();
-            if (!probe->readable()) break;
+            if (probe->readable()) continue;
+            if (unreadable != nullptr) *unreadable = true;
+            break;
         }
     }
     return std::nullopt;

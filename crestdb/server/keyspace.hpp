@@ -141,8 +141,9 @@ class keyspace {
     std::size_t expiring(unsigned database) const noexcept { return expiring_[database].load(); }
     // A key of the database, or nothing. Takes locks as scan() does. With `cold`, none is held, and what it touches
     // is read in first; a key that cannot be read is not chosen.
+    // `unreadable`: set where a key that was tried could not be read from the cold file.
     std::optional<std::string> random_key(unsigned database, const part_set& held,
-                                          cold_memory* cold = nullptr);
+                                          cold_memory* cold = nullptr, bool* unreadable = nullptr);
 
     // All parts held: drops every key of the database, or of all; frees them in another thread.
     void flush(std::optional<unsigned> database);

@@ -126,12 +126,18 @@ int run(int argc, char** argv) {
         return 1;
     }
     std::signal(SIGPIPE, SIG_IGN);
+    std::signal(SIGCHLD,
+                SIG_DFL); // ignored, as inherited from some parents, no child's status is there
     std::signal(SIGXFSZ, SIG_IGN); // a file too large is an error of the write, not the end
     if (const std::string why = configure_obase(options); !why.empty()) {
         // The library alone knows which policies there are.
-        const bool usage = why.starts_with("policy: ");
-        fmt::print(stderr, "crestdb: {}{}\n", usage ? "--" : "", why);
-        return usage ? 2 : 1;
+        constexpr std::string_view policy = "policy (OBASE_POLICY): ";
+        if (!why.starts_with(policy)) {
+            fmt::print(stderr, "crestdb: {}\n", why);
+            return 1;
+        }
+        fmt::print(stderr, "crestdb: --policy: {}\n", why.substr(policy.size()));
+        return 2;
     }
     update_now();
     instance server(options);

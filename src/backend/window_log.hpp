@@ -58,11 +58,12 @@ class window_log {
     }
 
     // After end_window(). Of what the policy asks to leave and is not out yet, no more than `may_leave` bytes, and the
-    // rest of a large object: of the coldest tier first, and there what has been idle for longest. False: no memory,
-    // and the view is not to be used.
+    // rest of a large object: of the coldest tier first, and there what has been idle for longest. `large_leaves`: the
+    // large objects here, which are in anonymous memory, can leave; else they are asked to, and do not count. False:
+    // no memory, and the view is not to be used.
     template <class Space>
     bool view(Space& space, const policy::placement& placement, window_view& out,
-              std::uint64_t may_leave = UINT64_MAX) noexcept try {
+              std::uint64_t may_leave = UINT64_MAX, bool large_leaves = true) noexcept try {
         if (incomplete_) return false;
         leavers_.clear();
         out.tiers.clear();
@@ -71,7 +72,7 @@ class window_log {
         out.large.clear();
         for (const large_note& seen : large_)
             out.large.push_back(view_of(seen, placement, out.large.size()));
-        choose_leavers(out, may_leave);
+        choose_leavers(out, may_leave, large_leaves);
         for (policy::tier_id id = 0; id < tiers_.count(); ++id) note_out(id, out.tiers[id]);
         large_out_.clear();
         for (const large_view& one : out.large)
@@ -205,7 +206,7 @@ class window_log {
         leavers_.push_back(page);
     }
 
-    void choose_leavers(window_view& out, std::uint64_t may_leave) {
+    void choose_leavers(window_view& out, std::uint64_t may_leave, bool large_leaves) {
         if (may_leave != UINT64_MAX)
             std::sort(leavers_.begin(), leavers_.end(), [](const leaver& a, const leaver& b) {
                 return std::tuple(b.id, b.age, a.begin) < std::tuple(a.id, a.age, b.begin);
@@ -215,7 +216,8 @@ class window_log {
             if (may_leave == 0) break;
             if (one.large != none) {
                 out.large[one.large].leaving = true;
-                may_leave -= std::min<std::uint64_t>(may_leave, one.end - one.begin);
+                if (large_leaves)
+                    may_leave -= std::min<std::uint64_t>(may_leave, one.end - one.begin);
                 continue;
             }
             const std::uint64_t pages =

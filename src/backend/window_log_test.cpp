@@ -239,6 +239,18 @@ TEST_F(window_log_test, large_objects_leave_whole_while_any_may) {
     EXPECT_EQ(window(UINT64_MAX), 111);
 }
 
+// They are asked, for who knows, but take nothing of what pages may leave instead.
+TEST_F(window_log_test, large_objects_that_cannot_leave_do_not_count) {
+    space.extents[2] = {{0, run}};
+    for (int i = 0; i < 2; ++i) end_window(0);
+    log.end_window(space, false);
+    log.note_large(small_space::at(std::uintptr_t{1} << 43), 20'000, 2, 200);
+    window_view view;
+    EXPECT_TRUE(log.view(space, policy, view, page, false));
+    EXPECT_TRUE(view.large[0].leaving);
+    EXPECT_EQ(offsets(view.tiers[2].leaving, 2), (stretches{{0, page}}));
+}
+
 TEST(backends, are_made_by_name) {
     std::string why;
     EXPECT_NE(make_backend("kernel", {}, &why), nullptr);

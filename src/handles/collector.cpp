@@ -100,12 +100,18 @@ policy::fragmented native_handles::measure(std::vector<policy::run_to_gather>& r
 // before each round, so one that is made later runs beside that round.
 bool native_handles::threads_are_known(int patience) noexcept {
     for (int looks = 0;; ++looks) {
+        // As many threads as have records, and the collector. A thread's record ends before it does.
+        std::uint32_t known = collector_started_.load_relaxed() != 0 ? 1 : 0;
+        threads_.all().for_each_record([&](mobility::thread_record<native>& r) {
+            if (r.in_use.load_acquire() != 0) ++known;
+        });
+        if (os::thread_count() == known) return true;
         bool has_run = false;
         if (os::thread_without_library(&has_run) == 0) return true;
         if (has_run)
             tell(told_thread_, "obase: nothing moves: the process has a thread that was made "
                                "without pthread_create\n");
-        if (has_run || looks >= patience) return false;
+        if (has_run || looks >= patience || gives_up()) return false;
         os::sleep_ns(look_again_ns); // it may be just starting
     }
 }
@@ -124,8 +130,12 @@ void native_handles::bring_used_home(policy::fragmentation& control,
         table->forget_uses();
     });
     used.choose(runs, elapsed, most_used_home);
+    if (runs.empty() || !threads_are_known(0)) return;
     for (const policy::used_run& r : runs) {
-        if (come_home_if_soon(r.number) != home_result::done) continue;
+        const home_result result = come_home_if_soon(r.number);
+        if (result == home_result::gave_up)
+            break; // the thread that is late is late for all of them
+        if (result != home_result::done) continue;
         control.used_too_often(r.number);
         used_home_.fetch_add_relaxed(1);
     }
@@ -136,12 +146,17 @@ void native_handles::gather(policy::fragmentation& control) {
     if (blind_.load_seq_cst() != 0) return;
     policy::fragmented now = measure(runs);
     if (!control.wants(now)) return;
-    if (mappings_are_used_up() || !threads_are_known(0)) return;
+    if (!threads_are_known(0)) {
+        space_->decommit_free_memory();
+        return;
+    }
     if (!commit_tables(space_->slabs().runs())) return;
     // Memory that is free goes back first.
     space_->decommit_free_memory();
     runs.clear();
     now = measure(runs);
+    // No mapping is left for a run: those that are out go on being emptied and given back.
+    if (mappings_are_used_up()) runs.clear();
     control.choose(runs, most_runs, now);
     std::vector<std::uint32_t> numbers;
     std::vector<std::uint32_t> stubborn;
@@ -153,10 +168,8 @@ void native_handles::gather(policy::fragmentation& control) {
     const bool sparse =
         space_->select_evacuation(dense_class, sparse_dense, dense_bytes).live_bytes != 0;
     const auto round = [&](const std::vector<std::uint32_t>& wanted, unsigned tries) {
-        add(tries != 0
-                ? evacuator_.round(wanted.data(), wanted.size(), nullptr, tries, while_waiting())
-                : evacuator_.round(wanted.data(), wanted.size(), nullptr, tries,
-                                   while_stopping_briefly()));
+        add(evacuator_.round(wanted.data(), wanted.size(), nullptr, tries, while_waiting(),
+                             while_stopping_briefly()));
         for (const std::uint32_t run : wanted) {
             if (away(run).load_relaxed() == open)
                 control.moved(run);
@@ -164,7 +177,7 @@ void native_handles::gather(policy::fragmentation& control) {
                 control.refused(run);
         }
     };
-    if (!numbers.empty() || sparse) round(numbers, 3);
+    if (!numbers.empty() || sparse || mappings_are_used_up()) round(numbers, 3);
     if (!stubborn.empty()) round(stubborn, 0);
     control.end_of_round();
     space_->decommit_free_memory();

@@ -97,10 +97,16 @@ class evacuator {
           mover_(threads.all(), words_, host.heap()) {}
 
     // `tries`: how often a run is looked at before it is closed again. 0: it is taken in a moment in which no thread has
-    // translations, so that only pins and what is kept can prevent it. `self` is not waited for.
+    // translations, so that only pins and what is kept can prevent it. `self` is not waited for. `give_up`
+    // ends the waits, and `end_stop` that moment, in which other threads stand still.
     template <class GiveUp>
     round_result round(const std::uint32_t* runs, std::size_t count, record* self, unsigned tries,
                        GiveUp&& give_up) {
+        return round(runs, count, self, tries, give_up, give_up);
+    }
+    template <class GiveUp, class EndStop>
+    round_result round(const std::uint32_t* runs, std::size_t count, record* self, unsigned tries,
+                       GiveUp&& give_up, EndStop&& end_stop) {
         round_result result;
         ++window_;
         // All the memory that lists of runs need, before a run has left its state.
@@ -121,7 +127,7 @@ class evacuator {
         release_empty();
         arm_again();
         if (tries == 0) {
-            take_in_a_stop(self, give_up, result);
+            take_in_a_stop(self, end_stop, result);
             tries = 1; // for what is to leave besides
         }
         for (unsigned left = std::max(tries, 1U); left != 0; --left) {
@@ -255,9 +261,9 @@ class evacuator {
     }
 
     // For runs that are always in use. Threads wait in their polls for some ten microseconds for each run.
-    template <class GiveUp>
-    void take_in_a_stop(record* self, GiveUp& give_up, round_result& result) {
-        if (!threads_.stop(self, give_up)) return;
+    template <class EndStop>
+    void take_in_a_stop(record* self, EndStop& end_stop, round_result& result) {
+        if (!threads_.stop(self, end_stop)) return;
         try {
             mobility::collect_pins(threads_.all(), pinned_);
         } catch (const std::bad_alloc&) {

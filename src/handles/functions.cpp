@@ -323,15 +323,21 @@ extern "C" void* obase_handles_translate_here(const void* home) noexcept {
     if (all == nullptr) return const_cast<void*>(home);
     return reinterpret_cast<void*>(all->objects().translate(address_of(home)));
 }
+// Once a round: the program may have blocked it since.
+static void let_faults_through(native_handles::record& mine) noexcept {
+    const std::uint64_t now = mine.flushed.load_relaxed();
+    if (mine.unblocked == now) [[likely]]
+        return;
+    mine.unblocked = now;
+    os::let_segment_faults_through();
+}
 extern "C" void obase_handles_poll_here() noexcept {
     native_handles::record* const mine = native_handles::own_record_if_any();
     if (mine == nullptr) return;
     native_handles& all = *native_handles::if_made();
     if (all.stresses()) all.stress(mine);
-    const std::uint64_t before = mine->flushed.load_relaxed();
     all.threads().poll(*mine);
-    // Once a round: the program may have blocked it since.
-    if (mine->flushed.load_relaxed() != before) os::let_segment_faults_through();
+    let_faults_through(*mine);
 }
 
 void obase_handles_offline() {
@@ -340,7 +346,9 @@ void obase_handles_offline() {
 }
 void obase_handles_online() {
     native_handles::record* const mine = native_handles::own_record_if_any();
-    if (mine != nullptr) native_handles::if_made()->threads().go_online(*mine);
+    if (mine == nullptr) return;
+    native_handles::if_made()->threads().go_online(*mine);
+    let_faults_through(*mine);
 }
 unsigned long obase_handles_enter() {
     native_handles* const all = native_handles::get();

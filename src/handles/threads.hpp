@@ -48,6 +48,7 @@ struct handles_record : mobility::thread_record<P> {
 
     os::blocking_lock<P> service;  // held while the thread's caches are given back
     atomic<std::uint64_t> flushed; // the last request that was answered
+    std::uint64_t unblocked = 0;   // its owner's: the one at which it last let SIGSEGV through
     void* cache = nullptr;         // Host's: whose caches; under `service`
     // Owner only.
     std::uint16_t nested = 0; // entries that found the thread inside

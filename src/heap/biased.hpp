@@ -98,7 +98,7 @@ class biased_sections {
     std::uint32_t owner_for_caller() noexcept {
         const unsigned me = thread_number<P>::of_caller();
         if (me == no_thread_number || !P::has_membarrier()) return 0;
-        if (owned_.load_relaxed() == 0) owned_.store_seq_cst(1); // pairs with stop()
+        if (owned_.load_acquire() == 0) owned_.store_seq_cst(1); // pairs with stop()
         return stopped_.load_seq_cst() == 0 ? me + 1 : 0;
     }
 

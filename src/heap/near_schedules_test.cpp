@@ -36,14 +36,13 @@ class world {
     using threads = testing::threads_for<P>;
 
   public:
-    world() {
-        base_ = static_cast<char*>(os::reserve(near_unit_bytes, near_unit_bytes));
-        threads::require(base_ != nullptr && heap.create(base_, near_unit_bytes, poisoning::none),
-                         "a heap");
+    explicit world(std::size_t units = 1) : bytes_(units * near_unit_bytes) {
+        base_ = static_cast<char*>(os::reserve(bytes_, near_unit_bytes));
+        threads::require(base_ != nullptr && heap.create(base_, bytes_, poisoning::none), "a heap");
     }
     ~world() {
         heap.destroy();
-        os::release(base_, near_unit_bytes);
+        os::release(base_, bytes_);
     }
     world(const world&) = delete;
     world& operator=(const world&) = delete;
@@ -80,6 +79,7 @@ class world {
     near_heap<P> heap;
 
   private:
+    std::size_t bytes_;
     char* base_ = nullptr;
 };
 
@@ -184,7 +184,7 @@ IN_BOTH_WORLDS(near_schedules, threads_name_a_group_at_once, 200)
 template <class P>
 void memory_goes_back_while_groups_come_and_go() {
     using threads = testing::threads_for<P>;
-    world<P> w;
+    world<P> w(2); // there is room while a unit's pages and tables go back, all at once
     void* const before = w.filled(w.heap.begin_group(2048, usual, nullptr), 2048);
     threads::spawn("freer", [&] { w.end(before); });
     threads::spawn("collector", [&] {

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -20,6 +21,7 @@ namespace {
 
 constexpr int guard_install = 102;            // MADV_GUARD_INSTALL, Linux 6.13
 constexpr unsigned long kernel_made = 0x4010; // PF_USER_WORKER, PF_IO_WORKER
+constexpr unsigned long ending = 0x4;         // PF_EXITING: it runs no more of the program
 
 // getdents64
 struct entry {
@@ -30,7 +32,7 @@ struct entry {
     char name[1];
 };
 
-// Of a file of the thread; the length, 0: there is none.
+// Of a file of the thread; the length, 0: there is none, and errno says why.
 std::size_t read_of(std::uint32_t thread, const char* file, char* to, std::size_t room) noexcept {
     char path[64];
     std::snprintf(path, sizeof path, "/proc/self/task/%u/%s", thread, file);
@@ -43,13 +45,14 @@ std::size_t read_of(std::uint32_t thread, const char* file, char* to, std::size_
     return length;
 }
 
-bool is_of_the_kernel(std::uint32_t thread) noexcept {
+bool runs_nothing_of_the_program(std::uint32_t thread) noexcept {
     char text[512];
-    if (read_of(thread, "stat", text, sizeof text) == 0) return true; // it has ended
+    if (read_of(thread, "stat", text, sizeof text) == 0)
+        return errno == ENOENT || errno == ESRCH; // it has ended; else there is no descriptor
     const char* at = std::strrchr(text, ')');
     // Behind it: state, ppid, pgrp, session, tty, tpgid, flags.
     for (int fields = 0; at != nullptr && fields < 7; ++fields) at = std::strchr(at + 1, ' ');
-    return at != nullptr && (std::strtoul(at + 1, nullptr, 10) & kernel_made) != 0;
+    return at != nullptr && (std::strtoul(at + 1, nullptr, 10) & (kernel_made | ending)) != 0;
 }
 
 bool ran_for_long(std::uint32_t thread) noexcept {
@@ -71,7 +74,8 @@ bool announced_by_library(std::uint32_t thread) noexcept {
 std::uint32_t thread_without_library(bool* has_run) noexcept {
     *has_run = false;
     const int fd = ::open("/proc/self/task", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0) return 0;
+    if (fd < 0) // without /proc nothing is said; without a descriptor it may be said later
+        return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? UINT32_MAX : 0;
     std::uint32_t found = 0;
     alignas(entry) char buffer[4096];
     for (;;) {
@@ -81,13 +85,20 @@ std::uint32_t thread_without_library(bool* has_run) noexcept {
             const auto* const each = reinterpret_cast<const entry*>(buffer + at);
             at += each->length;
             const auto thread = static_cast<std::uint32_t>(std::strtoul(each->name, nullptr, 10));
-            if (thread == 0 || announced_by_library(thread) || is_of_the_kernel(thread)) continue;
+            if (thread == 0 || announced_by_library(thread) || runs_nothing_of_the_program(thread))
+                continue;
             found = thread;
             *has_run = *has_run || ran_for_long(thread);
         }
     }
     ::close(fd);
     return found;
+}
+
+std::uint32_t thread_count() noexcept {
+    struct stat about{};
+    if (::stat("/proc/self/task", &about) != 0 || about.st_nlink < 2) return 0;
+    return static_cast<std::uint32_t>(about.st_nlink - 2); // a folder for each
 }
 
 void let_segment_faults_through() noexcept {

@@ -327,7 +327,7 @@ class engine final : public obase::runtime, private collector::control {
     void note_faults(policy::window_facts& facts) noexcept;
     std::uint64_t leaves_after(policy::tier_id id) const noexcept;
     bool gives_hints() noexcept { return window_settings_.mode == run_mode::hint && !degraded(); }
-    void notify_backend(heap::space& heaps, std::uint64_t may_leave) noexcept;
+    void notify_backend(heap::space& heaps, std::uint64_t may_leave, bool large_leaves) noexcept;
     void report_stuck_scopes() noexcept;
 
     // collector::control

@@ -259,7 +259,7 @@ void engine<Binding>::finish_window(const object_collector&, std::uint64_t wante
         recorder.of_heap(id).leaves_after = leaves_after(id);
         recorder.of_heap(id).fault_seconds = facts.tiers[id].fault_seconds;
     }
-    notify_backend(heaps, budget.may_leave(pressed));
+    notify_backend(heaps, budget.may_leave(pressed), swap);
 
     const std::uint64_t dense_pages = (touched_bytes + 4095) / 4096;
     live.window_seconds.set(facts.length_seconds);
@@ -331,8 +331,10 @@ std::uint64_t engine<Binding>::leaves_after(policy::tier_id id) const noexcept {
 
 // What should leave memory is the policy's to say, by tier and place; how, is the backend's.
 template <class Binding>
-void engine<Binding>::notify_backend(heap::space& heaps, std::uint64_t may_leave) noexcept {
-    const bool told = gives_hints() && window_log_->view(heaps, *policy_, window_view_, may_leave);
+void engine<Binding>::notify_backend(heap::space& heaps, std::uint64_t may_leave,
+                                     bool large_leaves) noexcept {
+    const bool told =
+        gives_hints() && window_log_->view(heaps, *policy_, window_view_, may_leave, large_leaves);
     window_log_->clear();
     if (told) {
         backend_->after_window(window_view_, window_settings_, [this] {
