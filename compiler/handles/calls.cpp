@@ -126,6 +126,11 @@ class converter {
             return *thunk;
         }
         const known_function* known = look_up(callee.getName(), *callee.getFunctionType());
+        thunk->setUWTableKind(llvm::UWTableKind::Async);
+        if (known != nullptr && known->blocks) { // a thread may be cancelled there, which unwinds
+            callee.removeFnAttr(llvm::Attribute::NoUnwind);
+            thunk->removeFnAttr(llvm::Attribute::NoUnwind);
+        }
         // A body that the linker does not see by its name: of a library, or of a definition that may be replaced.
         auto* inside = llvm::BasicBlock::Create(context_, "", thunk);
         auto* foreign = llvm::BasicBlock::Create(context_, "", thunk);
@@ -369,9 +374,10 @@ class converter {
         call.eraseFromParent();
     }
 
-    // As the code stands: for tail calls, and for conventions of calling with no register to spare.
+    // As the code stands: for tail calls, and for conventions of calling with no register to spare. Foreign code is
+    // not offline where the call ends the block: the thread is late meanwhile.
     void through_pointer_here(llvm::CallBase& call) {
-        const bool at_end = call.isMustTailCall();
+        const bool at_end = call.isMustTailCall() || call.isTerminator();
         llvm::Value* target = call.getCalledOperand();
         llvm::IRBuilder<> build(&call);
         llvm::Value* has_body = begins_as_entry(build, target);

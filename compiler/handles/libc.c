@@ -473,7 +473,9 @@ static int made_text(char** to, size_t room, const char* format, va_list from) {
     char* made = malloc((size_t)length + 1);
     if (made == NULL) return -1;
     *to = made;
-    return made_from(made, (size_t)length + 1, format, from);
+    const int again =
+        made_from(made, (size_t)length + 1, format, from); // longer by now, it ends there
+    return again < length ? again : length;
 }
 static int write_all(int to, const char* text, int length) {
     OFFLINE;
@@ -888,6 +890,7 @@ API int obase_handles_c_posix_spawnp(pid_t* made, const char* path,
                                      const posix_spawn_file_actions_t* actions,
                                      const posix_spawnattr_t* attributes, char* const* arguments,
                                      char* const* environment) {
+    keep_environment(); // it looks for PATH there
     TEXTS(texts, arguments);
     TEXTS(variables, environment);
     return posix_spawnp(T(made), T(path), T(actions), T(attributes), texts, variables);
@@ -938,6 +941,7 @@ API int obase_handles_c_execve(const char* path, char* const* arguments, char* c
 }
 API int obase_handles_c_execvpe(const char* path, char* const* arguments,
                                 char* const* environment) {
+    keep_environment();
     TEXTS(texts, arguments);
     TEXTS(variables, environment);
     return execvpe(T(path), texts, variables);
@@ -945,7 +949,9 @@ API int obase_handles_c_execvpe(const char* path, char* const* arguments,
 
 // A mutex that is free is taken at once, without going offline.
 API int obase_handles_c_pthread_mutex_lock(pthread_mutex_t* home) {
-    if (pthread_mutex_trylock(T(home)) == 0) return 0;
+    // Whose owner has died is taken, too.
+    const int taken = pthread_mutex_trylock(T(home));
+    if (taken != EBUSY) return taken;
     PINNED(mutex, home);
     OFFLINE;
     return pthread_mutex_lock(mutex);

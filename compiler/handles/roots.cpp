@@ -242,7 +242,7 @@ class collector {
     static bool reaches_memory(const llvm::InlineAsm& assembly) {
         const llvm::StringRef text = llvm::StringRef(assembly.getAsmString()).trim();
         if (text.empty()) return false;
-        if (text.find_first_of("([") != llvm::StringRef::npos) return true;
+        if (text.find_first_of("([") != llvm::StringRef::npos || text.contains(":a}")) return true;
         return llvm::any_of(assembly.ParseConstraints(), [](const auto& one) {
             return one.isIndirect ||
                    (one.Type == llvm::InlineAsm::isClobber && one.Codes.front() == "{memory}");
