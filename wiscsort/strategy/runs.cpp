@@ -18,6 +18,7 @@
 #include <atomic>
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <optional>
 
 namespace wiscsort::strategy {
@@ -537,11 +538,14 @@ class run_sort {
             for (std::uint64_t at = 0; at < m.pages_end(); at += size)
                 all.push_back({&m, at, at + size});
         // The largest first: the rests of the ranges' buffers even out at the end.
-        std::stable_sort(all.begin(), all.end(), [](const output_piece& a, const output_piece& b) {
+        // (Not std::stable_sort: clang warns of what libstdc++ 12 has inside of it.)
+        std::sort(all.begin(), all.end(), [](const output_piece& a, const output_piece& b) {
             const auto length = [](const output_piece& p) {
                 return std::min(p.end, p.from->pages_end()) - p.begin;
             };
-            return length(a) > length(b);
+            const auto la = length(a), lb = length(b);
+            if (la != lb) return la > lb;
+            return a.from != b.from ? std::less<>()(a.from, b.from) : a.begin < b.begin;
         });
         job_.scheduler.run(
             {operation::write, name, all.size(), buffered, [&](unsigned, std::uint64_t task) {

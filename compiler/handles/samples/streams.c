@@ -15,6 +15,7 @@ static void* prints(void* unused) {
     for (int i = 0; i < 50; ++i) {
         fprintf(locked, "%s %d\n", text, i);
         fputs(text, locked);
+        fflush(locked);
         putc('\n', locked);
     }
     return NULL;
@@ -24,7 +25,10 @@ static void* fills(void* unused) {
     FILE* to = fdopen(ends[1], "w");
     char* bytes = malloc(1000);
     memset(bytes, 'x', 1000);
-    for (int i = 0; i < 100; ++i) fwrite(bytes, 1, 1000, to);
+    for (int i = 0; i < 100; ++i) {
+        fwrite(bytes, 1, 1000, to);
+        fflush(to);
+    }
     for (int i = 0; i < 100; ++i) fprintf(to, "%1000s", bytes + 999);
     fclose(to);
     return NULL;
