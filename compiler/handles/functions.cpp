@@ -4,8 +4,9 @@
 // is called by everybody else, and registers the thread, or brings it online, for as long as the body runs.
 //
 // An entry begins with sixteen bytes that do nothing: a word that says what it is, and how far it is to the body; so an
-// indirect call finds the body (calls.cpp). Variadic functions cannot hand their arguments on: they are their own bodies,
-// enter and leave inside, which costs little where the thread is online.
+// indirect call finds the body (calls.cpp). Variadic functions cannot hand their arguments on: the entry is a second copy
+// of the code, which enters and leaves inside. Instrumented code that called it would count as called back: nothing comes
+// home for foreign code under that, and polls announce nothing. Code that may not be copied is its own body, with that.
 #include "handles.hpp"
 #include "prologue.hpp"
 
@@ -14,6 +15,7 @@
 #include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
+#include <llvm/Transforms/Utils/Cloning.h>
 #include <llvm/Transforms/Utils/EscapeEnumerator.h>
 
 namespace obase::handles {
@@ -161,11 +163,8 @@ void mark(llvm::Function& entry, llvm::Function& body) {
                                       true));
 }
 
-// Moves the function's code into a function of its own, and leaves it empty.
-llvm::Function& moved_body(llvm::Function& f) {
-    auto* body = llvm::Function::Create(f.getFunctionType(), f.getLinkage(), f.getAddressSpace(),
-                                        body_name(f.getName()), f.getParent());
-    body->copyAttributesFrom(&f);
+// Who finds the body by its name.
+void link_body(llvm::Function& f, llvm::Function* body) {
     // A group of its own: of the entry's the linker may take one from a unit that was not compiled so, without a body.
     if (const llvm::Comdat* group = f.getComdat(); group != nullptr) {
         llvm::Comdat* own = f.getParent()->getOrInsertComdat(body_name(group->getName()));
@@ -183,6 +182,14 @@ llvm::Function& moved_body(llvm::Function& f) {
         body->setVisibility(llvm::GlobalValue::HiddenVisibility);
         body->setDSOLocal(true);
     }
+}
+
+// Moves the function's code into a function of its own, and leaves it empty.
+llvm::Function& moved_body(llvm::Function& f) {
+    auto* body = llvm::Function::Create(f.getFunctionType(), f.getLinkage(), f.getAddressSpace(),
+                                        body_name(f.getName()), f.getParent());
+    body->copyAttributesFrom(&f);
+    link_body(f, body);
     llvm::SmallVector<llvm::BlockAddress*, 8> labels;
     for (llvm::User* user : f.users())
         if (auto* label = llvm::dyn_cast<llvm::BlockAddress>(user)) labels.push_back(label);
@@ -255,6 +262,27 @@ void enter_inside(const module_state& state, llvm::Function& f) {
     while (llvm::IRBuilder<>* here = exits.Next()) here->CreateCall(state.names.leave, {token});
 }
 
+// Code that there may be only once: what variables know the labels of, and what says so itself.
+bool may_be_copied(const llvm::Function& f) {
+    for (const llvm::BasicBlock& block : f) {
+        if (block.hasAddressTaken()) return false;
+        for (const llvm::Instruction& i : block)
+            if (const auto* call = llvm::dyn_cast<llvm::CallBase>(&i);
+                call != nullptr && (call->cannotDuplicate() || call->isInlineAsm()))
+                return false;
+    }
+    return true;
+}
+
+// The function's code again, for callers that are inside.
+llvm::Function& copied_body(llvm::Function& f) {
+    llvm::ValueToValueMapTy map;
+    llvm::Function* body = llvm::CloneFunction(&f, map);
+    body->setName(body_name(f.getName()));
+    link_body(f, body);
+    return *body;
+}
+
 bool needs_entry(const llvm::Function& f) { return !f.hasLocalLinkage() || f.hasAddressTaken(); }
 
 } // namespace
@@ -276,6 +304,10 @@ void make_bodies(module_state& state) {
         llvm::Function* body = f;
         if (needs_entry(*f)) {
             if (f->isVarArg()) {
+                if (may_be_copied(*f)) {
+                    body = &copied_body(*f);
+                    state.bodies.insert(f);
+                }
                 enter_inside(state, *f);
             } else {
                 body = &moved_body(*f);

@@ -93,7 +93,7 @@ struct module_state {
     runtime names;
     // The functions that are instrumented: bodies, and thunks that call foreign code.
     llvm::SetVector<llvm::Function*> bodies;
-    // The body of each entry; variadic functions are their own.
+    // The body of each entry; variadic functions that may not be copied are their own.
     llvm::DenseMap<llvm::Function*, llvm::Function*> body_of;
     llvm::DenseMap<const llvm::CallBase*, const known_function*> known;
     // Decided by plan_polls: functions that poll whenever they are called; that never do.
