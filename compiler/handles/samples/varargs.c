@@ -59,6 +59,6 @@ int main(void) {
                       99ul, word);
     printf("%s\n", made); //> word 1 2.5 more c 1.250000 99 word
     fflush(stdout);
-    say(1, strdup("said "), strdup("so\n"), NULL);             //> said so
+    say(1, strdup("said "), strdup("so\n"), NULL);              //> said so
     say_by_address(1, strdup("and "), strdup("again\n"), NULL); //> and again
 }
