@@ -19,16 +19,11 @@ std::atomic<fault_hook> hook{nullptr};
 // One call never moves more: the kernel's own limit is just below 2 GiB.
 constexpr std::size_t most_per_call = 1U << 30;
 
-fault ask(const char* call) {
-    const fault_hook asked = hook.load();
-    return asked == nullptr ? fault{} : asked(call);
-}
-
 // Makes the call until it is not interrupted. Its result, or -1 with errno.
 template <class Call>
 long uninterrupted(const char* name, Call call) {
     for (;;) {
-        const fault injected = ask(name);
+        const fault injected = before_call(name);
         if (injected.error == 0) {
             const long result = call(injected.shorten);
             if (result >= 0 || errno != EINTR) return result;
@@ -52,6 +47,11 @@ std::size_t part(std::size_t size, bool shorten) {
 } // namespace
 
 void set_fault_hook(fault_hook asked) { hook.store(asked); }
+
+fault before_call(const char* call) {
+    const fault_hook asked = hook.load();
+    return asked == nullptr ? fault{} : asked(call);
+}
 
 void descriptor::reset() {
     // Nothing was promised about what the kernel still holds back: who needs that has called sync.
@@ -154,7 +154,7 @@ int unlink_in(int directory, const char* name) {
 
 void* map(void* address, std::size_t size, int protection, int flags, int fd,
           std::uint64_t offset) {
-    const fault injected = ask("mmap");
+    const fault injected = before_call("mmap");
     if (injected.error != 0 && injected.error != EINTR) {
         errno = injected.error;
         return MAP_FAILED;

@@ -23,6 +23,8 @@ struct fault {
 using fault_hook = fault (*)(const char* call);
 // Null: none. Not while another thread is in a call.
 void set_fault_hook(fault_hook hook);
+// What the hook says of a call that is made elsewhere in device/; nothing if there is none.
+fault before_call(const char* call);
 
 // A file descriptor that is closed at the end. -1: none.
 class descriptor {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "wiscsort/device/input.hpp"
 
+#include "wiscsort/device/batch.hpp"
 #include "wiscsort/device/memory.hpp"
 #include "wiscsort/error.hpp"
 #include "wiscsort/format/entry.hpp"
@@ -21,6 +22,8 @@ namespace wiscsort::device {
 namespace {
 
 constexpr std::uint64_t descriptors_kept = 32;
+// For what all threads have in flight past the page cache.
+constexpr std::uint64_t pages_in_flight = 8 * MiB;
 
 // What the signal handler may read: one region at a time is guarded.
 std::atomic<std::uintptr_t> guarded_begin{0}, guarded_end{0};
@@ -56,6 +59,12 @@ void guard_mappings(const char* program) {
     action.sa_flags = SA_SIGINFO;
     ::sigaction(SIGBUS, &action, nullptr);
 }
+
+struct input_set::gathering {
+    read_batch batch;
+    std::vector<read_request> requests;
+    memory_block pages; // of records that bypass the page cache: whole pages around each
+};
 
 input_set::input_set(const std::vector<std::string>& names, const settings& asked,
                      scratch_space& scratch)
@@ -162,6 +171,67 @@ void input_set::read(std::uint64_t position, char* to, std::size_t size) const {
              offset + static_cast<std::uint64_t>(got), file.size);
 }
 
+std::unique_ptr<input_set::gathering> input_set::begin_gathering() const {
+    {
+        const std::lock_guard hold(gatherings_lock_);
+        if (!gatherings_.empty()) {
+            std::unique_ptr<gathering> one = std::move(gatherings_.back());
+            gatherings_.pop_back();
+            return one;
+        }
+    }
+    auto one = std::make_unique<gathering>();
+    if (one->batch.together() && pages_of_gathering_ != 0)
+        one->pages = memory_block(pages_of_gathering_, false);
+    return one;
+}
+
+void input_set::gather(const entry* entries, std::uint64_t count, std::uint64_t size,
+                       char* to) const {
+    std::unique_ptr<gathering> mine = begin_gathering();
+    const std::uint64_t around = round_up(size, page_size) + page_size;
+    const std::uint64_t slots = mine->pages.size() / around;
+    const bool direct = slots > 0;
+    std::uint64_t at_once = mine->batch.together() ? read_batch::most : 1;
+    if (direct) at_once = std::min(at_once, slots);
+    for (std::uint64_t first = 0; first < count; first += at_once) {
+        const std::uint64_t some = std::min(at_once, count - first);
+        mine->requests.assign(some, {});
+        for (std::uint64_t i = 0; i < some && mine->batch.together(); ++i) {
+            const std::uint64_t position = entries[first + i].position();
+            const input_file& file = file_at(position);
+            const std::uint64_t offset = position - file.begin;
+            read_request& r = mine->requests[i];
+            if (direct && file.direct) {
+                const std::uint64_t page = offset / page_size * page_size;
+                r = {file.direct.get(), mine->pages.data() + i * around,
+                     round_up(offset + size, page_size) - page, page, 0};
+            } else {
+                r = {file.fd.get(), to + (first + i) * size, size, offset, 0};
+            }
+        }
+        mine->batch.read(mine->requests);
+        for (std::uint64_t i = 0; i < some; ++i) {
+            const std::uint64_t position = entries[first + i].position();
+            const read_request& r = mine->requests[i];
+            char* const record = to + (first + i) * size;
+            if (r.to == record) {
+                if (r.done < size) read(position + r.done, record + r.done, size - r.done);
+                continue;
+            }
+            // The file may end within the last page.
+            const std::uint64_t before =
+                r.to == nullptr ? 0 : position - file_at(position).begin - r.offset;
+            if (r.done >= before + size)
+                std::memcpy(record, r.to + before, size);
+            else
+                read(position, record, size);
+        }
+    }
+    const std::lock_guard hold(gatherings_lock_);
+    gatherings_.push_back(std::move(mine));
+}
+
 record_view input_set::read_record(std::uint64_t position, std::string& buffer,
                                    std::uint64_t most) const {
     const std::uint64_t left = file_at(position).end() - position;
@@ -216,7 +286,8 @@ void input_set::verify_unchanged() const {
     }
 }
 
-void input_set::bypass_cache() {
+void input_set::bypass_cache(unsigned threads) {
+    pages_of_gathering_ = pages_in_flight / std::max(1U, threads) / page_size * page_size;
     // Each takes a second descriptor; some are left for the output, runs and what the program opens meanwhile.
     std::uint64_t left = spare_descriptors(descriptors_kept);
     for (input_file& file : files_) {

@@ -12,10 +12,12 @@
 
 #include "wiscsort/device/calls.hpp"
 #include "wiscsort/device/scratch.hpp"
+#include "wiscsort/format/entry.hpp"
 #include "wiscsort/format/record_format.hpp"
 
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -75,14 +77,21 @@ class input_set {
     std::string place(std::uint64_t position) const;
     // Throws error if a file is not what it was when it was opened.
     void verify_unchanged() const;
-    // read() bypasses the page cache where it can. Not while it is used.
-    void bypass_cache();
+    // Records of `size` bytes at the entries' positions, one behind the other into `to`: as read(), with many
+    // requests in flight, and past the page cache after bypass_cache(). Any thread. Throws error.
+    void gather(const entry* entries, std::uint64_t count, std::uint64_t size, char* to) const;
+    // read() and gather() bypass the page cache where they can; at most `threads` gather at a time. Not
+    // while it is used.
+    void bypass_cache(unsigned threads);
     // Share of the input that is in the page cache, from 0 to 1; a sample.
     double cached_share() const;
     // The kernel forgets about read-ahead: what follows is random. No effect if not mapped.
     void expect_random_access() const;
 
   private:
+    // What one gather() at a time needs. They are kept, since a ring takes system calls to make.
+    struct gathering;
+    std::unique_ptr<gathering> begin_gathering() const;
     record_view read_record(std::uint64_t position, std::string& buffer, std::uint64_t most) const;
     void add(const std::string& name, scratch_space& scratch);
     void map_all();
@@ -93,6 +102,10 @@ class input_set {
     std::uint64_t bytes_ = 0, end_ = 0;
     char* base_ = nullptr;
     std::size_t mapped_bytes_ = 0;
+    std::uint64_t pages_of_gathering_ =
+        0; // bytes of the pages that hold what one gather() has in flight
+    mutable std::mutex gatherings_lock_;
+    mutable std::vector<std::unique_ptr<gathering>> gatherings_; // not in use
 };
 
 // For programs: a fault in a mapped input (the file was cut, or the device failed) prints a message

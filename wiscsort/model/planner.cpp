@@ -38,12 +38,11 @@ struct costs {
     }
     double sequential(double bytes) const { return bytes / read_rate; }
     double write(double bytes) const { return bytes / write_rate; }
-    // `count` reads of `size` bytes, each somewhere.
-    double random(double count, double size) const {
+    // `count` reads of `size` bytes, each somewhere; of one thread so many are in flight.
+    double random(double count, double size, double together) const {
         const double moved = std::floor((size - 1) / granule() + 1.999) * granule();
         const double expected = std::min(moved, ((size - 1) / granule() + 1) * granule());
-        const double in_flight = static_cast<double>(p.requests_per_thread) *
-                                 profile::best_pool(p.read, s.threads).threads;
+        const double in_flight = together * profile::best_pool(p.read, s.threads).threads;
         return count * expected / p.random_share / read_rate +
                count * p.read.latency_seconds / in_flight;
     }
@@ -164,7 +163,7 @@ std::uint64_t least_memory(plan_choice plan, const situation& s) {
     return std::max<std::uint64_t>(2 * MiB, 8 * s.largest_record);
 }
 
-prediction predict(plan_choice plan, const situation& s, const profile& p, bool* offset_order) {
+prediction predict(plan_choice plan, const situation& s, const profile& p, gather_choice* gather) {
     const costs c(s, p);
     const processor_profile& cpu = p.processor;
     const auto n = static_cast<double>(s.records);
@@ -198,13 +197,14 @@ prediction predict(plan_choice plan, const situation& s, const profile& p, bool*
                 passes * (c.copy(bytes * 2) + c.processor(n * cpu.merge_seconds * log2_of(runs)));
         }
     } else {
+        const double faults = p.requests_per_thread;
         // A strided read of keys moves whole granules; behind a page cache, whole pages, in order.
         double scan = 0;
         if (s.page_cache) {
             // Extraction is a part of sorting there.
-            scan = record < page
-                       ? c.sequential(bytes * absent)
-                       : std::min(c.sequential(bytes * absent), c.random(n * absent, s.key_bytes));
+            scan = record < page ? c.sequential(bytes * absent)
+                                 : std::min(c.sequential(bytes * absent),
+                                            c.random(n * absent, s.key_bytes, faults));
         } else {
             scan = c.repeated(n, scan_demand(s, p));
         }
@@ -227,13 +227,25 @@ prediction predict(plan_choice plan, const situation& s, const profile& p, bool*
         const double merging = c.processor(n * cpu.merge_entry_seconds * log2_of(runs));
         const double copying = c.processor(n * cpu.gather_seconds) + c.copy(bytes);
         // Without a page cache the threads that transfer are those that merge and copy.
-        const double by_record = s.page_cache ? c.random(n * evicted, record) + copying + merging
-                                              : c.repeated(n, gather_demand(s, p, runs));
-        const double in_order = (s.page_cache ? buffers * c.random(bytes * evicted / page, page)
-                                              : c.in_order_of_input(buffers) +
-                                                    n * cpu.sort_seconds * log2_of(n / buffers)) +
-                                copying + merging;
-        if (offset_order != nullptr) *offset_order = in_order < by_record && evicted > 0;
+        double by_record = s.page_cache ? c.random(n * evicted, record, faults) + copying + merging
+                                        : c.repeated(n, gather_demand(s, p, runs));
+        // Past the page cache every record is read, those too that it would have.
+        const double batched =
+            s.page_cache && s.requests_together > 1
+                ? c.random(n, record, std::max<double>(faults, s.requests_together)) + copying +
+                      merging
+                : by_record;
+        const bool is_batched = evicted > 0 && batched < by_record;
+        if (is_batched) by_record = batched;
+        const double in_order =
+            (s.page_cache
+                 ? buffers * c.random(bytes * evicted / page, page, faults)
+                 : c.in_order_of_input(buffers) + n * cpu.sort_seconds * log2_of(n / buffers)) +
+            copying + merging;
+        if (gather != nullptr) {
+            gather->offset_order = in_order < by_record && evicted > 0;
+            gather->batched = is_batched && !gather->offset_order;
+        }
         out.gather = std::min(by_record, in_order);
         if (s.page_cache) {
             out.gather -= merging;
@@ -272,9 +284,9 @@ planned choose(const situation& s, const profile& p, plan_choice plan, io_choice
     planned result;
     result.device = p.name;
     const prediction* best = nullptr;
-    bool in_order[3] = {};
+    gather_choice gathers[3] = {};
     for (const plan_choice one : {plan_choice::onepass, plan_choice::mergepass, plan_choice::ems})
-        result.predictions.push_back(predict(one, s, p, &in_order[result.predictions.size()]));
+        result.predictions.push_back(predict(one, s, p, &gathers[result.predictions.size()]));
     for (const prediction& one : result.predictions) {
         if (plan != plan_choice::automatic && one.plan != plan) continue;
         if (!one.possible) {
@@ -292,14 +304,16 @@ planned choose(const situation& s, const profile& p, plan_choice plan, io_choice
                bytes_text(least));
     }
     result.plan = best->plan;
-    result.offset_order =
-        best->plan != plan_choice::ems && in_order[best - result.predictions.data()];
+    const gather_choice& gather = gathers[best - result.predictions.data()];
+    result.offset_order = gather.offset_order;
+    result.batched = gather.batched && io != io_choice::mmap;
     result.beyond_cache = s.page_cache && s.bytes > s.cache;
     result.why = plan != plan_choice::automatic ? "asked for" : best->note;
     result.io = io;
     if (io == io_choice::automatic) {
         // Output that the cache cannot hold would push out what is still to be gathered.
-        const bool large = s.page_cache && s.bytes > s.cache / 2 && s.bytes > 64 * MiB;
+        const bool large =
+            (s.page_cache && s.bytes > s.cache / 2 && s.bytes > 64 * MiB) || result.batched;
         result.io = large ? io_choice::direct : io_choice::mmap;
     }
     return result;
@@ -322,7 +336,9 @@ std::string explained(const planned& plan, const situation& s) {
                             one.runs, one.merge, one.write, one.note);
     }
     text += fmt::format("plan: {}, io {}{} ({})\n", name_of(plan.plan), name_of(plan.io),
-                        plan.offset_order ? ", records gathered in the order of the input" : "",
+                        plan.offset_order ? ", records gathered in the order of the input"
+                        : plan.batched    ? ", records gathered by reads in flight together"
+                                          : "",
                         plan.why);
     return text;
 }

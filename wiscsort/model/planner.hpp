@@ -33,6 +33,8 @@ struct situation {
     double cached_share = 0;
     std::uint64_t cache = 0;
     bool page_cache = true;
+    // Random reads of records that one thread can have in flight past the page cache; 1: faults of a mapping.
+    unsigned requests_together = 1;
 };
 
 struct prediction {
@@ -49,6 +51,7 @@ struct planned {
     io_choice io = io_choice::mmap;
     bool offset_order = false; // gather each write buffer in the order of the input
     bool beyond_cache = false; // what is read once is not in the page cache when it is needed again
+    bool batched = false; // records are gathered by reads, many in flight, not from the mapping
     std::vector<prediction> predictions;
     std::string why;
     std::string device; // name of the profile
@@ -69,7 +72,12 @@ demand scan_demand(const situation& s, const profile& p);
 demand gather_demand(const situation& s, const profile& p, double parts);
 demand sequential_demand(const direction_profile& d);
 
-prediction predict(plan_choice plan, const situation& s, const profile& p, bool* offset_order);
+// How records would be gathered.
+struct gather_choice {
+    bool offset_order = false, batched = false;
+};
+prediction predict(plan_choice plan, const situation& s, const profile& p,
+                   gather_choice* gather = nullptr);
 // Throws usage_error if what was asked for is impossible.
 planned choose(const situation& s, const profile& p, plan_choice plan, io_choice io);
 // Lines of text, as --explain prints them.

@@ -158,9 +158,8 @@ class deliverer {
 
     void copy_uniform(const entry* entries, std::uint64_t count, char* to) {
         const std::uint64_t size = format_.size;
-        if (!mapped_) {
-            for (std::uint64_t i = 0; i < count; ++i, to += size)
-                source_.input->read(entries[i].position(), to, size);
+        if (!mapped_ || (source_.memory == nullptr && job_.plan.batched)) {
+            source_.input->gather(entries, count, size, to);
             return;
         }
         for (std::uint64_t i = 0; i < count; ++i, to += size) {

@@ -80,19 +80,26 @@ class range_merge {
                                                 [](const cursor& c) { return c.exhausted(); });
     }
 
+    // What refill() reads into one buffer. Three quarters of a buffer are enough, unless they are a part
+    // of a record that is larger.
+    std::uint64_t missing(std::size_t number) const {
+        const cursor& c = cursors_[number];
+        if (c.size > each_ - each_ / 4 && !c.record.stored.empty()) return 0;
+        return std::min<std::uint64_t>(each_ - c.size, c.end - c.at);
+    }
+
     // Fills what has been merged of one buffer, or of each. Buffers that are refilled together are full
     // together, so that the next merge ends with a full output buffer in every range, and not with a
     // run that has nothing left in one of them.
     void refill(std::size_t number) {
         cursor& c = cursors_[number];
-        // Three quarters are enough, unless they are a part of a record that is larger.
-        if (c.at == c.end || (c.size > each_ - each_ / 4 && !c.record.stored.empty())) return;
-        if (c.size == each_) too_large(each_ + 1);
+        if (c.size == each_ && c.at != c.end && c.record.stored.empty()) too_large(each_ + 1);
+        const std::uint64_t some = missing(number);
+        if (some == 0) return;
         device::stream reads(job_.device(), device::direction::read);
         char* const buffer = memory_.data() + c.buffer_begin;
         std::memmove(buffer, buffer + c.begin, c.size);
         c.begin = 0;
-        const std::uint64_t some = std::min<std::uint64_t>(each_ - c.size, c.end - c.at);
         file_.read(c.at, buffer + c.size, some);
         reads.sequential(c.at, some);
         reads.flush();
@@ -492,10 +499,7 @@ class run_sort {
             for (std::uint64_t done = 0; done < all;) {
                 // A task for each buffer of each range, and pieces of the output: threads are fewer than
                 // ranges or more, and end together all the same.
-                job_.scheduler.run(
-                    {operation::load, "load", pieces * runs, 0, [&](unsigned, std::uint64_t task) {
-                         merges[task / runs].refill(task % runs);
-                     }});
+                refill(merges, runs);
                 job_.scheduler.run(
                     {operation::compute, "merge", pieces, 0,
                      [&](unsigned, std::uint64_t task) { merges[task].merge(sink); }});
@@ -519,6 +523,23 @@ class run_sort {
             job_.report.records_out = records;
         }
         return bytes;
+    }
+
+    // All buffers of all ranges, the emptiest first: the fuller ones even out at the end.
+    void refill(std::vector<range_merge>& merges, std::uint64_t runs) {
+        struct buffer {
+            std::uint64_t number, missing;
+        };
+        std::vector<buffer> all;
+        for (std::uint64_t i = 0; i < merges.size() * runs; ++i)
+            all.push_back({i, merges[i / runs].missing(i % runs)});
+        std::sort(all.begin(), all.end(), [](const buffer& a, const buffer& b) {
+            return a.missing != b.missing ? a.missing > b.missing : a.number < b.number;
+        });
+        job_.scheduler.run(
+            {operation::load, "load", all.size(), 0, [&](unsigned, std::uint64_t task) {
+                 merges[all[task].number / runs].refill(all[task].number % runs);
+             }});
     }
 
     void write_outputs(std::vector<range_merge>& merges, const sink& sink, const char* name,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // sort(): opens everything, asks the planner, runs the strategy, publishes the output.
+#include "wiscsort/device/batch.hpp"
 #include "wiscsort/device/memory.hpp"
 #include "wiscsort/strategy/job.hpp"
 #include "wiscsort/units.hpp"
@@ -184,8 +185,11 @@ struct prepared {
             situation.cached_share = input.cached_share();
             situation.cache = machine.available - std::min(machine.available, memory);
         }
+        // EMS and lines of unknown length gather from memory and mappings.
+        if (situation.page_cache && options.format.fixed() && device::read_batch().together())
+            situation.requests_together = device::read_batch::most;
         plan = model::choose(situation, profile, options.plan, options.io);
-        if (plan.io == model::io_choice::direct) input.bypass_cache();
+        if (plan.io == model::io_choice::direct) input.bypass_cache(threads);
     }
 };
 
