@@ -341,7 +341,7 @@ struct bench_arguments {
             "Strategies on emulated devices, and here beside GNU sort, DuckDB, Polars and STXXL");
         command->add_option("--json", json, "write all cells, ratios and claims to a file");
         command->add_option("--dir", settings.directory, "for the data; default: here");
-        command->add_option("--records", settings.records, "here: 1000000");
+        command->add_option("--records", settings.records, "here: 1000000")->take_last();
         command->add_option("--value-bytes", settings.value_bytes, "behind 10 of key, here: 90")
             ->check(CLI::Range(1, 1 << 20));
         command->add_flag("--skewed", settings.skewed, "many equal keys, here");
@@ -357,6 +357,7 @@ struct bench_arguments {
         command->add_option("--cgroup-memory", cgroup_memory, "--memory in it: 50M");
         command
             ->add_option("--repeats", settings.repeats, "rounds, in each of which everyone runs: 5")
+            ->take_last()
             ->check(CLI::Range(1, 1000));
         command->add_option("--threads", settings.threads, "here: 2")->check(CLI::Range(1, 1024));
         command->add_option("--memory", memory, "8G");
@@ -365,7 +366,8 @@ struct bench_arguments {
             ->add_option("--emulated-bytes", settings.emulated_bytes,
                          "of the input on emulated devices: 40000000")
             ->check(CLI::Range(1000000UL, 10000000000UL));
-        command->add_option("--python", settings.python, "an interpreter with duckdb and polars");
+        command->add_option("--python", settings.python, "an interpreter with duckdb and polars")
+            ->envname("WISCSORT_PYTHON");
         command->add_flag("--real", only_real, "only here");
         command->add_flag("--emulated", only_emulated, "only emulated devices");
         return command;

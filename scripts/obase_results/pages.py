@@ -81,6 +81,20 @@ def debian_program(name):
                 targets=("obase", "obase_shared", "obase_visibility", "obase_passes"), quick=None)
 
 
+def sorts(title, *words, quick=("--records", "20000", "--repeats", "1")):
+    return Step(commands=(("{build}/bin/wiscsort", "bench", *words, "--dir", "{build}", "--json", "{json}"),),
+                tables=(tables.Table(title, tables.sort_claims, tables.SORT_CLAIMS),
+                        tables.Table(f"{title}: the planner's ten worst choices", tables.sort_regrets, tables.SORT_REGRETS,
+                                     "Time of the plan that was chosen over that of the best one."),
+                        tables.Table(f"{title}: cells", tables.sort_cells, tables.SORT_CELLS),
+                        tables.Table(f"{title}: peers", tables.skipped, tables.SKIPPED)),
+                targets=("wiscsort_command",), quick=quick)
+
+
+def sorts_here(title, *words):
+    return sorts(title, "--real", *words)
+
+
 PAGES = {
     "guide": Page("Dereference, scope, first touch and TAG ([benchmarks.md](../benchmarks.md)).", (bench("guide"),)),
     "alloc": Page("Allocation beside jemalloc and mimalloc, and memory overhead ([benchmarks.md](../benchmarks.md)).",
@@ -144,6 +158,19 @@ PAGES = {
     "programs": Page("Two programs of Debian 12 with marked pointers ([compiler.md](../compiler.md)): a dictionary and a "
                      "broker of which one entry in ten gets nearly all requests.",
                      (debian_program("libdatrie"), debian_program("mosquitto")), marked=True),
+    "wiscsort": Page("External sorting, on emulated devices and here ([wiscsort.md](../wiscsort.md)). Peers are what "
+                     "is there: GNU sort, and DuckDB and Polars of the interpreter that WISCSORT_PYTHON names.",
+                     (sorts("Emulated devices", "--emulated", quick=("--emulated-bytes", "2000000", "--shape", "pmem 10:90")),
+                      sorts_here("10 million records in the page cache", "--records", "10000000", "--state", "cached"),
+                      sorts_here("2 million records, not cached", "--records", "2000000", "--state", "uncached"),
+                      sorts_here("2 million records in a control group of 110 MiB", "--records", "2000000", "--repeats",
+                                 "3", "--state", "cgroup"),
+                      sorts_here("Values of 10 bytes", "--records", "10000000", "--value-bytes", "10", "--repeats", "3",
+                                 "--state", "cached"),
+                      sorts_here("Values of 4,086 bytes", "--records", "250000", "--value-bytes", "4086", "--repeats",
+                                 "3", "--state", "cached", "--state", "uncached"),
+                      sorts_here("Many equal keys", "--records", "5000000", "--skewed", "--repeats", "3", "--state",
+                                 "cached"))),
     "store": Page("The key-value store with obase, without, and under the kernel's own reclaim.",
                   script=(("make", "demo"),
                           ("bash", "-c", "demo/report.py --markdown docs/results/store.md --compare out/compare-loop.json "

@@ -335,3 +335,59 @@ PROGRAM = (
 )
 
 
+
+# `wiscsort bench`.
+
+
+def sort_claims(results):
+    return [claim for result in results for claim in result["claims"]]
+
+
+SORT_CLAIMS = (
+    ("claim", _of("claim")),
+    ("paper", _of("paper")),
+    ("ours", _of("ours")),
+    ("target", _of("target")),
+    ("verdict", _of("verdict")),
+)
+
+
+def sort_regrets(results):
+    """Where a device or state has another plan that is faster than what the planner took: all cells, the worst first."""
+    rows = [row for result in results for row in result["planner"]]
+    return sorted(rows, key=lambda row: -row["regret"])[:10]
+
+
+SORT_REGRETS = (
+    ("cell", _of("cell")),
+    ("chosen", _of("chosen")),
+    ("best", _of("best")),
+    _column("regret", ratio, "regret"),
+)
+
+
+def sort_cells(results):
+    return [cell for result in results for cell in result["cells"]]
+
+
+SORT_CELLS = (
+    ("system", _of("system")),
+    ("strategy", lambda cell: cell["strategy"] + (f": {cell['chosen']}" if cell.get("chosen") else "")),
+    ("state", _of("state")),
+    ("records", lambda cell: number(cell["records"])),
+    ("key:value", lambda cell: f"{cell['key_bytes']}:{cell['value_bytes']}" + (", skewed" if cell.get("skewed") else "")),
+    _column("memory", lambda size: "" if not size else mib(size), "memory_bytes"),
+    ("threads", _of("threads")),
+    ("seconds", lambda cell: (">= " if cell.get("ended") else "") + number(cell["seconds"])),
+    _column("95 % interval", lambda pair: interval(pair, number), "ci95"),
+    _column("processor, s", number, "cpu_seconds"),
+    _column("read from the device", mib, "device_read_bytes"),
+    _column("written", mib, "device_write_bytes"),
+)
+
+
+def skipped(results):
+    return [{"what": line} for result in results for line in result.get("skipped") or []]
+
+
+SKIPPED = (("not run", _of("what")),)

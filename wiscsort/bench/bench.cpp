@@ -552,7 +552,8 @@ class benches {
             try {
                 if (c.system == "STXXL") {
                     if (::access(c.command[0].c_str(), X_OK) != 0)
-                        reason = c.command[0] + " is not there (it is built where libstxxl-dev is)";
+                        reason =
+                            "no wiscsort-stxxl beside wiscsort (it is built where libstxxl-dev is)";
                 } else if (module != nullptr &&
                            device::run_child({s_.python, "-c", std::string("import ") + module})
                                    .exit_code != 0)
@@ -563,9 +564,12 @@ class benches {
             } catch (const error& problem) {
                 reason = problem.what();
             }
-            if (!reason.empty())
-                result_["skipped"].push_back(fmt::format("{}: {}", c.system, reason));
-            return !reason.empty();
+            if (reason.empty()) return false;
+            const std::string line = fmt::format("{}: {}", c.system, reason);
+            json& skipped = result_["skipped"];
+            if (std::find(skipped.begin(), skipped.end(), line) == skipped.end())
+                skipped.push_back(line);
+            return true;
         };
         std::erase_if(all, absent);
         return all;
