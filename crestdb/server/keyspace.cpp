@@ -619,7 +619,7 @@ bool keyspace::evict_one(eviction policy, std::uint32_t random, cold_memory* col
     if (by_age) {
         std::size_t seen = 0;
         int idle = -1;
-        // More of them where all seem to be in use, as slots do that a table has put elsewhere.
+        // More of them where all seem to be in use.
         for (unsigned i = 0; i < 8 && (seen < samples || (idle <= 0 && i < 4)); ++i) {
             const unsigned p = (random + i * 37) % parts;
             const std::lock_guard hold(parts_[p].lock);
