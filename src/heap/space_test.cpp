@@ -16,6 +16,7 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include "heap/quiet.hpp"
 #include "heap/sanitized.hpp"
 #include "os/process.hpp"
 #include "testing/tier.hpp"
@@ -83,14 +84,18 @@ class model {
         for (unsigned cls = 0; cls <= space_.classes(); ++cls) {
             std::size_t count = 0;
             std::size_t bytes = 0;
+            std::size_t most = 0; // where all blocks are borrowed
             for (const auto& [address, o] : objects_) {
                 if (o.cls != cls) continue;
                 ++count;
-                bytes += cls == new_class ? class_block_size(size_class(o.size)) : o.size;
+                const bool block = cls == new_class;
+                const unsigned index = block ? size_class(o.size) : 0;
+                bytes += block ? class_block_size(index) : o.size;
+                most += block ? class_block_size(slab_detail::lender_of(index)) : o.size;
             }
             const auto counted = space_.counters(cls);
             RC_ASSERT(counted.live_objects == count);
-            RC_ASSERT(counted.live_bytes == bytes);
+            RC_ASSERT(counted.live_bytes >= bytes && counted.live_bytes <= most);
             RC_ASSERT(counted.extent_bytes >= counted.live_bytes);
         }
         std::string what;
