@@ -42,8 +42,8 @@ bool is_apart(std::string_view name) {
 
 // What looks at more than it names.
 bool is_of_many(const command& what) {
-    constexpr std::string_view names[] = {"copy", "hgetall", "hkeys", "hscan",
-                                          "hvals", "keys", "scan", "zscan"};
+    constexpr std::string_view names[] = {"copy",  "hgetall", "hkeys", "hscan",
+                                          "hvals", "keys",    "scan",  "zscan"};
     return std::find(std::begin(names), std::end(names), what.name) != std::end(names) ||
            what.name.find("range") != std::string_view::npos ||
            what.name.find("count") != std::string_view::npos;
@@ -249,7 +249,9 @@ bool cold_reader::do_some(job& it) {
 }
 
 void cold_reader::work() noexcept {
-    const auto long_may_begin = [this] { return !long_jobs_.empty() && long_at_work_ < most_long_; };
+    const auto long_may_begin = [this] {
+        return !long_jobs_.empty() && long_at_work_ < most_long_;
+    };
     std::unique_lock hold(lock_);
     for (;;) {
         wake_.wait(hold, [&] { return stopping_ || !jobs_.empty() || long_may_begin(); });

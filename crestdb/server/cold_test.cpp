@@ -343,8 +343,11 @@ TEST(ColdData, IsEvictedWithoutALockWhileTheDiskIsRead) {
 TEST(ColdData, ThatCannotBeReadIsAnErrorOfWhatNeedsIt) {
     cold_server s;
     fill(s);
-    for (const std::vector<std::string>& request : std::vector<std::vector<std::string>>{
-             {"HGETALL", "hash"}, {"ZRANGE", "scores", "0", "-1"}, {"DEL", "small"}, {"SCAN", "0"}}) {
+    for (const std::vector<std::string>& request :
+         std::vector<std::vector<std::string>>{{"HGETALL", "hash"},
+                                               {"ZRANGE", "scores", "0", "-1"},
+                                               {"DEL", "small"},
+                                               {"SCAN", "0"}}) {
         SCOPED_TRACE(request[0]);
         s.forget();
         s.all_grow_old();

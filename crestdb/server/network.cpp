@@ -656,7 +656,7 @@ class signals_that_stop {
                   std::atomic<std::atomic<bool>*>::is_always_lock_free);
 
     int descriptor_ = -1;
-    struct sigaction before_[std::size(numbers)] {};
+    struct sigaction before_[std::size(numbers)]{};
 };
 
 } // namespace
@@ -887,7 +887,8 @@ std::string network::listen() {
         &s);
     const timeval tenth{0, 100'000};
     add_event(*s.timer, &tenth);
-    if (!s.stop_signals.watch(s.server.stopping)) return "no descriptor for signals: " + reason(errno);
+    if (!s.stop_signals.watch(s.server.stopping))
+        return "no descriptor for signals: " + reason(errno);
     s.signalled = new_event(
         first.base(), s.stop_signals.descriptor(), EV_READ | EV_PERSIST,
         [](evutil_socket_t, short, void* st) { static_cast<state*>(st)->stop_all(); }, &s);

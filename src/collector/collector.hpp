@@ -378,7 +378,7 @@ class collector final : private policy::objects {
     // The word being visited or judged.
     std::uintptr_t word_base_ = 0;
     unsigned visited_ = 0, foreign_here_ = 0; // slots of it
-    std::uint64_t in_large_ = 0; // part of word_.seen: in LARGE or NEAR, and may leave it
+    std::uint64_t in_large_ = 0;  // part of word_.seen: in LARGE or NEAR, and may leave it
     std::uint64_t resettled_ = 0; // likewise: objects that came from another slot
     policy::word_facts word_;
     policy::word_verdict verdict_;
@@ -760,9 +760,8 @@ void collector<Mover>::judge_word() {
     foreign_ += foreign_here_;
     if (word_.seen == 0) return;
     touched_ += static_cast<std::uint64_t>(std::popcount(word_.touched));
-    armed_ +=
-        static_cast<std::uint64_t>(
-            std::popcount(word_.movable & (word_.touched | word_.newborn | resettled_)));
+    armed_ += static_cast<std::uint64_t>(
+        std::popcount(word_.movable & (word_.touched | word_.newborn | resettled_)));
     mark_touched();
     verdict_.move = verdict_.held = verdict_.sample = 0;
     decide_with_states();

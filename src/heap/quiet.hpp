@@ -53,10 +53,10 @@ inline constexpr unsigned bins_per_look = 16;
 // What changes whenever a block of the bin is allocated or freed, but for chance.
 template <class P>
 std::uint16_t mark_of(const thread_bin<P>& bin, const slab_run<P>& run) noexcept {
-    const std::uint64_t mixed = (reinterpret_cast<std::uintptr_t>(bin.cached) * 3 +
-                                 reinterpret_cast<std::uintptr_t>(run.free.load_relaxed()) * 5 +
-                                 run.used.load_relaxed()) *
-                                0x9E37'79B9'7F4A'7C15;
+    const std::uint64_t mixed =
+        (reinterpret_cast<std::uintptr_t>(bin.cached) * 3 +
+         reinterpret_cast<std::uintptr_t>(run.free.load_relaxed()) * 5 + run.used.load_relaxed()) *
+        0x9E37'79B9'7F4A'7C15;
     return static_cast<std::uint16_t>(mixed >> 48 | 1);
 }
 

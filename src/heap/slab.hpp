@@ -452,7 +452,8 @@ class slab_heap {
         typename P::template atomic<std::uint32_t> frontier_; // runs [0, frontier_) have been used
     typename P::template atomic<std::size_t> committed_; // bytes of memory committed, never fewer
     typename P::template atomic<std::uint64_t> new_bytes_;
-    typename P::template atomic<std::uint32_t> rounds_; // of the collector: a hint, no order is needed
+    typename P::template atomic<std::uint32_t>
+        rounds_; // of the collector: a hint, no order is needed
 
     alignas(64) mutable heap_lock<P> registry_; // guards the following three
     reserved_array<thread_heap> heaps_;

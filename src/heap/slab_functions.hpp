@@ -316,8 +316,9 @@ void slab_heap<P>::unlist_attached(thread_heap& heap, slab_run& run) noexcept {
 template <class P>
 slab_run<P>* slab_heap<P>::roomy_attached(thread_heap& heap, unsigned number) noexcept {
     thread_bin& bin = heap.bin[number];
-    for (std::uint32_t left = std::min<std::uint32_t>(bin.attached_count, slab_detail::attached_looks); left > 0;
-         --left) {
+    for (std::uint32_t left =
+             std::min<std::uint32_t>(bin.attached_count, slab_detail::attached_looks);
+         left > 0; --left) {
         slab_run& run = runs_[bin.attached - 1];
         const std::uint32_t room =
             run.capacity - run.used.load_relaxed() + run.word.view_relaxed().count;

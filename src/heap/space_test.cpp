@@ -626,7 +626,8 @@ TEST(space, sizes_that_little_is_asked_for_share_runs) {
 TEST(space, a_size_that_much_is_asked_for_borrows_little) {
     const owned_space s = make_space();
     s->decommit_free_memory();
-    constexpr std::size_t size = 1032, count = 4000; // blocks of 1,056, and of 1,280 where they are borrowed
+    constexpr std::size_t size = 1032,
+                          count = 4000; // blocks of 1,056, and of 1,280 where they are borrowed
     for (std::size_t i = 0; i < count; ++i) ASSERT_NE(s->allocate(size, {}), nullptr);
     const auto counted = s->counters(new_class);
     EXPECT_LE(counted.live_bytes, count * 1056 + 31 * (1280 - 1056));

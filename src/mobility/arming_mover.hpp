@@ -90,7 +90,8 @@ class arming_mover {
             // As if this slot had been armed then: but it is armed now, before the wait of any move (R1).
             const unsigned age = layout::age(word, window.number);
             seen.resettled = true;
-            seen.movable = rearm(slot, seen, window.number - std::min(age, layout::restamp_age / 2));
+            seen.movable =
+                rearm(slot, seen, window.number - std::min(age, layout::restamp_age / 2));
             if (seen.movable) seen.inactive_windows = age;
             return seen;
         }

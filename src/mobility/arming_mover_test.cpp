@@ -91,7 +91,8 @@ TEST_F(mover, an_object_is_as_old_in_another_slot) {
     to->guide.store_relaxed(word::replace(from->guide, 0));
     const observation old = w.mover.visit(to->guide, 46 + layout::restamp_age);
     EXPECT_GE(old.inactive_windows, layout::restamp_age);
-    EXPECT_GE(w.mover.visit(to->guide, 46 + layout::restamp_age).inactive_windows, layout::restamp_age / 2);
+    EXPECT_GE(w.mover.visit(to->guide, 46 + layout::restamp_age).inactive_windows,
+              layout::restamp_age / 2);
     w.destroy(self, from);
     w.destroy(self, to);
 }

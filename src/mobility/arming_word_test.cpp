@@ -199,13 +199,12 @@ TEST(arming_word, any_sequence_keeps_address_and_touch) {
                     (seen == arming::make_armed(address, 3)));
                 if (seen == arming::make_armed(address, 3)) address = other;
                 break;
-            case 3:
-                {
-                    const bits out = replace(w, arming::make_born(other));
-                    RC_ASSERT(arming::address(out) == address);
-                    RC_ASSERT(arming::is_born(out) == (untouched && address != 0));
-                    RC_ASSERT(!arming::is_touched(out) || out == address);
-                }
+            case 3: {
+                const bits out = replace(w, arming::make_born(other));
+                RC_ASSERT(arming::address(out) == address);
+                RC_ASSERT(arming::is_born(out) == (untouched && address != 0));
+                RC_ASSERT(!arming::is_touched(out) || out == address);
+            }
                 address = other;
                 untouched = true;
                 break;

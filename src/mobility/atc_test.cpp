@@ -70,12 +70,14 @@ TEST(atc_word, an_object_is_as_old_in_another_slot) {
     ASSERT_EQ(layout::inactive_windows(visited), 4u);
     const std::uint64_t owned = layout::leaving(visited);
     const std::uint64_t entered = layout::entering(owned);
-    EXPECT_FALSE(layout::is_new(entered) || layout::is_visited(entered) || layout::is_accessed(entered));
+    EXPECT_FALSE(layout::is_new(entered) || layout::is_visited(entered) ||
+                 layout::is_accessed(entered));
     EXPECT_EQ(layout::inactive_windows(entered), 4u);
     EXPECT_EQ(layout::leaving(entered), owned);
     EXPECT_EQ(layout::inactive_windows(layout::visited(entered, 2, true, true)), 5u);
     EXPECT_EQ(layout::inactive_windows(layout::visited(entered, 2, true, false)), 4u);
-    EXPECT_EQ(layout::inactive_windows(layout::visited(entered | layout::access_bit, 2, true, true)), 0u);
+    EXPECT_EQ(
+        layout::inactive_windows(layout::visited(entered | layout::access_bit, 2, true, true)), 0u);
     EXPECT_EQ(layout::leaving(entered | layout::access_bit), address) << "a touch comes along";
     EXPECT_TRUE(layout::is_new(layout::entering(layout::make_born(address))));
 }

@@ -172,7 +172,8 @@ bench_result bench_server(const server_bench_settings& s) {
     const auto bytes_of = [&](const std::string& name) {
         return result.json["bytes_per_record"].value(name, 0.0);
     };
-    if (const double ours = bytes_of("crestdb"), theirs = bytes_of("redis"); theirs > 0 && ours > 0) {
+    if (const double ours = bytes_of("crestdb"), theirs = bytes_of("redis");
+        theirs > 0 && ours > 0) {
         // Key and value are in one object.
         const std::string name = "bytes per record: crestdb / redis";
         result.json["ratios"][name] = ours / theirs;
