@@ -11,11 +11,13 @@
 //   would have to start a run, until it has had half a run of blocks in the round. So 20 bins have runs, and those of
 //   which more is asked for. An object in a borrowed block loses at most a fifth of it; once it is moved, or freed,
 //   nothing of that is left.
-//   A current run of which, for a round, nothing was allocated or freed and of which little is out is given back, as if its
-//   thread had ended. The collector decommits what of it is free.
+//   Once in a round a thread gives back what it keeps of each bin: the blocks of the cache go to their runs, and a current
+//   run of which little is out goes to those who need one, as if the thread had ended. Wholly free ones serve any bin then,
+//   and the collector decommits what nobody takes.
 //
 // A *round* ends when the collector returns memory. Without it there is one round, in which nothing is borrowed. What
-// a thread does for a round it does in its slow paths, some bins at a time; one that has none keeps what it has.
+// a thread does for a round it does in its slow paths, some bins at a time, which costs as much as a few allocations
+// from a new run; one that has none keeps what it has.
 #pragma once
 
 #include <bit>
@@ -48,17 +50,7 @@ constexpr bool slack_of_borrowed_fits() noexcept {
 static_assert(slack_of_borrowed_fits());
 
 // Bins that a thread looks at in one slow path.
-inline constexpr unsigned bins_per_look = 16;
-
-// What changes whenever a block of the bin is allocated or freed, but for chance.
-template <class P>
-std::uint16_t mark_of(const thread_bin<P>& bin, const slab_run<P>& run) noexcept {
-    const std::uint64_t mixed =
-        (reinterpret_cast<std::uintptr_t>(bin.cached) * 3 +
-         reinterpret_cast<std::uintptr_t>(run.free.load_relaxed()) * 5 + run.used.load_relaxed()) *
-        0x9E37'79B9'7F4A'7C15;
-    return static_cast<std::uint16_t>(mixed >> 48 | 1);
-}
+inline constexpr unsigned bins_per_look = 4;
 
 } // namespace slab_detail
 
@@ -99,20 +91,13 @@ void slab_heap<P>::give_back_quiet_runs(thread_heap& heap) noexcept {
         if (looks++ == slab_detail::bins_per_look) return; // the rest in the next slow path
         heap.look_at += static_cast<unsigned>(std::countr_zero(left));
         thread_bin& bin = heap.bin[heap.look_at++];
+        flush(heap, bin, 0);
         slab_run* const run = bin.current;
         if (run == nullptr) continue;
-        if (const std::uint16_t mark = slab_detail::mark_of(bin, *run); run->last_in_use != mark) {
-            run->last_in_use = mark;
-            continue;
-        }
-        flush(heap, bin, 0);
         const std::uint32_t back = run->word.view().count + 1; // itself, as current
-        if (mostly_free(*run, run->used.load_relaxed() - back)) {
-            leave_current(bin);
-            release_run(*run, heap.id);
-        } else {
-            run->last_in_use = slab_detail::mark_of(bin, *run);
-        }
+        if (!mostly_free(*run, run->used.load_relaxed() - back)) continue;
+        leave_current(bin);
+        release_run(*run, heap.id);
     }
     heap.look_at = 0;
     heap.looked_in = round;

@@ -74,8 +74,8 @@ struct alignas(64) slab_run {
     typename P::template atomic<bool> current;
     typename P::template atomic<bool> returned; // its pages were given back (meaningful while FREE)
     bool idle;                                  // the next for decommit_idle_runs()
-    // Blocks out when the collector last saw it; 0: it did not. Of a current run: mark_of() when its thread
-    // last looked.
+    // Blocks out when the collector last saw it while it was no thread's current one; 0: it
+    // did not.
     std::uint16_t last_in_use;
     typename P::template atomic<std::uint16_t>
         decommitted_pages;                           // given back while not FREE, a bit each
