@@ -13,7 +13,6 @@
 #include <random>
 #include <set>
 #include <sys/uio.h>
-#include <thread>
 
 namespace crestdb::server {
 
@@ -210,35 +209,6 @@ TEST(Keyspace, UsedBytesReturnToZero) {
     EXPECT_LE(s.server.keys.used_bytes(), empty + 256 * 512);
     EXPECT_EQ(s({"FLUSHALL"}), "+OK\r\n");
     EXPECT_EQ(s.server.keys.used_bytes(), 0);
-}
-
-// Values of all sizes that end and are replaced, while the collector moves what stays: what memory holds beyond live data
-// does not grow with time, and a thread does not keep a run of 64 KiB for each of 208 size classes.
-TEST(Keyspace, ChurnOfAllSizesLeavesLittleBehind) {
-    std::int64_t late = 0;
-    // A thread of its own, which has no runs yet.
-    std::thread([&] {
-        served s;
-        std::mt19937 random(1);
-        for (int round = 0; round < 120; ++round) {
-            // Within some windows every size is asked for, and in each some are.
-            for (int i = 0; i < 40; ++i) {
-                const std::string key = "k" + std::to_string(random() % 200);
-                s({"SET", key, std::string(random() % 16'000, 'v'), "PX",
-                   std::to_string(1 + random() % 50)});
-            }
-            s.window();
-            s.server.keys.expire_some(10'000, now_ms() + 1000);
-            // More than a thread keeps at hand: it is in its slow paths, as a server's threads are.
-            for (int i = 0; i < 600; ++i) s({"SET", "small" + std::to_string(i), "v"});
-            s({"FLUSHALL"});
-            if (round < 80) continue;
-            const obase::statistics now = managing_runtime().statistics();
-            late = std::max(late, static_cast<std::int64_t>(now.heaps[0].hole_bytes));
-        }
-    }).join();
-    std::printf("holes in NEW: %lld KiB\n", static_cast<long long>(late >> 10));
-    EXPECT_LE(late, 6 << 20);
 }
 
 TEST(ExpiryIndex, IsASortedSequence) {
