@@ -176,10 +176,10 @@ bool look_at_name(cold_probe& probe, managed_slot& slot) {
     return bytes <= beginning || probe.look(slot, bytes);
 }
 
-bool gather_keys(keyspace& keys, cold_memory& cold, unsigned database,
-                 const std::function<void(std::string_view)>& visit) {
-    std::uint64_t cursor = 0;
+bool gather_keys(keyspace& keys, cold_memory& cold, unsigned database, std::uint64_t& cursor,
+                 std::size_t most, const std::function<void(std::string_view)>& visit) {
     std::vector<std::string> some;
+    std::size_t seen = 0;
     do {
         std::uint64_t next = 0;
         // What was read leaves again only where memory is far too small: then it is read when it is met.
@@ -196,8 +196,10 @@ bool gather_keys(keyspace& keys, cold_memory& cold, unsigned database,
             if (!probe.readable()) return false;
         }
         for (const std::string& key : some) visit(key);
+        // A step without keys is work, too.
+        seen += some.size() + 1;
         cursor = next;
-    } while (cursor != 0);
+    } while (cursor != 0 && seen < most);
     return true;
 }
 

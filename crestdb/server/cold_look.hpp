@@ -17,6 +17,7 @@
 #include "crestdb/server/command.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string_view>
 
@@ -33,10 +34,10 @@ bool look_at_few_members(cold_probe& probe, record& r);
 // In the part and in a scope: the key of the record, not its value.
 bool look_at_name(cold_probe& probe, managed_slot& slot);
 
-// In no part: every key of the database that has not ended, read in before it is looked at. False: the device
-// could not read one.
-bool gather_keys(keyspace& keys, cold_memory& cold, unsigned database,
-                 const std::function<void(std::string_view)>& visit);
+// In no part: the keys of the database that have not ended, read in before they are looked at: at least `most` of
+// them from `cursor` on, which is then where to go on, 0 at the end. False: the device could not read one.
+bool gather_keys(keyspace& keys, cold_memory& cold, unsigned database, std::uint64_t& cursor,
+                 std::size_t most, const std::function<void(std::string_view)>& visit);
 
 // One step of a command on a sorted set; `from` begins at 0 and is SIZE_MAX behind the last step.
 // In sorted_set_commands.cpp, beside the commands.

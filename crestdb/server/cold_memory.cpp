@@ -80,8 +80,10 @@ bool cold_probe::look(const managed_slot& slot, std::size_t first_bytes) {
 
 void cold_probe::read_noted() noexcept {
     if (bounded_) return;
-    for (const range& r : noted_)
+    for (const range& r : noted_) {
         if (!memory_.read_in(r.begin, r.bytes)) readable_ = false;
+        bytes_read_ += r.bytes;
+    }
     noted_.clear();
 }
 

@@ -64,6 +64,8 @@ class cold_probe {
     bool found_cold() const noexcept { return !noted_.empty(); }
     // False: something that was noted could not be read.
     bool readable() const noexcept { return readable_; }
+    // So much was not there and was asked for.
+    std::size_t bytes_read() const noexcept { return bytes_read_; }
 
   private:
     struct range {
@@ -74,6 +76,7 @@ class cold_probe {
     std::size_t looks_left_;
     bool bounded_;
     bool readable_ = true;
+    std::size_t bytes_read_ = 0;
     std::vector<range> noted_;
 };
 

@@ -6,6 +6,7 @@
 #include "crestdb/server/text.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <new>
 
 namespace crestdb::server {
@@ -16,7 +17,13 @@ namespace {
 constexpr std::size_t looks_at_once = 128;
 // Passes over what a request wants: each goes as far as what the last one has read lets it see.
 constexpr int most_passes = 64;
+// Bytes that are read in a pass before it is asked whether passes lead anywhere.
+constexpr std::size_t much = std::size_t{1} << 20;
 constexpr std::size_t expire_at_once = 20'000;
+// Keys of a slice.
+constexpr std::size_t keys_of_slice = 1024, expire_of_slice = 256;
+// Keys, or fields of them, that a request names and that are still few.
+constexpr std::size_t few = 64;
 
 bool is_a_value(const command& what, std::size_t argument) {
     if (what.group == "string")
@@ -33,6 +40,24 @@ bool is_apart(std::string_view name) {
     return equal_fold(name, "KEYS") || equal_fold(name, "SAVE") || equal_fold(name, "RANDOMKEY");
 }
 
+// What looks at more than it names.
+bool is_of_many(const command& what) {
+    constexpr std::string_view names[] = {"copy",  "hgetall", "hkeys", "hscan",
+                                          "hvals", "keys",    "scan",  "zscan"};
+    return std::find(std::begin(names), std::end(names), what.name) != std::end(names) ||
+           what.name.find("range") != std::string_view::npos ||
+           what.name.find("count") != std::string_view::npos;
+}
+
+bool takes_long(const cold_reader::wanted& what, bool expires) {
+    // RANDOMKEY is of one key, and SAVE waits.
+    if (what.apart) return what.parts[0].what->name == "keys";
+    if (expires || what.room || what.parts.size() > few) return true;
+    return std::any_of(what.parts.begin(), what.parts.end(), [](const auto& part) {
+        return part.args.size() > few || is_of_many(*part.what);
+    });
+}
+
 template <class Args>
 cold_reader::wanted::part part_of(const command& what, unsigned database, const Args& args) {
     cold_reader::wanted::part part{&what, database, {}};
@@ -45,6 +70,7 @@ cold_reader::wanted::part part_of(const command& what, unsigned database, const 
 } // namespace
 
 void cold_reader::start(unsigned threads) {
+    most_long_ = std::max(1u, threads / 2);
     for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
 }
 
@@ -57,6 +83,7 @@ void cold_reader::stop() {
     for (std::thread& t : threads_) t.join();
     threads_.clear();
     jobs_.clear();
+    long_jobs_.clear();
 }
 
 bool cold_reader::needs_room(const command& what) const {
@@ -122,11 +149,13 @@ std::optional<cold_reader::wanted> cold_reader::look(const session& client, argu
 
 bool cold_reader::read(wanted what, std::unique_ptr<waiter> who) {
     std::list<job> one;
+    const bool is_long = takes_long(what, who == nullptr);
     one.push_back({std::move(what), std::move(who)});
     {
         const std::lock_guard hold(lock_);
         if (stopping_) return false;
-        jobs_.splice(jobs_.end(), one);
+        std::list<job>& queue = is_long ? long_jobs_ : jobs_;
+        queue.splice(queue.end(), one);
     }
     wake_.notify_one();
     return true;
@@ -144,7 +173,7 @@ void cold_reader::expire() {
     if (!is_queued) expiring_ = false;
 }
 
-bool cold_reader::gather(const wanted::part& its, gathered& found) {
+bool cold_reader::gather(const wanted::part& its, gathered& found, std::uint64_t& at) {
     if (its.what->name == "save") {
         found.failure = save_();
         return true;
@@ -155,17 +184,38 @@ bool cold_reader::gather(const wanted::part& its, gathered& found) {
             found.keys.push_back(std::move(*key));
         return !found.keys.empty() || !unreadable;
     }
-    return gather_keys(keys_, *memory_, its.database, [&](std::string_view key) {
+    return gather_keys(keys_, *memory_, its.database, at, keys_of_slice, [&](std::string_view key) {
         if (glob_match(its.args[1], key)) found.keys.emplace_back(key);
     });
 }
 
-bool cold_reader::read_now(const wanted& what, gathered& found) {
+// Passes end where all is there, and where they lead nowhere: each reads again what has left since the last one, for
+// it is more than may be resident. Then the request reads what it meets.
+void cold_reader::read_parts(const wanted& what, bool& readable) {
+    for (const wanted::part& part : what.parts) {
+        const std::vector<std::string_view> args(part.args.begin(), part.args.end());
+        std::size_t before = 0; // bytes that earlier passes have read
+        for (int pass = 0; pass < most_passes; ++pass) {
+            cold_probe probe(*memory_);
+            const bool all = look_at(keys_, probe, *part.what, part.database, args);
+            probe.read_noted();
+            readable &= probe.readable();
+            const std::size_t bytes = probe.bytes_read();
+            if (all || !probe.readable() || (pass > 0 && bytes > much && bytes >= before / 2))
+                break;
+            before += bytes;
+        }
+    }
+}
+
+bool cold_reader::read_some(const wanted& what, gathered& found, std::uint64_t& at,
+                            bool& readable) {
     update_now();
     if (what.apart) {
-        const bool readable = gather(what.parts[0], found);
+        readable = gather(what.parts[0], found, at);
+        if (readable && at != 0) return false;
         found.complete = true;
-        return readable;
+        return true;
     }
     if (what.room) {
         // Somewhat more than is needed: other requests write until this one runs.
@@ -173,47 +223,58 @@ bool cold_reader::read_now(const wanted& what, gathered& found) {
         keys_.make_room(most - std::min<std::int64_t>(most / 64, 1 << 20),
                         options_.policy_of_eviction, memory_.get());
     }
+    read_parts(what, readable);
+    return true;
+}
+
+bool cold_reader::read_now(const wanted& what, gathered& found) {
+    std::uint64_t at = 0;
     bool readable = true;
-    for (const wanted::part& part : what.parts) {
-        const std::vector<std::string_view> args(part.args.begin(), part.args.end());
-        for (int pass = 0; pass < most_passes; ++pass) {
-            cold_probe probe(*memory_);
-            const bool all = look_at(keys_, probe, *part.what, part.database, args);
-            probe.read_noted();
-            readable &= probe.readable();
-            if (all || !probe.readable()) break;
-        }
+    while (!read_some(what, found, at, readable)) {
     }
     return readable;
 }
 
+bool cold_reader::do_some(job& it) {
+    try {
+        if (it.who != nullptr) return read_some(it.what, it.who->found, it.at, it.readable);
+        update_now();
+        const std::size_t ended = keys_.expire_some(expire_of_slice, now_ms(), memory_.get());
+        it.at += ended;
+        return ended < expire_of_slice || it.at >= expire_at_once;
+    } catch (const std::bad_alloc&) {
+        // Not read: the request runs, meets the disk itself, and has its own answer to no memory.
+        return true;
+    }
+}
+
 void cold_reader::work() noexcept {
+    const auto long_may_begin = [this] {
+        return !long_jobs_.empty() && long_at_work_ < most_long_;
+    };
+    std::unique_lock hold(lock_);
     for (;;) {
+        wake_.wait(hold, [&] { return stopping_ || !jobs_.empty() || long_may_begin(); });
+        if (stopping_) return;
+        const bool is_long = jobs_.empty();
+        std::list<job>& queue = is_long ? long_jobs_ : jobs_;
         std::list<job> next;
-        {
-            std::unique_lock hold(lock_);
-            wake_.wait(hold, [this] { return stopping_ || !jobs_.empty(); });
-            if (stopping_) return;
-            next.splice(next.begin(), jobs_, jobs_.begin());
-        }
+        next.splice(next.begin(), queue, queue.begin());
+        long_at_work_ += is_long;
+        hold.unlock();
         job& it = next.front();
-        bool readable = true;
-        try {
-            if (it.who == nullptr) {
-                update_now();
-                keys_.expire_some(expire_at_once, now_ms(), memory_.get());
-            } else {
-                readable = read_now(it.what, it.who->found);
-            }
-        } catch (const std::bad_alloc&) {
-            // Not read: the request runs, meets the disk itself, and has its own answer to no memory.
-        }
-        if (it.who == nullptr) {
+        const bool done = do_some(it);
+        if (done && it.who == nullptr) {
             expiring_ = false;
-        } else {
+        } else if (done) {
             waiter& who = *it.who;
-            who.is_here(std::move(it.who), readable);
+            who.is_here(std::move(it.who), it.readable);
         }
+        hold.lock();
+        long_at_work_ -= is_long;
+        if (!done) long_jobs_.splice(long_jobs_.end(), next); // behind the others
+        // This thread takes the next itself, of few keys first.
+        if (!jobs_.empty() && long_may_begin()) wake_.notify_one();
     }
 }
 

@@ -10,6 +10,10 @@
 // holding no lock; then the request runs. What comes across more than may be resident at once, KEYS, RANDOMKEY
 // and SAVE, is done by such a thread, and the I/O thread sends what it found.
 //
+// What may read much (takes_long) has half of the threads at most, and KEYS gives its thread back after
+// each slice; so a request of one key waits for other requests of few keys only. SAVE waits for a child, and there is
+// one at a time: it has a thread besides.
+//
 // The same threads remove keys that have ended, and evict keys for requests that need room: both touch
 // what nobody has asked for in a long time.
 //
@@ -88,10 +92,16 @@ class cold_reader {
     struct job {
         wanted what;
         std::unique_ptr<waiter> who; // null: expire
+        std::uint64_t at = 0;        // where the next slice goes on, of KEYS; keys that have ended
+        bool readable = true;
     };
     void work() noexcept;
+    // A slice of it. False: there is more.
+    bool do_some(job& it);
+    bool read_some(const wanted& what, gathered& found, std::uint64_t& at, bool& readable);
     bool needs_room(const command& what) const;
-    bool gather(const wanted::part& its, gathered& found);
+    bool gather(const wanted::part& its, gathered& found, std::uint64_t& at);
+    void read_parts(const wanted& what, bool& readable);
 
     keyspace& keys_;
     const settings& options_;
@@ -99,7 +109,8 @@ class cold_reader {
     std::function<std::string()> save_;
     std::mutex lock_;
     std::condition_variable wake_;
-    std::list<job> jobs_;
+    std::list<job> jobs_, long_jobs_; // under lock_, as the following three
+    unsigned long_at_work_ = 0, most_long_ = 1;
     bool stopping_ = false;
     std::atomic<bool> expiring_{false};
     std::vector<std::thread> threads_;

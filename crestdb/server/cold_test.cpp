@@ -38,6 +38,7 @@ class disk final : public cold_memory {
         }
         const auto at = reinterpret_cast<std::uintptr_t>(begin);
         if (reads == broken_read || broken) return false;
+        if (forgets) return true;
         for (std::uintptr_t p = at; p < at + bytes; p += page) resident.insert(p);
         return true;
     }
@@ -51,6 +52,7 @@ class disk final : public cold_memory {
     std::set<std::uintptr_t> resident;
     int reads = 0, reads_under_a_lock = 0, broken_read = -1;
     bool broken = false;
+    bool forgets = false; // memory is far too small: what was read has left again
 };
 
 // Objects so large that each has pages of its own.
@@ -335,6 +337,176 @@ TEST(ColdData, IsEvictedWithoutALockWhileTheDiskIsRead) {
     EXPECT_GT(s.server.keys.count.evicted, 90u);
     EXPECT_LE(s.server.keys.used_bytes(), used / 2);
     EXPECT_EQ(s.cold->reads_under_a_lock, 0);
+}
+
+// A device error of what a command comes across, or of what EXEC does, is an error of that request.
+TEST(ColdData, ThatCannotBeReadIsAnErrorOfWhatNeedsIt) {
+    cold_server s;
+    fill(s);
+    for (const std::vector<std::string>& request :
+         std::vector<std::vector<std::string>>{{"HGETALL", "hash"},
+                                               {"ZRANGE", "scores", "0", "-1"},
+                                               {"DEL", "small"},
+                                               {"SCAN", "0"}}) {
+        SCOPED_TRACE(request[0]);
+        s.forget();
+        s.all_grow_old();
+        s.cold->broken_read = 4; // behind the key's record
+        const auto wanted = s.look(request);
+        ASSERT_TRUE(wanted.has_value());
+        EXPECT_FALSE(s.reader->read_now(*wanted, s.found));
+        EXPECT_EQ(s.cold->reads_under_a_lock, 0);
+    }
+    s.forget();
+    s.all_grow_old();
+    s({"MULTI"});
+    s({"SET", "k1", "short"});
+    s({"HGETALL", "hash"});
+    s.cold->broken_read = 50;
+    EXPECT_FALSE(s.reader->read_now(*s.look({"EXEC"}), s.found));
+    s({"DISCARD"});
+    EXPECT_TRUE(s({"GET", "k1"}).starts_with("$900")) << "nothing of it was done";
+}
+
+// KEYS in EXEC of a keyspace that memory cannot hold: reading all of it again and again would not help.
+TEST(ColdData, ThatDoesNotFitIsNotReadForEver) {
+    cold_server s;
+    for (int i = 0; i < 600; ++i) s({"SET", "k" + std::to_string(i), wide("v")});
+    s.all_grow_old();
+    s.cold->forgets = true;
+    s({"MULTI"});
+    s({"KEYS", "*"});
+    const auto wanted = s.look({"EXEC"});
+    ASSERT_TRUE(wanted.has_value());
+    EXPECT_TRUE(s.reader->read_now(*wanted, s.found));
+    EXPECT_GE(s.cold->reads, 600);
+    EXPECT_LE(s.cold->reads, 3 * 600);
+    s({"DISCARD"});
+}
+
+// A disk for several threads, which reads nothing but one object before it is told to, or before `all` threads wait.
+class gated_disk final : public cold_memory {
+  public:
+    explicit gated_disk(unsigned all) : all_(all) {}
+    bool any_may_leave() const noexcept override { return true; }
+    bool may_leave(const void* object) const noexcept override {
+        return managing_runtime().heap_of(object) >= 0;
+    }
+    bool is_resident(const void* begin, std::size_t) const noexcept override {
+        const std::lock_guard hold(lock_);
+        return is_open_ || begin == ready_;
+    }
+    bool read_in(void* begin, std::size_t) noexcept override {
+        std::unique_lock hold(lock_);
+        if (begin == soon_) {
+            ready_ = begin;
+            return true;
+        }
+        // Nobody is left who could read the other one: the test fails, and ends.
+        if (++waits_ == all_) open_now();
+        changed_.notify_all();
+        changed_.wait(hold, [this] { return is_open_; });
+        return true;
+    }
+    void open() {
+        const std::lock_guard hold(lock_);
+        open_now();
+    }
+    void wait_for_readers(unsigned count) {
+        std::unique_lock hold(lock_);
+        changed_.wait(hold, [&] { return is_open_ || waits_ >= count; });
+    }
+    bool is_open() const {
+        const std::lock_guard hold(lock_);
+        return is_open_;
+    }
+    void read_soon(const managed_slot& slot) {
+        const auto at = reinterpret_cast<std::uintptr_t>(slot.peek());
+        soon_ = reinterpret_cast<const void*>(at & ~(page - 1));
+    }
+
+  private:
+    void open_now() {
+        is_open_ = true;
+        changed_.notify_all();
+    }
+    mutable std::mutex lock_;
+    std::condition_variable changed_;
+    const void *soon_ = nullptr, *ready_ = nullptr;
+    bool is_open_ = false;
+    unsigned waits_ = 0;
+    const unsigned all_;
+};
+
+// Who was told, in turn.
+struct told {
+    std::mutex lock;
+    std::condition_variable changed;
+    std::vector<std::string> names;
+
+    std::unique_ptr<cold_reader::waiter> waiter(const std::string& name) {
+        struct one final : cold_reader::waiter {
+            one(told& its, std::string of) : to(its), name(std::move(of)) {}
+            void is_here(std::unique_ptr<cold_reader::waiter>, bool) noexcept override {
+                const std::lock_guard hold(to.lock);
+                to.names.push_back(name);
+                to.changed.notify_all();
+            }
+            told& to;
+            std::string name;
+        };
+        return std::make_unique<one>(*this, name);
+    }
+    void wait(std::size_t count) {
+        std::unique_lock hold(lock);
+        changed.wait(hold, [&] { return names.size() >= count; });
+    }
+};
+
+struct threaded_cold_server : served {
+    threaded_cold_server(unsigned threads, unsigned open_at) {
+        for (int i = 0; i < 4000; ++i) (*this)({"SET", "k" + std::to_string(i), wide("v")});
+        for (int i = 0; i < 3; ++i) window();
+        auto made = std::make_unique<gated_disk>(open_at);
+        cold = made.get();
+        const keyspace::key_id id = keyspace::id_of(0, "k17");
+        cold->read_soon(*server.keys.slot_of_hash(id));
+        reader.emplace(server.keys, options, std::move(made), [this] { return server.save(); });
+        reader->start(threads);
+    }
+    void ask(const std::vector<std::string>& words, const std::string& name) {
+        const std::vector<std::string_view> args(words.begin(), words.end());
+        auto wanted = reader->look(client, args);
+        ASSERT_TRUE(wanted.has_value()) << name;
+        ASSERT_TRUE(reader->read(std::move(*wanted), who.waiter(name)));
+    }
+
+    gated_disk* cold = nullptr;
+    told who;
+    std::optional<cold_reader> reader; // first to end
+};
+
+TEST(ColdData, OfOneKeyDoesNotWaitForThoseOfMany) {
+    threaded_cold_server s(4, 4);
+    for (int i = 0; i < 6; ++i) s.ask({"KEYS", "*"}, "keys");
+    s.ask({"SCAN", "0", "COUNT", "1000"}, "scan");
+    s.cold->wait_for_readers(2);
+    s.ask({"GET", "k17"}, "get");
+    s.who.wait(1);
+    EXPECT_EQ(s.who.names[0], "get");
+    EXPECT_FALSE(s.cold->is_open()) << "all threads had something long to do";
+    s.cold->open();
+    s.who.wait(8);
+}
+
+TEST(ColdData, KeysGiveTheirThreadBackNowAndThen) {
+    threaded_cold_server s(1, 2);
+    s.ask({"KEYS", "*"}, "keys");
+    s.cold->wait_for_readers(1);
+    s.ask({"GET", "k17"}, "get");
+    s.cold->open();
+    s.who.wait(2);
+    EXPECT_EQ(s.who.names, (std::vector<std::string>{"get", "keys"}));
 }
 
 } // namespace

@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -100,6 +101,8 @@ std::string instance::snapshot_path() const { return options.directory + "/" + o
 
 namespace {
 
+constexpr int look_for_stop_ms = 50;
+
 struct pipe_ends {
     pipe_ends() {
         if (::pipe2(end, O_CLOEXEC) != 0) end[0] = end[1] = -1;
@@ -169,7 +172,16 @@ std::string instance::save() {
     pipe.close_one(1);
     std::string told;
     char some[512];
+    bool given_up = false;
     for (;;) {
+        // A look at `stopping` now and then: the signal that sets it may come to any thread.
+        pollfd readable{pipe.end[0], POLLIN, 0};
+        const int ready = ::poll(&readable, 1, look_for_stop_ms);
+        if (stopping && !given_up) {
+            given_up = true;
+            ::kill(child, SIGKILL); // nobody else waits for it: the number is still its own
+        }
+        if (ready <= 0) continue;
         const ssize_t n = ::read(pipe.end[0], some, sizeof some);
         if (n < 0 && errno == EINTR) continue;
         if (n <= 0) break;
@@ -181,7 +193,9 @@ std::string instance::save() {
     }
     last_save_ok = ended == child && WIFEXITED(status) && WEXITSTATUS(status) == 0;
     if (!last_save_ok) {
-        if (told.empty())
+        if (given_up)
+            told = "given up, for the server stops";
+        else if (told.empty())
             told = fmt::format("the process that wrote it ended with {}", how_it_ended(status));
         log("snapshot: " + told);
         snapshot::remove_unfinished(snapshot_path());

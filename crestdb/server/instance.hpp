@@ -43,6 +43,9 @@ class instance {
     settings& options;
     keyspace keys;
     std::atomic<bool> no_save{false}; // SHUTDOWN NOSAVE was asked for
+    // The server is to stop: save() ends its child and removes what that has written. Set by the network, from a signal
+    // handler too, and taken back by it when the clients are gone.
+    std::atomic<bool> stopping{false};
 
     // Clients.
     void enter(session& client);
@@ -54,7 +57,7 @@ class instance {
 
     // Snapshots (snapshot.hpp). "" or why not.
     // Written by a child, too, for which the calling thread waits: others are served meanwhile, and data that
-    // the device cannot read ends the child. "" or why there is no snapshot.
+    // the device cannot read ends the child. "" or why there is no snapshot. While `stopping` there is none.
     std::string save();
     std::string begin_background_save();
     // By the timer: looks whether the child of a BGSAVE has ended.

@@ -22,8 +22,19 @@ constexpr std::pair<std::string_view, eviction> eviction_names[] = {
     {"volatile-ttl", eviction::volatile_ttl},
 };
 
+// Where the value lies is known when the first line of the record is there. What is behind that line comes meanwhile.
+inline void prefetch_behind(const void* r) noexcept {
+    constexpr std::size_t line = 64;
+    for (std::size_t at = line; at <= 3 * line; at += line)
+        __builtin_prefetch(static_cast<const char*>(r) + at);
+}
+
 auto key_is(std::string_view key) {
-    return [key](managed_slot& slot) { return static_cast<record*>(slot.get())->key() == key; };
+    return [key](managed_slot& slot) {
+        const auto* r = static_cast<record*>(slot.get());
+        prefetch_behind(r);
+        return r->key() == key;
+    };
 }
 
 bool is_collection(record_kind kind) {
@@ -619,7 +630,7 @@ bool keyspace::evict_one(eviction policy, std::uint32_t random, cold_memory* col
     if (by_age) {
         std::size_t seen = 0;
         int idle = -1;
-        // More of them where all seem to be in use, as slots do that a table has put elsewhere.
+        // More of them where all seem to be in use.
         for (unsigned i = 0; i < 8 && (seen < samples || (idle <= 0 && i < 4)); ++i) {
             const unsigned p = (random + i * 37) % parts;
             const std::lock_guard hold(parts_[p].lock);

@@ -102,6 +102,44 @@ TEST(Keyspace, WhatIsNotUsedGrowsOld) {
     EXPECT_GE(h->slot_of_hash("cold")->idle_windows(s.server.keys.window), 3u);
 }
 
+// A table that grows, or gives memory back, puts slots elsewhere: their objects are as old as before.
+TEST(Keyspace, WhatIsNotUsedStaysOldWhenTheTableGrows) {
+    served s;
+    for (int i = 0; i < 2000; ++i) s({"SET", "old" + std::to_string(i), "v"});
+    for (int i = 0; i < 4; ++i) s.window();
+    const auto slot_of = [&](int i) {
+        const std::string key = "old" + std::to_string(i);
+        const keyspace::key_id id = keyspace::id_of(0, key);
+        const std::lock_guard hold(s.server.keys.lock_of(id.part));
+        return s.server.keys.slot_of_hash(id);
+    };
+    const auto check = [&](unsigned least) {
+        int young = 0;
+        for (int i = 0; i < 2000; ++i)
+            young += slot_of(i)->idle_windows(s.server.keys.window) < least;
+        EXPECT_LE(young, 2) << "but for hashes that are alike";
+    };
+    check(3);
+    std::vector<managed_slot*> before;
+    for (int i = 0; i < 2000; ++i) before.push_back(slot_of(i));
+    const auto moved = [&] {
+        int count = 0;
+        for (int i = 0; i < 2000; ++i) count += slot_of(i) != before[static_cast<std::size_t>(i)];
+        return count;
+    };
+    for (int i = 0; i < 20'000; ++i) s({"SET", "new" + std::to_string(i), "v"});
+    EXPECT_GT(moved(), 1500);
+    check(3);
+    s.window();
+    check(4);
+    for (int i = 0; i < 20'000; ++i) s({"DEL", "new" + std::to_string(i)});
+    check(4);
+    s.window();
+    check(5);
+    EXPECT_EQ(s({"GET", "old7"}), "$1\r\nv\r\n");
+    EXPECT_EQ(slot_of(7)->idle_windows(s.server.keys.window), 0u);
+}
+
 TEST(Keyspace, EvictionTakesWhatIsNotUsed) {
     served s;
     const std::string value(1000, 'v');

@@ -120,7 +120,7 @@ class managed_slot {
     void* end() noexcept {
         return with_protocol([&]<class Protocol>() { return Protocol::destroy(word_); });
     }
-    // Makes this memory a slot that takes over `from`, which ends. No access.
+    // Makes this memory a slot that takes over `from`, which ends. No access; the object stays as old as it was.
     void begin_from(managed_slot& from) noexcept {
         with_protocol([&]<class Protocol>() {
             const obase::word::bits word = Protocol::exchange(from.word_, 0);
@@ -151,7 +151,8 @@ class managed_slot {
     unsigned idle_windows(std::uint64_t window) const noexcept {
         const obase::word::bits word = word_.load_relaxed();
         if (managed_by == managing::arming) {
-            if (!obase::word::arming::is_armed(word)) return 0;
+            if (!obase::word::arming::is_armed(word) && !obase::word::arming::is_aged(word))
+                return 0;
             return obase::word::arming::age(word, window) + 1;
         }
         if (managed_by == managing::atc) return obase::word::atc::inactive_windows(word);

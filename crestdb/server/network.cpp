@@ -17,6 +17,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -31,6 +32,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstring>
+#include <iterator>
 #include <list>
 #include <mutex>
 #include <new>
@@ -606,6 +608,57 @@ bool is_loopback(const sockaddr* address) {
     return false;
 }
 
+// SIGTERM and SIGINT. Not libevent's: its loop hears of a signal when its thread is back, and that may be
+// waiting for the child of SAVE.
+class signals_that_stop {
+  public:
+    signals_that_stop() = default;
+    signals_that_stop(const signals_that_stop&) = delete;
+    signals_that_stop& operator=(const signals_that_stop&) = delete;
+    ~signals_that_stop() { end(); }
+
+    // From now on a signal sets `told`, and then the descriptor is readable. False: errno says why not.
+    bool watch(std::atomic<bool>& told) noexcept {
+        descriptor_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        if (descriptor_ < 0) return false;
+        wake_ = descriptor_;
+        told_ = &told;
+        struct sigaction how{};
+        how.sa_handler = [](int) {
+            const int number = errno;
+            if (std::atomic<bool>* const its = told_) *its = true;
+            const std::uint64_t one = 1;
+            if (::write(wake_, &one, sizeof one) < 0) errno = number; // it is readable already
+            errno = number;
+        };
+        how.sa_flags = SA_RESTART;
+        for (std::size_t i = 0; i < std::size(numbers); ++i)
+            ::sigaction(numbers[i], &how, &before_[i]);
+        return true;
+    }
+    // What the signals did before.
+    void end() noexcept {
+        if (descriptor_ < 0) return;
+        for (std::size_t i = 0; i < std::size(numbers); ++i)
+            ::sigaction(numbers[i], &before_[i], nullptr);
+        told_ = nullptr;
+        wake_ = -1;
+        ::close(std::exchange(descriptor_, -1));
+    }
+    int descriptor() const noexcept { return descriptor_; }
+
+  private:
+    static constexpr int numbers[] = {SIGTERM, SIGINT};
+    // For the handler, which has no argument: of the one network that runs.
+    static inline std::atomic<int> wake_{-1};
+    static inline std::atomic<std::atomic<bool>*> told_{nullptr};
+    static_assert(std::atomic<int>::is_always_lock_free &&
+                  std::atomic<std::atomic<bool>*>::is_always_lock_free);
+
+    int descriptor_ = -1;
+    struct sigaction before_[std::size(numbers)]{};
+};
+
 } // namespace
 
 struct network::state {
@@ -622,8 +675,9 @@ struct network::state {
     cold_reader cold;
     std::vector<std::unique_ptr<worker>> workers;
     std::vector<int> sockets;
-    std::vector<event_ptr> accepting, signals;
-    event_ptr timer, again;
+    signals_that_stop stop_signals;
+    std::vector<event_ptr> accepting;
+    event_ptr timer, again, signalled;
     evhttp* metrics = nullptr;
     std::string unix_path;
     unsigned port = 0;
@@ -632,6 +686,7 @@ struct network::state {
 
     void stop_all() {
         if (stopping.exchange(true)) return;
+        server.stopping = true;
         for (auto& w : workers) w->stop();
     }
 
@@ -832,12 +887,12 @@ std::string network::listen() {
         &s);
     const timeval tenth{0, 100'000};
     add_event(*s.timer, &tenth);
-    for (const int number : {SIGTERM, SIGINT}) {
-        s.signals.push_back(new_event(
-            first.base(), number, EV_SIGNAL | EV_PERSIST,
-            [](evutil_socket_t, short, void* st) { static_cast<state*>(st)->stop_all(); }, &s));
-        add_event(*s.signals.back());
-    }
+    if (!s.stop_signals.watch(s.server.stopping))
+        return "no descriptor for signals: " + reason(errno);
+    s.signalled = new_event(
+        first.base(), s.stop_signals.descriptor(), EV_READ | EV_PERSIST,
+        [](evutil_socket_t, short, void* st) { static_cast<state*>(st)->stop_all(); }, &s);
+    add_event(*s.signalled);
     if (options.metrics_port != 0) {
         s.metrics = evhttp_new(first.base());
         if (s.metrics == nullptr ||
@@ -884,9 +939,11 @@ void network::run() {
     for (auto& w : s.workers) w->finish();
     if (s.metrics != nullptr) evhttp_free(std::exchange(s.metrics, nullptr));
     s.accepting.clear();
-    s.signals.clear();
+    s.signalled.reset();
+    s.stop_signals.end();
     s.timer.reset();
     s.again.reset();
+    s.server.stopping = false; // for the snapshot at the end
 }
 
 void network::stop() { state_->stop_all(); }

@@ -356,7 +356,7 @@ class scan_table {
             segment* other = s.depth == 0 ? nullptr : segment_of(hash ^ bit);
             if (other == nullptr || other->depth != s.depth ||
                 (s.count + other->count) * 4u > most_buckets * width) {
-                // Late: a slot that is put elsewhere forgets for how long its object was not used.
+                // Late, so that a table that grows and shrinks a little does not copy itself each time.
                 if (s.size > 1 && s.count * 5u <= s.size * width) resize(s, size_for(s.count));
                 return;
             }

@@ -464,6 +464,42 @@ def test_cold_data():
         check(int(info(c, "cold_reads")) > 0, "cold data was read beside the event loop")
 
 
+def stopped_writer(s, c):
+    """Sends SAVE until its child is seen, which is stopped then; the child's number."""
+    for _ in range(50):
+        c.send(("SAVE",))
+        end = time.monotonic() + 5
+        while time.monotonic() < end and not select.select([c.socket], [], [], 0)[0]:
+            for children in pathlib.Path(f"/proc/{s.process.pid}/task").glob("*/children"):
+                try:
+                    for child in children.read_text().split():
+                        os.kill(int(child), signal.SIGSTOP)
+                        return int(child)
+                except OSError:
+                    continue
+        check(c.read() == "OK", "SAVE")
+    check(False, "no child was seen")
+
+
+def test_stop_ends_save():
+    """SIGTERM does not wait for the child of SAVE, in whichever thread that was asked for; what it wrote is removed."""
+    for options in (("--hints", "pageout", "--mode", "hint"), ("--hints", "none")):
+        with scratch() as directory, server(directory, "--threads", 1, "--window", 0.2, *options) as s:
+            c = s.client()
+            check(c("SAVE") == "OK", "SAVE")
+            snapshot = {p.name: p.read_bytes() for p in pathlib.Path(directory).glob("*.crestdb")}
+            for i in range(40):
+                c.many([("SET", f"k{i}-{j}", b"x" * 1000) for j in range(500)])
+            child = stopped_writer(s, c)
+            s.process.send_signal(signal.SIGTERM)
+            check(s.process.wait() == 0, f"the server ends: {s.log.read_text()}")
+            check(not pathlib.Path(f"/proc/{child}").exists(), "its child is gone")
+            check("given up, for the server stops" in s.log.read_text(), "the log says so")
+            check(not [p for p in pathlib.Path(directory).iterdir() if "unfinished" in p.name], "nothing is left of it")
+            check({p.name: p.read_bytes() for p in pathlib.Path(directory).glob("*.crestdb")} == snapshot,
+                  "the snapshot before is there")
+
+
 def test_save_stands_in_nobodys_way():
     """SAVE is written by a child: another client of the one I/O thread is served, and a child that dies is an error."""
     with scratch() as directory, server(directory, "--threads", 1, "--window", 0.2, "--cold", f"file:{directory}",
@@ -473,22 +509,7 @@ def test_save_stands_in_nobodys_way():
             c.many([("SET", f"k{i}-{j}", b"x" * 1000) for j in range(500)])
         check(c("KEYS", "k7-1?") and len(c("KEYS", "*")) == 20000, "KEYS, by a thread that may wait for the disk")
         check(c("RANDOMKEY").startswith(b"k"), "RANDOMKEY")
-        caught = False
-        for _ in range(50):
-            c.send(("SAVE",))
-            end = time.monotonic() + 5
-            while not caught and time.monotonic() < end and not select.select([c.socket], [], [], 0)[0]:
-                for children in pathlib.Path(f"/proc/{s.process.pid}/task").glob("*/children"):
-                    try:
-                        for child in children.read_text().split():
-                            os.kill(int(child), signal.SIGSTOP)
-                            caught = child
-                    except OSError:
-                        continue
-            if caught:
-                break
-            check(c.read() == "OK", "SAVE")
-        check(caught, "no child was seen")
+        caught = stopped_writer(s, c)
         check(other("GET", "k1-1") == b"x" * 1000 and other("SET", "k1-1", "y") == "OK", "others are served meanwhile")
         check(isinstance(other("SAVE"), Error) and isinstance(other("BGSAVE"), Error), "one at a time")
         os.kill(int(caught), signal.SIGKILL)

@@ -94,7 +94,7 @@ struct OBASE_EXPORT arming {
 
     // Replaces the slot's word in one exchange and returns the old object as an owner's word, which
     // the caller stores in another slot or destroys (R12). Leaving a slot is no access: what was
-    // armed comes back as born.
+    // armed comes back as born, and keeps its age.
     static word::bits exchange(slot& s, word::bits word) noexcept;
     // If the slot's address is `expected`, replaces the word. Otherwise `expected` becomes the
     // current address, which has then been accessed. Precondition: inside a scope.

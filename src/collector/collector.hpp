@@ -378,7 +378,8 @@ class collector final : private policy::objects {
     // The word being visited or judged.
     std::uintptr_t word_base_ = 0;
     unsigned visited_ = 0, foreign_here_ = 0; // slots of it
-    std::uint64_t in_large_ = 0; // part of word_.seen: in LARGE or NEAR, and may leave it
+    std::uint64_t in_large_ = 0;  // part of word_.seen: in LARGE or NEAR, and may leave it
+    std::uint64_t resettled_ = 0; // likewise: objects that came from another slot
     policy::word_facts word_;
     policy::word_verdict verdict_;
     std::array<mobility::observation, 64> seen_;
@@ -687,6 +688,7 @@ void collector<Mover>::visit_slots(std::uintptr_t base, std::uint64_t bits) {
     }
     word_base_ = word_.base = base;
     word_.seen = word_.touched = word_.newborn = word_.movable = word_.unmoved = 0;
+    resettled_ = 0;
     word_.expected_hot = word_.expected_cold = word_.expected_once = 0;
     word_.tiers = 0;
     word_.oldest = 0;
@@ -719,6 +721,7 @@ void collector<Mover>::visit_slot(unsigned bit) {
     word_.seen |= std::uint64_t{1} << bit;
     word_.touched |= std::uint64_t{seen.touched} << bit;
     word_.newborn |= std::uint64_t{seen.newborn} << bit;
+    resettled_ |= std::uint64_t{seen.resettled} << bit;
     word_.movable |= std::uint64_t{seen.movable} << bit;
     word_.tiers |= policy::tier_mask{1} << tier;
     const unsigned quiet = seen.inactive_windows;
@@ -757,8 +760,8 @@ void collector<Mover>::judge_word() {
     foreign_ += foreign_here_;
     if (word_.seen == 0) return;
     touched_ += static_cast<std::uint64_t>(std::popcount(word_.touched));
-    armed_ +=
-        static_cast<std::uint64_t>(std::popcount(word_.movable & (word_.touched | word_.newborn)));
+    armed_ += static_cast<std::uint64_t>(
+        std::popcount(word_.movable & (word_.touched | word_.newborn | resettled_)));
     mark_touched();
     verdict_.move = verdict_.held = verdict_.sample = 0;
     decide_with_states();
@@ -771,8 +774,8 @@ void collector<Mover>::judge_word() {
     if (verdict_.move != 0) queue_moves();
 }
 
-// A newborn slot may lie where another has ended since the last scan: it begins without state. Words
-// that the scan passed over have no slots any more.
+// A slot that is seen for the first time may lie where another has ended since the last scan: it begins without state.
+// Words that the scan passed over have no slots any more.
 template <class Mover>
 void collector<Mover>::decide_with_states() {
     if (states_.bits() == 0) {
@@ -782,7 +785,7 @@ void collector<Mover>::decide_with_states() {
     states_.erase(swept_, word_base_);
     swept_ = word_base_ + soda::slot_states::word_span;
     states_.load(word_base_, word_.seen, word_.state);
-    for (std::uint64_t left = word_.newborn; left != 0; left &= left - 1)
+    for (std::uint64_t left = word_.newborn | resettled_; left != 0; left &= left - 1)
         word_.state[static_cast<unsigned>(std::countr_zero(left))] = 0;
     placement_.decide(word_, verdict_);
     states_.store(word_base_, word_.seen, word_.state);
@@ -941,7 +944,7 @@ void collector<Mover>::judge_again() {
 }
 
 // Construction is no access, but it touches the object's pages, and the working set is made of pages.
-// A newborn word outside of the first tier and LARGE is one that an armed guide left when it was moved.
+// A newborn word outside of the first tier and LARGE is one of ATC that an idle guide left when it was moved.
 template <class Mover>
 void collector<Mover>::mark_touched() {
     std::uint64_t marked = word_.touched;

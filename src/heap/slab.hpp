@@ -14,6 +14,10 @@
 // or full, runs to give away) is in slab_functions.hpp, under the thread heap's lock, which only
 // fork, counters() and the collector contend for. Life of a run: see run_word.hpp.
 //
+// A run per thread and size class is memory too: 160 classes above 512 bytes are 10 MiB for a thread that has an object or
+// two of each. So such a bin has no run of its own before it has *borrowed*, since the collector was here last, some
+// blocks of the largest class among its eight (quiet.hpp), and the current run of a bin that has become quiet goes back.
+//
 // Invariants of a run
 //   ATTACHED: it is its owner's current run of its bin, or on the owner's attached list.
 //   used == blocks handed out and not back on the local list, which includes those on the remote
@@ -70,7 +74,9 @@ struct alignas(64) slab_run {
     typename P::template atomic<bool> current;
     typename P::template atomic<bool> returned; // its pages were given back (meaningful while FREE)
     bool idle;                                  // the next for decommit_idle_runs()
-    std::uint16_t last_in_use; // blocks out when the collector last saw it; 0: it did not
+    // Blocks out when the collector last saw it while it was no thread's current one; 0: it
+    // did not.
+    std::uint16_t last_in_use;
     typename P::template atomic<std::uint16_t>
         decommitted_pages;                           // given back while not FREE, a bit each
     typename P::template atomic<std::uint32_t> next; // link in a run_stack
@@ -111,9 +117,11 @@ struct thread_bin {
     slab_run<P>* current;
     void* cached;                                     // linked through the blocks, newest first
     typename P::template atomic<std::uint32_t> count; // length of cached
-    std::uint32_t limit;                              // of count; 0 until the bin is used
+    std::uint16_t limit;                              // of count; 0 until the bin is used
+    std::uint16_t borrowed; // blocks of the lender's runs, in the round `borrowed_in`
     std::uint32_t attached; // oldest run of the attached ring, number + 1; 0: none
-    std::uint32_t attached_count;
+    std::uint16_t attached_count;
+    std::uint16_t borrowed_in;
 };
 static_assert(sizeof(thread_bin<native>) == 32);
 
@@ -151,6 +159,8 @@ struct thread_heap {
     thread_heap** home;       // the thread's pointer to this heap; null while no thread has it
     heap_lock<P> lock;        // held over every change except the two lists of the fast paths
     thread_view<P> view;
+    std::uint32_t looked_in; // the last round in which it gave quiet runs back
+    std::uint32_t look_at;   // the next bin of the round that is not
     std::uint64_t used_bins[(bins + 63) / 64];
     alignas(64) thread_bin<P> bin[bins];
 };
@@ -403,6 +413,9 @@ class slab_heap {
     void list_attached(thread_heap& heap, slab_run& run) noexcept;
     void unlist_attached(thread_heap& heap, slab_run& run) noexcept;
     slab_run* roomy_attached(thread_heap& heap, unsigned number) noexcept;
+    slab_run* borrow(thread_heap& heap, unsigned number, bool urgent) noexcept;
+    void leave_current(thread_bin& bin) noexcept;
+    void give_back_quiet_runs(thread_heap& heap) noexcept;
     void adopt_list(slab_run& run, std::uint32_t head, std::uint32_t count) noexcept;
     void add_to_pool(slab_run& run) noexcept;
     void release_runs(thread_heap& heap) noexcept;
@@ -439,6 +452,8 @@ class slab_heap {
         typename P::template atomic<std::uint32_t> frontier_; // runs [0, frontier_) have been used
     typename P::template atomic<std::size_t> committed_; // bytes of memory committed, never fewer
     typename P::template atomic<std::uint64_t> new_bytes_;
+    typename P::template atomic<std::uint32_t>
+        rounds_; // of the collector: a hint, no order is needed
 
     alignas(64) mutable heap_lock<P> registry_; // guards the following three
     reserved_array<thread_heap> heaps_;

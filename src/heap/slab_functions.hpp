@@ -8,11 +8,13 @@
 #include <cstring>
 #include <mutex>
 #include <new>
+#include <utility>
 #include <vector>
 
 #include "heap/closed.hpp"
 #include "heap/decommit.hpp"
 #include "heap/poison.hpp"
+#include "heap/quiet.hpp"
 #include "heap/slab.hpp"
 #include "heap/slab_checked.hpp"
 #include "os/memory.hpp"
@@ -164,9 +166,7 @@ void slab_heap<P>::release_runs(thread_heap& heap) noexcept {
     slab_detail::for_each_used_bin(heap, [&](thread_bin& bin, unsigned) {
         bin.limit = 0;
         if (slab_run* const run = bin.current) {
-            bin.current = nullptr;
-            run->current.store_relaxed(false);
-            run->used.store_relaxed(run->used.load_relaxed() - 1);
+            leave_current(bin);
             release_run(*run, heap.id);
         }
         while (bin.attached != 0) {
@@ -255,7 +255,17 @@ template <class P>
 void slab_heap<P>::make_current(thread_heap& heap, unsigned number, slab_run& run) noexcept {
     run.used.store_relaxed(run.used.load_relaxed() + 1);
     run.current.store_relaxed(true);
+    run.last_in_use = 0;
     heap.bin[number].current = &run;
+}
+
+// The run stays ATTACHED. Precondition: the caller has the heap; the bin has a current run.
+template <class P>
+void slab_heap<P>::leave_current(thread_bin& bin) noexcept {
+    slab_run& run = *std::exchange(bin.current, nullptr);
+    run.current.store_relaxed(false);
+    run.last_in_use = 0;
+    run.used.store_relaxed(run.used.load_relaxed() - 1);
 }
 
 // Marks a bin as one that release_runs must visit, and opens its cache.
@@ -264,8 +274,8 @@ void slab_heap<P>::use_bin(thread_heap& heap, unsigned number) noexcept {
     heap.used_bins[number / 64] |= std::uint64_t{1} << (number % 64);
     // The shared heap has no thread, and so no fast paths.
     if (&heap != shared_) {
-        heap.bin[number].limit =
-            slab_detail::recent_limit(detail::block_table[number % size_classes]);
+        heap.bin[number].limit = static_cast<std::uint16_t>(
+            slab_detail::recent_limit(detail::block_table[number % size_classes]));
     }
 }
 
@@ -306,8 +316,9 @@ void slab_heap<P>::unlist_attached(thread_heap& heap, slab_run& run) noexcept {
 template <class P>
 slab_run<P>* slab_heap<P>::roomy_attached(thread_heap& heap, unsigned number) noexcept {
     thread_bin& bin = heap.bin[number];
-    for (std::uint32_t left = std::min(bin.attached_count, slab_detail::attached_looks); left > 0;
-         --left) {
+    for (std::uint32_t left =
+             std::min<std::uint32_t>(bin.attached_count, slab_detail::attached_looks);
+         left > 0; --left) {
         slab_run& run = runs_[bin.attached - 1];
         const std::uint32_t room =
             run.capacity - run.used.load_relaxed() + run.word.view_relaxed().count;
@@ -392,8 +403,8 @@ bool slab_heap<P>::commit_more() noexcept {
     return true;
 }
 
-// A run of the bin, ATTACHED to the heap, current and with a block on its list; null: exhausted, or
-// not urgent and more memory has to be committed. Precondition: heap.lock is held.
+// A run of the bin, or of one that it borrows from, ATTACHED to the heap, current and with a block on its list; null:
+// exhausted, or not urgent and more memory has to be committed. Precondition: heap.lock is held.
 template <class P>
 slab_run<P>* slab_heap<P>::find_run(thread_heap& heap, unsigned number, bool urgent) noexcept {
     thread_bin& bin = heap.bin[number];
@@ -401,9 +412,7 @@ slab_run<P>* slab_heap<P>::find_run(thread_heap& heap, unsigned number, bool urg
         for (;;) {
             if (refill(*run)) return run;
             // Everything is handed out: leave the run to those who free.
-            bin.current = nullptr;
-            run->current.store_relaxed(false);
-            run->used.store_relaxed(run->used.load_relaxed() - 1);
+            leave_current(bin);
             if (run->word.detach(heap.id)) break;
             make_current(heap, number, *run); // a block came back meanwhile
         }
@@ -417,6 +426,8 @@ slab_run<P>* slab_heap<P>::find_run(thread_heap& heap, unsigned number, bool urg
             run->word.take(heap.id);
             run->last_in_use = 0;
             run->idle = false;
+        } else if (slab_run* const lender = borrow(heap, number, urgent); lender != nullptr) {
+            return lender;
         } else if ((run = free_run(urgent)) != nullptr) {
             start_run(*run, number, heap.id);
         } else if (urgent && bin.attached != 0) {
@@ -438,6 +449,7 @@ void* slab_heap<P>::allocate_slow(std::size_t size, unsigned set) noexcept {
     const unsigned number = set * size_classes + index;
     thread_heap& heap = *heap_for_this_thread();
     std::unique_lock hold(heap.lock);
+    give_back_quiet_runs(heap);
     use_bin(heap, number);
     slab_run* run = nullptr;
     for (bool urgent = false; (run = find_run(heap, number, urgent)) == nullptr;) {
@@ -449,7 +461,7 @@ void* slab_heap<P>::allocate_slow(std::size_t size, unsigned set) noexcept {
     void* const block = run->free.load_relaxed();
     run->used.store_relaxed(run->used.load_relaxed() + 1);
     run->free.store_relaxed(next_of(block));
-    view_.note_size(block, index, size);
+    view_.note_size(block, run->bin.load_relaxed() % size_classes, size);
     return block;
 }
 
@@ -474,6 +486,7 @@ void slab_heap<P>::free_slow(void* block) noexcept {
     }
     const unsigned number = run.bin.load_relaxed();
     const std::lock_guard hold(heap.lock);
+    give_back_quiet_runs(heap);
     use_bin(heap, number);
     thread_bin& bin = heap.bin[number];
     if (bin.count.load_relaxed() >= bin.limit) flush(heap, bin, bin.limit / 2);
@@ -737,6 +750,7 @@ std::size_t slab_heap<P>::decommit_free_memory(pacer& ask) noexcept {
         const std::lock_guard hold(mine.lock);
         flush_all(mine);
     }
+    rounds_.fetch_add_relaxed(1);
     scavenge_attached();
     scavenge_partial(scavenge::collector);
     std::size_t bytes = decommit_idle_runs(ask);

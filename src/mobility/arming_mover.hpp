@@ -35,6 +35,7 @@
 
 #include <obase/word/arming.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -84,9 +85,18 @@ class arming_mover {
                 seen.movable = rearm(slot, seen, window.number - layout::restamp_age / 2);
             return seen;
         }
+        seen.word = word;
+        if (layout::is_aged(word)) {
+            // As if this slot had been armed then: but it is armed now, before the wait of any move (R1).
+            const unsigned age = layout::age(word, window.number);
+            seen.resettled = true;
+            seen.movable =
+                rearm(slot, seen, window.number - std::min(age, layout::restamp_age / 2));
+            if (seen.movable) seen.inactive_windows = age;
+            return seen;
+        }
         seen.touched = layout::is_touched(word);
         seen.newborn = !seen.touched;
-        seen.word = word;
         seen.movable = rearm(slot, seen, window.number);
         return seen;
     }

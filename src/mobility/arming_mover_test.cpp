@@ -66,6 +66,37 @@ TEST_F(mover, visits_tell_newborn_touched_and_age) {
     w.destroy(self, h);
 }
 
+// A slot that is put elsewhere, as by a table that grows: its object is as old as before, and can be moved as any other.
+TEST_F(mover, an_object_is_as_old_in_another_slot) {
+    auto* from = w.make_holder(self, w.make(1, 10));
+    auto* to = w.make_holder(self, nullptr);
+    const auto address = layout::address(from->guide.load_relaxed());
+    w.mover.visit(from->guide, 40);
+    to->guide.store_relaxed(word::replace(from->guide, 0));
+    const observation seen = w.mover.visit(to->guide, 43);
+    EXPECT_FALSE(seen.touched || seen.newborn);
+    EXPECT_TRUE(seen.resettled && seen.movable);
+    EXPECT_EQ(seen.inactive_windows, 3u);
+    EXPECT_EQ(seen.word, layout::make_armed(address, 40));
+    EXPECT_EQ(to->guide.load_relaxed(), seen.word);
+    EXPECT_FALSE(w.mover.visit(to->guide, 44).resettled);
+    EXPECT_EQ(w.mover.visit(to->guide, 44).inactive_windows, 4u);
+    ASSERT_EQ(window(to->guide, 45), move_result::moved);
+    EXPECT_EQ(to->guide.load_relaxed(), layout::make_armed(moved.to, 40));
+    // Touched between its arming and its last slot: a touch like any other.
+    word::touch(to->guide);
+    from->guide.store_relaxed(word::replace(to->guide, 0));
+    EXPECT_TRUE(w.mover.visit(from->guide, 46).touched);
+    // Older than stamps tell.
+    to->guide.store_relaxed(word::replace(from->guide, 0));
+    const observation old = w.mover.visit(to->guide, 46 + layout::restamp_age);
+    EXPECT_GE(old.inactive_windows, layout::restamp_age);
+    EXPECT_GE(w.mover.visit(to->guide, 46 + layout::restamp_age).inactive_windows,
+              layout::restamp_age / 2);
+    w.destroy(self, from);
+    w.destroy(self, to);
+}
+
 TEST_F(mover, very_old_words_are_stamped_again_before_their_stamp_comes_round) {
     auto* h = w.make_holder(self, w.make(1, 0));
     w.mover.visit(h->guide, 0);

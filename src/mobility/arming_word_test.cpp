@@ -117,10 +117,37 @@ TEST(arming_word, replace_returns_the_old_object_plain_or_born) {
     for (const state& s : states)
         for (const bits fresh : {bits{0}, b, arming::make_born(b)}) {
             slot w(s.word);
-            EXPECT_EQ(replace(w, fresh), s.plain ? s.address : arming::make_born(s.address))
-                << s.name;
+            const bits out = replace(w, fresh);
+            EXPECT_EQ(arming::address(out), s.address) << s.name;
+            if (s.address != 0) {
+                EXPECT_EQ(arming::is_plain(out), s.plain) << s.name;
+                EXPECT_EQ(arming::is_born(out), !s.plain) << s.name;
+            }
             EXPECT_EQ(w.load_relaxed(), fresh) << s.name;
         }
+}
+
+// An object that changes slots is as old as before, and no younger where its stamp means something else in a born word.
+TEST(arming_word, replace_keeps_the_age) {
+    for (const std::uint64_t armed_in : {0U, 1U, 2U, 3U, 77U, (1U << arming::stamp_bits) - 1}) {
+        slot w(arming::make_armed(a, armed_in));
+        const bits out = replace(w, bits{0});
+        ASSERT_TRUE(arming::is_aged(out) && arming::is_born(out)) << armed_in;
+        EXPECT_FALSE(arming::is_armed(out) || arming::is_touched(out) || arming::is_plain(out));
+        for (const unsigned later : {0U, 1U, 5U, 1000U}) {
+            const unsigned age = arming::age(out, armed_in + later);
+            EXPECT_GE(age, later) << armed_in;
+            EXPECT_LE(age, later + (armed_in < 2 ? 2 : 0)) << armed_in;
+        }
+        // Through further slots, and as any born word.
+        slot other(out);
+        EXPECT_EQ(replace(other, bits{0}), out);
+        other.store_relaxed(out);
+        EXPECT_EQ(touch(other).address, a);
+        EXPECT_EQ(other.load_relaxed(), a);
+    }
+    EXPECT_FALSE(arming::is_aged(arming::make_born(a)));
+    EXPECT_FALSE(arming::is_aged(arming::make_born_touched(a)));
 }
 
 TEST(arming_word, compare_replace_ignores_tags) {
@@ -172,9 +199,12 @@ TEST(arming_word, any_sequence_keeps_address_and_touch) {
                     (seen == arming::make_armed(address, 3)));
                 if (seen == arming::make_armed(address, 3)) address = other;
                 break;
-            case 3:
-                RC_ASSERT(replace(w, arming::make_born(other)) ==
-                          (untouched && address != 0 ? arming::make_born(address) : address));
+            case 3: {
+                const bits out = replace(w, arming::make_born(other));
+                RC_ASSERT(arming::address(out) == address);
+                RC_ASSERT(arming::is_born(out) == (untouched && address != 0));
+                RC_ASSERT(!arming::is_touched(out) || out == address);
+            }
                 address = other;
                 untouched = true;
                 break;

@@ -83,7 +83,8 @@ class atc_mover {
         }
         seen.address = layout::address(word);
         seen.touched = layout::is_accessed(word);
-        seen.newborn = !seen.touched && !layout::is_visited(word);
+        seen.newborn = !seen.touched && layout::is_new(word);
+        seen.resettled = !seen.touched && !seen.newborn && !layout::is_visited(word);
         const bool sweep = phase() == atc_phase::inactive; // I3
         if (!sweep && layout::count(word) != 0) {
             // In use now, or built in this round: the next scan finds it as it is.
@@ -107,7 +108,7 @@ class atc_mover {
         const std::uint64_t word = slot.load_acquire();
         if (layout::is_null(word) || layout::is_accessed(word) || !layout::is_visited(word) ||
             !heap_.contains(reinterpret_cast<const void*>(layout::address(word))))
-            return visit(slot, window);
+            return visit(slot, window_id(window.number, false));
         observation seen;
         seen.address = layout::address(word);
         seen.inactive_windows = layout::inactive_windows(word);

@@ -51,7 +51,7 @@ RC_GTEST_PROP(atc_word, a_transition_changes_its_own_fields_only, (std::uint64_t
         RC_ASSERT(layout::count(seen) == (sweep ? 0 : count));
         RC_ASSERT(!layout::is_accessed(seen));
         RC_ASSERT(layout::is_locked(seen) == layout::is_locked(word));
-        const unsigned idle = layout::is_accessed(word) || !layout::is_visited(word)
+        const unsigned idle = layout::is_accessed(word) || layout::is_new(word)
                                   ? 0
                                   : std::min(layout::inactive_windows(word) + 1, 31u);
         RC_ASSERT(layout::inactive_windows(seen) == idle);
@@ -61,6 +61,25 @@ RC_GTEST_PROP(atc_word, a_transition_changes_its_own_fields_only, (std::uint64_t
         RC_ASSERT(layout::inactive_windows(part) ==
                   (idle > 1 ? layout::inactive_windows(word) : idle));
     }
+}
+
+// An object that changes slots is as old as before: at the next visit of a window that counts, one older.
+TEST(atc_word, an_object_is_as_old_in_another_slot) {
+    std::uint64_t visited = layout::visited(layout::make_born(address), 2, true, true);
+    for (int i = 0; i < 4; ++i) visited = layout::visited(visited, 2, true, true);
+    ASSERT_EQ(layout::inactive_windows(visited), 4u);
+    const std::uint64_t owned = layout::leaving(visited);
+    const std::uint64_t entered = layout::entering(owned);
+    EXPECT_FALSE(layout::is_new(entered) || layout::is_visited(entered) ||
+                 layout::is_accessed(entered));
+    EXPECT_EQ(layout::inactive_windows(entered), 4u);
+    EXPECT_EQ(layout::leaving(entered), owned);
+    EXPECT_EQ(layout::inactive_windows(layout::visited(entered, 2, true, true)), 5u);
+    EXPECT_EQ(layout::inactive_windows(layout::visited(entered, 2, true, false)), 4u);
+    EXPECT_EQ(
+        layout::inactive_windows(layout::visited(entered | layout::access_bit, 2, true, true)), 0u);
+    EXPECT_EQ(layout::leaving(entered | layout::access_bit), address) << "a touch comes along";
+    EXPECT_TRUE(layout::is_new(layout::entering(layout::make_born(address))));
 }
 
 // The 127th holder makes the count sticky, the 128th and all others leave the word as it is, and

@@ -20,12 +20,13 @@ struct window_id {
 
 // What a visit saw of one slot.
 struct observation {
-    std::uint64_t address = 0;     // 0: null or foreign, nothing to do
-    bool foreign = false;          // an object outside of the managed ranges (R17)
-    bool touched = false;          // since the last visit
-    bool newborn = false;          // first visit, and no thread touched it before
-    bool movable = false;          // may become a candidate
-    unsigned inactive_windows = 0; // since it was armed, or as CIW has counted
+    std::uint64_t address = 0; // 0: null or foreign, nothing to do
+    bool foreign = false;      // an object outside of the managed ranges (R17)
+    bool touched = false;      // since the last visit
+    bool newborn = false;      // first visit, and no thread touched it before
+    bool resettled = false; // first visit of this slot; the object was untouched in an earlier one
+    bool movable = false;   // may become a candidate
+    unsigned inactive_windows = 0; // since it was armed, in whichever slot, or as CIW has counted
     std::uint64_t word = 0;        // the exact word a candidate must still have
 };
 

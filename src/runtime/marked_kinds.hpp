@@ -25,7 +25,7 @@ struct marked_on_arming {
     static bits take(slot& s, bits word) noexcept { return s.exchange_seq_cst(word); }
     // Only the collector arms (R3).
     static bits owned(bits word) noexcept {
-        return layout::is_armed(word) ? layout::make_born(layout::address(word)) : word;
+        return layout::is_armed(word) ? layout::make_aged(word) : word;
     }
     static void began(const void*) noexcept {}
     static void ends() noexcept {}

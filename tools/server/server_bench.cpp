@@ -169,6 +169,17 @@ bench_result bench_server(const server_bench_settings& s) {
             fmt::format("{}: bytes per record of 30 + {} bytes", system->name(), s.value_bytes),
             "bytes", bytes, command));
     }
+    const auto bytes_of = [&](const std::string& name) {
+        return result.json["bytes_per_record"].value(name, 0.0);
+    };
+    if (const double ours = bytes_of("crestdb"), theirs = bytes_of("redis");
+        theirs > 0 && ours > 0) {
+        // Key and value are in one object.
+        const std::string name = "bytes per record: crestdb / redis";
+        result.json["ratios"][name] = ours / theirs;
+        result.figures.push_back(
+            {name, "", spread_of({ours / theirs}), bound::at_most, .8, command});
+    }
     result.json["records"] = s.records;
     result.json["value_bytes"] = s.value_bytes;
     result.json["pairs"] = s.pairs;

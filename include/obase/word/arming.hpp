@@ -15,9 +15,10 @@
 //   plain   top 16 bits zero, address nonzero: touched since the collector last looked. The word
 //           *is* the address, so a dereference costs one test.
 //   armed   bit 63 alone: untouched since the window whose number (mod 2^14) is the stamp.
-//   born    bits 63 and 62: not yet seen by the collector. With stamp 0: constructed, never
-//   touched.
-//           With stamp 1: touched, and made to report the next dereference by the debug mode.
+//   born    bits 63 and 62: not yet seen by the collector in this slot. With stamp 0: constructed, never
+//           touched. With stamp 1: touched, and made to report the next dereference by the debug mode.
+//           With another stamp: the object has come from an armed slot, and was untouched there since that
+//           window (`aged`).
 //
 // Every word that is not its own address has bit 63, the sign, and no other word has a bit above
 // the address. So the test of a dereference is that of a sign: one instruction (`test` and `js` are
@@ -27,7 +28,8 @@
 //
 // Rights to write (rule R3): only the collector that owns the region writes an armed word, and it
 // does so by compare-exchange. A born word is written by the thread that constructs or replaces a
-// slot. It is a state of its own, rather than an armed word, because of ABA: a candidate list holds
+// slot; so a slot that is put elsewhere keeps the age of its object without an armed word that the collector has not
+// written. It is a state of its own, rather than an armed word, because of ABA: a candidate list holds
 // exact armed words; a slot destroyed and built again at the same place, for an object at the same
 // address, must not match one. As no thread but the collector can produce an armed word, it cannot.
 //
@@ -71,15 +73,26 @@ struct arming {
     static constexpr bits make_born(bits address) noexcept {
         return untouched_bit | born_bit | address;
     }
+    static constexpr bits touched_stamp = bits{1} << address_bits;
     static constexpr bits make_born_touched(bits address) noexcept {
-        return make_born(address) | (bits{1} << address_bits);
+        return make_born(address) | touched_stamp;
+    }
+    // Of an object that leaves an armed slot. Stamps 0 and 1 mean something else in a born word: from those
+    // windows it comes out one or two windows older.
+    static constexpr bits make_aged(bits armed) noexcept {
+        const bits stamp = armed & stamp_mask;
+        return born_bit | untouched_bit | address(armed) |
+               (stamp > touched_stamp ? stamp : stamp_mask);
+    }
+    static constexpr bool is_aged(bits word) noexcept {
+        return is_born(word) && (word & stamp_mask) > touched_stamp;
     }
     // Dereferenced since the collector last looked.
     static constexpr bool is_touched(bits word) noexcept {
-        return is_plain(word) || (is_born(word) && (word & stamp_mask) != 0);
+        return is_plain(word) || (is_born(word) && (word & stamp_mask) == touched_stamp);
     }
 
-    // Windows since the word was armed, modulo 2^14. The collector re-stamps long before the stamp
+    // Windows since the word was armed, or since an aged one was, modulo 2^14. The collector re-stamps long before the stamp
     // comes round (restamp_age), and a wrong age could only misplace an object, never endanger it.
     static constexpr unsigned age(bits word, std::uint64_t window) noexcept {
         return static_cast<unsigned>((window - (word >> address_bits)) &
@@ -147,15 +160,16 @@ bool publish(Atomic& slot, bits armed_source, bits armed_destination) noexcept {
 // any word -> `plain_or_born`. Returns the old object's word for its next slot, plain or born; the
 // caller becomes its owner. One exchange, never a load and a store (R12).
 //
-// An armed word comes out as born: changing slots is no access. R12 would store it plain; born is
-// as safe, because a word that is not armed cannot be a candidate, and before the collector moves
-// the object it arms the new slot and waits for every scope that is open by then, the one of the
-// thread that changes slots included.
+// An armed word comes out as born, with its age: changing slots is no access. R12 would store it plain;
+// born is as safe, because a word that is not armed cannot be a candidate, and before the collector
+// moves the object it arms the new slot and waits for every scope that is open by then, the one of
+// the thread that changes slots included. The age is the collector's own stamp, which it reads again when it arms
+// the slot, and nothing else follows from it: who was in a scope is asked by the wait, not by the age.
 template <class Atomic>
 bits replace(Atomic& slot, bits plain_or_born) noexcept {
     const bits old = slot.exchange_acq_rel(plain_or_born);
     if (arming::is_null(old)) return 0;
-    return arming::is_armed(old) ? arming::make_born(arming::address(old)) : old;
+    return arming::is_armed(old) ? arming::make_aged(old) : old;
 }
 
 // any word with address `expected` -> `plain_or_born`; tag bits do not take part in the comparison.

@@ -84,15 +84,20 @@ struct atc {
 
     // A slot that receives an address: not accessed (construction is no access), not visited.
     static constexpr bits make_born(bits address) noexcept { return heap_mask | address; }
-    // Words of objects between slots: born if no thread has touched the object, else the plain
-    // address. Changing slots is no access, and does not undo one.
+    // Words of objects between slots: born if no thread has touched the object since the last visit, else the plain
+    // address. Changing slots is no access, does not undo one, and leaves CIW as it is.
     static constexpr bits entering(bits owned) noexcept {
         const bits born = make_born(address(owned));
-        return is_null(owned) || !is_visited(owned) ? born : born | access_bit;
+        if (is_null(owned)) return born;
+        return is_visited(owned) ? born | access_bit : born | (owned & idle_mask);
     }
     static constexpr bits leaving(bits word) noexcept {
         if (is_null(word)) return 0;
-        return is_accessed(word) ? address(word) : make_born(address(word));
+        return is_accessed(word) ? address(word) : make_born(address(word)) | (word & idle_mask);
+    }
+    // Not visited in any slot. One that was, and left with CIW 0, cannot be told from it.
+    static constexpr bool is_new(bits word) noexcept {
+        return !is_visited(word) && inactive_windows(word) == 0;
     }
     static constexpr bits make_sticky(bits word) noexcept { return word | count_mask; }
 
@@ -113,7 +118,7 @@ struct atc {
         bits next = word & ~(access_bit | heap_mask);
         next |= bits{heap} << heap_shift;
         if (sweep) next &= ~count_mask;
-        if (is_accessed(word) || !is_visited(word)) return next & ~idle_mask;
+        if (is_accessed(word) || is_new(word)) return next & ~idle_mask;
         if (!counts && inactive_windows(word) != 0) return next;
         return inactive_windows(word) == idle_saturation ? next : next + idle_one;
     }
