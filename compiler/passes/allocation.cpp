@@ -193,7 +193,7 @@ class tracer {
     static unsigned gives_argument(const llvm::Function& f) {
         const known_function known = look_up(f);
         return f.isDeclaration() && known.result == known_function::gives::argument ? known.of
-                                                                                     : UINT_MAX;
+                                                                                    : UINT_MAX;
     }
 
     // True if the function returns what it has allocated, or what functions that it calls have, and has

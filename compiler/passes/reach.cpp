@@ -21,9 +21,12 @@ void warn_of_makers(const llvm::Module& module, const marks& said, problems& err
         if (!reach.found.empty() || !reach.hiding.empty() || !reach.printed.empty()) continue;
         for (const llvm::Instruction& i : llvm::instructions(*twin))
             if (llvm::isa<llvm::ReturnInst>(i)) {
-                errors.warn(i, "nothing that '" + twin->getName().rsplit('.').first +
-                                   "' returns is seen to be allocated, so none of it will move. It has a line 'makes' "
-                                   "in the marks file; if it calls a function that allocates, so should that");
+                errors.warn(
+                    i,
+                    "nothing that '" + twin->getName().rsplit('.').first +
+                        "' returns is seen to be allocated, so none of it will move. It has a line "
+                        "'makes' "
+                        "in the marks file; if it calls a function that allocates, so should that");
                 break;
             }
     }

@@ -110,5 +110,6 @@ static inline bool next_call(struct pace* p, uint64_t* call) {
 static inline uint64_t asked_for(const struct pace* p, uint64_t call) {
     if (!p->timed) return call % p->count;
     const uint64_t random = mixed(call + p->count), one = random >> 16;
-    return random % 10000 == 0 ? mixed(one) % p->count : mixed(one % (p->count / 10 + 1)) % p->count;
+    return random % 10000 == 0 ? mixed(one) % p->count
+                               : mixed(one % (p->count / 10 + 1)) % p->count;
 }

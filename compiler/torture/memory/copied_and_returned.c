@@ -4,7 +4,9 @@
 #include "torture.h"
 
 enum { most = 30 };
-struct words { char* text[most] OBASE_GUIDED; };
+struct words {
+    char* text[most] OBASE_GUIDED;
+};
 static struct words all;
 
 static char* copy_of(const char* text) { return strcpy((char*)malloc(strlen(text) + 1), text); }

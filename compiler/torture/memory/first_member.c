@@ -3,8 +3,13 @@
 // A struct is stored by the address of its first member.
 #include "torture.h"
 
-struct link { struct link* next OBASE_GUIDED; };
-struct word { struct link link; int number; };
+struct link {
+    struct link* next OBASE_GUIDED;
+};
+struct word {
+    struct link link;
+    int number;
+};
 static struct link* words OBASE_GUIDED;
 
 void add(int number) {
