@@ -114,7 +114,7 @@ std::set<std::string, std::less<>> shared_by(text table) {
 void look_at(const std::string& name, text bytes,
              const std::set<std::string, std::less<>>& shared) {
     const object one(bytes);
-    if (!one.good()) return;
+    if (!one.good() || one.has_section(".obase.sites")) return;
     std::string named;
     one.for_each_global([&](text symbol) {
         if (!shared.contains(symbol) || named.size() > 200) return;
