@@ -5,6 +5,7 @@
 Each of programs/ says in its first comment what is expected:
 
     PLAIN: FILE       a unit that is compiled by clang alone
+    SHARED: FILE      a shared library that is
     LINK: TEXT        what the linking driver says
     STATUS: NUMBER    the exit status
     EXPECT: TEXT      in what the audit writes; {folder} is that of the program, {any} anything
@@ -59,13 +60,14 @@ class maker:
         return [self.options.drivers / name, *(["--obase-static"] if self.options.link == "static" else []), *standard,
                 self.options.level, "-pthread"]
 
-    def program(self, source, plain=(), more=()):
+    def program(self, source, plain=(), more=(), shared=()):
         """The program, and what the driver said when it linked."""
         objects = []
-        for unit in plain:
-            target = self.options.out / (pathlib.Path(unit).stem + ".o")
+        for unit in [*plain, *shared]:
+            way = ["-shared", "-fPIC"] if unit in shared else ["-c"]
+            target = self.options.out / (pathlib.Path(unit).stem + (".so" if unit in shared else ".o"))
             done = run([self.options.clang, "-std=gnu11", "-O1", "-gline-tables-only", "-I", self.options.include,
-                        "-c", HERE / "programs" / unit, "-o", target])
+                        *way, HERE / "programs" / unit, "-o", target])
             if done.returncode != 0:
                 sys.exit(done.stderr)
             objects.append(target)
@@ -89,7 +91,8 @@ class maker:
 def wrong_in(maker, source):
     wanted = expectations(source)
     plain = wanted.get("PLAIN", [])
-    program, said = maker.program(source, plain)
+    shared = wanted.get("SHARED", [])
+    program, said = maker.program(source, plain, shared=shared)
     for text in wanted.get("LINK", []):
         if text not in said:
             yield f"the driver did not say '{text}', but: {said}"
@@ -109,7 +112,7 @@ def wrong_in(maker, source):
         moved = [int(number) for number in re.findall(r"(\d+) objects moved", done.stderr)]
         if not moved or max(moved) < int(count):
             yield f"fewer than {count} objects moved"
-    if wanted["STATUS"] == ["0"] and not plain:
+    if wanted["STATUS"] == ["0"] and not plain and not shared:
         expected = run([maker.plain_program(source)]).stdout
         if done.stdout != expected:
             yield f"printed {done.stdout!r}, not {expected!r}"

@@ -19,6 +19,7 @@
 #include <llvm/IR/InstIterator.h>
 #include <llvm/Transforms/Utils/Cloning.h>
 
+#include <climits>
 #include <cstdint>
 #include <initializer_list>
 #include <set>
@@ -161,6 +162,10 @@ class tracer {
                 found_.found.insert(call);
                 return;
             }
+            if (callee != nullptr && gives_argument(*callee) < call->arg_size()) {
+                add(call->getArgOperand(gives_argument(*callee))); // return strcpy(copy, text);
+                return;
+            }
             if (callee == nullptr || callee->isDeclaration()) {
                 found_.others.insert(call);
                 return;
@@ -175,10 +180,20 @@ class tracer {
             add_results(*callee);
         } else if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&v)) {
             from_variable(*load);
+        } else if (auto* member = llvm::dyn_cast<llvm::GetElementPtrInst>(&v);
+                   member != nullptr && member->hasAllZeroIndices()) {
+            add(member->getPointerOperand()); // of the first member, which is the object's own
         } else if (llvm::isa<llvm::PHINode, llvm::SelectInst, llvm::FreezeInst, llvm::CastInst,
                              llvm::ExtractValueInst, llvm::InsertValueInst>(&v)) {
             for (llvm::Value* operand : llvm::cast<llvm::Instruction>(v).operands()) add(operand);
         }
+    }
+
+    // The argument that a function of the C library returns, or more than there can be.
+    static unsigned gives_argument(const llvm::Function& f) {
+        const known_function known = look_up(f);
+        return f.isDeclaration() && known.result == known_function::gives::argument ? known.of
+                                                                                    : UINT_MAX;
     }
 
     // True if the function returns what it has allocated, or what functions that it calls have, and has

@@ -41,11 +41,12 @@ def arguments(description):
     return options
 
 
-def run(command, where=None, environment=None, limit=3600, allowed=(0,)):
+def run(command, where=None, environment=None, limit=3600, allowed=(0,), read=os.devnull):
     """The finished process; ends the script with what it said if its status is not allowed."""
-    done = subprocess.run([str(part) for part in command], cwd=where, timeout=limit, text=True,
-                          errors="replace", env={**os.environ, **(environment or {})},
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    with open(read, "rb") as stdin:
+        done = subprocess.run([str(part) for part in command], cwd=where, timeout=limit, text=True,
+                              errors="replace", env={**os.environ, **(environment or {})}, stdin=stdin,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if done.returncode not in allowed:
         sys.exit(f"{' '.join(str(part) for part in command)}\n{done.stdout[-8000:]}\n"
                  f"exit status {done.returncode}")
@@ -94,6 +95,11 @@ def forcing_object(options):
         run([options.clang, "--driver-mode=g++", "-std=c++20", "-O2", "-DFORCED=obase::arming",
              f"-I{options.source / 'include'}", f"-I{samples}", "-c", source, "-o", made[-1]])
     return [str(path) for path in made] + ["-lstdc++", "-lpthread", "-lm"]
+
+
+def fed(command, first, again):
+    """The command, which reads a file and then another one again and again."""
+    return ["bash", "-c", 'exec "${@:3}" < <(cat "$1"; while cat "$2"; do :; done)', "fed", first, again, *command]
 
 
 def instrumenting(options, marks):
@@ -154,7 +160,8 @@ class library:
 
     build(folder, compiler, link)           builds what the tests and workloads need
     tests(folder, environment)              how many have passed; of a program that is the same for all builds
-    instructions(folder)                    [(what, command, calls)] for valgrind: `command` makes so many calls
+    instructions(folder)                    [(what, command, calls)] for valgrind: `command` makes so many calls if their
+                                            number is added to it; with a file as the fourth, if it reads that
     workload(folder, seconds)               a command that says what compiler/programs/workload.h says, or None
     seconds                                 how long it goes on
     """
@@ -251,17 +258,20 @@ class library:
         """{what: instructions per call, (plain, marked)}, without what a command takes that makes no call."""
         found = {}
         for at, folder in enumerate((plain, marked)):
-            for what, command, calls in self.instructions(folder) if self.instructions else []:
-                none = instructions_of([*command, "0"]) if calls > 1 else 0
-                found.setdefault(what, [0, 0])[at] = (instructions_of([*command, str(calls)] if calls > 1 else command)
-                                                      - none) / calls
+            for what, command, calls, *read in self.instructions(folder) if self.instructions else []:
+                if read:
+                    count = instructions_of(command, read[0]) - instructions_of(command)
+                elif calls > 1:
+                    count = instructions_of([*command, str(calls)]) - instructions_of([*command, "0"])
+                else:
+                    count = instructions_of(command)
+                found.setdefault(what, [0, 0])[at] = count / calls
         return found
 
 
-
-def instructions_of(command):
+def instructions_of(command, read=os.devnull):
     # Without line tables, of which valgrind 3.19 does not know clang's.
     stripped = f"{command[0]}.stripped"
     run(["strip", "--strip-debug", "-o", stripped, command[0]])
-    done = run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", stripped, *command[1:]])
+    done = run(["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", stripped, *command[1:]], read=read)
     return int(re.search(r"Collected : (\d+)", done.stdout).group(1))

@@ -20,6 +20,9 @@ failure.
 
 Prints a line for each program that is not as expected, and figures at the end: what is refused of the
 programs that are right is no failure as long as it is in --refused-wrongly.
+
+What the programs of misjudged/ say of themselves is wrong. --misjudged runs these instead, and fails unless each is not as
+expected: that is the test of this script.
 """
 
 import argparse
@@ -43,7 +46,7 @@ class program:
 
     def __init__(self, source):
         self.source = source
-        self.name = str(source.relative_to(HERE).with_suffix("")) + source.suffix.replace(".", "_")
+        self.name = f"{source.parent.name}/{source.stem}{source.suffix.replace('.', '_')}"
         said = {}
         for line in source.read_text(encoding="utf-8").splitlines():
             if not line.startswith("//"):
@@ -191,10 +194,12 @@ def main():
                         help="only each Nth program of those that are not found by the audit, and of those")
     parser.add_argument("--refused-wrongly", type=pathlib.Path, default=HERE / "refused_wrongly",
                         help="names of programs that are right, and known to be refused")
+    parser.add_argument("--misjudged", action="store_true", help="test this script")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("programs", nargs="*", help="parts of names; without, all")
     options = parser.parse_args()
-    sources = sorted(path for path in HERE.glob("*/*") if path.suffix in [".c", ".cpp"])
+    folder = HERE / "misjudged" if options.misjudged else HERE
+    sources = sorted(path for path in folder.glob("*/*") if path.suffix in [".c", ".cpp"])
     everything = [program(source) for source in sources]
     chosen = [one for one in everything
               if not options.programs or any(part in one.name for part in options.programs)]
@@ -224,6 +229,8 @@ def main():
             if wrong:
                 failed += 1
                 print(f"{one.name} {level}: {wrong}", flush=True)
+            elif options.misjudged:
+                print(f"{one.name} {level}: NOT NOTICED", flush=True)
     rights = sum(one.kind == "right" for one in chosen)
     for name in sorted(known & {one.name for one in chosen} - refused_wrongly):
         failed += 1
@@ -235,6 +242,8 @@ def main():
     share = 100 * len(refused_wrongly) / rights if rights else 0
     print(f"{len(chosen)} programs at {' '.join(options.level)}, {failed} not as expected; of {rights} that are "
           f"right {len(refused_wrongly)} refused ({share:.1f} %): {' '.join(sorted(refused_wrongly))}")
+    if options.misjudged:
+        return 0 if failed == len(jobs) else 1
     return 1 if failed else 0
 
 

@@ -16,7 +16,7 @@ import program  # noqa: E402
 
 ARCHIVE = "pool/main/a/acme/acme_0.97~svn20211115+ds.orig.tar.xz"
 SHA256 = "51daafabec834428da6771d847df1f159f68467e7c2496340dd3a06b238e1635"
-SYMBOLS = 200_000
+SYMBOLS = 500_000
 
 
 def name(symbol):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """bc of Debian 12, a calculator, with the marks of the file beside and some edited lines (the tree's root is in a struct,
 since a marked variable is one file's): its tests and one of many names, plain, forced and under audit, each with the output
-of the plain program; or, with --measure, instructions.
+of the plain program; or, with --measure, instructions, and memory of a program with many names of which few are used.
 """
 
 import os
@@ -16,6 +16,7 @@ import program  # noqa: E402
 
 ARCHIVE = "pool/main/b/bc/bc_1.07.1.orig.tar.gz"
 SHA256 = "62adfca89b0a1c0164c2cdca59ca210c1d44c3ffc46daf9931cf4942664cb02a"
+NAMES = 65_000
 CONFIG = """#define HAVE_STDLIB_H 1
 #define HAVE_STRING_H 1
 #define HAVE_LIMITS_H 1
@@ -33,6 +34,15 @@ def names(count):
     lines = [f"v{number * 7919 % 1000003}_of_many = {number}" for number in range(count)]
     lines += [f"s += v{number * 7919 % 1000003}_of_many" for number in range(count)]
     return "\n".join([*lines, "s", ""])
+
+
+def long_name(number):
+    return f"speed_of_particle_{number * 2654435761 % 4294967296:010}_in_the_left_half_of_the_chamber"
+
+
+def given(number):
+    """There may be 32,766 variables, and as many arrays."""
+    return f"{long_name(number)}[0]" if number % 2 else long_name(number)
 
 
 def build(folder, compiler, link):
@@ -75,9 +85,17 @@ def instructions(folder):
     return [("a program of 20,000 names", [folder / "calculator", folder / "many.b"], 1)]
 
 
+def workload(folder, seconds):
+    once = 'print "once more\\n"\n'
+    (folder / "given.b").write_text("".join(f"{given(number)}={number}\n" for number in range(NAMES)) + once)
+    (folder / "hot.b").write_text("".join(f"sum+={given(number)}\n" for number in range(0, NAMES, 10)) + once)
+    return [sys.executable, HERE.parent / "watched.py", str(seconds),
+            *program.fed([folder / "calculator"], folder / "given.b", folder / "hot.b")]
+
+
 def main():
     options = program.arguments(__doc__)
-    program.library(options, "bc 1.07.1", HERE, ARCHIVE, SHA256, build, tests, instructions).main()
+    program.library(options, "bc 1.07.1", HERE, ARCHIVE, SHA256, build, tests, instructions, workload, 45).main()
 
 
 if __name__ == "__main__":

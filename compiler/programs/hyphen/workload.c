@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * A dictionary of many patterns is written and loaded, then words are hyphenated, nearly all of them by one pattern in ten.
- *
- *     workload FILE PATTERNS SECONDS      hyphenates for so long, and says how fast and in how much memory
- *     workload FILE PATTERNS - WORDS      hyphenates so many words */
+ * A dictionary of many patterns is written and loaded, then words are hyphenated, nearly all of them by one pattern in ten:
+ * FILE PATTERNS, as workload.h says. */
 #include "workload.h"
 
 #include <hyphen.h>
-
-#include <string.h>
 
 enum { letters = 10, at = 5 };
 
@@ -36,46 +32,23 @@ static HyphenDict* dictionary_of(const char* path, uint64_t patterns) {
         exit(1);
     }
     HyphenDict* dictionary = hnj_hyphen_load(path);
-    if (dictionary == NULL) {
-        fprintf(stderr, "workload: %s is no dictionary\n", path);
-        exit(1);
-    }
+    if (dictionary == NULL) give_up("%s is no dictionary", path);
     return dictionary;
 }
 
 int main(int argc, char** argv) {
-    if (argc != 4 && argc != 5) {
-        fprintf(stderr, "workload FILE PATTERNS SECONDS, or - WORDS\n");
-        return 2;
-    }
-    const uint64_t patterns = strtoull(argv[2], NULL, 10);
-    const double seconds = argc == 4 ? strtod(argv[3], NULL) : 0;
-    const uint64_t words = argc == 4 ? UINT64_MAX : strtoull(argv[4], NULL, 10);
-    HyphenDict* dictionary = dictionary_of(argv[1], patterns);
-    const double begin = now();
-    if (argc == 4) say_memory(0, 0);
-    uint64_t done = 0;
-    double next = 1;
-    for (double second = 0; done < words && (argc == 5 || second < seconds); ++done) {
-        const uint64_t random = mixed(done + patterns);
-        /* One in ten thousand is of any pattern. */
-        const uint64_t pattern =
-            mixed(random) % (random % 10000 != 0 && patterns >= 10 ? patterns / 10 : patterns);
+    struct pace pace = pace_of(argc, argv, "FILE PATTERNS");
+    HyphenDict* dictionary = dictionary_of(argv[1], pace.count);
+    begin(&pace);
+    for (uint64_t call; next_call(&pace, &call);) {
         char word[letters + 1], hyphens[letters + 5];
-        word_of(argc == 5 ? done % patterns : pattern, word);
+        word_of(asked_for(&pace, call), word);
         char** texts = NULL;
         int *positions = NULL, *cuts = NULL;
         if (hnj_hyphen_hyphenate2(dictionary, word, letters, hyphens, NULL, &texts, &positions,
                                   &cuts) != 0 ||
-            hyphens[at - 1] % 2 != 1) {
-            fprintf(stderr, "workload: '%s' is parted nowhere\n", word);
-            return 1;
-        }
-        if (done % 100 != 0 || argc == 5) continue;
-        second = now() - begin;
-        if (second < next) continue;
-        say_memory(second, done);
-        ++next;
+            hyphens[at - 1] % 2 != 1)
+            give_up("'%s' is parted nowhere", word);
     }
     hnj_hyphen_free(dictionary);
     return 0;

@@ -62,7 +62,7 @@ def check(options, plain, instrumented, compiler, link):
 def workload(options, folder, compiler, link, name, environment, keys, seconds):
     """Lines of the workload's output, and the history of its windows."""
     made = options.out / f"workload.{name}"
-    program.run([*compiler.split(), "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-I", folder,
+    program.run([*compiler.split(), "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-I", folder, "-I", HERE.parent,
                  HERE / "workload.c", folder / "datrie/.libs/libdatrie.a", *link, "-o", made])
     history = options.out / f"history.{name}.json"
     history.unlink(missing_ok=True)

@@ -17,3 +17,17 @@ unsigned long sum(const list& l, int most) {
     }
     return all;
 }
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <cstdio>
+static list all;
+static void push(unsigned long key) {
+    node* n = new node{{key, 2, 3}, nullptr};
+    n->next = all.head;
+    all.head = n;
+}
+int main() {
+    for (unsigned long key = 0; key < 20; ++key) push(key);
+    std::printf("%lu %lu\n", sum(all, 2), sum(all, 3));
+}
+#endif

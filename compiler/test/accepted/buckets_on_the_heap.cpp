@@ -25,3 +25,23 @@ bool use(unsigned key) {
     table t(16);
     return t.has(key);
 }
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <cstdio>
+struct filled {
+    bucket of[16];
+    void put(unsigned key) { of[key % 16].head = new entry{key, of[key % 16].head}; }
+    bool has(unsigned key) const {
+        for (entry* e = of[key % 16].head; e != nullptr; e = e->next)
+            if (e->key == key) return true;
+        return false;
+    }
+};
+static filled* all = new filled();
+int main() {
+    for (unsigned key = 0; key < 100; ++key) all->put(key * 3);
+    int found = use(1);
+    for (unsigned key = 0; key < 100; ++key) found += all->has(key);
+    std::printf("%d\n", found);
+}
+#endif

@@ -41,3 +41,27 @@ void fresh(struct list* l) {
     n->key = text[l->count];
     l->first = n;
 }
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <stdio.h>
+static struct list all;
+static void grow(int key) {
+    struct node* n = malloc(sizeof *n);
+    n->key = key;
+    n->next = all.first;
+    all.first = n;
+}
+static int sum(void) {
+    int keys = 0;
+    for (const struct node* n = all.first; n; n = n->next) keys += n->key;
+    return keys;
+}
+int main(void) {
+    for (int key = 1; key < 20; ++key) grow(key);
+    rounds(&all, 5);
+    printf("%d\n", sum());
+    again(&all);
+    fresh(&all);
+    printf("%d\n", sum());
+}
+#endif

@@ -25,3 +25,36 @@ void explicitly(struct list* l) { explicit_bzero(l, sizeof *l); }
 // CHECK-NOT: obase_marked_forget
 // CHECK: ret void
 void other(char* text) { memset(text, 0, 100); }
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <stdio.h>
+#include <stdlib.h>
+static struct list all;
+static void grow(int key) {
+    struct node* n = malloc(sizeof *n);
+    n->key = key;
+    n->next = all.first;
+    all.first = n;
+}
+static void shrink(void) {
+    for (struct node* n = all.first; n;) {
+        struct node* next = n->next;
+        free(n);
+        n = next;
+    }
+    all.first = NULL;
+}
+int main(void) {
+    char text[100] = "text";
+    for (int round = 0; round < 3; ++round) {
+        for (int key = 0; key < 10; ++key) grow(key);
+        shrink();
+        if (round == 0) again(&all);
+        if (round == 1) checked(&all, sizeof all);
+        if (round == 2) explicitly(&all);
+    }
+    grow(1);
+    other(text);
+    printf("%ld %d\n", all.count, text[0]);
+}
+#endif

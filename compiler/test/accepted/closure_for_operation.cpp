@@ -6,6 +6,7 @@
 struct node { int key; node* next OBASE_GUIDED; };
 class list {
   public:
+    void push(int key) { head_ = new node{key, head_}; }
     bool has(int key) const {
         return find([key](const node* n) { return n->key == key ? n : nullptr; }) != nullptr;
     }
@@ -27,3 +28,12 @@ class list {
     node* head_ OBASE_GUIDED = nullptr;
 };
 int use(const list& l) { return l.has(1) + l.first() + l.last(); }
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <cstdio>
+int main() {
+    static list l;
+    for (int key = 0; key < 20; ++key) l.push(key);
+    std::printf("%d %d\n", use(l), l.last());
+}
+#endif

@@ -16,6 +16,7 @@ struct generator {
 };
 class list {
   public:
+    void push(int key) { head_ = new node{key, head_}; }
     bool at(int index, int& key) const {
         node* n = head_;
         while (n != nullptr && index-- > 0) n = n->next;
@@ -30,3 +31,15 @@ generator keys(const list& l) {
     int key = 0;
     for (int i = 0; l.at(i, key); ++i) co_yield key;
 }
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <cstdio>
+int main() {
+    static list l;
+    for (int key = 0; key < 20; ++key) l.push(key);
+    int key = 0, sum = 0;
+    for (int i = 0; l.at(i, key); ++i) sum += key;
+    keys(l); // begins, and is suspended at once
+    std::printf("%d\n", sum);
+}
+#endif

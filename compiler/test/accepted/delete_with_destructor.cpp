@@ -55,3 +55,26 @@ void use(table& t) { t.one(), t.many(); }
 
 // ATC-LABEL: define {{.*}}@_ZN6bucketD2Ev(
 // ATC:       call void @obase_marked_atc_destroyed({{.*}}, i64 8)
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <cstdio>
+void use() { std::puts("used"); }
+static bucket one;
+static owner two;
+static void fill() {
+    one.head = new node{1};
+    two.held = std::make_unique<node>(2);
+}
+static int sum() { return one.head->key + two.held->key; }
+static void drop() {
+    delete one.head;
+    one.head = nullptr;
+    delete new without();
+    delete new silent();
+}
+int main() {
+    fill();
+    std::printf("%d\n", sum());
+    drop();
+}
+#endif

@@ -38,3 +38,28 @@ OBASE_ENTRY base* make() { return new adds; }
 // CHECK-DAG: call void @obase_marked_destroyed({{.*}}, i64 24)
 // CHECK-DAG: define {{.*}}@_ZN6aroundD{{[12]}}Ev({{.*}}dereferenceable(40)
 // CHECK-DAG: call void @obase_marked_destroyed({{.*}}, i64 40)
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <cstdio>
+void use() {}
+plain::~plain() {}
+static adds both;
+static void fill() {
+    both.head = new node{1};
+    both.more = new node{2};
+}
+static int sum() { return both.head->key + both.more->key; }
+static void drop() {
+    delete both.head;
+    delete both.more;
+    both.head = both.more = nullptr;
+}
+static void destroy_each() { delete new names_early(); }
+int main() {
+    all(new adds, new first_here, new from_unwritten, new around);
+    destroy_each();
+    fill();
+    std::printf("%d\n", sum());
+    drop();
+}
+#endif

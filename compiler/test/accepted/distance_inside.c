@@ -15,3 +15,17 @@ long place_found(const struct box* b, char c) {
     return at ? at - text : -1;
 }
 long length(const struct box* b) { return strlen(b->text) - (b->text + 1 - b->text); }
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <stdio.h>
+#include <stdlib.h>
+static struct box all;
+static void set(void) {
+    all.text = malloc(20);
+    strcpy(all.text, "key=value");
+}
+int main(void) {
+    set();
+    printf("%ld %ld %ld\n", place_of(&all, '='), place_found(&all, 'v'), length(&all));
+}
+#endif

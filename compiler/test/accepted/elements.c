@@ -19,3 +19,12 @@ void grow(struct list* l) {
     l->points[l->count] = (struct point){0, 1};
     l->count++;
 }
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <stdio.h>
+static struct list all;
+int main(void) {
+    for (int i = 0; i < 20; ++i) grow(&all);
+    printf("%d %f\n", sum(&all), length(&all, 3));
+}
+#endif

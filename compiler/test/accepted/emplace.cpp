@@ -18,3 +18,12 @@ bool use(box<point>& b) {
     b.emplace(1, 2);
     return b.full();
 }
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <cstdio>
+int main() {
+    static box<point> b;
+    const bool before = b.full();
+    std::printf("%d %d %d\n", before, use(b), use(b));
+}
+#endif

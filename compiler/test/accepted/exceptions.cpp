@@ -5,6 +5,7 @@
 struct node { int key; node* next OBASE_GUIDED; };
 class list {
   public:
+    void push(int key) { head_ = new node{key, head_}; }
     int at(int index) const {
         node* n = head_;
         while (n != nullptr && index-- > 0) n = n->next;
@@ -21,3 +22,13 @@ int use(const list& l) {
         return -1;
     }
 }
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <cstdio>
+int main() {
+    static list l;
+    const int none = use(l);
+    for (int key = 0; key < 20; ++key) l.push(key);
+    std::printf("%d %d\n", none, use(l));
+}
+#endif

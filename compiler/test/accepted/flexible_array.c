@@ -19,3 +19,13 @@ int cache_has(const struct cache* c, const char* data, unsigned length) {
         if (i->length == length && memcmp(i->data, data, length) == 0) return 1;
     return 0;
 }
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <stdio.h>
+static struct cache all;
+int main(void) {
+    int wrong = 0;
+    for (int i = 0; i < 20; ++i) wrong += cache_put(&all, "some text", 9 - (unsigned)i % 5);
+    printf("%d %d %d\n", wrong, cache_has(&all, "some t", 6), cache_has(&all, "none", 4));
+}
+#endif

@@ -3,6 +3,9 @@
 #include "marks.h"
 class list {
     friend class printer;
+  public:
+    void push(int key) { head_ = new node{key, head_}; }
+  private:
     struct node { int key; node* next OBASE_GUIDED; };
     node* head_ OBASE_GUIDED = nullptr;
 };
@@ -18,3 +21,12 @@ class printer {
     const list& list_;
 };
 int use(const list& l) { return printer(l).sum(); }
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <cstdio>
+int main() {
+    static list l;
+    for (int key = 0; key < 20; ++key) l.push(key);
+    std::printf("%d\n", use(l));
+}
+#endif

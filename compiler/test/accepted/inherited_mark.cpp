@@ -15,3 +15,16 @@ class list : public chain {
     }
 };
 bool use(const list& l) { return l.has(1); }
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <cstdio>
+class filled : public list {
+  public:
+    void push(int key) { head_ = new node{key, head_}; }
+};
+int main() {
+    static filled l;
+    for (int key = 0; key < 20; ++key) l.push(key);
+    std::printf("%d %d\n", use(l), l.has(30));
+}
+#endif

@@ -24,3 +24,15 @@ void list_clear(struct list* l) {
         free(n);
     }
 }
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <stdio.h>
+static struct list all;
+int main(void) {
+    int wrong = 0;
+    for (int key = 0; key < 20; ++key) wrong += list_push(&all, key);
+    printf("%d %d %d\n", wrong, list_has(&all, 7), list_has(&all, 30));
+    list_clear(&all);
+    printf("%d\n", list_has(&all, 7));
+}
+#endif

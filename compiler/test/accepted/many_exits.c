@@ -15,3 +15,19 @@ again:
     n = n->next;
     goto again;
 }
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <stdio.h>
+#include <stdlib.h>
+static struct list all;
+static void push(int key) {
+    struct node* n = malloc(sizeof *n);
+    n->key = key;
+    n->next = all.head;
+    all.head = n;
+}
+int main(void) {
+    for (int key = 0; key < 40; key += 4) push(key);
+    printf("%d %d %d\n", classify(&all, 8), classify(&all, 7), classify(&all, 6));
+}
+#endif

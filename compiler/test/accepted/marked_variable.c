@@ -16,3 +16,24 @@ void push(int key) {
 }
 // CHECK: entry first_line() first_line {{.*}} names the marked variable 'lines'
 int first_line(void) { return lines ? lines[0][0] : 0; }
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <stdio.h>
+static void add_lines(void) {
+    lines = malloc(2 * sizeof *lines);
+    lines[0] = malloc(8);
+    lines[0][0] = 'x';
+    lines[1] = malloc(8);
+}
+static int sum(void) {
+    int all = 0;
+    for (const struct node* n = head; n; n = n->next) all += n->key;
+    return all;
+}
+int main(void) {
+    int none = first_line();
+    for (int key = 0; key < 20; ++key) push(key);
+    add_lines();
+    printf("%d %d %d\n", none, first_line(), sum());
+}
+#endif

@@ -9,3 +9,13 @@ int sum(const node* n, int node::* of) {
 }
 int keys(const node* n) { return sum(n, &node::key); }
 int weights(const node* n) { return sum(n, &node::weight); }
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <cstdio>
+static node first{1, 2, nullptr};
+static void grow(int key) { first.next = new node{key, 10 * key, first.next}; }
+int main() {
+    for (int key = 0; key < 20; ++key) grow(key);
+    std::printf("%d %d\n", keys(&first), weights(&first));
+}
+#endif

@@ -13,3 +13,21 @@ int node_set(struct node* n, const char* text, unsigned length) {
 int node_is(const struct node* n, const char* text, unsigned length) {
     return n->length == length && memcmp(n->text, text, length) == 0;
 }
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <stdio.h>
+#include <stdlib.h>
+static struct node first;
+static int grow(const char* text) {
+    struct node* n = calloc(1, sizeof *n);
+    int wrong = node_set(n, text, 4);
+    n->next = first.next;
+    first.next = n;
+    return wrong;
+}
+static int next_is(const char* text) { return node_is(first.next, text, 4); }
+int main(void) {
+    int wrong = grow("text") + grow("last") + node_set(&first, "here", 4);
+    printf("%d %d %d %d\n", wrong, node_is(&first, "here", 4), next_is("last"), next_is("text"));
+}
+#endif

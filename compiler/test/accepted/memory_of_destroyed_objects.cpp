@@ -77,3 +77,30 @@ void drop_one(int kind) {
     default: local_one().reset();
     }
 }
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <cstdio>
+static std::vector<bucket> filled(4);
+static void fill(int key) { filled[static_cast<unsigned>(key) % 4].head = new node{key}; }
+static int sum() {
+    int all = 0;
+    for (const bucket& b : filled) all += b.head->key;
+    return all;
+}
+static void drop_all() {
+    for (bucket& b : filled) {
+        delete b.head;
+        b.head = nullptr;
+    }
+}
+int main() {
+    for (int kind = 0; kind < kinds; ++kind) {
+        make_one(kind)[0] = 1;
+        drop_one(kind);
+    }
+    for (int key = 0; key < 4; ++key) fill(key);
+    std::printf("%d %d\n", sum(), destroyed);
+    drop_all();
+    filled.clear();
+}
+#endif

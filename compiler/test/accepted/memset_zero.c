@@ -16,3 +16,18 @@ int list_push(struct list* l, int key) {
     l->head = n;
     return 0;
 }
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <stdio.h>
+static struct list all;
+static int sum(void) {
+    int keys = 0;
+    for (const struct node* n = all.head; n; n = n->next) keys += n->key;
+    return keys;
+}
+int main(void) {
+    list_init(&all);
+    for (int key = 0; key < 20; ++key) list_push(&all, key);
+    printf("%d\n", sum());
+}
+#endif

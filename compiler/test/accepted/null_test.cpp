@@ -55,3 +55,21 @@ OBASE_ENTRY bool found_by_helper(int i) { return helper(current.load()->buckets[
 // CHECK-NOT:   obase_marked
 // CHECK:       ret i1
 OBASE_ENTRY bool passed_on(const bucket& b) { return b.is_empty(); }
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <cstdio>
+void elsewhere() {}
+static table all;
+static void fill() {
+    all.buckets[3].head = new node{1};
+    all.spare.store(new node{2});
+    current.store(&all);
+}
+static int sum() { return all.buckets[3].head->key + all.spare.load()->key; }
+int main() {
+    const bool before = passed_on(all.buckets[3]);
+    fill();
+    std::printf("%d %d %d %d %d %d %d %d\n", before, spare(all), found(3), found_by_another(3), asked_elsewhere(all),
+                found_by_helper(3), found_by_helper(4), sum());
+}
+#endif

@@ -32,3 +32,14 @@ double use() {
     a += b;
     return a ? a * b : 0;
 }
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <cstdio>
+int main() {
+    static vector a(1, 2), b(3, 4);
+    a += b;
+    vector c(vector(5, 6));
+    a = static_cast<vector&&>(c);
+    std::printf("%f %f %d\n", use(), a * b, static_cast<bool>(c));
+}
+#endif

@@ -8,6 +8,12 @@
 struct node { int key = 0; std::unique_ptr<node> next OBASE_GUIDED; };
 class list {
   public:
+    void push(int key) {
+        std::unique_ptr<node> fresh = std::make_unique<node>();
+        fresh->key = key;
+        fresh->next = std::move(head_);
+        head_ = std::move(fresh);
+    }
     int pop() {
         if (head_ == nullptr) return 0;
         std::unique_ptr<node> first(head_.release());
@@ -35,3 +41,16 @@ void use(list& l) {
     l.turn();
     (void)l.pop();
 }
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <cstdio>
+int main() {
+    static list l;
+    for (int key = 0; key < 20; ++key) l.push(key);
+    l.turn();
+    const int first = l.pop(), second = l.pop();
+    std::printf("%d %d\n", first, second);
+    use(l);
+    std::printf("%d\n", l.pop());
+}
+#endif

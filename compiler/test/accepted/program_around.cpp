@@ -21,3 +21,17 @@ void serve(int (*next_request)()) {
     static server s;
     s.run(next_request);
 }
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <cstdio>
+#include <cstdlib>
+static int next() {
+    static int requests = 0;
+    if (requests == 20) {
+        std::puts("served");
+        std::exit(0);
+    }
+    return ++requests;
+}
+int main() { serve(next); }
+#endif

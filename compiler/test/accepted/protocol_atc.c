@@ -39,3 +39,25 @@ void drop(struct node* n) { free(n); }
 // ARMING:       !"obase.protocol", i32 0
 
 // OTHER: '--obase-protocol=other' names no protocol; there are arming and atc
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <stdio.h>
+static struct node first;
+static void grow(int key) {
+    struct node* n = calloc(1, sizeof *n);
+    n->key = key;
+    first.next = n;
+}
+static void shrink(void) {
+    drop(first.next);
+    cut(&first);
+}
+int main(void) {
+    for (int key = 0; key < 20; ++key) {
+        grow(key);
+        if (key_of_next(&first) != key) return 1;
+        shrink();
+    }
+    puts("done");
+}
+#endif

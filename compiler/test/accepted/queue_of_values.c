@@ -22,3 +22,16 @@ int queue_take(struct queue* q, int* key) {
     free(n);
     return 1;
 }
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <stdio.h>
+static struct queue all;
+int main(void) {
+    int key, sum = 0;
+    for (int i = 0; i < 20; ++i) queue_put(&all, i);
+    for (int i = 0; i < 10 && queue_take(&all, &key); ++i) sum = 3 * sum + key;
+    for (int i = 0; i < 20; ++i) queue_put(&all, i);
+    while (queue_take(&all, &key)) sum = (3 * sum + key) % 1000003;
+    printf("%d\n", sum);
+}
+#endif

@@ -18,3 +18,14 @@ int entry_grow(struct entry* e, size_t size) {
     e->v = v;
     return 0;
 }
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <stdio.h>
+static struct entry all;
+static size_t size(void) { return all.v->size; }
+int main(void) {
+    int wrong = entry_make(&all);
+    for (size_t to = 1; to < 5000; to *= 2) wrong += entry_grow(&all, to);
+    printf("%d %zu\n", wrong, size());
+}
+#endif

@@ -15,3 +15,20 @@ int list_remove(struct list* l, int key) {
         }
     return 0;
 }
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <stdio.h>
+static struct list all;
+static void push(int key) {
+    struct node* n = malloc(sizeof *n);
+    n->key = key;
+    n->next = all.head;
+    all.head = n;
+}
+int main(void) {
+    int removed = 0;
+    for (int key = 0; key < 20; ++key) push(key);
+    for (int key = -5; key < 25; key += 2) removed += list_remove(&all, key);
+    printf("%d\n", removed);
+}
+#endif

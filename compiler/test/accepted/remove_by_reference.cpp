@@ -4,6 +4,7 @@
 struct node { int key; node* next OBASE_GUIDED; };
 class list {
   public:
+    void push(int key) { head_ = new node{key, head_}; }
     bool pop() {
         node*& first = head_;
         if (first == nullptr) return false;
@@ -16,3 +17,14 @@ class list {
     node* head_ OBASE_GUIDED = nullptr;
 };
 bool use(list& l) { return l.pop(); }
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <cstdio>
+int main() {
+    static list l;
+    for (int key = 0; key < 20; ++key) l.push(key);
+    int popped = 0;
+    while (use(l)) ++popped;
+    std::printf("%d\n", popped);
+}
+#endif

@@ -13,3 +13,11 @@ class list {
 };
 list one(int key) { return list(key); }
 bool use() { return one(1).empty(); }
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <cstdio>
+int main() {
+    static list l = one(2);
+    std::printf("%d %d\n", use(), l.empty());
+}
+#endif

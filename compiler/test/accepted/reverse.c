@@ -14,3 +14,26 @@ void list_reverse(struct list* l) {
     }
     l->head = done;
 }
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <stdio.h>
+#include <stdlib.h>
+static struct list all;
+static void push(int key) {
+    struct node* n = malloc(sizeof *n);
+    n->key = key;
+    n->next = all.head;
+    all.head = n;
+}
+static int digits(void) {
+    int number = 0;
+    for (const struct node* n = all.head; n; n = n->next) number = 10 * number + n->key;
+    return number;
+}
+int main(void) {
+    for (int key = 1; key < 9; ++key) push(key);
+    printf("%d\n", digits());
+    list_reverse(&all);
+    printf("%d\n", digits());
+}
+#endif

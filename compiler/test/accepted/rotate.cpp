@@ -10,3 +10,19 @@ void rotate_right(root& r) {
     b->right = a;
     r.top = b;
 }
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <cstdio>
+static root all;
+static void grow(int key) { all.top = new tree{key, all.top, nullptr}; }
+static int top() { return all.top->key; }
+int main() {
+    for (int key = 0; key < 20; ++key) grow(key);
+    int sum = 0;
+    for (int i = 0; i < 10; ++i) {
+        rotate_right(all);
+        sum = 3 * sum + top();
+    }
+    std::printf("%d\n", sum);
+}
+#endif

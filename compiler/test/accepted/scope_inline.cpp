@@ -9,6 +9,7 @@
 struct node { int key; node* next OBASE_GUIDED; };
 class list {
   public:
+    void push(int key) { head_ = new node{key, head_}; }
     int first() const;
   private:
     node* head_ OBASE_GUIDED = nullptr;
@@ -39,3 +40,13 @@ int list::first() const { return checked(head_->key); }
 // CHECK:       ret i32
 // CHECK:       call void @obase_marked_leave(i64 [[OUTER]])
 // CHECK-NEXT:  resume
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <cstdio>
+int checked(int key) { return key + 1; }
+int main() {
+    static list l;
+    for (int key = 0; key < 20; ++key) l.push(key);
+    std::printf("%d\n", l.first());
+}
+#endif

@@ -27,3 +27,12 @@ int use(ring& r) {
     r.add(1);
     return r.sum();
 }
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <cstdio>
+int main() {
+    static ring r;
+    for (int key = 0; key < 20; ++key) r.add(key);
+    std::printf("%d %d\n", r.sum(), use(r));
+}
+#endif

@@ -16,3 +16,25 @@ void list_drop(struct list* from, struct list* to) {
     n->next = to->head;
     to->head = n;
 }
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <stdio.h>
+#include <stdlib.h>
+static struct list from, to;
+static void push(int key) {
+    struct node* n = malloc(sizeof *n);
+    n->key = key;
+    n->next = from.head;
+    from.head = n;
+}
+static int sum(const struct list* l) {
+    int keys = 0;
+    for (const struct node* n = l->head; n; n = n->next) keys += n->key;
+    return keys;
+}
+int main(void) {
+    for (int key = 0; key < 20; ++key) push(key);
+    for (int i = 0; i < 7; ++i) list_drop(&from, &to);
+    printf("%d %d\n", sum(&from), sum(&to));
+}
+#endif

@@ -18,3 +18,18 @@ long sum(struct item* i) {
     return all;
 }
 int starts(struct item* i, const char* with) { return strstr(i->line, with) == i->line; }
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <stdio.h>
+static struct item all;
+static void set(const char* text) {
+    free(all.line);
+    all.line = strdup(text);
+}
+int main(void) {
+    set("key=value");
+    printf("%d %d\n", length_of_key(&all), starts(&all, "key"));
+    set("1 22 333 x");
+    printf("%ld\n", sum(&all));
+}
+#endif

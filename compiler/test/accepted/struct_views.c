@@ -16,3 +16,21 @@ int kind_hidden(struct canvas* c) {
     __asm__("" : : "r"(c) : "memory");
     return s->head.kind;
 }
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <stdio.h>
+#include <stdlib.h>
+static struct canvas all;
+static void draw(int size) {
+    struct circle* c = calloc(1, sizeof *c);
+    c->shape.head.kind = 2;
+    c->shape.head.size = size;
+    c->radius = size;
+    c->shape.next = all.first;
+    all.first = &c->shape;
+}
+int main(void) {
+    for (int i = 0; i < 20; ++i) draw(i);
+    printf("%d %f %d %d\n", kind(&all), radius(&all), size_of_second(&all), kind_hidden(&all));
+}
+#endif

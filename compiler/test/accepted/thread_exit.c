@@ -28,3 +28,36 @@ void give_up(void) { pthread_exit(0); }
 // CHECK-LABEL: @give_up(
 // CHECK:       call void @obase_marked_thread_ends()
 // CHECK-NEXT:  call void @pthread_exit(
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <stdio.h>
+#include <stdlib.h>
+static struct list all;
+void add(struct list* l) {
+    struct node* n = malloc(sizeof *n);
+    n->key = l->head ? 1 : 2;
+    n->next = l->head;
+    l->head = n;
+    struct node* shared = malloc(sizeof *shared);
+    shared->key = 3;
+    shared->next = all.head;
+    all.head = shared;
+}
+static int length(void) {
+    int count = 0;
+    for (const struct node* n = all.head; n; n = n->next) ++count;
+    return count;
+}
+static void* ends_elsewhere(void* unused) {
+    give_up();
+    return unused;
+}
+int main(void) {
+    for (int i = 0; i < 5; ++i) {
+        pthread_t thread;
+        pthread_create(&thread, NULL, i % 2 ? run : ends_elsewhere, NULL);
+        pthread_join(thread, NULL);
+        printf("%d\n", length());
+    }
+}
+#endif

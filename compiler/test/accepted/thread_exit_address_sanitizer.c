@@ -27,3 +27,30 @@ int without(void) {
 // CHECK:       call void @obase_marked_forget({{.*}}, i64 8)
 // CHECK-LABEL: @without(
 // CHECK:       call {{.*}}@__asan_stack_malloc
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <stdio.h>
+#include <stdlib.h>
+static struct list all;
+void add(struct list* l) {
+    struct node* n = malloc(sizeof *n);
+    n->key = 2;
+    n->next = all.head;
+    all.head = n;
+    struct node* one = malloc(sizeof *one);
+    one->key = 1;
+    one->next = NULL;
+    l->head = one;
+}
+void fill(int* place) { place[0] = 4; }
+static int length(void) {
+    int count = 0;
+    for (const struct node* n = all.head; n; n = n->next) ++count;
+    return count;
+}
+int main(void) {
+    int sum = 0;
+    for (int i = 0; i < 5; ++i) sum += with_slots() + without();
+    printf("%d %d\n", sum, length());
+}
+#endif

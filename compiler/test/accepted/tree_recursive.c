@@ -20,3 +20,20 @@ void root_clear(struct root* r) {
     destroy(r->top);
     r->top = 0;
 }
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <stdio.h>
+static struct root all;
+static void insert(int key) {
+    struct tree** at = &all.top;
+    while (*at) at = key < (*at)->key ? &(*at)->left : &(*at)->right;
+    *at = calloc(1, sizeof **at);
+    (*at)->key = key;
+}
+int main(void) {
+    for (int i = 1; i < 40; ++i) insert(i * 17 % 41);
+    printf("%d\n", root_height(&all));
+    root_clear(&all);
+    printf("%d\n", root_height(&all));
+}
+#endif

@@ -20,3 +20,16 @@ void push(list& l) {
 // CHECK: @obase_marked_new(i64
 // CHECK-NOT: call {{.*}}@_Znwm
 void push_all() { push(all); }
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <cstdio>
+static int length() {
+    int count = 0;
+    for (const node* n = all.head; n != nullptr; n = n->next) ++count;
+    return count;
+}
+int main() {
+    for (int i = 0; i < 20; ++i) push_all();
+    std::printf("%d\n", length());
+}
+#endif

@@ -19,3 +19,20 @@ struct list { struct node* head OBASE_GUIDED; };
 // CHECK: call log_line {{.*}}variable_arguments_elsewhere.c:{{.*}} show argument 2
 void show(struct list* l) { log_line("%p", (void*)l->head); }
 void show_here(struct list* l) { log_here("%p", (void*)l->head); }
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <stdlib.h>
+void log_line(const char* format, ...) { (void)format; }
+static struct list all;
+static void set(int key) {
+    struct node* n = malloc(sizeof *n);
+    n->key = key;
+    all.head = n;
+}
+static int key(void) { return all.head->key; }
+int main(void) {
+    set(3);
+    show(&all);
+    printf("%d\n", key());
+}
+#endif

@@ -10,3 +10,19 @@ int message_filter(struct message* m, int (*filter)(struct event*)) {
     m->subject = e.subject;
     return done;
 }
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <stdio.h>
+#include <stdlib.h>
+static struct message all;
+static void set(void) {
+    all.payload = calloc(1, 64);
+    all.subject = "subject";
+}
+static int filter(struct event* e) { return e->subject[0] + *(char*)e->payload; }
+int main(void) {
+    set();
+    printf("%d\n", message_filter(&all, filter));
+    printf("%d %s\n", message_filter(&all, filter), all.subject);
+}
+#endif

@@ -8,6 +8,7 @@ struct node { int key; };
 struct bucket { node* head OBASE_GUIDED = nullptr; };
 class table {
   public:
+    void fill(std::size_t at) { buckets_[at]->head = new node{1}; }
     void grow() { buckets_.push_back(std::make_unique<bucket>()); }
     std::size_t used() const {
         std::size_t count = 0;
@@ -21,3 +22,15 @@ std::size_t use(table& t) {
     t.grow();
     return t.used();
 }
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <cstdio>
+int main() {
+    static table t;
+    for (int i = 0; i < 20; ++i) {
+        use(t);
+        t.fill(static_cast<std::size_t>(i));
+    }
+    std::printf("%zu\n", use(t));
+}
+#endif

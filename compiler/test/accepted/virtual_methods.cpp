@@ -7,6 +7,7 @@ struct set {
 };
 class list_set final : public set {
   public:
+    void add(int key) { head_ = new node{key, head_}; }
     bool has(int key) const override {
         for (node* n = head_; n != nullptr; n = n->next)
             if (n->key == key) return true;
@@ -18,3 +19,12 @@ class list_set final : public set {
 };
 bool use(const set& s) { return s.has(1); }
 bool make_and_use() { return use(list_set()); }
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <cstdio>
+int main() {
+    static list_set s;
+    for (int key = 0; key < 20; ++key) s.add(key);
+    std::printf("%d %d\n", make_and_use(), use(s));
+}
+#endif

@@ -14,3 +14,19 @@ int list_has(const struct list* l, int key) {
 // CHECK-COUNT-3: obase_marked_load
 // CHECK-NOT: obase_marked_load
 // CHECK: .cfi_endproc
+
+#ifdef WITH_MAIN // run_corpus.py
+#include <stdio.h>
+#include <stdlib.h>
+static struct list all;
+static void push(int key) {
+    struct node* n = malloc(sizeof *n);
+    n->key = key;
+    n->next = all.head;
+    all.head = n;
+}
+int main(void) {
+    for (int key = 0; key < 20; ++key) push(key);
+    printf("%d %d\n", list_has(&all, 3), list_has(&all, 30));
+}
+#endif
