@@ -283,7 +283,7 @@ class collector final : private policy::objects {
     bool leaves_file(policy::tier_id from, policy::tier_id to) const noexcept;
     // COLD's, in whose file little may be written. HOT's may be one that is made for it.
     bool enters_file(policy::tier_id to) const noexcept {
-        return (in_files_ >> to & 1) != 0 && tiers_[to].file_backed;
+        return ((in_files_ & ~promoted_to_) >> to & 1) != 0;
     }
     bool leaves_hole(policy::tier_id from, policy::tier_id to, const void* object) const noexcept;
     bool plan_move(unsigned bit, policy::tier_id target) noexcept;

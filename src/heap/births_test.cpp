@@ -226,6 +226,7 @@ TEST(once, is_an_ordinary_expectation_in_a_tiny_space) {
     ASSERT_NE(object, nullptr);
     EXPECT_EQ(made->info(object).size, 200u);
     made->free(object);
+    made->decommit_free_memory();
     std::string what;
     EXPECT_TRUE(made->validate(&what)) << what;
     space::destroy(made);

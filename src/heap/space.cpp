@@ -142,8 +142,7 @@ bool space::set_up(const space_options& options, std::string* why_not,
     once_offset_ = offset_of(range_begin(near_class())) + near - once;
     const char* what_once = "";
     ok = ok && near_.create(range_begin(near_class()), near - once, poison_) &&
-         (once == 0 ||
-          once_.create(base_ + once_offset_, once, nullptr, poison_, &what_once) == 0);
+         (once == 0 || once_.create(base_ + once_offset_, once, nullptr, poison_, &what_once) == 0);
     if (once != 0) once_.allow_births(UINT64_MAX);
     for (unsigned i = 0; i <= near_class(); ++i) ok = ok && touched_[i].create(range_bytes_);
     if (!ok) {
@@ -323,7 +322,8 @@ free_result space::free_near(void* object) noexcept {
 // Births begin again where there was no room.
 std::size_t space::decommit_near(pacer& ask) noexcept {
     const std::size_t bytes = near_.decommit_free_memory(ask);
-    if (once_offset_ != total_bytes_) once_.allow_births(UINT64_MAX);
+    if (once_offset_ == total_bytes_) return bytes; // there are none
+    once_.allow_births(UINT64_MAX);
     return ask.may_continue() ? bytes + once_.decommit_free_memory(ask) : bytes;
 }
 

@@ -261,7 +261,7 @@ void engine<Binding>::charge_writes() noexcept {
     const heap::space& heaps = *space_.load_relaxed();
     std::uint64_t written = 0;
     for (policy::tier_id to = 0; to < policy_->tiers().count(); ++to)
-        if (heaps.file_backed(to) && policy_->tiers()[to].file_backed)
+        if (heaps.file_backed(to) && !policy_->tiers()[to].promoted_to)
             for (const auto& from : collector_->moved_bytes()) written += from[to];
     recorder_.load_relaxed()->live.file_moved_bytes.add(written);
     write_credit_ -= static_cast<double>(written);
