@@ -92,6 +92,7 @@ class Command(unittest.TestCase):
             (["bench", "compare", "--workload", "Z"], "Z"),
             (["bench", "m2t", "--layout", "magic"], "magic"),
             (["bench", "m2t", "--theta", ".5", "--workload", "A"], "--theta"),
+            (["bench", "m2t", "--hints", "no,right"], "is none, the cell without hints"),
             (["bench", "kv", "--workload", "magic"], "magic"),
             (["bench", "kv", "--workload", "hot:accesses=2"], "accesses=2"),
             (["bench", "kv", "--workload", "hot:magic=2"], "magic"),
@@ -688,6 +689,20 @@ class Command(unittest.TestCase):
                 (["mrc"], [*many], "obase mrc", .5)):
             with self.subTest(arguments=arguments):
                 self.interrupted_alone(signal.SIGINT, *arguments, ready=ready, of=of, rest=rest)
+                (self.folder / "result.json").unlink()
+
+    def test_an_interrupt_during_hints_leaves_the_cells_before_them(self):
+        # So many pairs that only the signal ends it.
+        for ready in ("m2t hints: none", "m2t hints: right"):
+            with self.subTest(ready=ready):
+                self.interrupted_alone(signal.SIGINT, "m2t", "--layout", "malloc", "--tier", "model",
+                                       "--records-per-bucket", "1", "--records", "100000", "--pairs", "10000",
+                                       ready=ready)
+                result = json.loads((self.folder / "result.json").read_text())
+                self.assertEqual(len(result["cells"]), 1)
+                told = [row["window"] for row in result["hints"] if row["hints"] == "none"]
+                if ready != "m2t hints: none":
+                    self.assertEqual(told, list(range(9)))
                 (self.folder / "result.json").unlink()
 
     def test_the_measuring_process_dies_with_the_command(self):

@@ -52,6 +52,9 @@ struct allocation_options {
     obase::group* in = nullptr;
     // A value that is none of the four is `nothing`. Objects of more than 4096 bytes: `nothing`.
     expectation expect = expectation::nothing;
+    // A guide will refer to the object; make_managed_with() and make_bytes() say so. Then it can come back from where it
+    // is born, and may be born where what is expected to be hot or cold lies. Objects that have none are born in memory.
+    bool guided = false;
 
     // True if nothing is asked for that every object has not anyway. Known when the program is compiled,
     // for most objects.

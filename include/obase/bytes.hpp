@@ -57,6 +57,7 @@ template <class Protocol = arming>
 owner<bytes, Protocol> make_bytes(std::string_view contents, allocation_options how = {}) {
     if (contents.size() > UINT32_MAX) errors::out_of_memory();
     how.alignment = std::max(how.alignment, alignof(bytes));
+    how.guided = true;
     const std::size_t size = sizeof(bytes) + contents.size();
     if (how.extra_bytes > SIZE_MAX - size) errors::out_of_memory();
     void* memory = Protocol::allocate(size + how.extra_bytes, how);

@@ -128,6 +128,8 @@ struct path { // of a file, or nothing
         "in mode hint: huge pages for HOT, by MADV_HUGEPAGE and MADV_COLLAPSE")                    \
     ROW(backing, cold_backing, "anon", "", 0, 0,                                                   \
         "where COLD lies: anon, or file:DIR for an unnamed file in that directory")                \
+    ROW(backing, hot_backing, "anon", "", 0, 0,                                                    \
+        "where HOT lies, likewise: a file system of fast memory (DAX), say")                       \
     ROW(bytes, cold_write_limit, 0, "bytes per second", 0, 1125899906842624.0,                     \
         "most that moving objects writes into the file under COLD, for the sake of its device; "   \
         "0 = no limit")                                                                            \
@@ -217,12 +219,13 @@ struct OBASE_EXPORT options {
     double scaled_window_seconds() const { return window_seconds / time_scale; }
     double scaled_minute_seconds() const { return 60.0 / time_scale; }
     // The directory of a file-backed COLD, "" for anonymous memory.
-    std::string_view cold_directory() const {
-        std::string_view text = cold_backing;
-        return text.starts_with("file:") ? text.substr(5) : std::string_view();
-    }
+    std::string_view cold_directory() const { return directory_of(cold_backing); }
+    std::string_view hot_directory() const { return directory_of(hot_backing); }
 
   private:
+    static std::string_view directory_of(std::string_view backing) {
+        return backing.starts_with("file:") ? backing.substr(5) : std::string_view();
+    }
     std::string assign(std::size_t row, std::string_view value, option_origin from);
     std::array<option_origin, option_count> origins_{};
 };

@@ -153,6 +153,7 @@ owner<T, Protocol> make_managed_with(allocation_options how, Arguments&&... argu
                   "the object and the guides in it the same protocol (obase/mixing.hpp)");
     static_assert(alignof(T) <= 4096, "alignments above 4096 are not supported");
     how.alignment = std::max(how.alignment, alignof(T));
+    how.guided = true;
     if (how.extra_bytes > SIZE_MAX - sizeof(T)) errors::out_of_memory();
     detail::under_construction<Protocol> room{Protocol::allocate(sizeof(T) + how.extra_bytes, how)};
     if (room.memory == nullptr) errors::out_of_memory();

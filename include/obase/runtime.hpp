@@ -49,7 +49,7 @@ class OBASE_EXPORT runtime {
     }
 
     // Sets the options. Returns "" or why not: a value out of range, or an option of the heaps
-    // (heap_reserve, cold_backing, poison_freed, check_frees, history_windows) after the first object was made.
+    // (heap_reserve, cold_backing, hot_backing, poison_freed, check_frees, history_windows) after the first object was made.
     [[nodiscard]] virtual std::string configure(const options& settings) = 0;
     // The environment's, until configure() is called.
     virtual options settings() = 0;

@@ -81,6 +81,10 @@ class backend {
     // in it; what is left is done after the next window.
     virtual void after_window(const window_view& window, const options& settings,
                               const asker& may_continue) noexcept = 0;
+    // Between two windows, in mode hint: view.leaving was filled just now with what the program expects to be cold, and
+    // should leave memory at once. A backend may leave that to a window.
+    virtual void page_out(policy::tier_id, const tier_view&, const options&,
+                          const asker&) noexcept {}
     // After a window in another mode, or one for which there was no memory to make the view: what was
     // told may have been touched, freed or filled since.
     virtual void skip_window() noexcept = 0;

@@ -121,6 +121,10 @@ void hints::collapse(const intervals& todo, tier_state& state, const work& now) 
     }
 }
 
+intervals hints::page_out_tier(const tier_view& view, const intervals& todo, const work& now) {
+    return view.files.empty() ? advise(kind_page_out, todo, now) : page_out_file(view, todo, now);
+}
+
 // File-backed pages: written, then unmapped, then dropped; see the header for the order.
 intervals hints::page_out_file(const tier_view& view, const intervals& todo, const work& now) {
     intervals done;
@@ -211,8 +215,7 @@ void hints::hint_reclaimable(const tier_view& view, tier_state& state, const wor
     if (now.switches.page_out) {
         measure_faults(state, now.id);
         const intervals todo = view.leaving.common(extents).without(state.paged_out);
-        const intervals done =
-            view.files.empty() ? advise(kind_page_out, todo, now) : page_out_file(view, todo, now);
+        const intervals done = page_out_tier(view, todo, now);
         state.paged_out = state.paged_out.united(done);
         state.advised = state.advised.united(done); // paged out is colder than cold
     }
@@ -280,6 +283,18 @@ void hints::forget() noexcept {
 void hints::skip_window() noexcept {
     forget_all();
     ++window_;
+}
+
+void hints::page_out(policy::tier_id id, const tier_view& view, const options& settings,
+                     const asker& may_continue) noexcept try {
+    const hint_switches switches = hint_switches_of(settings);
+    if (totals_.stopped || !switches.page_out) return;
+    const intervals done = page_out_tier(view, view.leaving.rounded_in(page_bytes),
+                                         {id, view.role, switches, may_continue});
+    tiers_[id].paged_out = tiers_[id].paged_out.united(done);
+    tiers_[id].advised = tiers_[id].advised.united(done);
+} catch (const std::bad_alloc&) {
+    forget();
 }
 
 void hints::after_window(const window_view& window, const options& settings,

@@ -90,6 +90,9 @@ class hints final : public backend {
     void after_window(const window_view& window, const options& settings,
                       const asker& may_continue) noexcept override;
 
+    void page_out(policy::tier_id id, const tier_view& view, const options& settings,
+                  const asker& may_continue) noexcept override;
+
     // Everything is forgotten, and advised again when hints come back.
     void skip_window() noexcept override;
 
@@ -123,6 +126,7 @@ class hints final : public backend {
     bool usable(kind which) const noexcept { return !totals_.stopped && !refused_[which]; }
     bool accepted(const char* call, int error, bool* refused = nullptr);
     intervals advise(kind which, const intervals& todo, const work& now);
+    intervals page_out_tier(const tier_view& view, const intervals& todo, const work& now);
     intervals page_out_file(const tier_view& view, const intervals& todo, const work& now);
     void hint_reclaimable(const tier_view& view, tier_state& state, const work& now);
     void measure_faults(tier_state& state, policy::tier_id id);

@@ -102,6 +102,10 @@ class space_heap {
         return space_->allocate_placed(std::max(size, block_bytes), attr,
                                        {neighbour, nullptr, wanted}, &found);
     }
+    template <class F>
+    void take_births(unsigned cls, heap::birth_news what, F&& fn) {
+        space_->take_births(cls, what, fn);
+    }
     bool in_near(const void* p) const { return space_->class_of(p) == space_->near_class(); }
     char* range_begin(unsigned cls) const noexcept { return space_->range_begin(cls); }
     std::size_t range_bytes() const noexcept { return space_->range_bytes(); }

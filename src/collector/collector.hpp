@@ -228,6 +228,7 @@ class collector final : private policy::objects {
         return static_cast<double>(space_.bytes_in_run(policy::first_tier, run)) <
                sparse_where_born_ * static_cast<double>(room);
     }
+    void note_births();
     void begin_evacuation();
     bool scan_outside_lazy(control& control);
     void limit_leaving();
@@ -280,7 +281,10 @@ class collector final : private policy::objects {
     void look_for_pending();
     void queue_moves();
     bool leaves_file(policy::tier_id from, policy::tier_id to) const noexcept;
-    bool enters_file(policy::tier_id to) const noexcept { return (in_files_ >> to & 1) != 0; }
+    // COLD's, in whose file little may be written. HOT's may be one that is made for it.
+    bool enters_file(policy::tier_id to) const noexcept {
+        return ((in_files_ & ~promoted_to_) >> to & 1) != 0;
+    }
     bool leaves_hole(policy::tier_id from, policy::tier_id to, const void* object) const noexcept;
     bool plan_move(unsigned bit, policy::tier_id target) noexcept;
     bool fits(unsigned bit, policy::tier_id target) const noexcept;
@@ -465,6 +469,7 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
     judged_in_turn_ = false;
     for (policy::tier_id id = policy::first_tier + 1; id < tiers_.count(); ++id)
         in_files_ |= policy::tier_mask{space_.file_backed(id)} << id;
+    note_births();
     choose_sparse_runs(beginning);
     begin_evacuation();
     bool leaves_marked = false;
@@ -521,6 +526,17 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
     live.soda_bytes.set(slots_.bytes());
     live.slot_state_bytes.set(states_.bits() != 0 ? states_.memory_bytes() : 0);
     return complete;
+}
+
+// What was born in tiers behind the first, since the last window: it was written, as by the mover, and slots in it have not
+// been visited, wherever they lie.
+template <class Mover>
+void collector<Mover>::note_births() {
+    for (policy::tier_id id = policy::first_tier + 1; id < tiers_.count(); ++id)
+        space_.take_births(id, heap::birth_news::window, [&](char* begin, char* end) {
+            log_.note_filled(id, begin, static_cast<std::size_t>(end - begin));
+            if ((lazy_ >> id & 1) != 0) rescan(address_of(begin), address_of(end));
+        });
 }
 
 // Sparse runs are compacted in this window; what the holes of the others leave of their bound, objects that
@@ -915,7 +931,7 @@ void collector<Mover>::judge_again() {
     // The scan has armed what it saw newborn.
     if (phase_ == phase::late && late_newborn_ && word_.touched == 0) word_.newborn = word_.seen;
     // No newborn object was in the run when it was chosen, and none has been seen there since: an age of
-    // 0 says touched in the window that ended. Nothing is born in a lazy tier; what was born in LARGE since
+    // 0 says touched in the window that ended. What is late of a lazy tier was touched; what was born in LARGE since
     // the scan is so now.
     if ((phase_ == phase::late || (phase_ == phase::empty && !born_since_)) &&
         seen_[bit].inactive_windows == 0 && word_.newborn == 0) {
@@ -944,7 +960,8 @@ void collector<Mover>::judge_again() {
 }
 
 // Construction is no access, but it touches the object's pages, and the working set is made of pages.
-// A newborn word outside of the first tier and LARGE is one of ATC that an idle guide left when it was moved.
+// A newborn word outside of the first tier and LARGE is one of ATC that an idle guide left when it was moved, or of an object
+// that was born there: where it was, or will be, filled.
 template <class Mover>
 void collector<Mover>::mark_touched() {
     std::uint64_t marked = word_.touched;

@@ -12,6 +12,7 @@
 
 #include <cstdio>
 #include <new>
+#include <utility>
 #include <vector>
 
 namespace obase::handles {
@@ -188,14 +189,14 @@ void native_handles::gather(policy::fragmentation& control) {
 void native_handles::fork_prepare() noexcept {
     native_handles& all = *if_made();
     // No handler meets what this holds, here or in the child.
-    const sigset_t signals = os::block_signals();
+    os::blocked_signals signals;
     ++inside_runtime;
     all.hurry_.fetch_add_seq_cst(1);
     all.stuck_.fetch_add_seq_cst(1);
     all.work_.lock();
     all.stuck_.fetch_sub_seq_cst(1);
     all.hurry_.fetch_sub_seq_cst(1);
-    all.signals_before_fork_ = signals;
+    all.signals_of_fork_.emplace(std::move(signals));
     if (all.stress_ != nullptr) all.stress_->lock();
     all.homes_.lock_all();
     all.space_->fork_prepare();
@@ -206,10 +207,9 @@ void native_handles::fork_parent() noexcept {
     all.space_->fork_parent();
     all.homes_.unlock_all();
     if (all.stress_ != nullptr) all.stress_->unlock();
-    const sigset_t signals = all.signals_before_fork_;
+    const os::blocked_signals signals = std::move(*all.signals_of_fork_);
     all.work_.unlock();
     --inside_runtime;
-    os::restore_signals(signals);
 }
 
 void native_handles::fork_child() noexcept {
@@ -221,10 +221,9 @@ void native_handles::fork_child() noexcept {
     all.hurry_.store_relaxed(0);
     all.stuck_.store_relaxed(0);
     all.collector_started_.store_relaxed(0); // the next thread that needs memory starts one
-    const sigset_t signals = all.signals_before_fork_;
+    const os::blocked_signals signals = std::move(*all.signals_of_fork_);
     all.work_.unlock_in_child();
     --inside_runtime;
-    os::restore_signals(signals);
 }
 
 void native_handles::prepare_forks() noexcept {

@@ -9,7 +9,7 @@
 #include <obase/handles.h>
 
 #include "os/memory.hpp"
-#include "os/tasks.hpp"
+#include "os/segment_fault.hpp"
 
 #include <algorithm>
 #include <cerrno>

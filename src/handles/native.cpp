@@ -4,7 +4,7 @@
 #include "heap/slab_functions.hpp"
 #include "os/memory.hpp"
 #include "os/process.hpp"
-#include "os/tasks.hpp"
+#include "os/segment_fault.hpp"
 #include "os/thread.hpp"
 
 #include <algorithm>

@@ -26,6 +26,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 namespace obase::handles {
 
@@ -308,8 +309,8 @@ class native_handles {
     std::size_t mappings_ = 0; // of such homes, and of aliases in use; under work_
     std::size_t most_mappings_ = 0;
     bool away_shares_mappings_ = false;
-    std::uint64_t looked_at_uses_ns_ = 0; // collector
-    sigset_t signals_before_fork_{};      // under work_
+    std::uint64_t looked_at_uses_ns_ = 0;                // collector
+    std::optional<os::blocked_signals> signals_of_fork_; // under work_
     threads_type threads_;
     homes_type homes_;
     current_objects current_;

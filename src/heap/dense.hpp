@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// dense_heap: a class that the collector fills: HOT, COLD and whatever lies between. Templated on its
-// platform, as slab_heap.
+// dense_heap: a class that the collector fills: HOT, COLD and whatever lies between; and objects can be born in it. Templated
+// on its platform, as slab_heap.
 //
 // Objects lie without gaps, in the order in which the collector moved them, in 64 KiB runs that are
 // bump-filled. One run is open per attribute set, and another one for objects from `least_middle_size`
@@ -16,8 +16,14 @@
 // run has not been filled with takes no memory: its pages have never been touched, and whole runs behind
 // the last object are free again when it is full.
 //
-// Threads: allocate, undo, evacuation and return are the collector's alone; free() and size_of()
-// are for any thread.
+// Births. What the program says it expects can be born here, by any thread: allocate_born() fills runs of its own, which
+// the collector neither fills nor empties before they are full. They are runs like others then. Where births are not
+// allowed, or no run can be had, the object is born elsewhere.
+//
+// Threads: allocate, undo, evacuation and return are the collector's alone; free(), size_of() and allocate_born()
+// are for any thread. `lock_` guards what they share: which runs are free and how many there are, the file, and the
+// runs in which objects are born. It may be held while a run's memory or storage is got (mprotect, fallocate, mmap), and
+// not while memory goes back: runs that do (*returning*) are not taken by births meanwhile.
 //
 // Invariants
 //   live bytes of a run == sum of the sizes of its objects that were not freed <= fill <= its length
@@ -51,6 +57,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
 
 #include "heap/beginnings.hpp"
 #include "heap/invalid_free.hpp"
@@ -59,6 +66,7 @@
 #include "heap/reserved_array.hpp"
 #include "heap/size_class.hpp"
 #include "os/platform.hpp"
+#include "os/waiting.hpp"
 
 namespace obase::heap {
 
@@ -74,15 +82,22 @@ struct dense_run {
     std::uint32_t high = 0;                          // marks may be set up to here (>= fill)
     typename P::template atomic<state> status;
     std::uint8_t set = 0;    // attribute_index of its objects
-    bool returned = false;   // unused, and its pages or storage were given back
+    bool returned = false;   // unused, and its pages or storage were given back; under lock_
     bool evacuating = false; // the collector is moving its objects out
     typename P::template atomic<std::uint32_t> file;   // number of the file beneath
     bool shared = false;                               // mapped shared, as long as no fork froze it
+    std::uint8_t births = 0;                           // birth_seen bits; under lock_
     typename P::template atomic<std::uint16_t> before; // runs from the head of its long run; else 0
     typename P::template atomic<std::uint16_t> length; // of the head of a long run: runs; else 0
     typename P::template atomic<bool> middle;          // has objects from least_middle_size bytes
 };
 static_assert(sizeof(dense_run<os::native_platform>) == 32);
+
+// Objects were born in the run since the last take_births() of the same purpose.
+enum class birth_news : std::uint8_t {
+    window = 1, // it was not looked at by the collector since
+    memory = 2, // it takes memory that could leave
+};
 
 struct dense_counters {
     std::uint64_t live_bytes = 0;
@@ -136,6 +151,32 @@ class dense_heap {
     void* allocate(std::size_t size, unsigned set) noexcept;
     // Collector, before another thread saw the object.
     void undo(void* object) noexcept;
+    // Any thread. size == object_size(...). nullptr: as allocate(), larger than max_small_size, or more runs would be
+    // opened than births may. Where no run can be had none is opened any more, until allow_births(). *opened: a run was
+    // opened. Cost: a lock.
+    void* allocate_born(std::size_t size, unsigned set, bool* opened) noexcept;
+    // Any thread. How many bytes of runs may be opened for births from now on; UINT64_MAX: no limit; 0, as at first: what
+    // is open is not filled either. Returns how many still might have been.
+    std::uint64_t allow_births(std::uint64_t bytes) noexcept {
+        const std::lock_guard hold(lock_);
+        const std::uint64_t left = births_allowed_.load_relaxed();
+        births_allowed_.store_relaxed(bytes);
+        births_on_.store_relaxed(bytes != 0);
+        return left;
+    }
+    std::uint64_t births_allowed() const noexcept { return births_allowed_.load_relaxed(); }
+    // Of full ones that take_births(memory) has not named yet.
+    std::uint64_t births_in_memory() const noexcept { return births_in_memory_.load_relaxed(); }
+    // Collector. visit(begin, end) for runs with such news, which are none then; for `memory`, of full runs.
+    template <class Visit>
+    void take_births(birth_news what, Visit&& visit) {
+        const auto bit = static_cast<std::uint8_t>(what);
+        const std::size_t end = frontier_.load_acquire();
+        for (std::size_t i = 0; i < end; ++i) {
+            if (!take_birth(i, bit)) continue;
+            visit(memory_of(i), memory_of(i) + run_bytes);
+        }
+    }
     // Any thread.
     void free(void* object) noexcept;
     // Any thread. Frees what is the start of an object and was not freed by this function; or, if the
@@ -180,7 +221,7 @@ class dense_heap {
     bool evacuating_frozen_files() const noexcept { return evacuation_; }
     std::size_t decommit_free_memory(pacer& ask) noexcept;
 
-    std::size_t runs() const noexcept { return frontier_.load_relaxed(); }
+    std::size_t runs() const noexcept { return frontier_.load_acquire(); }
     std::size_t objects_in_run(std::size_t run) const noexcept {
         return runs_[run].live.load_relaxed() >> 32;
     }
@@ -205,6 +246,7 @@ class dense_heap {
 
     // In the forking thread, the collector parked.
     void fork_prepare() noexcept;
+    void fork_parent() noexcept { lock_.unlock(); }
     // False: not all of the class could be taken along. What is missing cannot be accessed here, and
     // no objects of this class may be moved.
     bool fork_child() noexcept;
@@ -238,7 +280,16 @@ class dense_heap {
         if (size > max_small_size) return open_long_[set];
         return size < least_middle_size ? open_[set] : open_middle_[set];
     }
+    // For births likewise.
+    std::uint32_t& born_for(std::size_t size, unsigned set) noexcept {
+        return size < least_middle_size ? born_[set] : born_middle_[set];
+    }
+    char* fill(std::uint32_t number, std::size_t size) noexcept;
     bool open_run_for(std::size_t size, unsigned set) noexcept;
+    bool open_run(std::uint32_t& open, bool middle, unsigned set, std::size_t number) noexcept;
+    bool open_born_run_for(std::size_t size, unsigned set) noexcept;
+    void seal_born(std::uint32_t& open) noexcept;
+    bool take_birth(std::size_t run, std::uint8_t what) noexcept;
     void forget_beginnings(std::size_t run, bool middle) noexcept;
     bool open_long_run_for(std::size_t size, unsigned set) noexcept;
     bool open_long_run(unsigned set, std::size_t length, bool may_grow) noexcept;
@@ -252,6 +303,7 @@ class dense_heap {
     bool grow() noexcept;
     bool returnable(std::size_t run) noexcept;
     std::size_t decommit_range(std::size_t first, std::size_t count, pacer& ask) noexcept;
+    int return_memory(std::size_t first, std::size_t count, pacer& ask) noexcept;
     void set_free_bit(std::size_t run, bool free) noexcept;
     std::size_t lowest_free() noexcept;
 
@@ -307,6 +359,14 @@ class dense_heap {
     std::uint32_t open_[attribute_sets] = {};
     std::uint32_t open_middle_[attribute_sets] = {};
     std::uint32_t open_long_[attribute_sets] = {};
+
+    alignas(64) mutable os::blocking_lock<P> lock_;
+    std::uint32_t born_[attribute_sets] = {}; // runs that births fill
+    std::uint32_t born_middle_[attribute_sets] = {};
+    std::size_t returning_ = 0, returning_end_ = 0; // runs whose memory goes back just now
+    typename P::template atomic<bool> births_on_;
+    typename P::template atomic<std::uint64_t> births_allowed_;
+    typename P::template atomic<std::uint64_t> births_in_memory_;
 };
 
 // In dense.cpp. Another platform's needs dense_functions.hpp.

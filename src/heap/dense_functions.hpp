@@ -7,6 +7,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
 #include <new>
 #include <vector>
 
@@ -38,6 +39,8 @@ int dense_heap<P>::create(char* base, std::size_t bytes, const char* directory,
     std::fill(std::begin(open_), std::end(open_), no_run);
     std::fill(std::begin(open_middle_), std::end(open_middle_), no_run);
     std::fill(std::begin(open_long_), std::end(open_long_), no_run);
+    std::fill(std::begin(born_), std::end(born_), no_run);
+    std::fill(std::begin(born_middle_), std::end(born_middle_), no_run);
     const std::size_t runs = bytes >> run_shift;
     *what = "reserving side tables";
     if (!runs_.reserve(runs) || !starts_.reserve(runs * words_per_run) ||
@@ -110,8 +113,17 @@ void* dense_heap<P>::allocate(std::size_t size, unsigned set) noexcept {
     const std::uint32_t& number = open_for(size, set);
     const bool fits = number != no_run && runs_[number].fill.load_relaxed() + size <=
                                               length_of_run(number) << run_shift;
-    if (!fits && !(size > max_small_size ? open_long_run_for(size, set) : open_run_for(size, set)))
-        return nullptr;
+    if (!fits) {
+        const std::lock_guard hold(lock_);
+        if (!(size > max_small_size ? open_long_run_for(size, set) : open_run_for(size, set)))
+            return nullptr;
+    }
+    return fill(number, size);
+}
+
+// Precondition: there is room in the run, which the caller alone fills.
+template <class P>
+char* dense_heap<P>::fill(std::uint32_t number, std::size_t size) noexcept {
     dense_run& run = runs_[number];
     const std::uint32_t begin = run.fill.load_relaxed();
     const auto end = static_cast<std::uint32_t>(begin + size);
@@ -128,15 +140,73 @@ void* dense_heap<P>::allocate(std::size_t size, unsigned set) noexcept {
     return memory_of(number) + begin;
 }
 
+// Of what follows, that takes runs from the free ones and gives them back holds lock_.
+
+template <class P>
+void* dense_heap<P>::allocate_born(std::size_t size, unsigned set, bool* opened) noexcept {
+    *opened = false;
+    if (size > max_small_size || !births_on_.load_relaxed()) return nullptr;
+    const std::lock_guard hold(lock_);
+    const std::uint32_t& number = born_for(size, set);
+    const bool fits = number != no_run && runs_[number].fill.load_relaxed() + size <= run_bytes;
+    if (!fits) {
+        if (!open_born_run_for(size, set)) {
+            births_allowed_.store_relaxed(0); // each try would take system calls
+            return nullptr;
+        }
+        *opened = true;
+    }
+    runs_[number].births |= static_cast<std::uint8_t>(birth_news::window);
+    return fill(number, size);
+}
+
+// Not a run that is just going back, and none over a frozen file: to take that is the collector's.
+template <class P>
+bool dense_heap<P>::open_born_run_for(std::size_t size, unsigned set) noexcept {
+    std::uint32_t& open = born_for(size, set);
+    const std::uint64_t allowed = births_allowed_.load_relaxed();
+    if (allowed < run_bytes) return false;
+    std::size_t number = lowest_free();
+    if (number >= returning_ && number < returning_end_) number = SIZE_MAX;
+    if (open != no_run) seal_born(open);
+    if (!open_run(open, size >= least_middle_size, set, number)) return false;
+    if (allowed != UINT64_MAX) births_allowed_.store_relaxed(allowed - run_bytes);
+    return true;
+}
+
+template <class P>
+void dense_heap<P>::seal_born(std::uint32_t& open) noexcept {
+    runs_[open].births |= static_cast<std::uint8_t>(birth_news::memory);
+    births_in_memory_.fetch_add_relaxed(run_bytes);
+    seal(open);
+    open = no_run;
+}
+
+template <class P>
+bool dense_heap<P>::take_birth(std::size_t number, std::uint8_t what) noexcept {
+    const std::lock_guard hold(lock_);
+    dense_run& run = runs_[number];
+    if ((run.births & what) == 0) return false;
+    run.births = static_cast<std::uint8_t>(run.births & ~what);
+    if (what == static_cast<std::uint8_t>(birth_news::memory))
+        births_in_memory_.fetch_sub_relaxed(run_bytes);
+    return true;
+}
+
 template <class P>
 bool dense_heap<P>::open_run_for(std::size_t size, unsigned set) noexcept {
-    const bool middle = size >= least_middle_size;
-    std::uint32_t& open = open_for(size, set);
     std::size_t number = lowest_free();
     if (number == SIZE_MAX && adoptable_) {
         adopt_free_runs();
         number = lowest_free();
     }
+    return open_run(open_for(size, set), size >= least_middle_size, set, number);
+}
+
+// The free run with that number; SIZE_MAX: one that was never used.
+template <class P>
+bool dense_heap<P>::open_run(std::uint32_t& open, bool middle, unsigned set,
+                             std::size_t number) noexcept {
     const bool reused = number != SIZE_MAX;
     if (!reused) {
         number = frontier_.load_relaxed();
@@ -159,7 +229,6 @@ bool dense_heap<P>::open_run_for(std::size_t size, unsigned set) noexcept {
     run.middle.store_release(middle);
     run.set = static_cast<std::uint8_t>(set);
     run.returned = false;
-    run.evacuating = false;
     if (hides(poison_)) asan::hide(memory_of(number), run_bytes);
     run.status.store_release(dense_run::state::open);
     open = static_cast<std::uint32_t>(number);
@@ -216,7 +285,8 @@ bool dense_heap<P>::open_long_run(unsigned set, std::size_t length, bool may_gro
     pacer goes_on;
     for (std::size_t i = head; i < head + length; ++i) {
         // What is dead in it would stay in memory where the long run is not filled.
-        if (i < never_used && !runs_[i].returned) decommit_range(i, 1, goes_on);
+        if (i < never_used && !runs_[i].returned && return_memory(i, 1, goes_on) == 0)
+            runs_[i].returned = true;
         if (!make_ready(i)) return false;
     }
     if (open_long_[set] != no_run) seal(open_long_[set]);
@@ -327,6 +397,9 @@ void dense_heap<P>::end_run(std::size_t number) noexcept {
     run.before.store_release(0);
     run.evacuating = false;
     run.returned = false;
+    if ((run.births & static_cast<std::uint8_t>(birth_news::memory)) != 0)
+        births_in_memory_.fetch_sub_relaxed(run_bytes);
+    run.births = 0;
     if (frozen(run)) {
         ++frozen_free_;
     } else {
@@ -438,8 +511,11 @@ evacuation_choice dense_heap<P>::select_evacuation(double max_live_fraction, std
         std::uint32_t live;
         std::uint32_t run;
     };
-    seal_long_runs();
-    const std::size_t end = frontier_.load_relaxed();
+    {
+        const std::lock_guard hold(lock_);
+        seal_long_runs();
+    }
+    const std::size_t end = frontier_.load_acquire();
     for (std::size_t i = 0; i < end; ++i) runs_[i].evacuating = false;
     evacuation_choice chosen;
     chosen.live_bytes = select_frozen(max_bytes);
@@ -448,7 +524,7 @@ evacuation_choice dense_heap<P>::select_evacuation(double max_live_fraction, std
     try {
         for (std::size_t i = 0; i < end; ++i) {
             const dense_run& run = runs_[i];
-            if (run.status.load_relaxed() != dense_run::state::sealed || run.evacuating) continue;
+            if (run.status.load_acquire() != dense_run::state::sealed || run.evacuating) continue;
             const auto live =
                 static_cast<std::uint32_t>(run.live.load_relaxed() & dense_detail::bytes_mask);
             if (live == 0) continue;
@@ -492,7 +568,7 @@ std::size_t dense_heap<P>::select_frozen(std::size_t max_bytes) noexcept {
     bool chosen[frozen_limit] = {};
     std::size_t live = 0;
     std::size_t dead = frozen_storage_.load_relaxed();
-    const std::size_t end = frontier_.load_relaxed();
+    const std::size_t end = frontier_.load_acquire();
     for (std::size_t i = 0; i < end; ++i) {
         const std::size_t bytes = runs_[i].live.load_relaxed() & dense_detail::bytes_mask;
         live += bytes;
@@ -534,6 +610,7 @@ std::size_t dense_heap<P>::select_frozen(std::size_t max_bytes) noexcept {
 // long one the others have to be asked of.
 template <class P>
 bool dense_heap<P>::returnable(std::size_t number) noexcept {
+    const std::lock_guard hold(lock_);
     const dense_run& run = runs_[number];
     if (run.status.load_relaxed() == dense_run::state::sealed && run.live.load_acquire() == 0)
         for (std::size_t i = length_of_run(number); i-- > 0;) end_run(number + i);
@@ -570,9 +647,12 @@ std::size_t dense_heap<P>::decommit_free_memory(pacer& ask) noexcept {
     // A file that is too old to be written back by name; here, because no thread uses the
     // descriptors.
     while (frozen_count_ > 2 * files_kept) merge_oldest();
-    seal_long_runs();
+    {
+        const std::lock_guard hold(lock_);
+        seal_long_runs();
+    }
     constexpr std::size_t most = piece_bytes >> run_shift;
-    const std::size_t end = frontier_.load_relaxed();
+    const std::size_t end = frontier_.load_acquire();
     std::size_t bytes = 0;
     bool may_continue = true;
     for (std::size_t i = 0; i < end && may_continue;) {
@@ -585,6 +665,7 @@ std::size_t dense_heap<P>::decommit_free_memory(pacer& ask) noexcept {
         bytes += decommit_range(first, i - first, ask);
         may_continue = ask.may_continue();
     }
+    const std::lock_guard hold(lock_);
     if (frozen_free_ != 0) bytes += adopt_free_runs();
     return bytes;
 }
@@ -680,23 +761,40 @@ std::size_t dense_heap<P>::adopt_free_runs() noexcept {
     return bytes;
 }
 
-// Returns the bytes given back. On failure the runs stay free and are tried again next time. A fork
-// may come while pages go back, but not while a file is punched: it freezes the file.
+// Those of the runs that are returnable still. Returns the bytes given back. On failure the runs stay free and are tried
+// again next time.
 template <class P>
 std::size_t dense_heap<P>::decommit_range(std::size_t first, std::size_t count,
                                           pacer& ask) noexcept {
-    const std::size_t length = count << run_shift;
-    int error = 0;
-    if (file_backed()) {
-        error = os::punch_file(fd_, first << run_shift, length);
-    } else {
-        ask.call_begins();
-        error = os::advise(base_ + (first << run_shift), length, os::advice::dontneed);
-        ask.call_ends();
+    {
+        const std::lock_guard hold(lock_);
+        // Births may have taken some since they were looked at.
+        std::size_t end = first;
+        while (end < first + count && runs_[end].status.load_relaxed() == dense_run::state::unused)
+            ++end;
+        count = end - first;
+        if (count == 0) return 0;
+        returning_ = first;
+        returning_end_ = end;
     }
+    const int error = return_memory(first, count, ask);
+    const std::lock_guard hold(lock_);
+    returning_ = returning_end_ = 0;
     if (error != 0) return 0;
     for (std::size_t i = first; i < first + count; ++i) runs_[i].returned = true;
-    return length;
+    return count << run_shift;
+}
+
+// Of free runs that nobody takes meanwhile. A fork may come while pages go back, but not while a file is punched: it
+// freezes the file.
+template <class P>
+int dense_heap<P>::return_memory(std::size_t first, std::size_t count, pacer& ask) noexcept {
+    const std::size_t length = count << run_shift;
+    if (file_backed()) return os::punch_file(fd_, first << run_shift, length);
+    ask.call_begins();
+    const int error = os::advise(base_ + (first << run_shift), length, os::advice::dontneed);
+    ask.call_ends();
+    return error;
 }
 
 template <class P>
@@ -724,6 +822,7 @@ std::size_t dense_heap<P>::lowest_free() noexcept {
 template <class P>
 dense_counters dense_heap<P>::counters() const noexcept {
     dense_counters sum;
+    const std::lock_guard hold(lock_);
     const std::size_t end = frontier_.load_acquire();
     for (std::size_t i = 0; i < end; ++i) {
         const dense_run& run = runs_[i];
@@ -795,6 +894,7 @@ const char* dense_heap<P>::validate() const noexcept {
     std::size_t free_runs = 0;
     std::size_t frozen_free = 0;
     std::size_t frozen_runs = 0;
+    std::uint64_t in_memory = 0; // births
     for (std::size_t i = 0; i < end; ++i) {
         const dense_run& run = runs_[i];
         const auto status = run.status.load_relaxed();
@@ -844,13 +944,17 @@ const char* dense_heap<P>::validate() const noexcept {
         std::size_t objects = 0;
         for (std::size_t at = 0; at < fill; at = of.next(at, fill)) ++objects;
         if ((live >> 32) > objects) return "more live objects than beginnings";
-        const auto& open = run.length.load_relaxed() != 0 ? open_long_
-                           : run.middle.load_relaxed()    ? open_middle_
-                                                          : open_;
-        if (status == dense_run::state::open && open[run.set] != i)
-            return "an open run that is not being filled";
+        const bool is_long = run.length.load_relaxed() != 0, middle = run.middle.load_relaxed();
+        const auto& open = is_long ? open_long_ : middle ? open_middle_ : open_;
+        const auto& born = middle ? born_middle_ : born_;
+        const bool births = !is_long && born[run.set] == i;
+        if (status == dense_run::state::open && (open[run.set] == i) == births)
+            return "an open run that is not being filled, or twice";
+        if ((run.births & static_cast<std::uint8_t>(birth_news::memory)) != 0)
+            in_memory += run_bytes;
     }
     if (frozen_free != frozen_free_) return "free frozen runs are miscounted";
+    if (in_memory != births_in_memory_.load_relaxed()) return "births in memory are miscounted";
     std::size_t storage = 0;
     for (std::size_t i = 0; i < frozen_count_; ++i) {
         frozen_runs -= std::min(frozen_runs, frozen_[i].runs);
@@ -882,6 +986,7 @@ const char* dense_heap<P>::validate() const noexcept {
 // and the replacement; copying in the child would be no snapshot.
 template <class P>
 void dense_heap<P>::fork_prepare() noexcept {
+    lock_.lock();
     if (!file_backed()) return;
     const std::size_t end = frontier_.load_relaxed();
     const std::uint32_t newest = file_.load_relaxed();
@@ -904,6 +1009,9 @@ void dense_heap<P>::fork_prepare() noexcept {
 // the last run that are still mapped with it.
 template <class P>
 std::size_t dense_heap<P>::freeze_current_file() noexcept {
+    for (auto* const opened : {&born_, &born_middle_})
+        for (std::uint32_t& open : *opened)
+            if (open != no_run) seal_born(open);
     for (auto* const opened : {&open_, &open_middle_, &open_long_})
         for (std::uint32_t& open : *opened) {
             if (open != no_run) runs_[open].status.store_release(dense_run::state::sealed);
@@ -975,6 +1083,8 @@ bool dense_heap<P>::fork_child() noexcept {
         if (frozen_[i].fd >= 0) os::close_file(frozen_[i].fd);
         frozen_[i].fd = -1;
     }
+    returning_ = returning_end_ = 0; // by the collector of the parent
+    lock_.unlock_in_child();
     return complete;
 }
 

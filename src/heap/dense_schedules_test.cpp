@@ -13,6 +13,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 namespace obase::heap {
@@ -164,6 +165,91 @@ void frees_meet_long_runs_that_are_used_again() {
     w.finish(made + made_small, made * size + made_small * small);
 }
 IN_BOTH_WORLDS(dense_schedules, frees_meet_long_runs_that_are_used_again, 3'400)
+
+// Property: what two threads give birth to lies nowhere else, neither in what the collector fills nor in a run whose
+// memory goes back just then, and keeps its bytes; and the collector is told of each run once.
+template <class P>
+void births_meet_the_collector() {
+    using threads = testing::threads_for<P>;
+    constexpr std::size_t size = run_bytes / 4, each = 3;
+    world<P> w(8 * run_bytes);
+    w.dense.allow_births(UINT64_MAX);
+    std::array<void*, 4> dead;
+    for (void*& object : dead) object = w.make(size);
+    std::memset(dead[0], 1, 4 * size);
+    void* const kept = w.make(size); // seals the first run
+    for (void* const object : dead) w.dense.free(object);
+    std::array<std::array<unsigned char*, each>, 2> born{};
+    for (std::size_t number = 0; number < born.size(); ++number)
+        threads::spawn("births", [&, number] {
+            for (unsigned char*& object : born[number]) {
+                bool opened = false;
+                object = static_cast<unsigned char*>(w.dense.allocate_born(size, 0, &opened));
+                threads::require(object != nullptr, "there is room");
+                std::memset(object, static_cast<int>(number) + 2, size);
+            }
+            w.dense.free(born[number].front());
+        });
+    std::array<void*, 3> moved{};
+    std::size_t told = 0;
+    const auto take = [&] {
+        w.dense.take_births(birth_news::memory, [&](char* begin, char* end) {
+            told += static_cast<std::size_t>(end - begin);
+        });
+    };
+    threads::spawn("collector", [&] {
+        w.return_memory();
+        for (void*& object : moved) {
+            object = w.make(size);
+            std::memset(object, 9, size);
+            take();
+        }
+        w.return_memory();
+    });
+    threads::run();
+    for (std::size_t number = 0; number < born.size(); ++number)
+        for (std::size_t i = 1; i < each; ++i)
+            for (const std::size_t at : {std::size_t{0}, size - 1}) {
+                threads::require(born[number][i][at] == number + 2, "what is born keeps its bytes");
+                threads::require(w.dense.size_of(born[number][i]) == size, "and its size");
+            }
+    for (void* const object : moved)
+        threads::require(*static_cast<unsigned char*>(object) == 9, "what has moved, too");
+    take();
+    threads::require(told == run_bytes, "one run is full"); // six of four to a run
+    threads::require(w.dense.births_in_memory() == 0, "and nothing is left to be told");
+    std::size_t seen = 0;
+    w.dense.take_births(birth_news::window, [&](char*, char*) { ++seen; });
+    threads::require(seen == 2, "both were born in");
+    threads::require(kept != nullptr, "");
+    w.finish(1 + 3 + 4, 8 * size);
+}
+IN_BOTH_WORLDS(dense_schedules, births_meet_the_collector, 3'400)
+
+// Property: no more runs are opened than births may, and none where there is no room; then births end until they are
+// allowed again.
+TEST(dense_births, are_as_many_as_are_allowed) {
+    using P = os::native_platform;
+    constexpr std::size_t size = run_bytes / 4;
+    world<P> w(3 * run_bytes);
+    bool opened = false;
+    EXPECT_EQ(w.dense.allocate_born(size, 0, &opened), nullptr) << "not at first";
+    EXPECT_EQ(w.dense.allow_births(2 * run_bytes), 0u);
+    for (int i = 0; i < 8; ++i) {
+        ASSERT_NE(w.dense.allocate_born(size, 0, &opened), nullptr);
+        EXPECT_EQ(opened, i % 4 == 0);
+        EXPECT_EQ(w.dense.births_allowed(), i < 4 ? run_bytes : 0);
+    }
+    EXPECT_EQ(w.dense.allocate_born(size, 0, &opened), nullptr);
+    EXPECT_FALSE(opened);
+    EXPECT_EQ(w.dense.allocate_born(max_small_size + 8, 0, &opened), nullptr) << "too large";
+    EXPECT_EQ(w.dense.allow_births(UINT64_MAX), 0u);
+    for (int i = 0; i < 4; ++i) ASSERT_NE(w.dense.allocate_born(size, 0, &opened), nullptr);
+    EXPECT_EQ(w.dense.births_allowed(), UINT64_MAX);
+    EXPECT_EQ(w.dense.allocate_born(size, 0, &opened), nullptr) << "no room";
+    EXPECT_EQ(w.dense.births_allowed(), 0u);
+    w.finish(12, 12 * size);
+}
 
 } // namespace
 } // namespace obase::heap

@@ -301,27 +301,18 @@ unsigned large_heap::set_of(const void* object) const noexcept {
     return static_cast<unsigned>(tags_[page].load_acquire() >> 2) & 31U;
 }
 
-// The lowest free extent of the tree with dirty pages at `from` or above.
-large_heap::index large_heap::first_dirty(index tree, std::size_t from) const noexcept {
-    if (tree == 0 || !nodes_[tree - 1].any_dirty) return 0;
+// The lowest free extent of the tree for which has(node) is true and that reaches beyond `from`. `any` says of which
+// subtrees it may be true.
+template <class Has>
+large_heap::index large_heap::first_with(bool node::* any, index tree, std::size_t from,
+                                         const Has& has) const noexcept {
+    if (tree == 0 || !(nodes_[tree - 1].*any)) return 0;
     const node& n = nodes_[tree - 1];
     if (tree - 1 + n.pages > from) {
-        if (const index below = first_dirty(n.left, from)) return below;
-        if (n.dirty_first != n.dirty_end && n.dirty_end > from) return tree;
+        if (const index below = first_with(any, n.left, from, has)) return below;
+        if (has(n)) return tree;
     }
-    return first_dirty(n.right, from);
-}
-
-// As first_dirty(), with entries enough at `from` or above that may be resident.
-large_heap::index large_heap::first_full(index tree, std::size_t from) const noexcept {
-    if (tree == 0 || !nodes_[tree - 1].any_full) return 0;
-    const node& n = nodes_[tree - 1];
-    if (tree - 1 + n.pages > from) {
-        if (const index below = first_full(n.left, from)) return below;
-        if (range{n.full_first, n.full_end}.within(from, SIZE_MAX).pages() >= full_enough)
-            return tree;
-    }
-    return first_full(n.right, from);
+    return first_with(any, n.right, from, has);
 }
 
 // Makes pages [first, end) of what was free an extent that allocate() and free() leave alone.
@@ -335,7 +326,9 @@ void large_heap::claim(const extent& from, std::size_t first, std::size_t end) n
 // Claims the first dirty pages at `from` or above. False: there are none. Precondition: nothing is claimed.
 bool large_heap::claim_piece(std::size_t from) noexcept {
     const std::lock_guard hold(lock_);
-    const index at = first_dirty(root_, from);
+    const index at = first_with(&node::any_dirty, root_, from, [from](const node& n) {
+        return n.dirty_first != n.dirty_end && n.dirty_end > from;
+    });
     if (at == 0) return false;
     const extent free = remove_free(at - 1);
     const std::size_t first = std::max(free.dirty.first, from);
@@ -343,10 +336,12 @@ bool large_heap::claim_piece(std::size_t from) noexcept {
     return true;
 }
 
-// The first full pages, likewise.
+// The first pages, likewise, of whose entries enough may be resident.
 bool large_heap::claim_full_piece(std::size_t from) noexcept {
     const std::lock_guard hold(lock_);
-    const index at = first_full(root_, from);
+    const index at = first_with(&node::any_full, root_, from, [from](const node& n) {
+        return range{n.full_first, n.full_end}.within(from, SIZE_MAX).pages() >= full_enough;
+    });
     if (at == 0) return false;
     const extent free = remove_free(at - 1);
     const std::size_t first = std::max(free.full.first, from);

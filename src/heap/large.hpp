@@ -120,8 +120,8 @@ class large_heap {
     extent remove_free(std::size_t page) noexcept;
     void insert_merged(extent free) noexcept;
     index first_fit(std::uint32_t pages) const noexcept;
-    index first_dirty(index tree, std::size_t from) const noexcept;
-    index first_full(index tree, std::size_t from) const noexcept;
+    template <class Has>
+    index first_with(bool node::* any, index tree, std::size_t from, const Has& has) const noexcept;
     void claim(const extent& from, std::size_t first, std::size_t end) noexcept;
     bool claim_piece(std::size_t from) noexcept;
     bool claim_full_piece(std::size_t from) noexcept;

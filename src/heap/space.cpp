@@ -69,13 +69,16 @@ constexpr std::size_t space_bytes = round_up(sizeof(space), os::page_size);
 
 } // namespace
 
-space* space::create(const space_options& options, std::string* why_not) noexcept {
+space* space::create(const space_options& options, std::string* why_not,
+                     const std::string space_options::** bad_directory) noexcept {
+    if (bad_directory != nullptr) *bad_directory = nullptr;
     if (options.classes < 2 || options.classes > max_classes) {
         say(why_not, "the number of classes must be 2 to 15");
         return nullptr;
     }
-    if (!options.cold_directory.empty() &&
-        ((options.file_classes >> options.classes) != 0 || (options.file_classes & 1U) != 0)) {
+    const std::uint32_t in_files = (options.cold_directory.empty() ? 0 : options.file_classes) |
+                                   (options.hot_directory.empty() ? 0 : options.hot_file_classes);
+    if ((in_files >> options.classes) != 0 || (in_files & 1U) != 0) {
         say(why_not,
             "a class that is to lie in a file does not exist, or is the one of new objects");
         return nullptr;
@@ -94,14 +97,15 @@ space* space::create(const space_options& options, std::string* why_not) noexcep
     }
     space* const made = new (memory) space;
     made->slot_ = static_cast<unsigned>(slot);
-    if (!made->set_up(options, why_not)) {
+    if (!made->set_up(options, why_not, bad_directory)) {
         destroy(made);
         return nullptr;
     }
     return made;
 }
 
-bool space::set_up(const space_options& options, std::string* why_not) noexcept {
+bool space::set_up(const space_options& options, std::string* why_not,
+                   const std::string space_options::** bad_directory) noexcept {
     classes_ = options.classes;
     const bool automatic = options.range_bytes == 0;
     std::size_t range =
@@ -131,27 +135,37 @@ bool space::set_up(const space_options& options, std::string* why_not) noexcept 
     quick_near_bytes_ = hides(poison_) ? 0 : max_near_size;
     shift_ = static_cast<unsigned>(std::countr_zero(range_bytes_));
     bool ok = slabs_.create(base_, range_bytes_, slot_, check_, poison_) &&
-              large_.create(range_begin(classes_), range_bytes_, poison_) &&
-              near_.create(range_begin(near_class()), near_bytes(range_bytes_), poison_) &&
-              begun_.create();
+              large_.create(range_begin(classes_), range_bytes_, poison_) && begun_.create();
+    const std::size_t near = near_bytes(range_bytes_);
+    // Whole units of NEAR. Of a range that is hardly larger nothing is left for what is used once.
+    const std::size_t once = near - std::min(round_up(near / 4 * 3, near_unit_bytes), near);
+    once_offset_ = offset_of(range_begin(near_class())) + near - once;
+    const char* what_once = "";
+    ok = ok && near_.create(range_begin(near_class()), near - once, poison_) &&
+         (once == 0 || once_.create(base_ + once_offset_, once, nullptr, poison_, &what_once) == 0);
+    if (once != 0) once_.allow_births(UINT64_MAX);
     for (unsigned i = 0; i <= near_class(); ++i) ok = ok && touched_[i].create(range_bytes_);
     if (!ok) {
         say(why_not, "no address space for the side tables (RLIMIT_AS, or vm.max_map_count)");
         return false;
     }
     for (unsigned cls = 1; cls < classes_; ++cls) {
-        const bool in_file =
-            (options.file_classes >> cls & 1U) != 0 && !options.cold_directory.empty();
+        const bool hot = (options.hot_file_classes >> cls & 1U) != 0;
+        const std::string space_options::* const named =
+            hot ? &space_options::hot_directory : &space_options::cold_directory;
+        const std::string& directory = options.*named;
+        const bool in_file = (hot || (options.file_classes >> cls & 1U) != 0) && !directory.empty();
         const char* what = "";
-        const int error = dense_[cls - 1].create(range_begin(cls), range_bytes_,
-                                                 in_file ? options.cold_directory.c_str() : nullptr,
-                                                 poison_, &what);
+        const int error = dense_[cls - 1].create(
+            range_begin(cls), range_bytes_, in_file ? directory.c_str() : nullptr, poison_, &what);
         if (error == 0) continue;
+        if (in_file && bad_directory != nullptr) *bad_directory = named;
         if (why_not != nullptr) {
             try {
-                *why_not =
-                    std::string(in_file ? "cold directory " + options.cold_directory + ": " : "") +
-                    what + ": " + std::strerror(error);
+                *why_not = std::string(in_file ? (hot ? "hot directory " : "cold directory ") +
+                                                     directory + ": "
+                                               : "") +
+                           what + ": " + std::strerror(error);
             } catch (const std::bad_alloc&) {
                 why_not->clear();
             }
@@ -166,6 +180,7 @@ void space::destroy(space* s) noexcept {
     s->slabs_.destroy();
     s->large_.destroy();
     s->near_.destroy();
+    s->once_.destroy();
     s->begun_.destroy();
     for (dense_heap<native>& dense : s->dense_) dense.destroy();
     for (touched_map& map : s->touched_) map.destroy();
@@ -213,8 +228,24 @@ bool space::has_neighbours(const void* object) const noexcept {
     return cls != classes_ && info(object).size != 0;
 }
 
+// Where the class of what is expected lies. nullptr: not there.
+void* space::allocate_born(std::size_t size, attributes attr, expectation expect,
+                           bool guided) noexcept {
+    bool opened = false;
+    if (expect == expectation::once) {
+        void* const object = once_.allocate_born(size, attribute_index(attr), &opened);
+        if (opened) born_bytes_.fetch_add_relaxed(run_bytes);
+        return object;
+    }
+    const unsigned cls = births_[static_cast<unsigned>(expect)];
+    if (!guided || cls == 0 || (attr.never_cold && expect == expectation::cold)) return nullptr;
+    void* const object = dense_[cls - 1].allocate_born(size, attribute_index(attr), &opened);
+    if (opened) born_bytes_.fetch_add_relaxed(run_bytes);
+    return object;
+}
+
 void* space::allocate_placed_elsewhere(std::size_t size, attributes attr, const void* near,
-                                       group_name* in, expectation asked_for,
+                                       group_name* in, expectation asked_for, bool guided,
                                        neighbour* found) noexcept {
     const std::size_t rounded = object_size(size, attr);
     const expectation expect =
@@ -224,11 +255,15 @@ void* space::allocate_placed_elsewhere(std::size_t size, attributes attr, const 
     *found = asked ? neighbour::missed : neighbour::none;
     if (rounded >= size && rounded <= max_near_size) {
         const unsigned set = near_set(attr, expect);
-        if (in != nullptr) {
+        if (!asked && expect != expectation::nothing)
+            object = allocate_born(rounded, attr, expect, guided);
+        if (object != nullptr) {
+            // that was all
+        } else if (in != nullptr) {
             static_assert(sizeof(begun_groups::name_word) == sizeof(group_name));
             object = near_.join(*reinterpret_cast<begun_groups::name_word*>(in), rounded, set);
         } else if (near != nullptr && contains(near)) {
-            if (class_of(near) == near_class()) {
+            if (class_of(near) == near_class() && !is_once(near)) {
                 object = near_.join(near, rounded, set);
             } else if (has_neighbours(near)) {
                 if (auto* const name = begun_.of(near); name != nullptr)
@@ -272,10 +307,24 @@ void space::free_elsewhere(void* object) noexcept {
     } else if (cls == classes_) {
         large_.free(object);
     } else if (cls == near_class()) {
-        native::check(near_.free(object) == free_result::done, "free of what is no object");
+        native::check(free_near(object) == free_result::done, "free of what is no object");
     } else {
         dense_[cls - 1].free(object);
     }
+}
+
+free_result space::free_near(void* object) noexcept {
+    if (!is_once(object)) return near_.free(object);
+    once_.free(object);
+    return free_result::done;
+}
+
+// Births begin again where there was no room.
+std::size_t space::decommit_near(pacer& ask) noexcept {
+    const std::size_t bytes = near_.decommit_free_memory(ask);
+    if (once_offset_ == total_bytes_) return bytes; // there are none
+    once_.allow_births(UINT64_MAX);
+    return ask.may_continue() ? bytes + once_.decommit_free_memory(ask) : bytes;
 }
 
 free_result space::free_checked(void* object) noexcept {
@@ -286,13 +335,14 @@ free_result space::free_checked(void* object) noexcept {
         return free_result::done;
     }
     if (cls == new_class) return slabs_.free_checked(object);
-    if (cls == near_class()) return near_.free(object);
+    if (cls == near_class())
+        return is_once(object) ? once_.free_checked(object) : near_.free(object);
     return cls == classes_ ? large_.free_checked(object) : dense_[cls - 1].free_checked(object);
 }
 
 std::size_t space::usable_size_elsewhere(const void* object) const noexcept {
     const unsigned cls = class_of(object);
-    if (cls == near_class()) return near_.size_of(object);
+    if (cls == near_class()) return is_once(object) ? once_.size_of(object) : near_.size_of(object);
     if (cls == owned_class_) return owner_->size_of(object);
     return cls == classes_ ? large_.size_of(object) : dense_[cls - 1].size_of(object);
 }
@@ -308,9 +358,10 @@ space::object_info space::info(const void* object) const noexcept {
         return {large_.size_of(object), attributes_at(large_.set_of(object))};
     }
     if (cls == near_class()) {
-        const std::size_t size = near_.size_of_racy(object);
-        return size == 0 ? object_info{0, {}}
-                         : object_info{size, attributes_at(near_.set_of(object))};
+        const bool once = is_once(object);
+        const std::size_t size = once ? once_.size_of_racy(object) : near_.size_of_racy(object);
+        if (size == 0 || size > max_dense_size) return {0, {}};
+        return {size, attributes_at(once ? once_.set_of(object) : near_.set_of(object))};
     }
     if (cls == owned_class_) return {owner_->size_of(object), {}};
     const dense_heap<native>& dense = dense_[cls - 1];
@@ -356,7 +407,7 @@ std::size_t space::decommit_free_memory(pacer& ask) noexcept {
     if (!ask.may_continue()) return bytes;
     bytes += large_.decommit_free_memory(ask);
     if (!ask.may_continue()) return bytes;
-    bytes += near_.decommit_free_memory(ask);
+    bytes += decommit_near(ask);
     for (unsigned cls = 1; cls < classes_ && ask.may_continue(); ++cls)
         bytes += dense_[cls - 1].decommit_free_memory(ask);
     return bytes;
@@ -381,9 +432,10 @@ space::class_counters space::counters(unsigned cls) const noexcept {
     if (cls == new_class) {
         const slab_counters c = slabs_.counters();
         const near_counters near = near_.counters();
-        out.live_bytes = c.live_bytes + near.live_bytes;
-        out.live_objects = c.live_objects + near.live_objects;
-        out.extent_bytes = c.extent_bytes + near.extent_bytes;
+        const dense_counters once = once_.counters();
+        out.live_bytes = c.live_bytes + near.live_bytes + once.live_bytes;
+        out.live_objects = c.live_objects + near.live_objects + once.live_objects;
+        out.extent_bytes = c.extent_bytes + near.extent_bytes + once.extent_bytes;
         out.runs = c.runs;
     } else if (cls == classes_) {
         const large_counters c = large_.counters();
@@ -404,7 +456,7 @@ space::class_counters space::counters(unsigned cls) const noexcept {
 
 std::uint64_t space::metadata_bytes() const noexcept {
     std::uint64_t bytes = space_bytes + slabs_.metadata_bytes() + large_.metadata_bytes() +
-                          near_.metadata_bytes() + begun_.metadata_bytes();
+                          near_.metadata_bytes() + once_.metadata_bytes() + begun_.metadata_bytes();
     for (unsigned cls = 1; cls < classes_; ++cls) bytes += dense_[cls - 1].metadata_bytes();
     for (unsigned i = 0; i <= near_class(); ++i) bytes += touched_[i].metadata_bytes();
     return bytes;
@@ -414,10 +466,13 @@ void space::fork_prepare() noexcept {
     slabs_.fork_prepare();
     large_.fork_prepare();
     near_.fork_prepare();
+    once_.fork_prepare();
     for (unsigned cls = 1; cls < classes_; ++cls) dense_[cls - 1].fork_prepare();
 }
 
 void space::fork_parent() noexcept {
+    for (unsigned cls = 1; cls < classes_; ++cls) dense_[cls - 1].fork_parent();
+    once_.fork_parent();
     near_.fork_parent();
     large_.fork_parent();
     slabs_.fork_parent();
@@ -427,6 +482,7 @@ bool space::fork_child() noexcept {
     bool complete = true;
     for (unsigned cls = 1; cls < classes_; ++cls)
         complete = dense_[cls - 1].fork_child() && complete;
+    once_.fork_child();
     near_.fork_child();
     large_.fork_child();
     slabs_.fork_child();
@@ -437,6 +493,7 @@ bool space::validate(std::string* what) const {
     const char* broken = slabs_.validate();
     if (broken == nullptr) broken = large_.validate();
     if (broken == nullptr) broken = near_.validate();
+    if (broken == nullptr) broken = once_.validate();
     for (unsigned cls = 1; broken == nullptr && cls < classes_; ++cls) {
         broken = dense_[cls - 1].validate();
     }

@@ -11,7 +11,8 @@
 // All ranges have the same power-of-two size, but for NEAR, which may be a fourth of it; so an address tells its class by a subtraction and a
 // shift. The number of classes (2..15), and which of them lie in a file, are the caller's: a policy's
 // tiers (policy/tiers.hpp). Objects are born in class 0; those above 16 KiB in LARGE, and those of which the program
-// says what they are used with in NEAR (near.hpp). What is counted for class 0 counts NEAR, too. No object has
+// says what they are used with in NEAR (near.hpp), of whose range the last fourth has those that are to be used once: runs
+// like those of the dense classes, which births fill. What is counted for class 0 counts NEAR, too. No object has
 // a header.
 //
 // Failures: every allocation may return nullptr (reservation, RLIMIT_AS, overcommit, map count,
@@ -71,13 +72,18 @@ struct space_options {
     // Not empty: the classes of `file_classes` each lie in an unnamed file in this directory.
     std::string cold_directory{};
     std::uint32_t file_classes = 1U << 2; // bit c: class c; without class 0
+    // Likewise, for those of `hot_file_classes`, which are others.
+    std::string hot_directory{};
+    std::uint32_t hot_file_classes = 0;
 };
 
 class space {
   public:
-    // nullptr: *why_not (may be null) says in one line what did not work. A cold_directory that
-    // cannot hold the file is such a failure; the caller may try again without it.
-    static space* create(const space_options& options, std::string* why_not) noexcept;
+    // nullptr: *why_not (may be null) says in one line what did not work. A directory that
+    // cannot hold the file is such a failure; the caller may try again without it. *bad_directory (may be null) is
+    // then the name of its option, else null.
+    static space* create(const space_options& options, std::string* why_not,
+                         const std::string space_options::** bad_directory = nullptr) noexcept;
     // For tests. Precondition: nothing uses the space, now or later; objects in it are gone.
     static void destroy(space* s) noexcept;
 
@@ -89,6 +95,30 @@ class space {
     void give_class(unsigned cls, class_owner& owner) noexcept {
         owner_ = &owner;
         owned_class_ = cls;
+    }
+
+    // Before the first object is made: objects of which that is expected, and nothing else is said, are born in the
+    // dense class `cls`, as far as allow_births() lets them, and otherwise in NEAR.
+    void give_births(expectation what, unsigned cls) noexcept {
+        births_[static_cast<unsigned>(what)] = cls;
+    }
+    // Any thread. How many bytes of runs of 64 KiB may be opened in the class for births, from now on; UINT64_MAX: any.
+    // 0 at first, and when no run could be had. Returns how many still might have been.
+    std::uint64_t allow_births(unsigned cls, std::uint64_t bytes) noexcept {
+        return dense_[cls - 1].allow_births(bytes);
+    }
+    std::uint64_t births_allowed(unsigned cls) const noexcept {
+        return dense_[cls - 1].births_allowed();
+    }
+    // Any thread. Bytes of full runs of births that take_births(memory) has not named yet.
+    std::uint64_t births_in_memory(unsigned cls) const noexcept {
+        return dense_[cls - 1].births_in_memory();
+    }
+    // The collector thread only. fn(char* begin, char* end) for runs of 64 KiB in which objects were born since the last
+    // call for that purpose.
+    template <class F>
+    void take_births(unsigned cls, birth_news what, F&& fn) {
+        dense_[cls - 1].take_births(what, fn);
     }
 
     // Any thread, O(1), no locks.
@@ -130,6 +160,7 @@ class space {
         const void* near = nullptr; // a live object of this space, beside which to lie
         group_name* in = nullptr;   // or the name of a group; used as an atomic
         expectation expect = expectation::nothing;
+        bool guided = false; // may be born in another class (give_births())
     };
     enum class neighbour : std::uint8_t {
         none,     // was asked for
@@ -137,7 +168,7 @@ class space {
         missed,   // none that objects can lie with; the object is an ordinary one
         no_object // missed, and the address is in the space, where no object begins
     };
-    // As allocate(), in NEAR. What cannot be placed (larger than max_near_size, a bad neighbour, no room in NEAR)
+    // As allocate(), in NEAR, or where give_births() says. What cannot be placed (larger than max_near_size, a bad neighbour, no room in NEAR)
     // is an ordinary object. *found tells. Takes no lock where the calling thread goes on with a group that is its
     // own (near.hpp), else up to two.
     void* allocate_placed(std::size_t size, attributes attr, const placement& where,
@@ -150,11 +181,13 @@ class space {
                 *found = neighbour::found;
                 return object;
             }
-        return allocate_placed_elsewhere(size, attr, where.near, where.in, where.expect, found);
+        return allocate_placed_elsewhere(size, attr, where.near, where.in, where.expect,
+                                         where.guided, found);
     }
     // How the program expects the object to be used, while it lies in NEAR. Precondition: contains(object).
     expectation expected_of(const void* object) const noexcept {
-        return class_of(object) == near_class() ? near_.expected_of(object) : expectation::nothing;
+        if (class_of(object) != near_class()) return expectation::nothing;
+        return is_once(object) ? expectation::once : near_.expected_of(object);
     }
     // malloc's twin: 16-byte alignment.
     void* allocate_raw(std::size_t size) noexcept { return allocate(size, attributes{4, false}); }
@@ -186,7 +219,8 @@ class space {
 
     // Bytes of memory that was not resident, ever given to threads by allocate(): whole runs in NEW.
     std::uint64_t new_bytes() const noexcept {
-        return slabs_.new_bytes() + large_.new_bytes() + near_.new_bytes();
+        return slabs_.new_bytes() + large_.new_bytes() + near_.new_bytes() +
+               born_bytes_.load_relaxed();
     }
     // How many allocations failed so far.
     std::uint64_t failures() const noexcept { return failures_.load_relaxed(); }
@@ -218,7 +252,10 @@ class space {
     // Precondition: it is in NEW, LARGE or NEAR, where objects are born.
     double live_fraction_where_born(const void* object) const noexcept {
         if (class_of(object) == new_class) return slabs_.live_fraction_of_run(object);
-        if (class_of(object) == near_class()) return near_.live_fraction_of_page(object);
+        if (class_of(object) == near_class())
+            return is_once(object) ? static_cast<double>(once_.bytes_in_run(once_.run_of(object))) /
+                                         double{run_bytes}
+                                   : near_.live_fraction_of_page(object);
         const std::size_t size = std::max<std::size_t>(large_.size_of(object), 1);
         return static_cast<double>(size) / static_cast<double>(round_up(size, os::page_size));
     }
@@ -312,7 +349,7 @@ class space {
     // The same of LARGE and NEAR alone.
     std::size_t decommit_large(pacer& ask) noexcept {
         const std::size_t bytes = large_.decommit_free_memory(ask);
-        return ask.may_continue() ? bytes + near_.decommit_free_memory(ask) : bytes;
+        return ask.may_continue() ? bytes + decommit_near(ask) : bytes;
     }
 
     // Page accounting of a window. Mark each touched object once.
@@ -424,8 +461,10 @@ class space {
   private:
     [[gnu::noinline]] void* allocate_placed_elsewhere(std::size_t size, attributes attr,
                                                       const void* near, group_name* in,
-                                                      expectation expect,
+                                                      expectation expect, bool guided,
                                                       neighbour* found) noexcept;
+    void* allocate_born(std::size_t size, attributes attr, expectation expect,
+                        bool guided) noexcept;
     space() = default;
     ~space() = default;
 
@@ -448,11 +487,16 @@ class space {
             },
             &c);
     }
+    // Of an address in NEAR's range.
+    bool is_once(const void* object) const noexcept { return offset_of(object) >= once_offset_; }
+    free_result free_near(void* object) noexcept;
+    std::size_t decommit_near(pacer& ask) noexcept;
     void* allocate_elsewhere(std::size_t size, attributes attr) noexcept;
     bool has_neighbours(const void* object) const noexcept;
     std::size_t usable_size_elsewhere(const void* object) const noexcept;
     void free_elsewhere(void* object) noexcept;
-    bool set_up(const space_options& options, std::string* why_not) noexcept;
+    bool set_up(const space_options& options, std::string* why_not,
+                const std::string space_options::** bad_directory) noexcept;
 
     char* base_ = nullptr;
     std::size_t range_bytes_ = 0;
@@ -471,10 +515,14 @@ class space {
     native::atomic<std::uint64_t> failures_;
     large_heap large_;
     near_heap<native> near_;
+    dense_heap<native> once_;
+    std::size_t once_offset_ = 0;
     begun_groups begun_;
     // Of what is expected alone, without a neighbour: groups that threads share.
     static constexpr unsigned expected_groups = 16;
     begun_groups::name_word expected_[expectations][expected_groups];
+    unsigned births_[expectations] = {};       // 0: none
+    native::atomic<std::uint64_t> born_bytes_; // of runs that births have opened
     dense_heap<native> dense_[max_classes - 1];
     touched_map touched_[max_classes + 2];
 };

@@ -264,6 +264,15 @@ int take_pages(void* from, void* to, std::size_t bytes) noexcept {
     return 0;
 }
 
+bool taken_pages_share_mappings() noexcept {
+    const errno_kept kept;
+    void* const page = reserve(page_size, page_size);
+    if (page == nullptr) return false;
+    const bool works = calls().madvise(page, page_size, madv_guard_install) == 0;
+    release(page, page_size);
+    return works;
+}
+
 int put_pages(void* from, void* to, std::size_t bytes) noexcept {
     const errno_kept kept;
     if (calls().mremap(from, bytes, bytes, MREMAP_MAYMOVE | MREMAP_FIXED, to) != MAP_FAILED)

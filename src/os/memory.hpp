@@ -99,6 +99,8 @@ int make_file_private(void* begin, std::size_t bytes, int fd, std::uint64_t offs
 // with a message. What the program itself asked for such pages (mlock, mprotect, madvise) is lost. Linux 5.7. Of pages that the kernel has pinned for direct I/O the contents may still
 // change.
 int take_pages(void* from, void* to, std::size_t bytes) noexcept;
+// True where a range whose pages were taken needs no mapping of its own: guard pages, Linux 6.13.
+bool taken_pages_share_mappings() noexcept;
 // The pages at `from`, committed, appear at `to`, in one step, in place of what was there. `from` is unmapped.
 // On failure `from` is as it was, and `to` inaccessible, and as after a failure of take_pages().
 int put_pages(void* from, void* to, std::size_t bytes) noexcept;

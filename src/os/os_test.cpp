@@ -11,7 +11,9 @@
 
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <thread>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -228,6 +230,22 @@ bool is_blocked(int signal) {
     sigset_t now;
     pthread_sigmask(SIG_SETMASK, nullptr, &now);
     return sigismember(&now, signal) == 1;
+}
+
+TEST(os_thread, signals_stay_blocked_while_what_blocks_them_moves) {
+    ASSERT_FALSE(is_blocked(SIGTERM));
+    {
+        std::optional<blocked_signals> kept;
+        {
+            blocked_signals first;
+            kept.emplace(std::move(first));
+        }
+        EXPECT_TRUE(is_blocked(SIGTERM));
+        const blocked_signals last = std::move(*kept);
+        kept.reset();
+        EXPECT_TRUE(is_blocked(SIGTERM));
+    }
+    EXPECT_FALSE(is_blocked(SIGTERM));
 }
 
 TEST(os_thread, signals_are_blocked_for_a_while_and_in_the_threads_made_meanwhile) {

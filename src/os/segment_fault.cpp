@@ -171,4 +171,11 @@ void serve_segment_faults(fault_owner serves, fault_server serve) noexcept {
     install();
 }
 
+void let_segment_faults_through() noexcept {
+    sigset_t one;
+    sigemptyset(&one);
+    sigaddset(&one, SIGSEGV);
+    pthread_sigmask(SIG_UNBLOCK, &one, nullptr);
+}
+
 } // namespace obase::os

@@ -35,4 +35,7 @@ using fault_server = bool (*)(const void* address, const void* instruction) noex
 using fault_owner = bool (*)(const void* address) noexcept;
 void serve_segment_faults(fault_owner serves, fault_server serve) noexcept;
 
+// SIGSEGV of the calling thread is not blocked from here on.
+void let_segment_faults_through() noexcept;
+
 } // namespace obase::os

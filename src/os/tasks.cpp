@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "os/tasks.hpp"
 
-#include "os/memory.hpp"
-
 #include <fcntl.h>
-#include <pthread.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -19,7 +15,6 @@ namespace obase::os {
 
 namespace {
 
-constexpr int guard_install = 102;            // MADV_GUARD_INSTALL, Linux 6.13
 constexpr unsigned long kernel_made = 0x4010; // PF_USER_WORKER, PF_IO_WORKER
 constexpr unsigned long ending = 0x4;         // PF_EXITING: it runs no more of the program
 
@@ -99,36 +94,6 @@ std::uint32_t thread_count() noexcept {
     struct stat about{};
     if (::stat("/proc/self/task", &about) != 0 || about.st_nlink < 2) return 0;
     return static_cast<std::uint32_t>(about.st_nlink - 2); // a folder for each
-}
-
-void let_segment_faults_through() noexcept {
-    sigset_t one;
-    sigemptyset(&one);
-    sigaddset(&one, SIGSEGV);
-    pthread_sigmask(SIG_UNBLOCK, &one, nullptr);
-}
-
-sigset_t block_signals() noexcept {
-    sigset_t all;
-    sigset_t before;
-    sigfillset(&all);
-    sigemptyset(&before);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    return before;
-}
-
-void restore_signals(const sigset_t& before) noexcept {
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-}
-
-bool taken_pages_share_mappings() noexcept {
-    const int error = errno;
-    void* const page = reserve(page_size, page_size);
-    if (page == nullptr) return false;
-    const bool works = ::madvise(page, page_size, guard_install) == 0;
-    release(page, page_size);
-    errno = error;
-    return works;
 }
 
 } // namespace obase::os

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// tasks: what the kernel says about the threads of this process, and about their signals.
+// tasks: what the kernel says about the threads of this process.
 //
 //     if (os::thread_without_library(&has_run) != 0) ...      // move nothing: it may be nobody's thread
 //
-// Readings of /proc/self/task and signal masks. None fails: what the kernel does not tell counts as in order, and what
+// Readings of /proc/self/task. None fails: what the kernel does not tell counts as in order, and what
 // cannot be read now, for want of a descriptor, as not known.
 // Threads: any. Allocates nothing.
 #pragma once
 
-#include <csignal>
 #include <cstdint>
 
 namespace obase::os {
@@ -23,15 +22,5 @@ std::uint32_t thread_without_library(bool* has_run) noexcept;
 
 // How many threads the process has, those that are ending too. 0: it is not known. One system call, no descriptor.
 std::uint32_t thread_count() noexcept;
-
-// SIGSEGV of the calling thread is not blocked from here on.
-void let_segment_faults_through() noexcept;
-
-// All signals of the calling thread that can be blocked are, and what was before goes back.
-sigset_t block_signals() noexcept;
-void restore_signals(const sigset_t& before) noexcept;
-
-// True where a range whose pages were taken (memory.hpp) needs no mapping of its own: guard pages, Linux 6.13.
-bool taken_pages_share_mappings() noexcept;
 
 } // namespace obase::os

@@ -117,7 +117,9 @@ blocked_signals::blocked_signals() noexcept {
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before_);
 }
-blocked_signals::~blocked_signals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+blocked_signals::~blocked_signals() {
+    if (blocks_) pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+}
 
 no_cancellation::no_cancellation() noexcept {
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_);

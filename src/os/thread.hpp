@@ -8,6 +8,7 @@
 
 #include <csignal>
 #include <cstdint>
+#include <utility>
 
 namespace obase::os {
 
@@ -34,11 +35,14 @@ class blocked_signals {
   public:
     blocked_signals() noexcept;
     ~blocked_signals();
-    blocked_signals(const blocked_signals&) = delete;
-    blocked_signals& operator=(const blocked_signals&) = delete;
+    // Within the thread, or to the copy of it that a fork makes: signals stay blocked as long as the new one exists.
+    blocked_signals(blocked_signals&& other) noexcept
+        : before_(other.before_), blocks_(std::exchange(other.blocks_, false)) {}
+    blocked_signals& operator=(blocked_signals&&) = delete;
 
   private:
     sigset_t before_;
+    bool blocks_ = true;
 };
 // Shown by top and gdb; cut to 15 bytes.
 void name_thread(const char* name) noexcept;

@@ -252,6 +252,9 @@ class engine final : public obase::runtime, private collector::control {
     // Of a thread that allocates, for memory. Then it goes on: until the next look it takes a 32nd of the room
     // that is left, so even where no window ends the process is slowed down, and not stopped.
     static constexpr double longest_allocation_wait_seconds = 0.1;
+    // What was born cold leaves memory so many bytes at a time, and threads wait where more is in memory.
+    static constexpr std::uint64_t births_at_once = std::uint64_t{1} << 20;
+    static constexpr std::uint64_t most_births = std::uint64_t{4} << 20;
 
     engine() : reclaimer_(registry_) { registry_.set_fenced(!platform::has_membarrier()); }
 
@@ -319,6 +322,10 @@ class engine final : public obase::runtime, private collector::control {
         return running_ && stopping_.load_relaxed() == 0 && settings_.mode >= run_mode::move &&
                !degraded_.load_relaxed();
     }
+    void allow_births(bool may) noexcept; // under state_
+    void page_out_births() noexcept;
+    void note_birth(const heap::space& heaps) noexcept;
+    void wait_for_births(const heap::space& heaps) noexcept;
     std::uint64_t write_allowance() noexcept;
     void charge_writes() noexcept;
     std::uint64_t paged_out_bytes() const noexcept;
@@ -413,6 +420,14 @@ class engine final : public obase::runtime, private collector::control {
     wait_credit credit_;                      // under state_
     platform::atomic<std::uint32_t> waiting_; // threads in room_; changed under state_
     allocation_watch<platform> watch_;
+    // Classes of the heaps in which what is expected to be hot and cold is born; 0: none. Made with the heaps.
+    unsigned hot_births_ = 0, cold_births_ = 0;
+    platform::atomic<std::uint32_t> births_leave_; // what is born cold leaves memory at once
+    platform::atomic<std::uint32_t> births_told_;  // the collector knows that there are some
+    // Bytes of them in memory beyond which threads wait. More than most_births after waits that were in vain.
+    platform::atomic<std::uint64_t> births_limit_;
+    std::uint64_t births_served_ = 0; // under state_: how often some have left
+    bool in_window_ = false;          // under state_
     platform::atomic<std::uint32_t> stopping_;
     platform::atomic<std::uint64_t> collector_thread_; // kernel id, 0 while there is none
 
@@ -431,15 +446,17 @@ class engine final : public obase::runtime, private collector::control {
     bool forced_ = false;
     bool early_ = false; // the window was begun before its time
     bool given_up_ = false;
-    double paid_at_ = 0;         // monotonic: by then the last window is within collector_cpu_share
-    double window_began_ = 0;    // monotonic
-    double window_cpu_ = 0;      // seconds that the last window took
-    double window_factor_ = 1;   // policy::directives
-    double write_credit_ = 0;    // bytes, of option cold_write_limit; < 0: more was written
-    double credited_at_ = 0;     // monotonic; 0: never
-    double last_window_end_ = 0; // monotonic, of those that were not early
-    double last_end_ = 0;        // monotonic, of any
-    double last_cpu_ = 0;        // of the collector thread, at the last finish_window()
+    double paid_at_ = 0;       // monotonic: by then the last window is within collector_cpu_share
+    double window_began_ = 0;  // monotonic
+    double window_cpu_ = 0;    // seconds that the last window took
+    double window_factor_ = 1; // policy::directives
+    double write_credit_ = 0;  // bytes, of option cold_write_limit; < 0: more was written
+    double credited_at_ = 0;   // monotonic; 0: never
+    // Under state_: what births in a file may still write, as it was said last; all, while there is no limit.
+    std::uint64_t births_allowed_ = 0;
+    double last_window_end_ = 0;     // monotonic, of those that were not early
+    double last_end_ = 0;            // monotonic, of any
+    double last_cpu_ = 0;            // of the collector thread, at the last finish_window()
     std::uint64_t throttle_cpu_ = 0; // ns
     std::uint64_t throttle_wall_ = 0;
     double wait_began_ = 0;

@@ -21,7 +21,10 @@ void engine<Binding>::run() noexcept {
 
     bool more = false; // to reclaim, soon
     std::unique_lock lock(state_);
+    window_settings_ = settings_;
+    budget_ = current_budget(window_settings_.memory);
     while (stopping_.load_relaxed() == 0) {
+        allow_births(may_collect());
         const bool asked = requested_ > served_;
         const double now = now_seconds();
         const double next_window = this->next_window();
@@ -34,6 +37,17 @@ void engine<Binding>::run() noexcept {
             if (pressed_ != 0) rest = std::min(rest, paid_at_ - now);
             if (reclaimer_.pending() != 0)
                 rest = std::min(rest, more ? short_tick_seconds : reclaim_tick_seconds);
+            if (births_leave_.load_relaxed() != 0 && births_told_.exchange_acq_rel(0) != 0) {
+                window_settings_ = settings_;
+                lock.unlock();
+                park_.lock();
+                page_out_births();
+                park_.unlock();
+                lock.lock();
+                births_limit_.store_relaxed(most_births);
+                room_.notify_all();
+                continue;
+            }
             wake_.wait_for(lock, std::chrono::duration<double>(rest));
             more = false;
             if (reclaimer_.pending() == 0) continue;
@@ -45,6 +59,9 @@ void engine<Binding>::run() noexcept {
         const std::uint64_t ticket = requested_;
         const std::uint64_t pressed = pressed_;
         window_settings_ = settings_;
+        in_window_ = true;
+        if (settings_.cold_write_limit != 0) allow_births(false); // moving has what is left of it
+        room_.notify_all();
         lock.unlock();
         const std::uint64_t left_before = paged_out_bytes();
         park_.lock();
@@ -53,6 +70,7 @@ void engine<Binding>::run() noexcept {
         if (pressed != 0) end_early_window(paged_out_bytes() - left_before);
         more = reclaim_tick();
         lock.lock();
+        in_window_ = false;
         if (asked) {
             served_ = ticket;
             last_result_ = given_up_ ? collect_result::abandoned : collect_result::done;
@@ -60,6 +78,7 @@ void engine<Binding>::run() noexcept {
         }
     }
     running_ = false;
+    allow_births(false);
     pressed_ = 0;
     collector_thread_.store_release(0);
     finished_.notify_all();
@@ -165,6 +184,60 @@ void engine<Binding>::run_window(bool forced, bool early, std::uint64_t pressed)
     paid_at_ = window_began_ + window_cpu_ / window_settings_.collector_cpu_share;
 }
 
+// Births are allowed while the collector moves objects: what was born cold and is used has to come home. They write into
+// COLD's file as moving does, within the same limit. And where there is a budget of memory nothing leaves before its time.
+template <class Binding>
+void engine<Binding>::allow_births(bool may) noexcept {
+    heap::space* const heaps = space_.load_relaxed();
+    if (heaps == nullptr) return;
+    const auto limit = static_cast<double>(settings_.cold_write_limit);
+    for (const unsigned cls : {hot_births_, cold_births_}) {
+        if (cls == 0) continue;
+        const bool limited = limit != 0 && cls == cold_births_ && heaps->file_backed(cls);
+        if (may && !limited) {
+            if (heaps->births_allowed(cls) != UINT64_MAX) heaps->allow_births(cls, UINT64_MAX);
+            if (cls == cold_births_) births_allowed_ = UINT64_MAX;
+            continue;
+        }
+        const std::uint64_t left = heaps->allow_births(cls, 0);
+        if (!limited) continue;
+        if (births_allowed_ != UINT64_MAX)
+            write_credit_ -= static_cast<double>(births_allowed_ - std::min(births_allowed_, left));
+        births_allowed_ = 0;
+        if (!may) continue;
+        if (credited_at_ == 0) {
+            write_credit_ = limit * settings_.scaled_window_seconds();
+            credited_at_ = now_seconds();
+        }
+        births_allowed_ = static_cast<std::uint64_t>(std::max(write_credit_, 0.0));
+        heaps->allow_births(cls, births_allowed_);
+    }
+    births_leave_.store_relaxed(may && cold_births_ != 0 && settings_.mode == run_mode::hint &&
+                                settings_.hint_pageout && budget_.allowed == 0);
+}
+
+// Between two windows, with park_ held.
+template <class Binding>
+void engine<Binding>::page_out_births() noexcept try {
+    heap::space& heaps = *space_.load_relaxed();
+    const auto address = [](const char* p) { return reinterpret_cast<std::uintptr_t>(p); };
+    backend::tier_view view;
+    view.role = policy_->tiers()[cold_births_];
+    view.file_base = address(heaps.range_begin(cold_births_));
+    heaps.take_births(cold_births_, heap::birth_news::memory, [&](char* begin, char* end) {
+        view.leaving.add(address(begin), address(end));
+    });
+    heaps.for_each_backing(cold_births_, [&](const char* begin, const char* end, int fd) {
+        view.files.push_back({address(begin), address(end), fd});
+    });
+    backend_->page_out(cold_births_, view, window_settings_, [this] {
+        checkpoint();
+        return !stop_requested();
+    });
+} catch (const std::bad_alloc&) {
+    // They leave after a window.
+}
+
 // What the limit on writes leaves for this window. Credit is kept for two windows, so that one that had nothing
 // to write leaves its share to the next; and until the largest object can be written.
 template <class Binding>
@@ -188,7 +261,7 @@ void engine<Binding>::charge_writes() noexcept {
     const heap::space& heaps = *space_.load_relaxed();
     std::uint64_t written = 0;
     for (policy::tier_id to = 0; to < policy_->tiers().count(); ++to)
-        if (heaps.file_backed(to))
+        if (heaps.file_backed(to) && !policy_->tiers()[to].promoted_to)
             for (const auto& from : collector_->moved_bytes()) written += from[to];
     recorder_.load_relaxed()->live.file_moved_bytes.add(written);
     write_credit_ -= static_cast<double>(written);

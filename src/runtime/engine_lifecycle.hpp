@@ -87,6 +87,8 @@ void engine<Binding>::make_ready_locked() noexcept {
                             (debug_checks && now.origin("check_frees") == option_origin::built_in);
         checks_frees_.store_relaxed(heaps.check_frees);
         if (heaps.file_classes != 0) heaps.cold_directory = std::string(now.cold_directory());
+        heaps.hot_file_classes = tiers.with(&policy::tier::promoted_to) & ~heaps.file_classes;
+        if (heaps.hot_file_classes != 0) heaps.hot_directory = std::string(now.hot_directory());
         // What the self-check is to look at: what there is, not what was asked for. So a shortage
         // that has been reported here is not reported again in other words.
         options in_force = now;
@@ -99,23 +101,35 @@ void engine<Binding>::make_ready_locked() noexcept {
         } else if (!slots_.is_open()) {
             why = "no address space for the map of guides (64 MiB)";
         } else {
-            made = heap::space::create(heaps, &why);
-            if (made == nullptr && !heaps.cold_directory.empty()) {
-                say(("COLD stays in anonymous memory: " + why).c_str());
-                in_force.cold_backing = "anon";
-                heaps.cold_directory.clear();
-                made = heap::space::create(heaps, &why);
+            const std::string heap::space_options::* bad = nullptr;
+            while ((made = heap::space::create(heaps, &why, &bad)) == nullptr && bad != nullptr) {
+                const bool cold = bad == &heap::space_options::cold_directory;
+                say(((cold ? "COLD" : "HOT") + std::string(" stays in anonymous memory: ") + why)
+                        .c_str());
+                (cold ? in_force.cold_backing : in_force.hot_backing) = "anon";
+                (cold ? heaps.cold_directory : heaps.hot_directory).clear();
             }
         }
         if (made == nullptr) say(("no migration: " + why).c_str());
-        if (made != nullptr && !heaps.cold_directory.empty())
-            for (unsigned cls = 0; cls < made->classes(); ++cls) {
-                if (!made->file_backed(cls)) continue;
-                const auto begin = reinterpret_cast<std::uintptr_t>(made->range_begin(cls));
-                os::end_on_bus_error(begin, begin + made->range_bytes(),
-                                     ("the file under COLD in " + heaps.cold_directory).c_str());
-            }
+        for (unsigned cls = 0; made != nullptr && cls < made->classes(); ++cls) {
+            if (!made->file_backed(cls)) continue;
+            const bool hot = (heaps.hot_file_classes >> cls & 1) != 0;
+            const auto begin = reinterpret_cast<std::uintptr_t>(made->range_begin(cls));
+            os::end_on_bus_error(begin, begin + made->range_bytes(),
+                                 (hot ? "the file under HOT in " + heaps.hot_directory
+                                      : "the file under COLD in " + heaps.cold_directory)
+                                     .c_str());
+        }
         if (made != nullptr) {
+            const auto births = [&](heap::expectation what, policy::tier_mask in) -> unsigned {
+                if (audit_asked_ || in == 0) return 0;
+                const auto cls = static_cast<unsigned>(std::countr_zero(in));
+                made->give_births(what, cls);
+                return cls;
+            };
+            hot_births_ = births(heap::expectation::hot, tiers.with(&policy::tier::promoted_to));
+            cold_births_ = births(heap::expectation::cold, tiers.with(&policy::tier::cold));
+            births_limit_.store_relaxed(most_births);
             auto* recorder = new telemetry::recorder(now.history_windows, Binding::name);
             recorder->live.time_scale.set(now.time_scale);
             recorder->set_tiers(tiers);
@@ -187,8 +201,8 @@ std::string engine<Binding>::configure(const options& settings) {
         return "policy (OBASE_POLICY): " + policy::policies().unknown(settings.policy);
     if (tried_.load_relaxed() != 0) {
         const options now = effective();
-        for (const char* name : {"heap_reserve", "cold_backing", "poison_freed", "check_frees",
-                                 "history_windows", "policy", "backend"})
+        for (const char* name : {"heap_reserve", "cold_backing", "hot_backing", "poison_freed",
+                                 "check_frees", "history_windows", "policy", "backend"})
             if (now.get(name) != settings.get(name))
                 return std::string(name) +
                        " cannot change after the first object was made: it is " + now.get(name) +
@@ -456,6 +470,8 @@ void engine<Binding>::resume_child() noexcept {
     watch_.restart(); // a thread that is not here may have been looking
     collector_thread_.store_relaxed(0);
     running_ = false;
+    in_window_ = false;
+    allow_births(false);
     served_ = requested_; // those who wait for a window are not here
     forked_ = true;
     park_.lock_in_child();

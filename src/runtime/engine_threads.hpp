@@ -97,8 +97,10 @@ void* engine<Binding>::allocate_placed(heap::space& heaps, std::size_t bytes, he
     void* const object =
         heaps.allocate_placed(bytes, attr,
                               {how.near, how.in != nullptr ? &how.in->name : nullptr,
-                               static_cast<heap::expectation>(how.expect)},
+                               static_cast<heap::expectation>(how.expect), how.guided},
                               &found);
+    if (how.guided && how.expect == obase::expectation::cold && births_leave_.load_relaxed() != 0)
+        note_birth(heaps);
     if (found == heap::space::neighbour::none || found == heap::space::neighbour::found)
         return object;
     near_missed_.fetch_add_relaxed(1);
@@ -112,6 +114,34 @@ void* engine<Binding>::allocate_placed(heap::space& heaps, std::size_t bytes, he
         say(line);
     }
     return object;
+}
+
+// The collector takes births out of memory as they come. It may be slower than threads are: they wait then, as long as that
+// makes room.
+template <class Binding>
+void engine<Binding>::note_birth(const heap::space& heaps) noexcept {
+    const std::uint64_t bytes = heaps.births_in_memory(cold_births_);
+    if (bytes < births_at_once) return;
+    const bool waits = bytes >= births_limit_.load_relaxed();
+    if (!waits && births_told_.load_relaxed() != 0) return;
+    births_told_.store_relaxed(1);
+    wait_for_births(heaps);
+}
+
+template <class Binding>
+void engine<Binding>::wait_for_births(const heap::space& heaps) noexcept {
+    const os::no_cancellation to_the_end;
+    std::unique_lock lock(state_);
+    if (!may_collect() || in_window_) return;
+    wake_.notify_all();
+    const auto in_memory = [&] { return heaps.births_in_memory(cold_births_); };
+    if (in_memory() < births_limit_.load_relaxed() || !may_wait_for_memory.all()) return;
+    room_.wait_for(lock, std::chrono::duration<double>(longest_allocation_wait_seconds), [&] {
+        return in_memory() < births_limit_.load_relaxed() || !may_collect() || in_window_;
+    });
+    // Not for each object: the next wait is when so much more is in memory.
+    if (const std::uint64_t now = in_memory(); now >= births_limit_.load_relaxed())
+        births_limit_.store_relaxed(now + births_at_once);
 }
 
 // `coming`: bytes of a large object that were taken just now, and not touched yet. The object has no slot, so the

@@ -189,10 +189,12 @@ TEST_F(near_objects, expectations_place_objects_until_they_are_seen) {
         for (const auto& one : objects) there += runtime().heap_of(one.peek()) == heap;
         return there;
     };
-    collect();
-    EXPECT_EQ(all_in(hot, 1), hot.size());
-    EXPECT_EQ(all_in(cold, 2), cold.size());
-    EXPECT_EQ(all_in(once, 0), once.size());
+    for (const bool seen : {false, true}) {
+        EXPECT_EQ(all_in(hot, 1), hot.size()) << "born there, and stays: " << seen;
+        EXPECT_EQ(all_in(cold, 2), cold.size());
+        EXPECT_EQ(all_in(once, 0), once.size());
+        collect();
+    }
     {
         obase::scope s;
         for (const auto& one : cold) EXPECT_EQ(one->id, 7u);

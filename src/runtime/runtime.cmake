@@ -23,6 +23,8 @@ obase_add_test(backpressure_test SOURCES backpressure_test.cpp LABELS ci sanitiz
     ENV TSAN_OPTIONS=die_after_fork=0 LOCKS swap)
 obase_add_test(shorter_windows_test SOURCES shorter_windows_test.cpp LABELS ci sanitize)
 obase_add_test(near_objects_test SOURCES near_objects_test.cpp LABELS ci sanitize)
+obase_add_test(born_objects_test SOURCES born_objects_test.cpp LABELS ci sanitize
+    ENV TSAN_OPTIONS=die_after_fork=0)
 obase_add_test(runtime_test SOURCES runtime_test.cpp LABELS ci sanitize)
 # die_after_fork: ThreadSanitizer else ends a child of a fork that starts a thread.
 obase_add_test(lifecycle_test SOURCES lifecycle_test.cpp LABELS ci sanitize

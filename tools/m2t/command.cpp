@@ -26,8 +26,10 @@ store_bench add_m2t(CLI::App& bench) {
                 ->check(CLI::IsMember({"dram", "limit", "model"})));
     several(
         command
-            ->add_option("--hints", s->hints,
-                         "none, right, wrong: cells of expectations; repeatable; no: no such cells")
+            ->add_option(
+                "--hints", s->hints,
+                "none, right, wrong: cells of expectations; repeatable; ratios are to none, and "
+                "null without it; no, alone: no such cells")
             ->check(CLI::IsMember({"none", "right", "wrong", "no"}))
             ->capture_default_str());
     command

@@ -370,17 +370,22 @@ class row {
                 static_cast<double>(alone.at("charged_bytes").get<std::uint64_t>()));
         }
         const std::size_t pairs = measured_ ? std::max<std::size_t>(s_.pairs, 1) : 1;
-        for (std::size_t pair = 0; pair < pairs && !interrupted(); ++pair)
-            for (std::size_t i = 0; i < names_.size() && !interrupted(); ++i) {
-                // In turns, and each time another one first.
-                const std::string& name = names_[(i + pair) % names_.size()];
-                cell_of cell = all;
-                cell.layout = name;
-                tell(fmt::format("m2t {} {} per bucket, {} {}", name, per_bucket_, letter_, tier_));
-                if (group) check(all.group->remove_limit());
-                results_[name].push_back(in_child_process(
-                    "m2t " + name, [&] { return run_layout(s_, cell, 1 + pair); }));
-            }
+        try {
+            for (std::size_t pair = 0; pair < pairs && !interrupted(); ++pair)
+                for (std::size_t i = 0; i < names_.size() && !interrupted(); ++i) {
+                    // In turns, and each time another one first.
+                    const std::string& name = names_[(i + pair) % names_.size()];
+                    cell_of cell = all;
+                    cell.layout = name;
+                    tell(fmt::format("m2t {} {} per bucket, {} {}", name, per_bucket_, letter_,
+                                     tier_));
+                    if (group) check(all.group->remove_limit());
+                    results_[name].push_back(in_child_process(
+                        "m2t " + name, [&] { return run_layout(s_, cell, 1 + pair); }));
+                }
+        } catch (const interruption&) { // while it was loaded
+            into.partial = true;
+        }
         if (interrupted()) into.partial = true;
         for (const std::string& name : names_) report(name, into);
     }
@@ -470,7 +475,7 @@ class row {
 constexpr int hint_windows = 8;
 constexpr int hints_are_overridden = 3 + 3; // windows: C_t + 3
 
-// In a process of its own: a row for loading, and one for each window.
+// In a process of its own: a row for loading, and one for each window; fewer if it is interrupted.
 json run_hints(const m2t_settings& s, const std::string& hints, std::uint64_t seed) {
     options settings = runtime::get().settings();
     settings.mode = run_mode::hint;
@@ -500,8 +505,10 @@ json run_hints(const m2t_settings& s, const std::string& hints, std::uint64_t se
                         {"page_utilization", asked_for / used},
                         {"cpu_ns_per_op", ns}});
     };
-    for (std::size_t id = 0; id < s.records; ++id)
+    for (std::size_t id = 0; id < s.records; ++id) {
         values[id] = make_bytes(value, {.expect = expects[id]});
+        if (id % 65'536 == 0 && interrupted()) throw interruption("while values were loaded");
+    }
     tell_window(0, 0);
     std::uint64_t sum = seed;
     std::size_t at = loop.period() / 7 * (seed % 7);
@@ -538,6 +545,9 @@ class hints_rows {
                 results_[hints].push_back(in_child_process(
                     "m2t hints " + hints, [&] { return run_hints(s_, hints, 1 + pair); }));
             }
+    }
+    // What there is, also after an interrupt.
+    void report_all(bench_result& into) const {
         for (const std::string& hints : s_.hints) report(hints, into);
         const std::string command =
             fmt::format("obase bench m2t --tier model --layout malloc --records-per-bucket 1 "
@@ -561,25 +571,35 @@ class hints_rows {
     }
 
   private:
-    double of(const std::string& hints, std::size_t pair, int window, const char* what) const {
-        return results_.at(hints)[pair][static_cast<std::size_t>(window)][what].get<double>();
+    // Nothing if an interrupt came first.
+    std::optional<double> of(const std::string& hints, std::size_t pair, int window,
+                             const char* what) const {
+        const auto all = results_.find(hints);
+        if (all == results_.end() || pair >= all->second.size()) return std::nullopt;
+        const json& rows = all->second[pair];
+        if (static_cast<std::size_t>(window) >= rows.size()) return std::nullopt;
+        return rows[static_cast<std::size_t>(window)][what].get<double>();
     }
     std::vector<double> ratios(const std::string& over, int window_over, const std::string& under,
                                int window_under, const char* what) const {
         std::vector<double> all;
-        if (!results_.contains(over) || !results_.contains(under)) return all;
-        for (std::size_t pair = 0; pair < results_.at(over).size(); ++pair)
-            all.push_back(of(over, pair, window_over, what) / of(under, pair, window_under, what));
+        for (std::size_t pair = 0; pair < std::max<std::size_t>(s_.pairs, 1); ++pair) {
+            const auto a = of(over, pair, window_over, what);
+            const auto b = of(under, pair, window_under, what);
+            if (a && b) all.push_back(*a / *b);
+        }
         return all;
     }
     void report(const std::string& hints, bench_result& into) const {
-        for (int window = 0; window <= hint_windows; ++window) {
-            json row = results_.at(hints).front()[static_cast<std::size_t>(window)];
+        const auto found = results_.find(hints);
+        if (found == results_.end() || found->second.empty()) return;
+        for (json row : found->second.front()) {
+            const int window = row["window"].get<int>();
             row.erase("sum");
             row["throughput_ratio"] = nullptr;
-            if (window != 0 && results_.contains("none"))
-                row["throughput_ratio"] =
-                    spread_of(ratios("none", window, hints, window, "cpu_ns_per_op")).median;
+            if (const auto all = ratios("none", window, hints, window, "cpu_ns_per_op");
+                window != 0 && !all.empty())
+                row["throughput_ratio"] = spread_of(all).median;
             into.json["hints"].push_back(row);
         }
     }
@@ -714,6 +734,13 @@ const std::vector<std::string>& m2t_layouts() {
 }
 
 bench_result bench_m2t(const m2t_settings& s) {
+    for (const std::string& hints : s.hints)
+        if (hints != "none" && hints != "right" && hints != "wrong")
+            throw std::invalid_argument(
+                "--hints " + hints +
+                (hints == "no" ? " excludes others: it says that there are no cells of hints. What "
+                                 "the others are compared with is none, the cell without hints"
+                               : ": expected none, right or wrong"));
     if (s.theta != workload::ycsb_theta && s.workloads != std::vector<std::string>{"C"})
         throw std::invalid_argument(
             "--theta other than .99 is for workload C only (--workload says otherwise)");
@@ -746,9 +773,22 @@ bench_result bench_m2t(const m2t_settings& s) {
                 // The model knows searches, whatever the workload writes.
                 if (!asked || result.partial || (tier == "model" && letter != "C")) continue;
                 if (tier == "limit" && !no_limit.empty()) continue;
-                row(s, names, per_bucket, letter, tier).run_all(result);
+                try {
+                    row(s, names, per_bucket, letter, tier).run_all(result);
+                } catch (const interruption&) { // before it had a cell
+                    result.partial = true;
+                }
             }
-    if (!s.hints.empty() && !result.partial) hints_rows(s).run_all(result);
+    if (!s.hints.empty() && !result.partial) {
+        hints_rows hints(s);
+        try {
+            hints.run_all(result);
+        } catch (const interruption&) { // in a process that had no row yet
+            result.partial = true;
+        }
+        result.partial = result.partial || interrupted();
+        hints.report_all(result);
+    }
     const json cells = result.json["cells"];
     result.json["claims"] = claims(cells).all();
     return result;
