@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // The collector's thread of handles: looks at the fragmentation at each tick, and gathers while the policy
-// (policy/fragmentation.hpp) wants it. And fork, which parks it between two rounds.
+// (policy/fragmentation.hpp) wants it; and does the work of temperature.hpp. And fork, which parks it between two rounds.
 #include "handles/native.hpp"
 
+#include "handles/temperature.hpp"
 #include "heap/slab_functions.hpp"
 #include "os/tasks.hpp"
 #include "os/thread.hpp"
@@ -12,6 +13,7 @@
 
 #include <cstdio>
 #include <new>
+#include <utility>
 #include <vector>
 
 namespace obase::handles {
@@ -57,15 +59,31 @@ void native_handles::collect() noexcept {
     os::prefer_short_turns();
     policy::fragmentation control(settings_.limits);
     const policy::used_runs used(settings_.used);
-    looked_at_uses_ns_ = os::monotonic_ns();
+    const std::uint64_t tick_ns = settings_.tick_ms * 1'000'000;
+    std::uint64_t ticked_ns = os::monotonic_ns();
+    std::uint64_t counted_ns = ticked_ns; // uses of tracked runs
     for (;;) {
-        os::sleep_ns(settings_.tick_ms * 1'000'000);
+        const bool busy = temperature_ != nullptr && temperature_->has_work();
+        if (!busy) native::sleep_on_for(alarm_, 0, tick_ns);
         while (hurry_.load_relaxed() != 0) native::yield();
+        const bool alarmed = alarm_.exchange_acq_rel(0) != 0;
         const std::uint64_t before = os::thread_cpu_ns();
+        const std::uint64_t now = os::monotonic_ns();
         try {
             const work mine(*this, nullptr, urgency::none);
-            bring_used_home(control, used);
-            gather(control);
+            std::uint64_t taken_uses = 0;
+            const std::uint64_t elapsed = now - ticked_ns;
+            const bool ticks = elapsed >= tick_ns;
+            if (ticks) {
+                ticked_ns = now;
+                taken_uses = bring_used_home(control, used, elapsed);
+                gather(control);
+            }
+            if (temperature_ != nullptr && (ticks || alarmed)) {
+                if (ticks) temperature_->note_taken(elapsed, taken_uses);
+                temperature_->tick(now - std::exchange(counted_ns, now));
+            }
+            if (busy && !gives_up()) temperature_->step();
         } catch (const std::bad_alloc&) {
         }
         const std::uint64_t took = os::thread_cpu_ns() - before;
@@ -90,9 +108,11 @@ policy::fragmented native_handles::measure(std::vector<policy::run_to_gather>& r
         runs.push_back({run, static_cast<std::uint32_t>(std::min(live, memory)),
                         static_cast<std::uint32_t>(memory)});
     }
-    const heap::space::class_counters dense = space_->counters(dense_class);
-    now.live_bytes += dense.live_bytes;
-    now.memory_bytes += dense.extent_bytes;
+    for (unsigned cls = dense_class; cls < space_->classes(); ++cls) {
+        const heap::space::class_counters dense = space_->counters(cls);
+        now.live_bytes += dense.live_bytes;
+        now.memory_bytes += dense.extent_bytes;
+    }
     return now;
 }
 
@@ -117,20 +137,20 @@ bool native_handles::threads_are_known(int patience) noexcept {
 }
 
 // What a slow translation costs is bounded.
-void native_handles::bring_used_home(policy::fragmentation& control,
-                                     const policy::used_runs& used) {
-    const std::uint64_t now = os::monotonic_ns();
-    const std::uint64_t elapsed = now - looked_at_uses_ns_;
-    looked_at_uses_ns_ = now;
+std::uint64_t native_handles::bring_used_home(policy::fragmentation& control,
+                                              const policy::used_runs& used,
+                                              std::uint64_t elapsed_ns) {
     std::vector<policy::used_run> runs;
+    std::uint64_t uses = 0;
     evacuator_.for_each_taken([&](std::uint32_t run) {
         table_type* const table = tables_[run].load_acquire();
         if (table == nullptr) return;
         runs.push_back({run, table->uses()});
+        uses += table->uses();
         table->forget_uses();
     });
-    used.choose(runs, elapsed, most_used_home);
-    if (runs.empty() || !threads_are_known(0)) return;
+    used.choose(runs, elapsed_ns, most_used_home);
+    if (runs.empty() || !threads_are_known(0)) return uses;
     for (const policy::used_run& r : runs) {
         const home_result result = come_home_if_soon(r.number);
         if (result == home_result::gave_up)
@@ -139,6 +159,21 @@ void native_handles::bring_used_home(policy::fragmentation& control,
         control.used_too_often(r.number);
         used_home_.fetch_add_relaxed(1);
     }
+    return uses;
+}
+
+// To read back what is out would cost more than its holes.
+bool native_handles::select_sparse_dense() noexcept {
+    bool found = false;
+    for (unsigned cls = dense_class; cls < space_->classes(); ++cls) {
+        const auto is_out = [this, cls](std::size_t run) {
+            return temperature_ != nullptr && temperature_->run_out(cls, run);
+        };
+        found = space_->select_evacuation(cls, sparse_dense, dense_bytes, heap::run_filter(is_out))
+                        .live_bytes != 0 ||
+                found;
+    }
+    return found;
 }
 
 void native_handles::gather(policy::fragmentation& control) {
@@ -165,8 +200,7 @@ void native_handles::gather(policy::fragmentation& control) {
         if (by_force && stubborn.size() == most_in_a_stop) continue;
         (by_force ? stubborn : numbers).push_back(r.number);
     }
-    const bool sparse =
-        space_->select_evacuation(dense_class, sparse_dense, dense_bytes).live_bytes != 0;
+    const bool sparse = select_sparse_dense();
     const auto round = [&](const std::vector<std::uint32_t>& wanted, unsigned tries) {
         add(evacuator_.round(wanted.data(), wanted.size(), nullptr, tries, while_waiting(),
                              while_stopping_briefly()));
@@ -214,7 +248,13 @@ void native_handles::fork_parent() noexcept {
 
 void native_handles::fork_child() noexcept {
     native_handles& all = *if_made();
-    all.space_->fork_child();
+    if (!all.space_->fork_child()) {
+        // Not the end of the child, which may be about to execute another program.
+        all.blind_.store_relaxed(1);
+        tell(all.told_cold_, "obase: fork: objects in COLD cannot be accessed in the child, because no memory or "
+                             "no mapping could be had for its share of the file\n");
+    }
+    if (all.temperature_ != nullptr) all.temperature_->fork_child();
     all.homes_.unlock_all_in_child();
     if (all.stress_ != nullptr) all.stress_->unlock();
     all.threads_.forget_others(own_record_if_any());

@@ -66,9 +66,10 @@ class world {
         world& all;
         bool contains(const void*) const noexcept { return true; }
         facts info(const void*) const noexcept { return {{&all, block_bytes}, 0}; }
-        void* allocate_dense(unsigned, std::size_t, int) noexcept {
+        void* allocate_dense(unsigned to, std::size_t, int) noexcept {
             const std::size_t place = all.next_dense++;
             threads_of_test::require(place < dense_places, "the test has room for all moves");
+            all.cls[place] = to;
             all.dense_live[place].store_seq_cst(1);
             return reinterpret_cast<void*>(dense_begin + place * block_bytes);
         }
@@ -214,6 +215,13 @@ class world {
         accessible.store_seq_cst(1);
         return true;
     }
+    unsigned tier_of(std::uint64_t at) const noexcept {
+        return at < dense_begin ? 0 : cls[(at - dense_begin) / block_bytes];
+    }
+    std::size_t size_of(std::uint64_t) const noexcept { return block_bytes; }
+    bool page_out(unsigned, std::uint64_t) const noexcept { return false; }
+    void retired(table_type&) noexcept {}
+    void much_used() noexcept { alarm.store_seq_cst(1); }
     bool any_evacuating() const noexcept { return false; }
     bool evacuating(std::uint64_t) const noexcept { return false; }
     void flush_own() noexcept { flush_cache(testing_thread()); }
@@ -240,6 +248,8 @@ class world {
     std::array<atomic<std::uint64_t>, 3> cached;
     std::array<record, 3> records;
     std::size_t next_dense = 0;
+    std::array<unsigned, dense_places> cls{}; // the collector's
+    atomic<std::uint32_t> alarm;
     std::array<bool, blocks> ended{}; // each written by one thread
     handles_threads<P, world> threads;
     homes<P, world> objects;

@@ -23,6 +23,7 @@
 //   away(run)                     that byte, an atomic of P
 //   table(run)                    an atomic pointer to forwarding_table<P>; only asked of runs that were opened once
 //   in_alias(address), alias_ready(address)
+//   much_used()                   a run was used as often as its table is to tell
 //   free_to_run(home)             the block goes to its run's list
 //   freed(home, address)          of an object that was at the address: its home, its alias, or a place of its own
 // Templated on the platform; the tests run this text under the deterministic scheduler.
@@ -68,7 +69,8 @@ class homes {
         if (word == nullptr) return home;
         const std::uint64_t now = current(*word);
         if (now == 0) return home; // freed
-        here->note_use();
+        if (here->note_use()) [[unlikely]]
+            host_.much_used();
         return now + (in_run - here->begin_of(here->block_of(in_run)));
     }
 
