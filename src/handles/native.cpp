@@ -12,7 +12,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <new>
+#include <string>
 
 unsigned char obase_handles_away[1U << 24];
 unsigned char obase_handles_poll_wanted;
@@ -77,9 +79,44 @@ native_handles* native_handles::make() noexcept {
         instance_.store_release(fresh); // pairs with get()
         serve_faults();
         prepare_forks();
+        if (fresh->settings_.show) std::atexit(&show_figures);
     }
     making.store_release(2);
     return instance_.load_acquire();
+}
+
+// At exit, as OBASE_SHOW_STATS=1 asks.
+void native_handles::show_figures() noexcept {
+    obase_handles_figures now{};
+    if_made()->read_figures(now);
+    const struct {
+        const char* name;
+        std::uint64_t value;
+    } rows[] = {
+        {"moved", now.moved},
+        {"vetoed", now.vetoed},
+        {"opened", now.opened},
+        {"reopened", now.reopened},
+        {"came_home", now.came_home},
+        {"used_home", now.used_home},
+        {"open_runs", now.open_runs},
+        {"live_bytes", now.live_bytes},
+        {"memory_bytes", now.memory_bytes},
+        {"table_bytes", now.table_bytes},
+        {"foreign_faults", now.foreign_faults},
+        {"collector_ns", now.collector_ns},
+        {"windows", now.windows},
+        {"tracked_runs", now.tracked_runs},
+        {"tracked_ever", now.tracked_ever},
+        {"tracked_uses", now.tracked_uses},
+        {"hot_bytes", now.hot_bytes},
+        {"cold_bytes", now.cold_bytes},
+        {"left_bytes", now.left_bytes},
+        {"would_leave_bytes", now.would_leave_bytes},
+    };
+    for (const auto& row : rows)
+        std::fprintf(stderr, "obase: handles: %s %lu\n", row.name,
+                     static_cast<unsigned long>(row.value));
 }
 
 void native_handles::make_space(heap::space_options& options) {

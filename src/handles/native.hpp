@@ -307,6 +307,7 @@ class native_handles {
                                   std::uint64_t elapsed_ns);
     // False: none are sparse.
     bool select_sparse_dense() noexcept;
+    static void show_figures() noexcept;
     static void prepare_forks() noexcept;
     static void fork_prepare() noexcept;
     static void fork_parent() noexcept;
