@@ -120,6 +120,7 @@ struct obase_handles_figures {
     uint64_t tracked_runs;      /* now */
     uint64_t tracked_ever;      /* each turn counted */
     uint64_t tracked_uses;      /* slow translations in tracked runs, about */
+    uint64_t translation_ns;    /* what a slow one takes, as measured */
     uint64_t hot_bytes;         /* live now, in tiers that objects are promoted to */
     uint64_t cold_bytes;        /* likewise, in the other tiers */
     uint64_t left_bytes;        /* that left memory by the backend's hints, each time counted */

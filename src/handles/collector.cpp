@@ -13,7 +13,6 @@
 
 #include <cstdio>
 #include <new>
-#include <utility>
 #include <vector>
 
 namespace obase::handles {
@@ -58,10 +57,10 @@ void native_handles::collect() noexcept {
     os::name_thread("obase-handles");
     os::prefer_short_turns();
     policy::fragmentation control(settings_.limits);
-    const policy::used_runs used(settings_.used);
+    policy::used_runs used(settings_.used);
     const std::uint64_t tick_ns = settings_.tick_ms * 1'000'000;
     std::uint64_t ticked_ns = os::monotonic_ns();
-    std::uint64_t counted_ns = ticked_ns; // uses of tracked runs
+    std::uint64_t waited_before_ns = os::first_thread_waited_ns();
     for (;;) {
         const bool busy = temperature_ != nullptr && temperature_->has_work();
         if (!busy) native::sleep_on_for(alarm_, 0, tick_ns);
@@ -71,18 +70,22 @@ void native_handles::collect() noexcept {
         const std::uint64_t now = os::monotonic_ns();
         try {
             const work mine(*this, nullptr, urgency::none);
-            std::uint64_t taken_uses = 0;
-            const std::uint64_t elapsed = now - ticked_ns;
-            const bool ticks = elapsed >= tick_ns;
+            const bool ticks = now - ticked_ns >= tick_ns;
             if (ticks) {
+                // What uses cost is a share of the time for which the program can run: where it waits for a processor
+                // they would cost it more.
+                const std::uint64_t waited = os::first_thread_waited_ns();
+                const std::uint64_t lost = waited - std::min(waited, waited_before_ns);
+                waited_before_ns = waited;
+                const std::uint64_t elapsed = (now - ticked_ns) - std::min(lost, now - ticked_ns);
                 ticked_ns = now;
-                taken_uses = bring_used_home(control, used, elapsed);
+                if (temperature_ != nullptr) temperature_->earn(elapsed);
+                used.set_price(price_.ns());
+                const std::uint64_t uses = bring_used_home(control, used, elapsed);
+                if (temperature_ != nullptr) temperature_->note_taken(elapsed, uses);
                 gather(control);
             }
-            if (temperature_ != nullptr && (ticks || alarmed)) {
-                if (ticks) temperature_->note_taken(elapsed, taken_uses);
-                temperature_->tick(now - std::exchange(counted_ns, now));
-            }
+            if (temperature_ != nullptr && (ticks || alarmed)) temperature_->tick();
             if (busy && !gives_up()) temperature_->step();
         } catch (const std::bad_alloc&) {
         }

@@ -59,6 +59,7 @@
 #include <cstdint>
 #include <mutex>
 #include <new>
+#include <unordered_map>
 #include <vector>
 
 namespace obase::handles {
@@ -162,6 +163,38 @@ class evacuator {
         make_room_to_retire();
         close_again(run);
     }
+    // The run is at home, its table is kept for what it says, and for track(), which goes on with it. The objects that
+    // are out then, of those that had a word, are as old as they were at the last look.
+    void pause_tracking(std::uint32_t run) {
+        if (!is_tracked(run)) return;
+        table_type* const table = host_.table(run).load_acquire();
+        paused_.insert_or_assign(run, paused{table, window_});
+        forget_tracked(run);
+        {
+            const std::lock_guard hold(homes_.lock_of(run));
+            free_what_was_freed(run, *table);
+            host_.table(run).store_release(nullptr);
+            host_.away(run).store_seq_cst(closing);
+        }
+        abandon(run);
+    }
+    // Of a paused run; null: it is none. Threads may be in it still, until a wait.
+    table_type* paused_table(std::uint32_t run) const noexcept {
+        const auto found = paused_.find(run);
+        return found == paused_.end() ? nullptr : found->second.table;
+    }
+    void looked_at_paused(std::uint32_t run) noexcept {
+        if (const auto found = paused_.find(run); found != paused_.end())
+            found->second.window = window_;
+    }
+    void drop_paused(std::uint32_t run) {
+        const auto found = paused_.find(run);
+        if (found == paused_.end()) return;
+        make_room_to_retire();
+        host_.retired(*found->second.table);
+        retired_.push_back(found->second.table);
+        paused_.erase(found);
+    }
     // Of the tracked runs takes these, as far as they are still; the others stay tracked. And moves what `place` says,
     // whose words have been armed before. `tries` as in round().
     //
@@ -250,6 +283,7 @@ class evacuator {
             if (table_type* const table = host_.table(t.run).load_acquire(); table != nullptr)
                 bytes += table->bytes();
         for (const std::uint32_t run : tracked_) bytes += host_.table(run).load_acquire()->bytes();
+        for (const auto& each : paused_) bytes += each.second.table->bytes();
         return bytes;
     }
 
@@ -356,12 +390,8 @@ class evacuator {
             const std::size_t blocks =
                 host_.for_each_out(run, [&](std::size_t block) { live.set(block); });
             if (live.any() && !host_.kept(run)) {
-                table_type* const table = table_type::make(host_.block_size(run), blocks, live);
+                table_type* const table = table_of(run, blocks, live);
                 if (table != nullptr) {
-                    table->for_each([&](auto& word, std::size_t block) {
-                        word.store_relaxed(layout::make_armed(
-                            host_.home_of(run) + table->begin_of(block), window_ + 1));
-                    });
                     host_.table(run).store_release(table); // pairs with translate()
                     host_.away(run).store_seq_cst(open);
                     opened = true;
@@ -369,7 +399,60 @@ class evacuator {
             }
         }
         if (!opened) abandon(run);
+        end_paused(run);
         return opened;
+    }
+
+    // For the blocks that are out: the table of before the pause, if they are the same, or a new one with what that one
+    // said. Behind a wait no thread is in the old one, and none in the new one yet.
+    table_type* table_of(std::uint32_t run, std::size_t blocks, const block_set& live) {
+        const auto found = paused_.find(run);
+        table_type* const before = found == paused_.end() ? nullptr : found->second.table;
+        const std::uint64_t looked = before == nullptr ? 0 : found->second.window;
+        const std::size_t size = host_.block_size(run);
+        if (before != nullptr && before->block_size() == size && has_words_of(*before, live)) {
+            paused_.erase(found);
+            before->for_each([&](auto& word, std::size_t) {
+                const std::uint64_t seen = word.load_relaxed();
+                if (seen != 0) word.store_relaxed(as_old(seen, looked));
+            });
+            before->forget_uses();
+            return before;
+        }
+        table_type* const table = table_type::make(size, blocks, live);
+        if (table == nullptr) return nullptr;
+        const bool knows = before != nullptr && before->block_size() == size;
+        if (knows) table->looks = before->looks;
+        table->for_each([&](auto& word, std::size_t block) {
+            const std::size_t offset = table->begin_of(block);
+            auto* const old = knows ? before->word_of(offset) : nullptr;
+            const std::uint64_t seen = old == nullptr ? 0 : old->load_relaxed();
+            word.store_relaxed(seen != 0 ? as_old(seen, looked)
+                                         : layout::make_armed(host_.home_of(run) + offset,
+                                                              window_ + 1));
+        });
+        return table;
+    }
+    // Windows in which nobody could see a touch make nothing older.
+    std::uint64_t as_old(std::uint64_t seen, std::uint64_t looked) const noexcept {
+        const std::uint64_t address = layout::address(seen);
+        if (!layout::is_armed(seen)) return layout::make_armed(address, window_ + 1);
+        return layout::make_armed(address, window_ - layout::age(seen, looked));
+    }
+    // And no others: a word of what was freed means that its block is to go back.
+    static bool has_words_of(table_type& table, const block_set& live) {
+        bool same = table.size() == live.count();
+        table.for_each([&](auto& word, std::size_t block) {
+            same = same && word.load_relaxed() != 0 && live.test(block);
+        });
+        return same;
+    }
+    void end_paused(std::uint32_t run) {
+        const auto found = paused_.find(run);
+        if (found == paused_.end()) return;
+        host_.retired(*found->second.table);
+        found->second.table->destroy();
+        paused_.erase(found);
     }
 
     // For runs that are always in use. Threads wait in their polls for some ten microseconds for each run.
@@ -505,13 +588,17 @@ class evacuator {
         table_type* const table = host_.table(run).load_acquire();
         {
             const std::lock_guard hold(homes_.lock_of(run));
-            table->for_each([&](auto& word, std::size_t block) {
-                if (word.load_acquire() == 0)
-                    host_.free_to_run(host_.home_of(run) + table->begin_of(block));
-            });
+            free_what_was_freed(run, *table);
             unpublish(run, table);
         }
         abandon(run);
+    }
+    // The run's lock is held.
+    void free_what_was_freed(std::uint32_t run, table_type& table) {
+        table.for_each([&](auto& word, std::size_t block) {
+            if (word.load_acquire() == 0)
+                host_.free_to_run(host_.home_of(run) + table.begin_of(block));
+        });
     }
 
     // Taken runs of which all objects were freed.
@@ -558,6 +645,11 @@ class evacuator {
     std::vector<opening> opening_;
     std::vector<taken_run> taken_;
     std::vector<std::uint32_t> tracked_; // open, and their memory is at home
+    struct paused {
+        table_type* table;
+        std::uint64_t window; // of the last look
+    };
+    std::unordered_map<std::uint32_t, paused> paused_; // at home, and their tables wait
     std::vector<table_type*>
         retired_; // threads may be in them until a wait that begins now has ended
     std::vector<std::uint64_t> pinned_;

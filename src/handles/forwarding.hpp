@@ -116,14 +116,15 @@ class forwarding_table {
     std::size_t live() const noexcept { return live_.load_relaxed(); }
     void one_less() noexcept { live_.store_relaxed(live_.load_relaxed() - 1); }
 
-    // Slow translations since the collector last asked, about: it counts without a read-modify-write. True: as many
-    // as it wants to hear of.
-    bool note_use() noexcept {
+    // Slow translations since the collector last asked, about: it counts without a read-modify-write. Returns how many.
+    std::uint32_t note_use() noexcept {
         const std::uint32_t now = uses_.load_relaxed() + 1;
         uses_.store_relaxed(now);
-        return (now & tell_at_.load_relaxed()) == 0;
+        return now;
     }
-    // A power of two, at least 2; 0: never, which is so at first.
+    // Whether the collector wants to hear of so many; asked of multiples of homes::uses_timed only.
+    bool tells(std::uint32_t uses) const noexcept { return (uses & tell_at_.load_relaxed()) == 0; }
+    // A power of two; 0: never, which is so at first.
     void tell_each(std::uint32_t uses) noexcept { tell_at_.store_relaxed(uses - 1); }
     std::uint32_t uses() const noexcept { return uses_.load_relaxed(); }
     void forget_uses() noexcept { uses_.store_relaxed(0); }

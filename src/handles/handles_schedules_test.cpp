@@ -221,6 +221,8 @@ class world {
     std::size_t size_of(std::uint64_t) const noexcept { return block_bytes; }
     bool page_out(unsigned, std::uint64_t) const noexcept { return false; }
     void retired(table_type&) noexcept {}
+    std::uint64_t clock_ns() const noexcept { return 0; }
+    void note_translation(std::uint64_t) noexcept {}
     void much_used() noexcept { alarm.store_seq_cst(1); }
     bool any_evacuating() const noexcept { return false; }
     bool evacuating(std::uint64_t) const noexcept { return false; }

@@ -109,6 +109,7 @@ void native_handles::show_figures() noexcept {
         {"tracked_runs", now.tracked_runs},
         {"tracked_ever", now.tracked_ever},
         {"tracked_uses", now.tracked_uses},
+        {"translation_ns", now.translation_ns},
         {"hot_bytes", now.hot_bytes},
         {"cold_bytes", now.cold_bytes},
         {"left_bytes", now.left_bytes},

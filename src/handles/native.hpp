@@ -12,6 +12,7 @@
 
 #include "handles/evacuator.hpp"
 #include "handles/homes.hpp"
+#include "handles/price.hpp"
 #include "handles/settings.hpp"
 #include "handles/stress.hpp"
 #include "handles/threads.hpp"
@@ -107,6 +108,8 @@ class native_handles {
         alarm_.store_relaxed(1);
         native::wake_all(alarm_);
     }
+    static std::uint64_t clock_ns() noexcept { return os::monotonic_ns(); }
+    void note_translation(std::uint64_t ns) noexcept { price_.note(ns); }
     unsigned tier_of(std::uint64_t address) const noexcept {
         if (address - base_ < bytes_ || in_alias(address)) return heap::new_class;
         return space_->class_of(reinterpret_cast<const void*>(address));
@@ -318,6 +321,7 @@ class native_handles {
     const settings settings_ = settings::from_environment();
     heap::space* space_ = nullptr;
     native::atomic<std::uint32_t> collector_started_;
+    translation_price price_;
     native::atomic<std::uint32_t> alarm_; // 1: the collector is to look at once
     temperature* temperature_ = nullptr;  // null: objects have none
     std::uint64_t base_ = 0;

@@ -28,6 +28,7 @@ constexpr double fullest_room = 0.75; // runs with a smaller part in use are not
 constexpr std::size_t compacted_bytes = 32U << 20; // of a tier, in a window
 constexpr double spent_on_leaving = 0.75;          // of what uses may cost before runs come home
 constexpr double weight_of_a_tick = 0.1;
+constexpr double opens_until = 0.75; // of a window
 constexpr std::uint32_t windows_beyond_threshold = 3;
 constexpr std::uint32_t shortest_turn = 8; // of a policy without a threshold
 
@@ -101,72 +102,122 @@ void temperature::heap_is_made() noexcept try {
 // Tracking, between windows.
 
 void temperature::note_taken(std::uint64_t elapsed_ns, std::uint64_t uses) noexcept {
+    if (elapsed_ns == 0) return;
     const double per_second = static_cast<double>(uses) * 1e9 / static_cast<double>(elapsed_ns);
     taken_price_ += weight_of_a_tick * (turns_.price_of(per_second) - taken_price_);
+    const double wall = static_cast<double>(since(ticked_ns_, os::monotonic_ns()));
+    running_ += weight_of_a_tick * (static_cast<double>(elapsed_ns) / std::max(wall, 1.0) - running_);
 }
 
-void temperature::tick(std::uint64_t elapsed_ns) {
-    close_used(elapsed_ns);
+void temperature::tick() {
+    count_uses();
     if (phase_ == phase::idle) open_more();
 }
 
-// What tracked runs cost is paid; who costs too much is not tracked any more.
-void temperature::close_used(std::uint64_t elapsed_ns) {
+// What tracked runs cost is paid. Who was seen enough is paused; who costs too much, too.
+void temperature::count_uses() {
+    translation_ns_ = all_.price_.ns();
+    turns_.set_price(translation_ns_);
+    used_.set_price(translation_ns_);
     std::vector<policy::used_run> runs;
+    std::vector<std::uint32_t> enough;
     std::uint64_t uses = 0;
     all_.evacuator_.for_each_tracked([&](std::uint32_t run) {
         table_type& table = *all_.tables_[run].load_acquire();
         const std::uint32_t now = table.uses();
         table.forget_uses();
-        turns_of_[run].uses += now;
+        turn& own = turns_of_[run];
+        own.uses += now;
+        own.all_uses += now;
         uses += now;
-        runs.push_back({run, now});
+        if (own.uses >= policy::turns::enough(table.live()))
+            enough.push_back(run);
+        else
+            runs.push_back({run, now});
     });
     tracked_uses_ += uses;
-    turns_.pass(elapsed_ns, uses);
+    const std::uint64_t elapsed = std::exchange(earned_ns_, 0);
+    turns_.pass(elapsed, uses);
+    for (const std::uint32_t run : enough) pause(run);
     if (turns_.credit_ns() >= 0) return;
-    used_.choose(runs, elapsed_ns, runs.size());
-    for (const policy::used_run& r : runs) {
-        all_.evacuator_.stop_tracking(r.number);
-        turns_.rest(r.number);
-        turns_of_.erase(r.number);
-    }
+    used_.choose(runs, elapsed, runs.size());
+    for (const policy::used_run& r : runs) pause(r.number);
 }
 
+void temperature::pause(std::uint32_t run) {
+    turn& own = turns_of_[run];
+    own.open_ns += os::monotonic_ns() - own.opened_ns;
+    own.seen = true;
+    all_.evacuator_.pause_tracking(run);
+}
+
+void temperature::end_turn(std::uint32_t run) {
+    all_.evacuator_.stop_tracking(run);
+    all_.evacuator_.drop_paused(run);
+    turns_.rest(run);
+    turns_of_.erase(run);
+}
+
+// First those in their turn, and when all of these have been opened, others. Not at the end of a window, when too
+// little would be seen.
 void temperature::open_more() {
-    if (all_.blind_.load_seq_cst() != 0 || all_.mappings_are_used_up()) return;
-    heap::slab_heap<native>& slabs = all_.space_->slabs();
-    const auto end = static_cast<std::uint32_t>(slabs.runs());
+    if (all_.blind_.load_seq_cst() != 0 || all_.mappings_are_used_up() || turns_.may_open() == 0)
+        return;
+    const std::uint64_t passed = os::monotonic_ns() - window_ended_ns_;
+    if (static_cast<double>(passed) > opens_until * static_cast<double>(window_ns())) return;
     std::vector<std::uint32_t> runs;
+    while (!pending_.empty() && runs.size() < turns_.may_open()) {
+        const std::uint32_t run = pending_.back();
+        pending_.pop_back();
+        if (all_.evacuator_.paused_table(run) == nullptr) continue; // it became another one's
+        if (may_be_tracked(run))
+            runs.push_back(run);
+        else
+            end_turn(run);
+    }
     turns_.next(
-        end,
-        [&](std::uint32_t run) {
-            if (all_.away(run).load_relaxed() != at_home || slabs.is_free(run) ||
-                slabs.is_current(run) ||
-                !all_.is_movable(reinterpret_cast<const void*>(all_.home_of(run))))
-                return false;
-            const std::size_t room = slabs.room_in_memory(run);
-            const std::size_t used = std::size_t{slabs.blocks_in_use(run)} * slabs.block_size(run);
-            return room != 0 && static_cast<double>(used) >= fullest_room * static_cast<double>(room);
-        },
-        runs);
-    if (runs.empty() || !all_.threads_are_known(0) || !all_.commit_tables(end)) return;
+        static_cast<std::uint32_t>(all_.space_->slabs().runs()),
+        [&](std::uint32_t run) { return !turns_of_.contains(run) && may_be_tracked(run); }, runs);
+    if (!runs.empty() && all_.threads_are_known(0)) open_runs(runs);
+}
+
+bool temperature::may_be_tracked(std::uint32_t run) const noexcept {
+    heap::slab_heap<native>& slabs = all_.space_->slabs();
+    if (all_.away(run).load_relaxed() != at_home || slabs.is_free(run) || slabs.is_current(run) ||
+        !all_.is_movable(reinterpret_cast<const void*>(all_.home_of(run))))
+        return false;
+    const std::size_t room = slabs.room_in_memory(run);
+    const std::size_t used = std::size_t{slabs.blocks_in_use(run)} * slabs.block_size(run);
+    return room != 0 && static_cast<double>(used) >= fullest_room * static_cast<double>(room);
+}
+
+// Those that cannot be opened, because something in them is kept, or they are filled again, lose their turn.
+bool temperature::open_runs(std::vector<std::uint32_t>& runs) {
+    if (!all_.commit_tables(all_.space_->slabs().runs())) return false;
     std::sort(runs.begin(), runs.end());
-    const std::uint64_t now = os::monotonic_ns();
     // One run alone may take what all of them may in a tick.
     const double in_a_tick =
-        own_.track * static_cast<double>(own_.tick_ms) * 1e6 / own_.used.translation_ns;
-    const auto each = std::bit_ceil(static_cast<std::uint32_t>(std::clamp(in_a_tick, 64.0, 1e9)));
+        own_.track * static_cast<double>(own_.tick_ms) * 1e6 / translation_ns_;
+    const auto each = std::bit_ceil(static_cast<std::uint32_t>(
+        std::clamp(in_a_tick, double{native_handles::homes_type::uses_timed}, 1e9)));
+    const std::uint64_t now = os::monotonic_ns();
     const bool waited = all_.evacuator_.track(
         runs.data(), runs.size(), nullptr, all_.while_waiting(), [&](std::uint32_t run) {
             table_type& table = *all_.tables_[run].load_acquire();
             table.tell_each(each);
-            turns_of_[run] = {0, now, static_cast<std::uint32_t>(table.live()), 0};
-            ++tracked_ever_;
+            const auto [own, begins] = turns_of_.try_emplace(run);
+            if (begins) {
+                own->second.objects = static_cast<std::uint32_t>(table.live());
+                ++tracked_ever_;
+            }
+            own->second.opened_ns = now;
+            own->second.seen = false;
         });
-    if (!waited) return;
+    turns_.opened();
+    if (!waited) return false;
     for (const std::uint32_t run : runs)
-        if (all_.away(run).load_relaxed() == at_home) turns_.rest(run); // kept, or filled again
+        if (!all_.evacuator_.is_tracked(run)) end_turn(run);
+    return true;
 }
 
 // Windows.
@@ -199,10 +250,15 @@ void temperature::begin_window() {
     at_ = 0;
     ready_.clear();
     moved_bytes_ = {};
-    all_.evacuator_.for_each_tracked([&](std::uint32_t run) { due_.push_back(run); });
+    // Runs that others have closed have no turn any more. One that was not opened in this window is not looked at.
+    std::erase_if(turns_of_, [&](const auto& each) {
+        return !all_.evacuator_.is_tracked(each.first) &&
+               all_.evacuator_.paused_table(each.first) == nullptr;
+    });
+    for (const auto& [run, own] : turns_of_)
+        if (own.seen || all_.evacuator_.is_tracked(run)) due_.push_back(run);
+    std::sort(due_.begin(), due_.end());
     all_.evacuator_.for_each_taken([&](std::uint32_t run) { due_.push_back(run); });
-    std::erase_if(turns_of_,
-                  [&](const auto& each) { return !all_.evacuator_.is_tracked(each.first); });
     all_.evacuator_.begin_window();
     heaps.clear_touched();
     const double seconds = options_.scaled_window_seconds();
@@ -255,7 +311,8 @@ void temperature::look_at_some() {
     const std::size_t end = std::min(at_ + looks_in_a_step, due_.size());
     for (; at_ < end; ++at_) {
         const std::uint32_t run = due_[at_];
-        table_type* const table = all_.tables_[run].load_acquire();
+        table_type* table = all_.tables_[run].load_acquire();
+        if (table == nullptr) table = all_.evacuator_.paused_table(run);
         if (table == nullptr) continue;
         if (table->is_taken()) {
             if (look_at_taken(*table)) moving.push_back(run);
@@ -304,9 +361,16 @@ void temperature::look_at_tracked(std::uint32_t run, table_type& table, turn& ow
         if (object.touched)
             all_.space_->mark_touched(reinterpret_cast<const void*>(address), size);
     });
-    const double seconds =
-        static_cast<double>(std::max<std::uint64_t>(os::monotonic_ns() - own.begun_ns, 1)) * 1e-9;
-    found.uses_per_second = static_cast<double>(own.uses) / seconds;
+    all_.evacuator_.looked_at_paused(run);
+    const bool is_open = all_.evacuator_.is_tracked(run);
+    const std::uint64_t open_ns =
+        own.open_ns + (is_open ? os::monotonic_ns() - own.opened_ns : 0);
+    // Of the program's time.
+    found.uses_per_second =
+        static_cast<double>(own.all_uses) * 1e9 /
+        (static_cast<double>(std::max<std::uint64_t>(open_ns, 1)) * std::max(running_, 1e-3));
+    own.uses = 0;
+    own.seen = false;
     const std::uint32_t longest =
         std::max(threshold_ + windows_beyond_threshold,
                  placement_->state_bits() != 0 ? shortest_turn : 0U);
@@ -323,15 +387,17 @@ void temperature::look_at_tracked(std::uint32_t run, table_type& table, turn& ow
     case policy::turns::verdict::ends:
         break;
     }
-    all_.evacuator_.stop_tracking(run);
-    turns_.rest(run);
-    turns_of_.erase(run);
+    end_turn(run);
 }
 
 void temperature::let_leave() {
     std::vector<std::uint32_t> runs;
     std::vector<std::uint32_t> by_force;
     const std::size_t end = std::min(at_ + takes_in_a_step, due_.size());
+    std::vector<std::uint32_t> paused;
+    for (std::size_t i = at_; i < end; ++i)
+        if (all_.evacuator_.paused_table(due_[i]) != nullptr) paused.push_back(due_[i]);
+    if (!paused.empty() && all_.threads_are_known(0)) open_runs(paused);
     for (; at_ < end; ++at_) {
         const auto own = turns_of_.find(due_[at_]);
         if (own == turns_of_.end() || !all_.evacuator_.is_tracked(due_[at_])) continue;
@@ -412,6 +478,9 @@ void temperature::end_window() {
     turns_.end_of_window();
     ++windows_;
     window_ended_ns_ = now;
+    pending_.clear();
+    for (const auto& each : turns_of_)
+        if (!all_.evacuator_.is_tracked(each.first)) pending_.push_back(each.first);
     if (hints() && log_.view(heaps, *placement_, view_, UINT64_MAX, swap)) {
         log_.clear();
         tell_backend();
@@ -440,6 +509,7 @@ void temperature::tell_backend() {
 }
 
 void temperature::came_home(std::uint32_t run) {
+    all_.evacuator_.drop_paused(run);
     turns_of_.erase(run);
     turns_.rest(run, policy::turns::rest_of_used);
 }
@@ -448,6 +518,7 @@ void temperature::came_home(std::uint32_t run) {
 void temperature::fork_child() noexcept {
     phase_ = phase::idle;
     window_ended_ns_ = os::monotonic_ns();
+    earned_ns_ = 0;
     log_.clear();
     log_.forget_out();
     backend_->skip_window();
@@ -456,6 +527,7 @@ void temperature::fork_child() noexcept {
 
 void temperature::read_figures(obase_handles_figures& to) const noexcept {
     to.windows = windows_;
+    to.translation_ns = static_cast<std::uint64_t>(translation_ns_);
     to.tracked_runs = all_.evacuator_.tracked();
     to.tracked_ever = tracked_ever_;
     to.tracked_uses = tracked_uses_;

@@ -11,7 +11,8 @@
 //             that the policy says; those of which it says nothing go where what is in use lies.
 //   ending    sparse runs of the tiers are compacted, homes of which all objects were freed go back, the policy gets
 //             its facts and the backend its view.
-// Between windows, in each tick, tracked runs are counted and paid for, and others are opened.
+// Between windows, in each tick, uses of tracked runs are counted and paid for, runs that were seen enough are paused, and
+// others are opened.
 //
 // It is there when the environment sets OBASE_MODE to observe, move or hint, and not in stress mode. Options that it
 // reads: mode, window_seconds, time_scale, policy, backend, those of the policies, cold_backing, cold_write_limit,
@@ -48,10 +49,12 @@ class temperature {
     void file_refused(const char* why) noexcept; // COLD lies in anonymous memory
     void heap_is_made() noexcept;
 
-    // Slow translations in runs whose objects have left, in the time.
+    // The program could run for so long, and that many slow translations in runs whose objects have left were in that
+    // time. Each tick.
     void note_taken(std::uint64_t elapsed_ns, std::uint64_t uses) noexcept;
-    // Each tick, and when a tracked run is much used. The time since it was called last.
-    void tick(std::uint64_t elapsed_ns);
+    void earn(std::uint64_t program_ns) noexcept { earned_ns_ += program_ns; }
+    // Each tick, and when a tracked run is much used.
+    void tick();
     // A window is under way, or due. Then steps are to follow each other.
     bool has_work() noexcept;
     void step();
@@ -70,10 +73,13 @@ class temperature {
     using table_type = native_handles::table_type;
     enum class phase : std::uint8_t { idle, looking, leaving, ending };
     struct turn {
-        std::uint64_t uses = 0;
-        std::uint64_t begun_ns = 0;
+        std::uint64_t uses = 0;      // in the window
+        std::uint64_t all_uses = 0;  // since the turn began
+        std::uint64_t open_ns = 0;   // for how long it was open since then, until it was opened last
+        std::uint64_t opened_ns = 0; // and when that was
         std::uint32_t objects = 0;
         std::uint8_t refused = 0; // takes
+        bool seen = false;        // in the window: it was open for long enough, and is paused
     };
     struct placing;
 
@@ -86,8 +92,12 @@ class temperature {
     std::uint64_t window_ns() const noexcept {
         return static_cast<std::uint64_t>(options_.scaled_window_seconds() * 1e9);
     }
-    void close_used(std::uint64_t elapsed_ns);
+    void count_uses();
+    void pause(std::uint32_t run);
+    void end_turn(std::uint32_t run);
     void open_more();
+    bool may_be_tracked(std::uint32_t run) const noexcept;
+    bool open_runs(std::vector<std::uint32_t>& runs);
     void begin_window();
     void look_at_some();
     void look_at_tracked(std::uint32_t run, table_type& table, turn& own);
@@ -114,11 +124,16 @@ class temperature {
 
     phase phase_ = phase::idle;
     std::uint64_t window_ended_ns_;
+    std::vector<std::uint32_t> pending_; // in their turn, and not opened yet in this window
     std::vector<std::uint32_t> due_; // runs to look at, or to let leave
     std::size_t at_ = 0;             // of those
     std::vector<policy::tracked_run> ready_;
     std::array<std::array<std::uint64_t, policy::max_tiers>, policy::max_tiers> moved_bytes_{};
-    double taken_price_ = 0; // of a processor, smoothed
+    double taken_price_ = 0; // of the program's time, smoothed
+    double running_ = 1;     // part of the time in which the program could run, smoothed
+    std::uint64_t ticked_ns_ = os::monotonic_ns();
+    double translation_ns_ = translation_price::least_ns;
+    std::uint64_t earned_ns_ = 0; // of the program's time, not passed to the turns yet
     double write_credit_ = 0;
     std::uint64_t cpu_before_[2]{}, faults_before_[2]{}; // the collector's, the process's
     std::uint32_t threshold_ = 0;                        // C_t

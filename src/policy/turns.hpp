@@ -4,15 +4,19 @@
 // nothing (src/handles): a use of an object is seen only in a run that is open, where it costs a slow translation.
 //
 //     turns control({.share = .01});
-//     control.pass(elapsed_ns, uses);                    // each tick: slow translations in tracked runs since the last
-//     control.next(end, may_be_tracked, chosen);         // as many as the credit allows, each run in its turn
-//     switch (control.judge(run, longest)) ...           // once a window, of each tracked run: what was seen of it
-//     control.admit(ready, price_now);                   // of those that are worth it: which leave
+//     control.pass(program_ns, uses);               // each tick: slow translations in tracked runs since the last
+//     while (control.may_open()) ...                // runs whose turn it is, and then next(end, wanted, chosen)
+//     switch (control.judge(run, longest)) ...      // once a window, of each run that was seen: what was seen of it
+//     control.admit(ready, price_now);              // of those that are worth it: which leave
 //     control.rest(number); control.end_of_window();
 //
-// What tracking costs is paid from a credit that grows with time, at `share` of a processor. Runs are opened while there
-// is any. How many at a time doubles as long as they cost little, and halves when they cost too much, so that
-// what the first ones cost is known before there are many. A tick that took more than its share is paid for
+// A *turn* is some windows in which a run is opened, and closed again when it has had enough uses for the window: as many
+// as it has objects, so that what is not among them is used much less than the rest. So a window costs a run a bounded
+// number of slow translations, however hot it is.
+//
+// What they cost is paid from a credit that grows with the time in which the program can run, at `share`. Runs are
+// opened while there is any. How many at a time doubles as long as they cost little, and halves when they cost too
+// much, so that what the first ones cost is known before there are many. What took more than its share is paid for
 // before another run is opened, so the share holds in the long run, whatever is used.
 //
 // A run that leaves is open for good, and each use of what is left of it costs. So those leave first that are used
@@ -31,9 +35,9 @@
 namespace obase::policy {
 
 struct turn_limits {
-    double share = 0.01;        // of one processor, for slow translations in tracked runs
-    double leaves = 0.015;      // likewise, in runs whose objects have left
-    double translation_ns = 6;  // what a slow translation costs beyond a fast one
+    double share = 0.01;         // of the program's time, for slow translations in tracked runs
+    double leaves = 0.015;       // likewise, in runs whose objects have left
+    double translation_ns = 6;   // what a slow translation costs beyond a fast one
     double least_gain = 0.25;   // of a run's live bytes that must be cold before it leaves
     double most_freed = 0.125;  // of its objects; beyond, they die too young for a turn
     double word_bytes = 9.5;    // of an object that has moved: word, bit and count (forwarding.hpp)
@@ -42,12 +46,12 @@ struct turn_limits {
 
 struct tracked_run {
     std::uint32_t number = 0;
-    std::uint32_t windows = 0;       // for which it has been looked at
+    std::uint32_t windows = 0;       // in which it has been seen
     std::uint32_t objects = 0;       // now
     std::uint32_t objects_begun = 0; // when its turn began
     std::uint64_t live_bytes = 0;
     std::uint64_t cold_bytes = 0;    // of those: what the policy wants out
-    double uses_per_second = 0;
+    double uses_per_second = 0; // of the program's time
 };
 
 class turns {
@@ -56,9 +60,12 @@ class turns {
 
     explicit turns(turn_limits limits) noexcept : limits_(limits) {}
 
-    // `uses`: in tracked runs, in the time that has elapsed.
-    void pass(std::uint64_t elapsed_ns, std::uint64_t uses) noexcept {
-        const double earned = limits_.share * static_cast<double>(elapsed_ns);
+    // What a slow translation was measured to cost.
+    void set_price(double translation_ns) noexcept { limits_.translation_ns = translation_ns; }
+
+    // `uses`: in tracked runs, while the program's threads ran for so long.
+    void pass(std::uint64_t program_ns, std::uint64_t uses) noexcept {
+        const double earned = limits_.share * static_cast<double>(program_ns);
         const double spent = limits_.translation_ns * static_cast<double>(uses);
         credit_ns_ = std::min(credit_ns_ + earned - spent, limits_.most_credit_ns);
         if (spent > earned)
@@ -70,18 +77,24 @@ class turns {
     double credit_ns() const noexcept { return credit_ns_; }
     std::size_t batch() const noexcept { return batch_; }
 
-    // Fills `chosen` with runs below `end` whose turn it is: those behind the last one that was asked about, round and
-    // round, that do not rest and for which wanted(number) is true. None without credit.
+    // How many may be opened now.
+    std::size_t may_open() const noexcept { return credit_ns_ < 0 ? 0 : batch_; }
+    // Some were.
+    void opened() noexcept { opened_ = true; }
+
+    // Adds to `chosen`, up to may_open() in all, runs below `end` whose turn it is: those behind the last one that
+    // was asked about, round and round, that do not rest and for which wanted(number) is true.
     template <class Wanted>
     void next(std::uint32_t end, Wanted&& wanted, std::vector<std::uint32_t>& chosen) {
-        chosen.clear();
-        if (credit_ns_ <= 0) return;
-        for (std::uint32_t asked = 0; asked < end && chosen.size() < batch_; ++asked) {
+        for (std::uint32_t asked = 0; asked < end && chosen.size() < may_open(); ++asked) {
             if (cursor_ >= end) cursor_ = 0;
             const std::uint32_t run = cursor_++;
             if (!rests(run) && wanted(run)) chosen.push_back(run);
         }
-        opened_ = !chosen.empty();
+    }
+    // Uses in a window after which a run with so many objects has been seen enough.
+    static std::uint64_t enough(std::size_t objects) noexcept {
+        return std::max<std::uint64_t>(objects, least_seen);
     }
 
     // `longest`: windows for which a turn lasts at most.
@@ -96,8 +109,8 @@ class turns {
         return run.windows >= longest ? verdict::ends : verdict::goes_on;
     }
 
-    // Leaves in `ready` those that may leave, the best first, where uses of what has left cost `price_now` of a
-    // processor already.
+    // Leaves in `ready` those that may leave, the best first, where uses of what has left cost `price_now` of the program's
+    // time already.
     void admit(std::vector<tracked_run>& ready, double price_now) const {
         std::sort(ready.begin(), ready.end(), [](const tracked_run& a, const tracked_run& b) {
             const double left = a.uses_per_second * static_cast<double>(b.cold_bytes);
@@ -112,7 +125,7 @@ class turns {
         }
         ready.resize(count);
     }
-    // Of a processor.
+    // Of the program's time, if there are so many in a second of it.
     double price_of(double uses_per_second) const noexcept {
         return uses_per_second * limits_.translation_ns * 1e-9;
     }
@@ -129,6 +142,7 @@ class turns {
     }
     void end_of_window() noexcept { ++window_; }
 
+    static constexpr std::uint64_t least_seen = 64;
     static constexpr std::uint32_t least_rest = 4; // windows
     static constexpr std::uint32_t rest_of_used = 16;
     static constexpr std::uint32_t longest_rest = 256;
