@@ -7,8 +7,8 @@
 //     fragmentation.used_too_often(number); // for each that did: it rests, longer each time
 //
 // A use of a moved object costs a slow translation, some nanoseconds that the program would not spend if the object
-// were at home. `share` bounds what all of them take of the time in which the program can run: above it the most used runs come home, until what
-// the others took is half of it. So a load near the bound does not send runs to and fro.
+// were at home. `share` bounds what all of them take of the time in which the program can run: above it the most used runs
+// come home, until what the others took is half of it. So a load near the bound does not send runs to and fro.
 //
 // Threads: the collector.
 #pragma once
