@@ -13,6 +13,7 @@
 
 #include <cstdio>
 #include <new>
+#include <utility>
 #include <vector>
 
 namespace obase::handles {
@@ -27,7 +28,9 @@ constexpr std::size_t dense_bytes = 8U << 20; // of them, in a round
 constexpr std::size_t runs_for_a_thread = 32; // with fewer, there is nothing to gather
 constexpr std::uint64_t longest_rest = 2'000'000'000;
 constexpr std::uint64_t look_again_ns = 2'000'000;
-constexpr std::size_t most_used_home = 16; // runs that come home at a time because they are used
+// A thread that waits for a processor is told of at the end of its wait.
+constexpr std::uint64_t least_of_uses_ns = 300'000'000;
+constexpr std::size_t most_used_home = 48; // runs that come home at a time because they are used
 
 } // namespace
 
@@ -59,7 +62,9 @@ void native_handles::collect() noexcept {
     policy::fragmentation control(settings_.limits);
     policy::used_runs used(settings_.used);
     const std::uint64_t tick_ns = settings_.tick_ms * 1'000'000;
+    const std::uint64_t uses_ns = std::max(tick_ns, least_of_uses_ns);
     std::uint64_t ticked_ns = os::monotonic_ns();
+    std::uint64_t judged_ns = ticked_ns; // uses of runs whose objects have moved
     std::uint64_t waited_before_ns = os::first_thread_waited_ns();
     for (;;) {
         const bool busy = temperature_ != nullptr && temperature_->has_work();
@@ -72,17 +77,20 @@ void native_handles::collect() noexcept {
             const work mine(*this, nullptr, urgency::none);
             const bool ticks = now - ticked_ns >= tick_ns;
             if (ticks) {
-                // What uses cost is a share of the time for which the program can run: where it waits for a processor
-                // they would cost it more.
-                const std::uint64_t waited = os::first_thread_waited_ns();
-                const std::uint64_t lost = waited - std::min(waited, waited_before_ns);
-                waited_before_ns = waited;
-                const std::uint64_t elapsed = (now - ticked_ns) - std::min(lost, now - ticked_ns);
+                if (temperature_ != nullptr) temperature_->earn(now - ticked_ns);
                 ticked_ns = now;
-                if (temperature_ != nullptr) temperature_->earn(elapsed);
-                used.set_price(price_.ns());
-                const std::uint64_t uses = bring_used_home(control, used, elapsed);
-                if (temperature_ != nullptr) temperature_->note_taken(elapsed, uses);
+                if (now - judged_ns >= uses_ns) {
+                    // What uses cost is a share of the time in which the program can run: where it waits for a
+                    // processor they would cost it more.
+                    const std::uint64_t wall = now - std::exchange(judged_ns, now);
+                    const std::uint64_t waited = os::first_thread_waited_ns();
+                    const std::uint64_t lost = waited - std::min(waited, waited_before_ns);
+                    waited_before_ns = waited;
+                    const std::uint64_t elapsed = std::max(wall - std::min(lost, wall), wall / 16);
+                    used.set_price(price_.ns());
+                    const std::uint64_t uses = bring_used_home(control, used, elapsed);
+                    if (temperature_ != nullptr) temperature_->note_taken(wall, elapsed, uses);
+                }
                 gather(control);
             }
             if (temperature_ != nullptr && (ticks || alarmed)) temperature_->tick();

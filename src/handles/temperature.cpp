@@ -27,7 +27,7 @@ constexpr std::uint8_t stubborn = 3;
 constexpr double fullest_room = 0.75; // runs with a smaller part in use are not tracked: they are gathered
 constexpr std::size_t compacted_bytes = 32U << 20; // of a tier, in a window
 constexpr double spent_on_leaving = 0.75;          // of what uses may cost before runs come home
-constexpr double weight_of_a_tick = 0.1;
+constexpr double weight_of_a_look = 0.3; // at uses
 constexpr double opens_until = 0.75; // of a window
 constexpr std::uint32_t windows_beyond_threshold = 3;
 constexpr std::uint32_t shortest_turn = 8; // of a policy without a threshold
@@ -101,12 +101,12 @@ void temperature::heap_is_made() noexcept try {
 
 // Tracking, between windows.
 
-void temperature::note_taken(std::uint64_t elapsed_ns, std::uint64_t uses) noexcept {
-    if (elapsed_ns == 0) return;
-    const double per_second = static_cast<double>(uses) * 1e9 / static_cast<double>(elapsed_ns);
-    taken_price_ += weight_of_a_tick * (turns_.price_of(per_second) - taken_price_);
-    const double wall = static_cast<double>(since(ticked_ns_, os::monotonic_ns()));
-    running_ += weight_of_a_tick * (static_cast<double>(elapsed_ns) / std::max(wall, 1.0) - running_);
+void temperature::note_taken(std::uint64_t wall_ns, std::uint64_t program_ns,
+                             std::uint64_t uses) noexcept {
+    const double per_second = static_cast<double>(uses) * 1e9 / static_cast<double>(program_ns);
+    taken_price_ += weight_of_a_look * (turns_.price_of(per_second) - taken_price_);
+    running_ += weight_of_a_look *
+                (static_cast<double>(program_ns) / static_cast<double>(wall_ns) - running_);
 }
 
 void temperature::tick() {

@@ -49,10 +49,13 @@ class temperature {
     void file_refused(const char* why) noexcept; // COLD lies in anonymous memory
     void heap_is_made() noexcept;
 
-    // The program could run for so long, and that many slow translations in runs whose objects have left were in that
-    // time. Each tick.
-    void note_taken(std::uint64_t elapsed_ns, std::uint64_t uses) noexcept;
-    void earn(std::uint64_t program_ns) noexcept { earned_ns_ += program_ns; }
+    // Of `wall_ns` the program could run for `program_ns`, with so many slow translations in runs whose objects have
+    // left. Some times a second.
+    void note_taken(std::uint64_t wall_ns, std::uint64_t program_ns, std::uint64_t uses) noexcept;
+    // Time has passed. Each tick.
+    void earn(std::uint64_t wall_ns) noexcept {
+        earned_ns_ += static_cast<std::uint64_t>(running_ * static_cast<double>(wall_ns));
+    }
     // Each tick, and when a tracked run is much used.
     void tick();
     // A window is under way, or due. Then steps are to follow each other.
@@ -131,7 +134,6 @@ class temperature {
     std::array<std::array<std::uint64_t, policy::max_tiers>, policy::max_tiers> moved_bytes_{};
     double taken_price_ = 0; // of the program's time, smoothed
     double running_ = 1;     // part of the time in which the program could run, smoothed
-    std::uint64_t ticked_ns_ = os::monotonic_ns();
     double translation_ns_ = translation_price::least_ns;
     std::uint64_t earned_ns_ = 0; // of the program's time, not passed to the turns yet
     double write_credit_ = 0;

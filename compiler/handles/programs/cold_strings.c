@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * A hash table of strings as any program has one, without a mark: `entries` strings of 200 bytes, of which one key in ten
- * is read, for some seconds, at a rate, or as fast as it goes. At the end every string is read, and compared.
+ * is read, at a rate, or as fast as it goes. At the end every string is read, and compared.
  *
  * usage: cold_strings ENTRIES SECONDS READS_PER_SECOND
+ *
+ * SECONDS 0: until half of the memory has gone that was resident at first. READS_PER_SECOND 0: no bound.
  *
  * Prints each second: seconds, resident KiB, reads, and the processor time that 1,000 of them took.
  */
@@ -93,7 +95,7 @@ static unsigned long number(const char* text) {
 
 int main(int argc, char** argv) {
     if (argc != 4) {
-        fprintf(stderr, "usage: %s ENTRIES SECONDS READS_PER_SECOND (0: no bound)\n", argv[0]);
+        fprintf(stderr, "usage: %s ENTRIES SECONDS READS_PER_SECOND\n", argv[0]);
         return 2;
     }
     const uint64_t entries = number(argv[1]);
@@ -105,10 +107,12 @@ int main(int argc, char** argv) {
     if (buckets == NULL || hot == 0) return 2;
     for (uint64_t key = 0; key < entries; ++key) put(key);
 
+    const long resident_at_first = resident_kib();
+    long resident = resident_at_first;
     const double begun = now();
     double told = begun, used = processor_time();
     uint64_t reads = 0, reads_told = 0, state = 1, wrong = 0;
-    for (double at = begun; at - begun < seconds; at = now()) {
+    while (seconds > 0 ? now() - begun < seconds : 2 * resident > resident_at_first) {
         for (int i = 0; i < reads_between_looks; ++i) {
             state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
             const uint64_t key = (state >> 33) % hot * read_one_in;
@@ -121,8 +125,8 @@ int main(int argc, char** argv) {
             told += 1;
             const double used_now = processor_time();
             const uint64_t done = reads - reads_told;
-            printf("%.0f s: %ld KiB, %" PRIu64 " reads, %.1f us\n", told - begun, resident_kib(),
-                   done, 1e9 * (used_now - used) / (double)(done + (done == 0)));
+            resident = resident_kib();
+            printf("%.0f s: %ld KiB, %" PRIu64 " reads, %.1f us\n", told - begun, resident, done, 1e9 * (used_now - used) / (double)(done + (done == 0)));
             fflush(stdout);
             reads_told = reads;
             used = used_now;
