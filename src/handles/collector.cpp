@@ -262,8 +262,9 @@ void native_handles::fork_child() noexcept {
     if (!all.space_->fork_child()) {
         // Not the end of the child, which may be about to execute another program.
         all.blind_.store_relaxed(1);
-        tell(all.told_cold_, "obase: fork: objects in COLD cannot be accessed in the child, because no memory or "
-                             "no mapping could be had for its share of the file\n");
+        tell(all.told_cold_,
+             "obase: fork: objects in COLD cannot be accessed in the child, because no memory or "
+             "no mapping could be had for its share of the file\n");
     }
     if (all.temperature_ != nullptr) all.temperature_->fork_child();
     all.homes_.unlock_all_in_child();

@@ -360,9 +360,7 @@ class evacuator {
     void make_room_to_retire() {
         if (retired_.size() == retired_.capacity()) retired_.reserve(2 * retired_.size() + 1);
     }
-    bool forget_tracked(std::uint32_t run) {
-        return std::erase(tracked_, run) != 0;
-    }
+    bool forget_tracked(std::uint32_t run) { return std::erase(tracked_, run) != 0; }
 
     void close(const std::uint32_t* runs, std::size_t count) {
         opening_.clear();
@@ -427,9 +425,9 @@ class evacuator {
             const std::size_t offset = table->begin_of(block);
             auto* const old = knows ? before->word_of(offset) : nullptr;
             const std::uint64_t seen = old == nullptr ? 0 : old->load_relaxed();
-            word.store_relaxed(seen != 0 ? as_old(seen, looked)
-                                         : layout::make_armed(host_.home_of(run) + offset,
-                                                              window_ + 1));
+            word.store_relaxed(seen != 0
+                                   ? as_old(seen, looked)
+                                   : layout::make_armed(host_.home_of(run) + offset, window_ + 1));
         });
         return table;
     }

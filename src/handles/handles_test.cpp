@@ -973,7 +973,8 @@ TEST(handles, the_collector_gathers_by_itself) {
 // Temperature: objects that nobody uses leave for COLD, and come back when they are used. The windows are short, and what
 // it may cost is not bounded, since the machine is busy with other tests.
 constexpr const char* warm_and_quick =
-    "OBASE_WINDOW_SECONDS=0.1 OBASE_COLD_THRESHOLD=1 OBASE_CONTROLLER=fixed OBASE_HANDLES_TICK_MS=10 "
+    "OBASE_WINDOW_SECONDS=0.1 OBASE_COLD_THRESHOLD=1 OBASE_CONTROLLER=fixed "
+    "OBASE_HANDLES_TICK_MS=10 "
     "OBASE_HANDLES_TRACK=1 OBASE_HANDLES_USED=1 OBASE_HANDLES_SHARE=1 ";
 std::string in_mode(const std::string& mode) {
     return warm_and_quick + ("OBASE_MODE=" + mode + " ");
@@ -1106,7 +1107,8 @@ TEST(handles, DISABLED_cold_objects_are_counted) {
     free_all(all);
 }
 TEST(handles, mode_observe_moves_nothing) {
-    const run_result r = again(in_mode("observe") + cold_file(), "handles.DISABLED_cold_objects_are_counted");
+    const run_result r =
+        again(in_mode("observe") + cold_file(), "handles.DISABLED_cold_objects_are_counted");
     EXPECT_EQ(r.status, 0) << r.text;
 }
 
@@ -1120,10 +1122,9 @@ TEST(handles, DISABLED_nothing_is_tracked) {
     free_all(all);
 }
 TEST(handles, nothing_is_tracked_where_it_may_not_be) {
-    for (const std::string& how :
-         {in_mode("off"), in_mode("hint") + "OBASE_HANDLES=off ", std::string(),
-          in_mode("hint") + "OBASE_HANDLES_MAPPINGS=1 ",
-          in_mode("hint") + "OBASE_TEST_REFUSES=moving_pages "}) {
+    for (const std::string& how : {in_mode("off"), in_mode("hint") + "OBASE_HANDLES=off ",
+                                   std::string(), in_mode("hint") + "OBASE_HANDLES_MAPPINGS=1 ",
+                                   in_mode("hint") + "OBASE_TEST_REFUSES=moving_pages "}) {
         const run_result r = again(how, how.find("moving_pages") == std::string::npos
                                             ? "handles.DISABLED_nothing_is_tracked"
                                             : "handles.DISABLED_nothing_leaves");
@@ -1149,16 +1150,15 @@ TEST(handles, shortages_end_temperature_and_nothing_else) {
                                      "handles.DISABLED_cold_objects_leave");
     EXPECT_EQ(nowhere.status, 0) << nowhere.text;
     EXPECT_EQ(count_of(nowhere.text, "COLD stays in anonymous memory"), 1U) << nowhere.text;
-    const run_result addresses =
-        again("ulimit -v 1048576; " + in_mode("hint") + cold_file(),
-              "handles.objects_*:handles.gives_*:handles.a_fork*");
+    const run_result addresses = again("ulimit -v 1048576; " + in_mode("hint") + cold_file(),
+                                       "handles.objects_*:handles.gives_*:handles.a_fork*");
     EXPECT_EQ(addresses.status, 0) << addresses.text;
     // Files of one MiB.
     const run_result disk = again("ulimit -f 1024; trap '' XFSZ; " + in_mode("hint") + cold_file(),
                                   "handles.DISABLED_little_disk");
     EXPECT_EQ(disk.status, 0) << disk.text;
-    const run_result slip = again("OBASE_MODE=hint OBASE_POLICY=none OBASE_BACKEND=none ",
-                                  "handles.free_and*");
+    const run_result slip =
+        again("OBASE_MODE=hint OBASE_POLICY=none OBASE_BACKEND=none ", "handles.free_and*");
     EXPECT_EQ(slip.status, 0);
     EXPECT_EQ(count_of(slip.text, "objects are placed by 'papers'"), 1U) << slip.text;
     EXPECT_EQ(count_of(slip.text, "'kernel' is told"), 1U) << slip.text;
@@ -1174,8 +1174,8 @@ TEST(handles, DISABLED_little_disk) {
 
 // Under stress nothing has a temperature, and all is right.
 TEST(handles, stress_has_no_temperature) {
-    const run_result r = again(in_mode("hint") + "OBASE_HANDLES_STRESS=5 ",
-                               "handles.DISABLED_stays_right");
+    const run_result r =
+        again(in_mode("hint") + "OBASE_HANDLES_STRESS=5 ", "handles.DISABLED_stays_right");
     EXPECT_EQ(r.status, 0) << r.text;
 }
 

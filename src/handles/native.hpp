@@ -338,7 +338,7 @@ class native_handles {
     std::size_t mappings_ = 0; // of such homes, and of aliases in use; under work_
     std::size_t most_mappings_ = 0;
     bool away_shares_mappings_ = false;
-    sigset_t signals_before_fork_{};      // under work_
+    sigset_t signals_before_fork_{}; // under work_
     threads_type threads_;
     homes_type homes_;
     current_objects current_;

@@ -16,8 +16,8 @@ namespace obase::handles {
 
 class translation_price {
   public:
-    static constexpr double least_ns = 6;  // nothing is far away
-    static constexpr double call_ns = 4;   // saved registers, and the way here
+    static constexpr double least_ns = 6;             // nothing is far away
+    static constexpr double call_ns = 4;              // saved registers, and the way here
     static constexpr std::uint64_t longest_ns = 2000; // beyond, the thread was not running
 
     void note(std::uint64_t ns) noexcept {
@@ -34,8 +34,8 @@ class translation_price {
         // Halves of two updates that met: the next time.
         if (samples >= 1 && sum >= summed_) {
             const double mean = static_cast<double>(sum - summed_) / samples;
-            const double found = std::clamp(mean - clock_ns_ + call_ns, least_ns,
-                                            static_cast<double>(longest_ns));
+            const double found =
+                std::clamp(mean - clock_ns_ + call_ns, least_ns, static_cast<double>(longest_ns));
             const double weight = samples / (samples + smoothing);
             ns_ += weight * (found - ns_);
         }

@@ -24,11 +24,12 @@ constexpr std::size_t takes_in_a_step = 64;
 constexpr std::size_t takes_in_a_stop = 16;
 constexpr unsigned tries = 3; // to take a run, and to move what is in use
 constexpr std::uint8_t stubborn = 3;
-constexpr double fullest_room = 0.75; // runs with a smaller part in use are not tracked: they are gathered
+constexpr double fullest_room =
+    0.75; // runs with a smaller part in use are not tracked: they are gathered
 constexpr std::size_t compacted_bytes = 32U << 20; // of a tier, in a window
 constexpr double spent_on_leaving = 0.75;          // of what uses may cost before runs come home
-constexpr double weight_of_a_look = 0.3; // at uses
-constexpr double opens_until = 0.75; // of a window
+constexpr double weight_of_a_look = 0.3;           // at uses
+constexpr double opens_until = 0.75;               // of a window
 constexpr std::uint32_t windows_beyond_threshold = 3;
 constexpr std::uint32_t shortest_turn = 8; // of a policy without a threshold
 
@@ -68,9 +69,8 @@ temperature::temperature(native_handles& all, const settings& own, options asked
                          std::unique_ptr<backend::backend> reclaim)
     : all_(all), own_(own), options_(std::move(asked)), placement_(std::move(placement)),
       backend_(std::move(reclaim)), tiers_(placement_->tiers()),
-      promoted_(static_cast<policy::tier_id>(
-          std::countr_zero(tiers_.with(&policy::tier::promoted_to) | policy::tier_mask{1}
-                                                                         << dense_class))),
+      promoted_(static_cast<policy::tier_id>(std::countr_zero(
+          tiers_.with(&policy::tier::promoted_to) | policy::tier_mask{1} << dense_class))),
       log_(tiers_), tier_facts_(tiers_), judge_(all, *placement_),
       turns_({.share = own.track, .leaves = spent_on_leaving * own.used.share}),
       used_({.share = own.track}), window_ended_ns_(os::monotonic_ns()),
@@ -196,8 +196,7 @@ bool temperature::open_runs(std::vector<std::uint32_t>& runs) {
     if (!all_.commit_tables(all_.space_->slabs().runs())) return false;
     std::sort(runs.begin(), runs.end());
     // One run alone may take what all of them may in a tick.
-    const double in_a_tick =
-        own_.track * static_cast<double>(own_.tick_ms) * 1e6 / translation_ns_;
+    const double in_a_tick = own_.track * static_cast<double>(own_.tick_ms) * 1e6 / translation_ns_;
     const auto each = std::bit_ceil(static_cast<std::uint32_t>(
         std::clamp(in_a_tick, double{native_handles::homes_type::uses_timed}, 1e9)));
     const std::uint64_t now = os::monotonic_ns();
@@ -291,7 +290,8 @@ struct temperature::placing {
             if (to != policy::no_tier && all.all_.space_->file_backed(to) && !may_write(address))
                 to = policy::no_tier;
             if (to == policy::no_tier && all.all_.in_alias(address)) to = all.promoted_;
-            if (to != policy::no_tier && to != policy::first_tier) move(object.slot, object.seen, to);
+            if (to != policy::no_tier && to != policy::first_tier)
+                move(object.slot, object.seen, to);
         });
     }
     bool may_write(std::uint64_t address) const noexcept {
@@ -358,22 +358,19 @@ void temperature::look_at_tracked(std::uint32_t run, table_type& table, turn& ow
         ++found.objects;
         found.live_bytes += size;
         if (object.to != policy::no_tier && object.to != promoted_) found.cold_bytes += size;
-        if (object.touched)
-            all_.space_->mark_touched(reinterpret_cast<const void*>(address), size);
+        if (object.touched) all_.space_->mark_touched(reinterpret_cast<const void*>(address), size);
     });
     all_.evacuator_.looked_at_paused(run);
     const bool is_open = all_.evacuator_.is_tracked(run);
-    const std::uint64_t open_ns =
-        own.open_ns + (is_open ? os::monotonic_ns() - own.opened_ns : 0);
+    const std::uint64_t open_ns = own.open_ns + (is_open ? os::monotonic_ns() - own.opened_ns : 0);
     // Of the program's time.
     found.uses_per_second =
         static_cast<double>(own.all_uses) * 1e9 /
         (static_cast<double>(std::max<std::uint64_t>(open_ns, 1)) * std::max(running_, 1e-3));
     own.uses = 0;
     own.seen = false;
-    const std::uint32_t longest =
-        std::max(threshold_ + windows_beyond_threshold,
-                 placement_->state_bits() != 0 ? shortest_turn : 0U);
+    const std::uint32_t longest = std::max(threshold_ + windows_beyond_threshold,
+                                           placement_->state_bits() != 0 ? shortest_turn : 0U);
     switch (turns_.judge(found, longest)) {
     case policy::turns::verdict::goes_on:
         return;

@@ -76,9 +76,9 @@ class temperature {
     using table_type = native_handles::table_type;
     enum class phase : std::uint8_t { idle, looking, leaving, ending };
     struct turn {
-        std::uint64_t uses = 0;      // in the window
-        std::uint64_t all_uses = 0;  // since the turn began
-        std::uint64_t open_ns = 0;   // for how long it was open since then, until it was opened last
+        std::uint64_t uses = 0;     // in the window
+        std::uint64_t all_uses = 0; // since the turn began
+        std::uint64_t open_ns = 0;  // for how long it was open since then, until it was opened last
         std::uint64_t opened_ns = 0; // and when that was
         std::uint32_t objects = 0;
         std::uint8_t refused = 0; // takes
@@ -128,8 +128,8 @@ class temperature {
     phase phase_ = phase::idle;
     std::uint64_t window_ended_ns_;
     std::vector<std::uint32_t> pending_; // in their turn, and not opened yet in this window
-    std::vector<std::uint32_t> due_; // runs to look at, or to let leave
-    std::size_t at_ = 0;             // of those
+    std::vector<std::uint32_t> due_;     // runs to look at, or to let leave
+    std::size_t at_ = 0;                 // of those
     std::vector<policy::tracked_run> ready_;
     std::array<std::array<std::uint64_t, policy::max_tiers>, policy::max_tiers> moved_bytes_{};
     double taken_price_ = 0; // of the program's time, smoothed

@@ -35,12 +35,12 @@
 namespace obase::policy {
 
 struct turn_limits {
-    double share = 0.01;         // of the program's time, for slow translations in tracked runs
-    double leaves = 0.015;       // likewise, in runs whose objects have left
-    double translation_ns = 6;   // what a slow translation costs beyond a fast one
-    double least_gain = 0.25;   // of a run's live bytes that must be cold before it leaves
-    double most_freed = 0.125;  // of its objects; beyond, they die too young for a turn
-    double word_bytes = 9.5;    // of an object that has moved: word, bit and count (forwarding.hpp)
+    double share = 0.01;       // of the program's time, for slow translations in tracked runs
+    double leaves = 0.015;     // likewise, in runs whose objects have left
+    double translation_ns = 6; // what a slow translation costs beyond a fast one
+    double least_gain = 0.25;  // of a run's live bytes that must be cold before it leaves
+    double most_freed = 0.125; // of its objects; beyond, they die too young for a turn
+    double word_bytes = 9.5;   // of an object that has moved: word, bit and count (forwarding.hpp)
     double most_credit_ns = 5e6; // that saved turns may cost at once
 };
 
@@ -50,8 +50,8 @@ struct tracked_run {
     std::uint32_t objects = 0;       // now
     std::uint32_t objects_begun = 0; // when its turn began
     std::uint64_t live_bytes = 0;
-    std::uint64_t cold_bytes = 0;    // of those: what the policy wants out
-    double uses_per_second = 0; // of the program's time
+    std::uint64_t cold_bytes = 0; // of those: what the policy wants out
+    double uses_per_second = 0;   // of the program's time
 };
 
 class turns {
@@ -102,8 +102,7 @@ class turns {
         const auto begun = static_cast<double>(run.objects_begun);
         if (run.objects == 0 || static_cast<double>(run.objects) < (1 - limits_.most_freed) * begun)
             return verdict::ends;
-        const double gain =
-            static_cast<double>(run.cold_bytes) - limits_.word_bytes * run.objects;
+        const double gain = static_cast<double>(run.cold_bytes) - limits_.word_bytes * run.objects;
         if (gain >= limits_.least_gain * static_cast<double>(run.live_bytes))
             return verdict::is_ready;
         return run.windows >= longest ? verdict::ends : verdict::goes_on;
@@ -134,7 +133,8 @@ class turns {
     void rest(std::uint32_t number, std::uint32_t least = least_rest) {
         if (number >= resting_.size()) resting_.resize(number + 1);
         rest_of& r = resting_[number];
-        r.length = static_cast<std::uint16_t>(std::clamp(2 * std::uint32_t{r.length}, least, longest_rest));
+        r.length = static_cast<std::uint16_t>(
+            std::clamp(2 * std::uint32_t{r.length}, least, longest_rest));
         r.until = window_ + r.length;
     }
     bool rests(std::uint32_t number) const noexcept {
