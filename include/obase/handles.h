@@ -115,6 +115,16 @@ struct obase_handles_figures {
     uint64_t foreign_faults; /* accesses by code that was not compiled for handles */
     uint64_t collector_ns;   /* of processor time */
     uint64_t used_home;      /* runs that came home because they were used too often */
+    /* Temperature, with OBASE_MODE; else 0. */
+    uint64_t windows;           /* that have ended */
+    uint64_t tracked_runs;      /* now */
+    uint64_t tracked_ever;      /* each turn counted */
+    uint64_t tracked_uses;      /* slow translations in tracked runs, about */
+    uint64_t translation_ns;    /* what a slow one takes, as measured */
+    uint64_t hot_bytes;         /* live now, in tiers that objects are promoted to */
+    uint64_t cold_bytes;        /* likewise, in the other tiers */
+    uint64_t left_bytes;        /* that left memory by the backend's hints, each time counted */
+    uint64_t would_leave_bytes; /* in mode observe: that were cold in runs whose turn has ended */
 };
 void obase_handles_read_figures(struct obase_handles_figures* to);
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // The collector's thread of handles: looks at the fragmentation at each tick, and gathers while the policy
-// (policy/fragmentation.hpp) wants it. And fork, which parks it between two rounds.
+// (policy/fragmentation.hpp) wants it; and does the work of temperature.hpp. And fork, which parks it between two rounds.
 #include "handles/native.hpp"
 
+#include "handles/temperature.hpp"
 #include "heap/slab_functions.hpp"
 #include "os/tasks.hpp"
 #include "os/thread.hpp"
@@ -27,7 +28,9 @@ constexpr std::size_t dense_bytes = 8U << 20; // of them, in a round
 constexpr std::size_t runs_for_a_thread = 32; // with fewer, there is nothing to gather
 constexpr std::uint64_t longest_rest = 2'000'000'000;
 constexpr std::uint64_t look_again_ns = 2'000'000;
-constexpr std::size_t most_used_home = 16; // runs that come home at a time because they are used
+// A thread that waits for a processor is told of at the end of its wait.
+constexpr std::uint64_t least_of_uses_ns = 300'000'000;
+constexpr std::size_t most_used_home = 48; // runs that come home at a time because they are used
 
 } // namespace
 
@@ -57,16 +60,41 @@ void native_handles::collect() noexcept {
     os::name_thread("obase-handles");
     os::prefer_short_turns();
     policy::fragmentation control(settings_.limits);
-    const policy::used_runs used(settings_.used);
-    looked_at_uses_ns_ = os::monotonic_ns();
+    policy::used_runs used(settings_.used);
+    const std::uint64_t tick_ns = settings_.tick_ms * 1'000'000;
+    const std::uint64_t uses_ns = std::max(tick_ns, least_of_uses_ns);
+    std::uint64_t ticked_ns = os::monotonic_ns();
+    std::uint64_t judged_ns = ticked_ns; // uses of runs whose objects have moved
+    std::uint64_t waited_before_ns = os::first_thread_waited_ns();
     for (;;) {
-        os::sleep_ns(settings_.tick_ms * 1'000'000);
+        const bool busy = temperature_ != nullptr && temperature_->has_work();
+        if (!busy) native::sleep_on_for(alarm_, 0, tick_ns);
         while (hurry_.load_relaxed() != 0) native::yield();
+        const bool alarmed = alarm_.exchange_acq_rel(0) != 0;
         const std::uint64_t before = os::thread_cpu_ns();
+        const std::uint64_t now = os::monotonic_ns();
         try {
             const work mine(*this, nullptr, urgency::none);
-            bring_used_home(control, used);
-            gather(control);
+            const bool ticks = now - ticked_ns >= tick_ns;
+            if (ticks) {
+                if (temperature_ != nullptr) temperature_->earn(now - ticked_ns);
+                ticked_ns = now;
+                if (now - judged_ns >= uses_ns) {
+                    // What uses cost is a share of the time in which the program can run: where it waits for a
+                    // processor they would cost it more.
+                    const std::uint64_t wall = now - std::exchange(judged_ns, now);
+                    const std::uint64_t waited = os::first_thread_waited_ns();
+                    const std::uint64_t lost = waited - std::min(waited, waited_before_ns);
+                    waited_before_ns = waited;
+                    const std::uint64_t elapsed = std::max(wall - std::min(lost, wall), wall / 16);
+                    used.set_price(price_.ns());
+                    const std::uint64_t uses = bring_used_home(control, used, elapsed);
+                    if (temperature_ != nullptr) temperature_->note_taken(wall, elapsed, uses);
+                }
+                gather(control);
+            }
+            if (temperature_ != nullptr && (ticks || alarmed)) temperature_->tick();
+            if (busy && !gives_up()) temperature_->step();
         } catch (const std::bad_alloc&) {
         }
         const std::uint64_t took = os::thread_cpu_ns() - before;
@@ -91,9 +119,11 @@ policy::fragmented native_handles::measure(std::vector<policy::run_to_gather>& r
         runs.push_back({run, static_cast<std::uint32_t>(std::min(live, memory)),
                         static_cast<std::uint32_t>(memory)});
     }
-    const heap::space::class_counters dense = space_->counters(dense_class);
-    now.live_bytes += dense.live_bytes;
-    now.memory_bytes += dense.extent_bytes;
+    for (unsigned cls = dense_class; cls < space_->classes(); ++cls) {
+        const heap::space::class_counters dense = space_->counters(cls);
+        now.live_bytes += dense.live_bytes;
+        now.memory_bytes += dense.extent_bytes;
+    }
     return now;
 }
 
@@ -118,20 +148,20 @@ bool native_handles::threads_are_known(int patience) noexcept {
 }
 
 // What a slow translation costs is bounded.
-void native_handles::bring_used_home(policy::fragmentation& control,
-                                     const policy::used_runs& used) {
-    const std::uint64_t now = os::monotonic_ns();
-    const std::uint64_t elapsed = now - looked_at_uses_ns_;
-    looked_at_uses_ns_ = now;
+std::uint64_t native_handles::bring_used_home(policy::fragmentation& control,
+                                              const policy::used_runs& used,
+                                              std::uint64_t elapsed_ns) {
     std::vector<policy::used_run> runs;
+    std::uint64_t uses = 0;
     evacuator_.for_each_taken([&](std::uint32_t run) {
         table_type* const table = tables_[run].load_acquire();
         if (table == nullptr) return;
         runs.push_back({run, table->uses()});
+        uses += table->uses();
         table->forget_uses();
     });
-    used.choose(runs, elapsed, most_used_home);
-    if (runs.empty() || !threads_are_known(0)) return;
+    used.choose(runs, elapsed_ns, most_used_home);
+    if (runs.empty() || !threads_are_known(0)) return uses;
     for (const policy::used_run& r : runs) {
         const home_result result = come_home_if_soon(r.number);
         if (result == home_result::gave_up)
@@ -140,6 +170,21 @@ void native_handles::bring_used_home(policy::fragmentation& control,
         control.used_too_often(r.number);
         used_home_.fetch_add_relaxed(1);
     }
+    return uses;
+}
+
+// To read back what is out would cost more than its holes.
+bool native_handles::select_sparse_dense() noexcept {
+    bool found = false;
+    for (unsigned cls = dense_class; cls < space_->classes(); ++cls) {
+        const auto is_out = [this, cls](std::size_t run) {
+            return temperature_ != nullptr && temperature_->run_out(cls, run);
+        };
+        found = space_->select_evacuation(cls, sparse_dense, dense_bytes, heap::run_filter(is_out))
+                        .live_bytes != 0 ||
+                found;
+    }
+    return found;
 }
 
 void native_handles::gather(policy::fragmentation& control) {
@@ -166,8 +211,7 @@ void native_handles::gather(policy::fragmentation& control) {
         if (by_force && stubborn.size() == most_in_a_stop) continue;
         (by_force ? stubborn : numbers).push_back(r.number);
     }
-    const bool sparse =
-        space_->select_evacuation(dense_class, sparse_dense, dense_bytes).live_bytes != 0;
+    const bool sparse = select_sparse_dense();
     const auto round = [&](const std::vector<std::uint32_t>& wanted, unsigned tries) {
         add(evacuator_.round(wanted.data(), wanted.size(), nullptr, tries, while_waiting(),
                              while_stopping_briefly()));
@@ -214,7 +258,14 @@ void native_handles::fork_parent() noexcept {
 
 void native_handles::fork_child() noexcept {
     native_handles& all = *if_made();
-    all.space_->fork_child();
+    if (!all.space_->fork_child()) {
+        // Not the end of the child, which may be about to execute another program.
+        all.blind_.store_relaxed(1);
+        tell(all.told_cold_,
+             "obase: fork: objects in COLD cannot be accessed in the child, because no memory or "
+             "no mapping could be had for its share of the file\n");
+    }
+    if (all.temperature_ != nullptr) all.temperature_->fork_child();
     all.homes_.unlock_all_in_child();
     if (all.stress_ != nullptr) all.stress_->unlock();
     all.threads_.forget_others(own_record_if_any());

@@ -25,6 +25,11 @@
 // Coming home: in a moment in which no thread has a translation (threads.hpp), a run's objects are copied to scratch
 // pages, which then replace the inaccessible ones in one step.
 //
+// Tracking: steps 1 to 3, and then the run stays open with its memory at home, for windows on end. Threads touch its
+// words, and who looks at them (judging.hpp) arms them again, so that they tell how long each object has not been used.
+// settle() goes on with step 4 for those that are to leave; the others are closed again. Of a tracked run no object
+// has moved, so closing it needs no wait.
+//
 // Threads: one at a time, under the host's lock. It calls no user code, allocates with the runtime's own malloc.
 //
 // Host, besides what homes.hpp asks for:
@@ -32,7 +37,7 @@
 //   closed(run)                     it is closed, and its objects may move
 //   for_each_out(run, visit)        visit(block); returns how many blocks it has had
 //   block_size(run), home_of(run)   bytes; the address of the first block
-//   kept(run)                       an object in it that is out must stay
+//   kept(run)                       an object in it that is out must stay; a seq_cst load, see take()
 //   reopen(run)                     closed -> in service
 //   take_pages(run, alias)          false: nothing has happened
 //   claim_alias(run) -> address, 0: none;  alias_is(address, ready);  leave_alias(address)
@@ -41,6 +46,8 @@
 //   release(run)                    evacuated -> empty, accessible, in service
 //   put_back(run, copy_all, out)    evacuated -> closed: copy_all(scratch) fills the pages; false: nothing has happened
 //   heap()                          of the mover, for current addresses
+//   tier_of(address)                its class; of a home or an alias 0
+//   retired(table)                  its words will not be looked at again
 #pragma once
 
 #include "handles/homes.hpp"
@@ -52,6 +59,7 @@
 #include <cstdint>
 #include <mutex>
 #include <new>
+#include <unordered_map>
 #include <vector>
 
 namespace obase::handles {
@@ -73,6 +81,14 @@ struct round_result {
     std::uint64_t opened = 0;    // runs taken
     std::uint64_t reopened = 0;  // runs closed again
     std::uint64_t given_up = 0;  // waits
+    void add(const round_result& other) noexcept {
+        moved += other.moved;
+        compacted += other.compacted;
+        vetoed += other.vetoed;
+        opened += other.opened;
+        reopened += other.reopened;
+        given_up += other.given_up;
+    }
 };
 
 enum class home_result : std::uint8_t {
@@ -108,49 +124,112 @@ class evacuator {
     round_result round(const std::uint32_t* runs, std::size_t count, record* self, unsigned tries,
                        GiveUp&& give_up, EndStop&& end_stop) {
         round_result result;
-        ++window_;
-        // All the memory that lists of runs need, before a run has left its state.
-        std::vector<table_type*> due;
-        due.reserve(retired_.size() + taken_.size() + count);
-        taken_.reserve(taken_.size() + count);
-        opening_.reserve(count);
-        close(runs, count);
-        due.swap(retired_);
-        if (threads_.wait(self, true, give_up) != mobility::wait_result::done) {
-            retired_.insert(retired_.end(), due.begin(), due.end());
-            for (const opening& o : opening_) abandon(o.run);
+        if (!open_runs(runs, count, self, give_up)) {
             result.given_up = 1;
             return result;
         }
-        for (table_type* const table : due) table->destroy(); // no thread is in one any more
-        std::erase_if(opening_, [&](const opening& o) { return !open_run(o.run); });
         release_empty();
         arm_again();
-        if (tries == 0) {
-            take_in_a_stop(self, end_stop, result);
-            tries = 1; // for what is to leave besides
-        }
-        for (unsigned left = std::max(tries, 1U); left != 0; --left) {
-            if (threads_.wait_for(mover_, self, give_up) != mobility::wait_result::done) {
-                result.given_up = 1;
-                break;
-            }
-            std::erase_if(opening_,
-                          [&](const opening& o) { return take(o.run, left > 1, result); });
-            move_out(result);
-            if (opening_.empty()) break;
-        }
+        take_and_move(self, tries, give_up, end_stop, gathering{*this}, result);
         for (const opening& o : opening_) close_again(o.run);
         result.reopened += opening_.size();
         opening_.clear();
         return result;
     }
 
+    // Tracking, and what is done in windows by who judges the words.
+
+    // The number that stamps words. What is opened from now on is armed since the next one, which is whole.
+    void begin_window() noexcept { ++window_; }
+    std::uint64_t window() const noexcept { return window_; }
+
+    // Opens the runs; those that could not be are at home. visit(run) for those that were. False: the wait was given up.
+    template <class GiveUp, class Visit>
+    bool track(const std::uint32_t* runs, std::size_t count, record* self, GiveUp&& give_up,
+               Visit&& visit) {
+        tracked_.reserve(tracked_.size() + count);
+        if (!open_runs(runs, count, self, give_up)) return false;
+        release_empty();
+        for (const opening& o : opening_) {
+            tracked_.push_back(o.run);
+            visit(o.run);
+        }
+        opening_.clear();
+        return true;
+    }
+    // The run is at home, and no longer tracked.
+    void stop_tracking(std::uint32_t run) {
+        if (!forget_tracked(run)) return;
+        make_room_to_retire();
+        close_again(run);
+    }
+    // The run is at home, its table is kept for what it says, and for track(), which goes on with it. The objects that
+    // are out then, of those that had a word, are as old as they were at the last look.
+    void pause_tracking(std::uint32_t run) {
+        if (!is_tracked(run)) return;
+        table_type* const table = host_.table(run).load_acquire();
+        paused_.insert_or_assign(run, paused{table, window_});
+        forget_tracked(run);
+        {
+            const std::lock_guard hold(homes_.lock_of(run));
+            free_what_was_freed(run, *table);
+            host_.table(run).store_release(nullptr);
+            host_.away(run).store_seq_cst(closing);
+        }
+        abandon(run);
+    }
+    // Of a paused run; null: it is none. Threads may be in it still, until a wait.
+    table_type* paused_table(std::uint32_t run) const noexcept {
+        const auto found = paused_.find(run);
+        return found == paused_.end() ? nullptr : found->second.table;
+    }
+    void looked_at_paused(std::uint32_t run) noexcept {
+        if (const auto found = paused_.find(run); found != paused_.end())
+            found->second.window = window_;
+    }
+    void drop_paused(std::uint32_t run) {
+        const auto found = paused_.find(run);
+        if (found == paused_.end()) return;
+        make_room_to_retire();
+        host_.retired(*found->second.table);
+        retired_.push_back(found->second.table);
+        paused_.erase(found);
+    }
+    // Of the tracked runs takes these, as far as they are still; the others stay tracked. And moves what `place` says,
+    // whose words have been armed before. `tries` as in round().
+    //
+    // Place: wants(run, at_alias), whether visit() is to be asked, at_alias if an object is still there; visit(table, run, move) calls move(word, seen, target) for armed
+    // words; moved(tier, target, moved_object) for those that did, `tier` being the one that the object was in.
+    template <class GiveUp, class EndStop, class Place>
+    round_result settle(const std::uint32_t* runs, std::size_t count, record* self, unsigned tries,
+                        GiveUp&& give_up, EndStop&& end_stop, Place&& place) {
+        round_result result;
+        taken_.reserve(taken_.size() + count);
+        opening_.clear();
+        opening_.reserve(count);
+        for (std::size_t i = 0; i < count; ++i)
+            if (is_tracked(runs[i])) opening_.push_back({runs[i]});
+        compacts_ = host_.any_evacuating();
+        take_and_move(self, tries, give_up, end_stop, place, result);
+        opening_.clear();
+        return result;
+    }
+
+    template <class Visit>
+    void for_each_tracked(Visit&& visit) const {
+        for (const std::uint32_t run : tracked_) visit(run);
+    }
+    std::size_t tracked() const noexcept { return tracked_.size(); }
+    bool is_tracked(std::uint32_t run) const noexcept {
+        table_type* const table = host_.table(run).load_acquire();
+        return table != nullptr && !table->is_taken();
+    }
+
     // Precondition: no thread has a translation, but for pins.
     home_result come_home(std::size_t run, std::uint64_t* objects) {
         table_type* const table = host_.table(run).load_acquire();
         if (table == nullptr) return home_result::done;
-        retired_.reserve(retired_.size() + 1);
+        make_room_to_retire();
         mobility::collect_pins(threads_.all(), pinned_);
         block_set out;
         bool pinned = false;
@@ -160,7 +239,8 @@ class evacuator {
             if (now != 0) out.set(block);
         });
         if (pinned) return home_result::pinned;
-        if (!is_taken(run)) {
+        if (!table->is_taken()) {
+            forget_tracked(static_cast<std::uint32_t>(run));
             close_again(run);
             return home_result::done;
         }
@@ -197,15 +277,13 @@ class evacuator {
         for (const taken_run& t : taken_) visit(t.run);
     }
     std::size_t taken() const noexcept { return taken_.size(); }
-    bool is_taken(std::size_t run) const noexcept {
-        return std::any_of(taken_.begin(), taken_.end(),
-                           [&](const taken_run& t) { return t.run == run; });
-    }
     std::size_t table_bytes() const noexcept {
         std::size_t bytes = 0;
         for (const taken_run& t : taken_)
             if (table_type* const table = host_.table(t.run).load_acquire(); table != nullptr)
                 bytes += table->bytes();
+        for (const std::uint32_t run : tracked_) bytes += host_.table(run).load_acquire()->bytes();
+        for (const auto& each : paused_) bytes += each.second.table->bytes();
         return bytes;
     }
 
@@ -217,6 +295,72 @@ class evacuator {
         std::uint32_t run;
         std::uint64_t alias; // 0: all of its objects have left it
     };
+
+    // What round() moves: what is still at its alias, and what is in sparse runs of dense classes.
+    struct gathering {
+        evacuator& all;
+        bool wants(std::uint32_t, bool at_alias) const noexcept {
+            return at_alias || all.compacts_;
+        }
+        template <class Move>
+        void visit(table_type& table, std::uint32_t, Move&& move) const {
+            table.for_each([&](auto& word, std::size_t) {
+                const std::uint64_t seen = word.load_acquire();
+                const std::uint64_t address = layout::address(seen);
+                if (layout::is_armed(seen) && all.leaves(address))
+                    move(word, seen,
+                         all.host_.in_alias(address) ? Host::target_class
+                                                     : all.host_.tier_of(address));
+            });
+        }
+        void moved(unsigned, unsigned, const mobility::moved_object&) const noexcept {}
+    };
+
+    // Steps 1 to 3. False: the wait was given up, and all are at home.
+    template <class GiveUp>
+    bool open_runs(const std::uint32_t* runs, std::size_t count, record* self, GiveUp& give_up) {
+        std::vector<table_type*> due;
+        // All the memory that lists of runs need, before a run has left its state.
+        due.reserve(retired_.size() + taken_.size() + count);
+        taken_.reserve(taken_.size() + count);
+        opening_.reserve(count);
+        close(runs, count);
+        due.swap(retired_);
+        if (threads_.wait(self, true, give_up) != mobility::wait_result::done) {
+            retired_.insert(retired_.end(), due.begin(), due.end());
+            for (const opening& o : opening_) abandon(o.run);
+            opening_.clear();
+            return false;
+        }
+        for (table_type* const table : due) table->destroy(); // no thread is in one any more
+        std::erase_if(opening_, [&](const opening& o) { return !open_run(o.run); });
+        return true;
+    }
+
+    // Steps 4 to 6 of those in opening_; what could not be taken stays there.
+    template <class GiveUp, class EndStop, class Place>
+    void take_and_move(record* self, unsigned tries, GiveUp& give_up, EndStop& end_stop,
+                       Place&& place, round_result& result) {
+        if (tries == 0) {
+            take_in_a_stop(self, end_stop, result);
+            tries = 1; // for what is to leave besides
+        }
+        for (unsigned left = std::max(tries, 1U); left != 0; --left) {
+            if (threads_.wait_for(mover_, self, give_up) != mobility::wait_result::done) {
+                result.given_up = 1;
+                break;
+            }
+            std::erase_if(opening_,
+                          [&](const opening& o) { return take(o.run, left > 1, result); });
+            move_out(place, result);
+            if (opening_.empty()) break;
+        }
+    }
+
+    void make_room_to_retire() {
+        if (retired_.size() == retired_.capacity()) retired_.reserve(2 * retired_.size() + 1);
+    }
+    bool forget_tracked(std::uint32_t run) { return std::erase(tracked_, run) != 0; }
 
     void close(const std::uint32_t* runs, std::size_t count) {
         opening_.clear();
@@ -244,12 +388,8 @@ class evacuator {
             const std::size_t blocks =
                 host_.for_each_out(run, [&](std::size_t block) { live.set(block); });
             if (live.any() && !host_.kept(run)) {
-                table_type* const table = table_type::make(host_.block_size(run), blocks, live);
+                table_type* const table = table_of(run, blocks, live);
                 if (table != nullptr) {
-                    table->for_each([&](auto& word, std::size_t block) {
-                        word.store_relaxed(layout::make_armed(
-                            host_.home_of(run) + table->begin_of(block), window_));
-                    });
                     host_.table(run).store_release(table); // pairs with translate()
                     host_.away(run).store_seq_cst(open);
                     opened = true;
@@ -257,7 +397,60 @@ class evacuator {
             }
         }
         if (!opened) abandon(run);
+        end_paused(run);
         return opened;
+    }
+
+    // For the blocks that are out: the table of before the pause, if they are the same, or a new one with what that one
+    // said. Behind a wait no thread is in the old one, and none in the new one yet.
+    table_type* table_of(std::uint32_t run, std::size_t blocks, const block_set& live) {
+        const auto found = paused_.find(run);
+        table_type* const before = found == paused_.end() ? nullptr : found->second.table;
+        const std::uint64_t looked = before == nullptr ? 0 : found->second.window;
+        const std::size_t size = host_.block_size(run);
+        if (before != nullptr && before->block_size() == size && has_words_of(*before, live)) {
+            paused_.erase(found);
+            before->for_each([&](auto& word, std::size_t) {
+                const std::uint64_t seen = word.load_relaxed();
+                if (seen != 0) word.store_relaxed(as_old(seen, looked));
+            });
+            before->forget_uses();
+            return before;
+        }
+        table_type* const table = table_type::make(size, blocks, live);
+        if (table == nullptr) return nullptr;
+        const bool knows = before != nullptr && before->block_size() == size;
+        if (knows) table->looks = before->looks;
+        table->for_each([&](auto& word, std::size_t block) {
+            const std::size_t offset = table->begin_of(block);
+            auto* const old = knows ? before->word_of(offset) : nullptr;
+            const std::uint64_t seen = old == nullptr ? 0 : old->load_relaxed();
+            word.store_relaxed(seen != 0
+                                   ? as_old(seen, looked)
+                                   : layout::make_armed(host_.home_of(run) + offset, window_ + 1));
+        });
+        return table;
+    }
+    // Windows in which nobody could see a touch make nothing older.
+    std::uint64_t as_old(std::uint64_t seen, std::uint64_t looked) const noexcept {
+        const std::uint64_t address = layout::address(seen);
+        if (!layout::is_armed(seen)) return layout::make_armed(address, window_ + 1);
+        return layout::make_armed(address, window_ - layout::age(seen, looked));
+    }
+    // And no others: a word of what was freed means that its block is to go back.
+    static bool has_words_of(table_type& table, const block_set& live) {
+        bool same = table.size() == live.count();
+        table.for_each([&](auto& word, std::size_t block) {
+            same = same && word.load_relaxed() != 0 && live.test(block);
+        });
+        return same;
+    }
+    void end_paused(std::uint32_t run) {
+        const auto found = paused_.find(run);
+        if (found == paused_.end()) return;
+        host_.retired(*found->second.table);
+        found->second.table->destroy();
+        paused_.erase(found);
     }
 
     // For runs that are always in use. Threads wait in their polls for some ten microseconds for each run.
@@ -275,7 +468,7 @@ class evacuator {
             host_.table(o.run).load_acquire()->for_each([&](auto& word, std::size_t) {
                 const std::uint64_t seen = word.load_acquire();
                 pinned = pinned || mobility::is_pinned(pinned_, layout::address(seen));
-                if (layout::is_plain(seen) && seen != 0) word::arm(word, seen, window_);
+                if (layout::is_plain(seen) && seen != 0) word::arm(word, seen, window_ + 1);
             });
             return !pinned && take(o.run, false, result);
         });
@@ -295,18 +488,22 @@ class evacuator {
             if (!layout::is_armed(seen)) ++vetoes;
         });
         std::uint64_t alias = 0;
+        // Before kept() is asked: who keeps an object says so before it asks whether the run is taken.
+        table->set_taken(true);
         if (vetoes == 0 && !pinned && !host_.kept(run)) alias = host_.claim_alias(run);
         if (alias != 0 && move_to_alias(*table, run, home, alias)) {
+            forget_tracked(run);
             taken_.push_back({run, alias});
             ++result.opened;
             return true;
         }
+        table->set_taken(false);
         if (alias != 0) host_.leave_alias(alias);
         result.vetoed += vetoes;
         if (again)
             table->for_each([&](auto& word, std::size_t) {
                 const std::uint64_t seen = word.load_acquire();
-                if (layout::is_plain(seen) && seen != 0) word::arm(word, seen, window_);
+                if (layout::is_plain(seen) && seen != 0) word::arm(word, seen, window_ + 1);
             });
         return false;
     }
@@ -336,30 +533,34 @@ class evacuator {
     }
 
     // Objects that are to move on, and whose words have been armed since before the last wait.
-    void move_out(round_result& result) {
+    template <class Place>
+    void move_out(Place&& place, round_result& result) {
         for (taken_run& t : taken_) {
-            if (t.alias == 0 && !compacts_) continue;
+            if (!place.wants(t.run, t.alias != 0)) continue;
             table_type* const table = host_.table(t.run).load_acquire();
             if (table == nullptr) continue;
-            std::size_t left = 0;
-            table->for_each([&](auto& word, std::size_t) {
-                const std::uint64_t seen = word.load_acquire();
-                if (layout::is_null(seen) || !leaves(layout::address(seen))) return;
+            place.visit(*table, t.run, [&](auto& word, std::uint64_t seen, unsigned target) {
                 mobility::moved_object moved;
-                const bool at_alias = host_.in_alias(layout::address(seen));
-                if (layout::is_armed(seen) &&
-                    mover_.move({&word, seen, Host::target_class}, window_, moved) ==
-                        mobility::move_result::moved) {
-                    ++(at_alias ? result.moved : result.compacted);
-                } else if (at_alias && word.load_acquire() != 0) {
-                    ++left;
-                }
+                const std::uint64_t address = layout::address(seen);
+                const unsigned tier = host_.tier_of(address);
+                if (mover_.move({&word, seen, target}, window_, moved) !=
+                    mobility::move_result::moved)
+                    return;
+                ++(host_.in_alias(address) ? result.moved : result.compacted);
+                place.moved(tier, target, moved);
             });
-            if (t.alias != 0 && left == 0) {
+            if (t.alias != 0 && !any_at_alias(*table)) {
                 host_.leave_alias(t.alias);
                 t.alias = 0;
             }
         }
+    }
+    bool any_at_alias(table_type& table) const {
+        bool any = false;
+        table.for_each([&](auto& word, std::size_t) {
+            any = any || host_.in_alias(layout::address(word.load_acquire()));
+        });
+        return any;
     }
 
     // True for an object that is to move on: it is still at its alias, or in a sparse run of the dense class.
@@ -375,7 +576,7 @@ class evacuator {
             host_.table(t.run).load_acquire()->for_each([&](auto& word, std::size_t) {
                 const std::uint64_t seen = word.load_acquire();
                 if (layout::is_plain(seen) && seen != 0 && leaves(seen))
-                    word::arm(word, seen, window_);
+                    word::arm(word, seen, window_ + 1);
             });
         }
     }
@@ -385,13 +586,17 @@ class evacuator {
         table_type* const table = host_.table(run).load_acquire();
         {
             const std::lock_guard hold(homes_.lock_of(run));
-            table->for_each([&](auto& word, std::size_t block) {
-                if (word.load_acquire() == 0)
-                    host_.free_to_run(host_.home_of(run) + table->begin_of(block));
-            });
+            free_what_was_freed(run, *table);
             unpublish(run, table);
         }
         abandon(run);
+    }
+    // The run's lock is held.
+    void free_what_was_freed(std::uint32_t run, table_type& table) {
+        table.for_each([&](auto& word, std::size_t block) {
+            if (word.load_acquire() == 0)
+                host_.free_to_run(host_.home_of(run) + table.begin_of(block));
+        });
     }
 
     // Taken runs of which all objects were freed.
@@ -414,6 +619,7 @@ class evacuator {
     void unpublish(std::uint32_t run, table_type* table) {
         host_.table(run).store_release(nullptr);
         host_.away(run).store_seq_cst(closing);
+        host_.retired(*table);
         retired_.push_back(table);
     }
     void unpublish(std::size_t run, table_type* table) {
@@ -436,6 +642,12 @@ class evacuator {
     mover_type mover_;
     std::vector<opening> opening_;
     std::vector<taken_run> taken_;
+    std::vector<std::uint32_t> tracked_; // open, and their memory is at home
+    struct paused {
+        table_type* table;
+        std::uint64_t window; // of the last look
+    };
+    std::unordered_map<std::uint32_t, paused> paused_; // at home, and their tables wait
     std::vector<table_type*>
         retired_; // threads may be in them until a wait that begins now has ended
     std::vector<std::uint64_t> pinned_;

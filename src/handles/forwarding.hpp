@@ -116,10 +116,31 @@ class forwarding_table {
     std::size_t live() const noexcept { return live_.load_relaxed(); }
     void one_less() noexcept { live_.store_relaxed(live_.load_relaxed() - 1); }
 
-    // Slow translations since the collector last asked, about: it counts without a read-modify-write.
-    void note_use() noexcept { uses_.store_relaxed(uses_.load_relaxed() + 1); }
+    // Slow translations since the collector last asked, about: it counts without a read-modify-write. Returns how many.
+    std::uint32_t note_use() noexcept {
+        const std::uint32_t now = uses_.load_relaxed() + 1;
+        uses_.store_relaxed(now);
+        return now;
+    }
+    // Whether the collector wants to hear of so many; asked of multiples of homes::uses_timed only.
+    bool tells(std::uint32_t uses) const noexcept { return (uses & tell_at_.load_relaxed()) == 0; }
+    // A power of two; 0: never, which is so at first.
+    void tell_each(std::uint32_t uses) noexcept { tell_at_.store_relaxed(uses - 1); }
     std::uint32_t uses() const noexcept { return uses_.load_relaxed(); }
     void forget_uses() noexcept { uses_.store_relaxed(0); }
+
+    // The run's memory has gone, or is about to. Written by the collector.
+    bool is_taken() const noexcept { return taken_.load_seq_cst() != 0; }
+    void set_taken(bool now) noexcept { taken_.store_seq_cst(now ? 1 : 0); }
+
+    // The words, for who keeps something by their addresses.
+    const word* begin() const noexcept {
+        return reinterpret_cast<const word*>(reinterpret_cast<const char*>(this + 1) +
+                                             index_bytes_);
+    }
+    const word* end() const noexcept { return begin() + count_; }
+    // The collector's: looks at the words since the run was opened.
+    std::uint32_t looks = 0;
 
   private:
     // Per 64 blocks: their bits, and how many words the blocks before them have.
@@ -134,6 +155,7 @@ class forwarding_table {
           index_bytes_(static_cast<std::uint32_t>(index_bytes)),
           bytes_(static_cast<std::uint32_t>(bytes)) {
         live_.store_relaxed(static_cast<std::uint32_t>(count));
+        tell_at_.store_relaxed(~std::uint32_t{0});
     }
     ~forwarding_table() = default;
 
@@ -169,6 +191,8 @@ class forwarding_table {
     std::uint16_t count_;
     std::uint16_t groups_; // 0: listed
     typename P::template atomic<std::uint32_t> uses_;
+    typename P::template atomic<std::uint32_t> tell_at_;
+    typename P::template atomic<std::uint32_t> taken_;
     typename P::template atomic<std::uint32_t> live_;
     std::uint32_t index_bytes_;
     std::uint32_t bytes_;

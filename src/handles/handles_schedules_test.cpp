@@ -5,8 +5,10 @@
 // blocks; addresses are numbers, and an access to a home whose page is away is a failure, as it is a fault in a
 // program.
 #include "handles/evacuator.hpp"
+#include "handles/judging.hpp"
 #include "heap/schedules_test.hpp"
 #include "os/platform.hpp"
+#include "policy/three_temperatures.hpp"
 #include "testing/deterministic.hpp"
 #include "testing/native_threads.hpp"
 
@@ -66,9 +68,10 @@ class world {
         world& all;
         bool contains(const void*) const noexcept { return true; }
         facts info(const void*) const noexcept { return {{&all, block_bytes}, 0}; }
-        void* allocate_dense(unsigned, std::size_t, int) noexcept {
+        void* allocate_dense(unsigned to, std::size_t, int) noexcept {
             const std::size_t place = all.next_dense++;
             threads_of_test::require(place < dense_places, "the test has room for all moves");
+            all.cls[place] = to;
             all.dense_live[place].store_seq_cst(1);
             return reinterpret_cast<void*>(dense_begin + place * block_bytes);
         }
@@ -96,6 +99,8 @@ class world {
     // When all threads have ended.
     ~world() {
         // All tables are retired, and die in the next round.
+        collector.stop_tracking(0);
+        collector.drop_paused(0);
         for (std::size_t i = 0; i < cached.size(); ++i) flush_cache(i);
         for (std::size_t i = 0; i < blocks; ++i)
             if (!ended[i] && out[i].load_relaxed() != 0) end(i);
@@ -214,6 +219,15 @@ class world {
         accessible.store_seq_cst(1);
         return true;
     }
+    unsigned tier_of(std::uint64_t at) const noexcept {
+        return at < dense_begin ? 0 : cls[(at - dense_begin) / block_bytes];
+    }
+    std::size_t size_of(std::uint64_t) const noexcept { return block_bytes; }
+    bool page_out(unsigned, std::uint64_t) const noexcept { return false; }
+    void retired(table_type&) noexcept {}
+    std::uint64_t clock_ns() const noexcept { return 0; }
+    void note_translation(std::uint64_t) noexcept {}
+    void much_used() noexcept { alarm.store_seq_cst(1); }
     bool any_evacuating() const noexcept { return false; }
     bool evacuating(std::uint64_t) const noexcept { return false; }
     void flush_own() noexcept { flush_cache(testing_thread()); }
@@ -240,6 +254,8 @@ class world {
     std::array<atomic<std::uint64_t>, 3> cached;
     std::array<record, 3> records;
     std::size_t next_dense = 0;
+    std::array<unsigned, dense_places> cls{}; // the collector's
+    atomic<std::uint32_t> alarm;
     std::array<bool, blocks> ended{}; // each written by one thread
     handles_threads<P, world> threads;
     homes<P, world> objects;
@@ -439,6 +455,254 @@ void handlers_announce_nothing() {
     threads_of_test::run();
 }
 IN_BOTH_WORLDS(handles_schedules, handlers_announce_nothing, 2'000)
+
+// What temperature.cpp does with one run, in windows that the test begins.
+template <class P>
+class watcher {
+  public:
+    using policy_type = policy::three_temperatures;
+    using threads_of_test = testing::threads_for<P>;
+    static constexpr auto waits = [](const auto&) { return false; };
+
+    explicit watcher(world<P>& w) : w_(w), policy_(threshold_of_one()), judge_(w, policy_) {}
+
+    void open() {
+        const std::uint32_t run = 0;
+        w_.collector.track(&run, 1, nullptr, waits, [](std::uint32_t) {});
+    }
+    void pause() { w_.collector.pause_tracking(0); }
+    // A window ends. Returns the blocks of which the policy wants the objects in COLD.
+    std::array<bool, blocks> look() {
+        std::array<bool, blocks> cold{};
+        w_.collector.begin_window();
+        policy::window_beginning beginning;
+        beginning.moves = true;
+        policy_.begin_window(beginning);
+        auto* table = w_.the_table.load_acquire();
+        if (table == nullptr) table = w_.collector.paused_table(0);
+        if (table == nullptr) return cold;
+        judge_.look(*table, w_.collector.window(), [&](const auto& object) {
+            const std::uint64_t at = word::arming::address(object.seen);
+            if (object.to == policy_type::cold && at < alias_begin)
+                cold[(at - homes_begin) / block_bytes] = true;
+        });
+        w_.collector.looked_at_paused(0);
+        return cold;
+    }
+    void leave() {
+        const std::uint32_t run = 0;
+        w_.collector.settle(&run, 1, nullptr, 2, waits, waits, placing{*this});
+    }
+    bool is_tracked() const { return w_.collector.is_tracked(0); }
+
+  private:
+    struct placing {
+        watcher& all;
+        bool wants(std::uint32_t, bool) const { return true; }
+        template <class Move>
+        void visit(forwarding_table<P>& table, std::uint32_t, Move&& move) const {
+            all.judge_.look_again(table, all.w_.collector.window(), [&](const auto& object) {
+                if (!word::arming::is_armed(object.seen)) return;
+                const bool at_alias = all.w_.in_alias(word::arming::address(object.seen));
+                if (object.to != policy::no_tier)
+                    move(object.slot, object.seen, object.to);
+                else if (at_alias)
+                    move(object.slot, object.seen, policy_type::hot);
+            });
+        }
+        void moved(unsigned, unsigned, const mobility::moved_object&) const {}
+    };
+    static options threshold_of_one() {
+        options settings;
+        settings.cold_threshold = 1;
+        settings.controller = controller_kind::fixed;
+        return settings;
+    }
+    world<P>& w_;
+    policy_type policy_;
+    word_judge<P, world<P>> judge_;
+};
+
+// Two objects are used while the run is tracked, paused and tracked again, and leaves. The third one is nobody's, and it
+// alone is cold.
+template <class P>
+void tracked_objects_are_told_apart() {
+    using threads_of_test = testing::threads_for<P>;
+    world<P> w;
+    watcher<P> watch(w);
+    std::array<std::uint64_t, blocks> value{100, 200, 300};
+    for (std::size_t i = 0; i < 2; ++i)
+        threads_of_test::spawn("user", [&w, &value, i] {
+            auto& mine = w.records[i];
+            const thread_mark mark = w.threads.enter(mine);
+            w.use(mine, i, value[i], 4);
+            w.threads.go_offline(mine);
+            w.threads.go_online(mine);
+            w.use(mine, i, value[i], 2);
+            w.threads.leave(mine, mark);
+        });
+    threads_of_test::spawn("collector", [&w, &watch] {
+        watch.open();
+        watch.look();
+        watch.pause();
+        watch.look();
+        watch.open();
+        const auto cold = watch.look();
+        threads_of_test::require(cold[2], "what nobody touched for two windows is cold");
+        watch.leave();
+        watch.look();
+        watch.leave();
+    });
+    threads_of_test::run();
+    // Used in a window of their own, so that they are in use.
+    auto& mine = w.records[0];
+    const thread_mark mark = w.threads.enter(mine);
+    for (std::size_t i = 0; i < blocks; ++i)
+        threads_of_test::require(w.cell(w.address(i)).load_relaxed() == value[i],
+                                 "all objects are what was written last");
+    w.threads.leave(mine, mark);
+}
+IN_BOTH_WORLDS(handles_schedules, tracked_objects_are_told_apart, 2'000)
+
+// The windows without other threads: what goes where, and how old it is.
+template <class P>
+void ages_outlast_a_pause() {
+    using threads_of_test = testing::threads_for<P>;
+    world<P> w;
+    watcher<P> watch(w);
+    auto& mine = w.records[0];
+    const auto touch = [&](std::size_t block) {
+        const thread_mark mark = w.threads.enter(mine);
+        (void)w.cell(w.address(block)).load_relaxed();
+        w.threads.leave(mine, mark);
+    };
+    const auto require_cold = [](const std::array<bool, blocks>& cold, bool first, bool second,
+                                 bool third) {
+        threads_of_test::require(cold[0] == first && cold[1] == second && cold[2] == third,
+                                 "the right objects are cold");
+    };
+    watch.open();
+    touch(0);
+    require_cold(watch.look(), false, false, false); // newborn
+    watch.pause();
+    threads_of_test::require(w.away_byte.load_relaxed() == at_home, "a paused run is at home");
+    w.collector.begin_window(); // in which it is not seen
+    w.collector.begin_window();
+    watch.open();
+    touch(0);
+    touch(1);
+    require_cold(watch.look(), false, false, false); // one window
+    touch(0);
+    touch(1);
+    require_cold(watch.look(), false, false, true); // two of the third one, none of the others
+    watch.leave();
+    threads_of_test::require(!watch.is_tracked(), "the run is taken");
+    std::array<unsigned, blocks> tier{};
+    for (std::size_t i = 0; i < blocks; ++i) {
+        const thread_mark mark = w.threads.enter(mine);
+        tier[i] = w.tier_of(w.address(i));
+        w.threads.leave(mine, mark);
+    }
+    threads_of_test::require(tier[0] == 1 && tier[1] == 1, "what is in use is in HOT");
+    threads_of_test::require(tier[2] == 2, "what is not is in COLD");
+    // All three were just touched. One is used on.
+    watch.look();
+    watch.leave();
+    threads_of_test::require(w.tier_of(w.address(2)) == 1, "what is used again comes back to HOT");
+    for (int i = 0; i < 2; ++i) {
+        touch(2);
+        watch.look();
+        watch.leave();
+    }
+    threads_of_test::require(w.tier_of(w.address(2)) == 1, "and stays there");
+    unsigned in_cold = 0;
+    for (std::size_t place = 0; place < dense_places; ++place)
+        in_cold += w.dense_live[place].load_relaxed() != 0 && w.cls[place] == 2;
+    threads_of_test::require(in_cold == 2, "the others have gone to COLD, each by itself");
+}
+TEST(handles_schedules, ages_outlast_a_pause) {
+    explore_schedules<os::native_platform>("ages_outlast_a_pause",
+                                           ages_outlast_a_pause<os::native_platform>, 1);
+}
+
+// Frees while the run is tracked, paused and tracked again: each block comes back once, and no word leads to it.
+template <class P>
+void tracked_objects_are_freed() {
+    using threads_of_test = testing::threads_for<P>;
+    world<P> w;
+    watcher<P> watch(w);
+    std::uint64_t value = 200;
+    threads_of_test::spawn("frees", [&w] {
+        auto& mine = w.records[0];
+        const thread_mark mark = w.threads.enter(mine);
+        w.end(0);
+        w.poll(mine);
+        w.poll(mine);
+        w.end(2);
+        w.threads.leave(mine, mark);
+    });
+    threads_of_test::spawn("uses", [&w, &value] {
+        auto& mine = w.records[1];
+        const thread_mark mark = w.threads.enter(mine);
+        w.use(mine, 1, value, 3);
+        w.threads.leave(mine, mark);
+    });
+    threads_of_test::spawn("collector", [&watch] {
+        watch.open();
+        watch.pause();
+        watch.look();
+        watch.open();
+        watch.pause();
+        watch.open();
+        watch.look();
+        watch.leave();
+    });
+    threads_of_test::run();
+    watch.pause(); // if it was not taken
+    auto& mine = w.records[1];
+    const thread_mark mark = w.threads.enter(mine);
+    threads_of_test::require(w.cell(w.address(1)).load_relaxed() == value,
+                             "the other object stays");
+    w.threads.leave(mine, mark);
+    std::size_t copies = 0;
+    for (auto& each : w.dense_live) copies += each.load_relaxed();
+    threads_of_test::require(copies <= 1, "no copy of a freed object is left");
+    if (w.away_byte.load_relaxed() == at_home)
+        threads_of_test::require(w.out[0].load_relaxed() == 0 && w.out[2].load_relaxed() == 0,
+                                 "blocks of a run at home are back");
+}
+IN_BOTH_WORLDS(handles_schedules, tracked_objects_are_freed, 2'000)
+
+// Who keeps an object of a tracked run does not wait: the run is not taken from then on.
+template <class P>
+void kept_objects_of_tracked_runs_stay() {
+    using threads_of_test = testing::threads_for<P>;
+    world<P> w;
+    watcher<P> watch(w);
+    watch.open();
+    threads_of_test::spawn("keeper", [&w] {
+        auto& mine = w.records[0];
+        const thread_mark mark = w.threads.enter(mine);
+        w.keep.store_seq_cst(1);
+        auto* const table = w.the_table.load_acquire();
+        const bool stays = table == nullptr || !table->is_taken();
+        if (stays) {
+            w.threads.go_offline(mine); // foreign code has the home
+            w.cell(home_of_block(0)).store_relaxed(7);
+            P::yield();
+            threads_of_test::require(w.cell(home_of_block(0)).load_relaxed() == 7,
+                                     "a kept object stays");
+            w.threads.go_online(mine);
+        }
+        w.threads.leave(mine, mark);
+    });
+    threads_of_test::spawn("collector", [&watch] {
+        watch.leave();
+        watch.leave();
+    });
+    threads_of_test::run();
+}
+IN_BOTH_WORLDS(handles_schedules, kept_objects_of_tracked_runs_stay, 2'000)
 
 TEST(forwarding_table, finds_the_words_of_live_blocks_alone) {
     using table = forwarding_table<os::native_platform>;

@@ -970,4 +970,213 @@ TEST(handles, the_collector_gathers_by_itself) {
     free_all(all);
 }
 
+// Temperature: objects that nobody uses leave for COLD, and come back when they are used. The windows are short, and what
+// it may cost is not bounded, since the machine is busy with other tests.
+constexpr const char* warm_and_quick =
+    "OBASE_WINDOW_SECONDS=0.1 OBASE_COLD_THRESHOLD=1 OBASE_CONTROLLER=fixed "
+    "OBASE_HANDLES_TICK_MS=10 "
+    "OBASE_HANDLES_TRACK=1 OBASE_HANDLES_USED=1 OBASE_HANDLES_SHARE=1 ";
+std::string in_mode(const std::string& mode) {
+    return warm_and_quick + ("OBASE_MODE=" + mode + " ");
+}
+std::string cold_file() { return "OBASE_COLD_BACKING=file:" + testing::TempDir() + " "; }
+
+std::vector<node*> dense_nodes(std::size_t count) {
+    std::vector<node*> all(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        all[i] = static_cast<node*>(obase_handles_malloc(sizeof(node)));
+        at(all[i])->value = static_cast<long>(i);
+        at(all[i])->next = nullptr;
+    }
+    return all;
+}
+constexpr std::size_t used_one_in = 10;
+// Reads one in ten until enough of the others are in COLD.
+template <class Enough>
+void use_until(const std::vector<node*>& all, Enough enough) {
+    do {
+        for (std::size_t i = 0; i < all.size(); i += used_one_in) {
+            ASSERT_EQ(at(all[i])->value, static_cast<long>(i));
+            poll();
+        }
+        obase_handles_offline();
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        obase_handles_online();
+    } while (!enough(figures()));
+}
+constexpr auto most_is_cold = [](const obase_handles_figures& f) {
+    return f.cold_bytes > f.live_bytes * 7 / 10;
+};
+// One that is not used.
+node* a_cold_one(const std::vector<node*>& all, std::size_t after) {
+    for (std::size_t i = after; i < all.size(); ++i)
+        if (i % used_one_in != 0 && at(all[i]) != all[i]) return all[i];
+    return nullptr;
+}
+
+TEST(handles, DISABLED_cold_objects_leave) {
+    const compiled_code here;
+    std::vector<node*> all = dense_nodes(60000);
+    use_until(all, most_is_cold);
+    EXPECT_GE(figures().windows, 2U);
+    EXPECT_GT(figures().tracked_uses, 0U);
+    // Foreign code finds one.
+    node* const found = a_cold_one(all, 30000);
+    ASSERT_NE(found, nullptr);
+    const long value = at(found)->value;
+    obase_handles_offline();
+    EXPECT_EQ(found->value, value);
+    obase_handles_online();
+    EXPECT_GE(figures().foreign_faults, 1U);
+    // And is given one, which stays.
+    node* const kept = a_cold_one(all, 50000);
+    ASSERT_NE(kept, nullptr);
+    EXPECT_EQ(obase_handles_keep(kept), kept);
+    EXPECT_EQ(at(kept), kept);
+    use_until(all, most_is_cold);
+    EXPECT_EQ(at(kept), kept);
+    // A child has them all.
+    const pid_t child = fork();
+    if (child == 0) {
+        bool right = true;
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            right = right && at(all[i])->value == static_cast<long>(i);
+            at(all[i])->value = -1;
+            poll();
+        }
+        _exit(right ? 0 : 1);
+    }
+    int status = 0;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    // What is used again is HOT again.
+    expect_unharmed(all);
+    const auto used_again = [&](const obase_handles_figures& f) {
+        for (node* const each : all) (void)at(each)->value;
+        return f.cold_bytes < f.live_bytes / 2;
+    };
+    use_until(all, used_again);
+    // Freed and born while others are cold.
+    for (std::size_t i = 0; i < all.size(); i += 3) {
+        obase_handles_free(all[i]);
+        all[i] = nullptr;
+        poll();
+    }
+    expect_unharmed(all);
+    free_all(all);
+}
+TEST(handles, cold_objects_leave) {
+    for (const std::string& where : {cold_file(), std::string("OBASE_POLICY=graded ") + cold_file(),
+                                     std::string("OBASE_COLD_BACKING=anon ")}) {
+        const run_result r = again(in_mode("hint") + where, "handles.DISABLED_cold_objects_leave");
+        EXPECT_EQ(r.status, 0) << r.text;
+    }
+}
+
+// The price of it is what the variables say, though all objects are used all the time.
+TEST(handles, DISABLED_tracking_is_bounded) {
+    const compiled_code here;
+    const std::vector<node*> all = dense_nodes(60000);
+    const auto used_all = [&](const obase_handles_figures& f) {
+        for (node* const each : all) (void)at(each)->value;
+        return f.tracked_ever > 20 && f.windows > 8;
+    };
+    use_until(all, used_all);
+    const obase_handles_figures f = figures();
+    // A run is closed when it has been used about as often as it has objects; and while it rests it is not opened.
+    EXPECT_LT(f.cold_bytes, f.live_bytes / 10);
+    EXPECT_EQ(f.came_home, 0U);
+    EXPECT_LT(f.tracked_runs, f.tracked_ever);
+    expect_unharmed(all);
+    free_all(all);
+}
+TEST(handles, tracking_is_bounded) {
+    const run_result r = again(in_mode("move") + "OBASE_HANDLES_TRACK=0.01 ",
+                               "handles.DISABLED_tracking_is_bounded");
+    EXPECT_EQ(r.status, 0) << r.text;
+}
+
+TEST(handles, DISABLED_cold_objects_are_counted) {
+    const compiled_code here;
+    const std::vector<node*> all = dense_nodes(60000);
+    use_until(all, [](const obase_handles_figures& f) { return f.would_leave_bytes != 0; });
+    const obase_handles_figures f = figures();
+    EXPECT_EQ(f.moved, 0U);
+    EXPECT_EQ(f.opened, 0U);
+    EXPECT_EQ(f.cold_bytes, 0U);
+    free_all(all);
+}
+TEST(handles, mode_observe_moves_nothing) {
+    const run_result r =
+        again(in_mode("observe") + cold_file(), "handles.DISABLED_cold_objects_are_counted");
+    EXPECT_EQ(r.status, 0) << r.text;
+}
+
+TEST(handles, DISABLED_nothing_is_tracked) {
+    const compiled_code here;
+    const std::vector<node*> all = dense_nodes(60000);
+    for (int i = 0; i < 50; ++i) use_until(all, [](const obase_handles_figures&) { return true; });
+    EXPECT_EQ(figures().tracked_ever, 0U);
+    EXPECT_EQ(figures().moved, 0U);
+    expect_unharmed(all);
+    free_all(all);
+}
+TEST(handles, nothing_is_tracked_where_it_may_not_be) {
+    for (const std::string& how : {in_mode("off"), in_mode("hint") + "OBASE_HANDLES=off ",
+                                   std::string(), in_mode("hint") + "OBASE_HANDLES_MAPPINGS=1 ",
+                                   in_mode("hint") + "OBASE_TEST_REFUSES=moving_pages "}) {
+        const run_result r = again(how, how.find("moving_pages") == std::string::npos
+                                            ? "handles.DISABLED_nothing_is_tracked"
+                                            : "handles.DISABLED_nothing_leaves");
+        EXPECT_EQ(r.status, 0) << how << r.text;
+        EXPECT_EQ(count_of(r.text, "no more objects move"),
+                  how.find("MAPPINGS") == std::string::npos ? 0U : 1U)
+            << r.text;
+    }
+}
+TEST(handles, DISABLED_nothing_leaves) {
+    const compiled_code here;
+    const std::vector<node*> all = dense_nodes(60000);
+    use_until(all, [](const obase_handles_figures& f) { return f.windows > 8; });
+    EXPECT_EQ(figures().cold_bytes, 0U);
+    EXPECT_EQ(figures().moved, 0U);
+    expect_unharmed(all);
+    free_all(all);
+}
+
+// What has no room stays where it is.
+TEST(handles, shortages_end_temperature_and_nothing_else) {
+    const run_result nowhere = again(in_mode("hint") + "OBASE_COLD_BACKING=file:/nonexistent ",
+                                     "handles.DISABLED_cold_objects_leave");
+    EXPECT_EQ(nowhere.status, 0) << nowhere.text;
+    EXPECT_EQ(count_of(nowhere.text, "COLD stays in anonymous memory"), 1U) << nowhere.text;
+    const run_result addresses = again("ulimit -v 1048576; " + in_mode("hint") + cold_file(),
+                                       "handles.objects_*:handles.gives_*:handles.a_fork*");
+    EXPECT_EQ(addresses.status, 0) << addresses.text;
+    // Files of one MiB.
+    const run_result disk = again("ulimit -f 1024; trap '' XFSZ; " + in_mode("hint") + cold_file(),
+                                  "handles.DISABLED_little_disk");
+    EXPECT_EQ(disk.status, 0) << disk.text;
+    const run_result slip =
+        again("OBASE_MODE=hint OBASE_POLICY=none OBASE_BACKEND=none ", "handles.free_and*");
+    EXPECT_EQ(slip.status, 0);
+    EXPECT_EQ(count_of(slip.text, "objects are placed by 'papers'"), 1U) << slip.text;
+    EXPECT_EQ(count_of(slip.text, "'kernel' is told"), 1U) << slip.text;
+}
+TEST(handles, DISABLED_little_disk) {
+    const compiled_code here;
+    const std::vector<node*> all = dense_nodes(60000);
+    use_until(all, [](const obase_handles_figures& f) { return f.windows > 12; });
+    EXPECT_LE(figures().cold_bytes, 1U << 20);
+    expect_unharmed(all);
+    free_all(all);
+}
+
+// Under stress nothing has a temperature, and all is right.
+TEST(handles, stress_has_no_temperature) {
+    const run_result r =
+        again(in_mode("hint") + "OBASE_HANDLES_STRESS=5 ", "handles.DISABLED_stays_right");
+    EXPECT_EQ(r.status, 0) << r.text;
+}
+
 } // namespace

@@ -23,6 +23,8 @@
 //   away(run)                     that byte, an atomic of P
 //   table(run)                    an atomic pointer to forwarding_table<P>; only asked of runs that were opened once
 //   in_alias(address), alias_ready(address)
+//   much_used()                   a run was used as often as its table is to tell
+//   clock_ns(), note_translation(ns)   a slow translation took so long, with the reading of the clock
 //   free_to_run(home)             the block goes to its run's list
 //   freed(home, address)          of an object that was at the address: its home, its alias, or a place of its own
 // Templated on the platform; the tests run this text under the deterministic scheduler.
@@ -63,13 +65,10 @@ class homes {
         if (host_.away(run).load_acquire() != open) return home;
         table_type* const here = host_.table(run).load_acquire(); // pairs with the opening
         if (here == nullptr) return home;
-        const std::size_t in_run = offset & (heap::run_bytes - 1);
-        auto* const word = here->word_of(in_run);
-        if (word == nullptr) return home;
-        const std::uint64_t now = current(*word);
-        if (now == 0) return home; // freed
-        here->note_use();
-        return now + (in_run - here->begin_of(here->block_of(in_run)));
+        const std::uint32_t uses = here->note_use();
+        if (uses % uses_timed == 0) [[unlikely]]
+            return translate_timed(*here, home, uses);
+        return translate_by(*here, home);
     }
 
     // As translate(), and the object's own current address; 0: the address is not in an open run's object.
@@ -134,7 +133,27 @@ class homes {
         }
     }
 
+    static constexpr std::uint32_t uses_timed = 128; // one of so many
+
   private:
+    std::uint64_t translate_by(table_type& here, std::uint64_t home) noexcept {
+        const std::size_t in_run = (home - host_.base()) & (heap::run_bytes - 1);
+        auto* const word = here.word_of(in_run);
+        if (word == nullptr) return home;
+        const std::uint64_t now = current(*word);
+        if (now == 0) return home; // freed
+        return now + (in_run - here.begin_of(here.block_of(in_run)));
+    }
+    // How long it takes is mostly how far away the words are from the processor.
+    [[gnu::noinline]] std::uint64_t translate_timed(table_type& here, std::uint64_t home,
+                                                    std::uint32_t uses) noexcept {
+        const std::uint64_t begun = host_.clock_ns();
+        const std::uint64_t now = translate_by(here, home);
+        host_.note_translation(host_.clock_ns() - begun);
+        if (here.tells(uses)) host_.much_used();
+        return now;
+    }
+
     static constexpr std::size_t lock_count = 64;
     static constexpr unsigned spins = 1000;
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "handles/native.hpp"
 
+#include "handles/temperature.hpp"
+
 #include "heap/slab_functions.hpp"
 #include "os/memory.hpp"
 #include "os/process.hpp"
@@ -10,7 +12,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <new>
+#include <string>
 
 unsigned char obase_handles_away[1U << 24];
 unsigned char obase_handles_poll_wanted;
@@ -27,14 +31,18 @@ constexpr std::size_t mib = std::size_t{1} << 20;
 // Of each class. All of them together are to be shorter than the terabyte in which runs have bytes of their own.
 constexpr std::size_t most_range = std::size_t{256} << 30;
 constexpr std::size_t least_range = 64 * mib;
+constexpr std::size_t most_addresses = std::size_t{1} << 40;
 
-std::size_t first_range() noexcept {
+std::size_t first_range(unsigned classes) noexcept {
     os::machine here;
     os::read_machine(&here);
     std::size_t range = std::clamp<std::size_t>(std::bit_ceil(here.ram_bytes * 4),
                                                 std::size_t{64} << 30, most_range);
+    // LARGE is one more, and NEAR a fourth.
+    const std::size_t ranges = classes + 2;
+    while (range > least_range && ranges * range > most_addresses) range /= 2;
     // Of what there is, half: the program has other uses for its addresses.
-    while (range > least_range && range > os::address_space_limit() / 8) range /= 2;
+    while (range > least_range && range > os::address_space_limit() / (2 * ranges)) range /= 2;
     return range;
 }
 
@@ -71,20 +79,75 @@ native_handles* native_handles::make() noexcept {
         instance_.store_release(fresh); // pairs with get()
         serve_faults();
         prepare_forks();
+        if (fresh->settings_.show) std::atexit(&show_figures);
     }
     making.store_release(2);
     return instance_.load_acquire();
 }
 
+// At exit, as OBASE_SHOW_STATS=1 asks.
+void native_handles::show_figures() noexcept {
+    obase_handles_figures now{};
+    if_made()->read_figures(now);
+    const struct {
+        const char* name;
+        std::uint64_t value;
+    } rows[] = {
+        {"moved", now.moved},
+        {"vetoed", now.vetoed},
+        {"opened", now.opened},
+        {"reopened", now.reopened},
+        {"came_home", now.came_home},
+        {"used_home", now.used_home},
+        {"open_runs", now.open_runs},
+        {"live_bytes", now.live_bytes},
+        {"memory_bytes", now.memory_bytes},
+        {"table_bytes", now.table_bytes},
+        {"foreign_faults", now.foreign_faults},
+        {"collector_ns", now.collector_ns},
+        {"windows", now.windows},
+        {"tracked_runs", now.tracked_runs},
+        {"tracked_ever", now.tracked_ever},
+        {"tracked_uses", now.tracked_uses},
+        {"translation_ns", now.translation_ns},
+        {"hot_bytes", now.hot_bytes},
+        {"cold_bytes", now.cold_bytes},
+        {"left_bytes", now.left_bytes},
+        {"would_leave_bytes", now.would_leave_bytes},
+    };
+    for (const auto& row : rows)
+        std::fprintf(stderr, "obase: handles: %s %lu\n", row.name,
+                     static_cast<unsigned long>(row.value));
+}
+
+void native_handles::make_space(heap::space_options& options) {
+    std::string why;
+    for (std::size_t range = first_range(options.classes);
+         space_ == nullptr && range >= least_range; range /= 2) {
+        options.range_bytes = range;
+        space_ = heap::space::create(options, &why);
+        if (space_ == nullptr && range / 2 < least_range && !options.cold_directory.empty())
+            temperature_->file_refused(why.c_str());
+    }
+}
+
 bool native_handles::set_up() noexcept {
     threads_.all().set_fenced(!native::has_membarrier());
-    for (std::size_t range = first_range(); space_ == nullptr && range >= least_range; range /= 2) {
-        heap::space_options options;
-        options.classes = 2;
-        options.file_classes = 0;
-        options.range_bytes = range;
-        options.thread_slot = thread_slot;
-        space_ = heap::space::create(options, nullptr);
+    heap::space_options options;
+    options.classes = 2;
+    options.file_classes = 0;
+    options.thread_slot = thread_slot;
+    try {
+        if (!settings_.off && settings_.stress == 0)
+            temperature_ = temperature::from_environment(*this, settings_);
+        if (temperature_ != nullptr) temperature_->ask_for(options);
+        make_space(options);
+        if (space_ == nullptr && !options.cold_directory.empty()) {
+            options.cold_directory.clear();
+            make_space(options);
+        }
+    } catch (const std::bad_alloc&) {
+        return false;
     }
     if (space_ == nullptr) return false;
     os::machine here;
@@ -93,6 +156,7 @@ bool native_handles::set_up() noexcept {
     away_shares_mappings_ = os::taken_pages_share_mappings();
     base_ = reinterpret_cast<std::uint64_t>(space_->range_begin(heap::new_class));
     bytes_ = space_->range_bytes();
+    if (temperature_ != nullptr) temperature_->heap_is_made();
     if (settings_.stress != 0) {
         // The slab fills the range from its beginning.
         stress_ = new (std::nothrow)
@@ -452,6 +516,10 @@ home_result native_handles::come_home_unless(GiveUp give_up, std::size_t run,
     }
     threads_.go_on();
     came_home_.fetch_add_relaxed(objects);
+    if (temperature_ != nullptr && objects != 0) try {
+            temperature_->came_home(static_cast<std::uint32_t>(run));
+        } catch (const std::bad_alloc&) { // it does not rest
+        }
     return home;
 }
 
@@ -494,9 +562,16 @@ void native_handles::until_at_home_stressed(std::uint64_t home, record* self,
 
 void native_handles::until_at_home(std::size_t run, record* self) noexcept {
     while (away(run).load_seq_cst() == open && blind_.load_seq_cst() == 0) {
+        // A tracked run is at home, and is not taken while an object in it is kept: evacuator's take(). Tables are there
+        // for who is inside, or has the lock.
+        const auto is_at_home = [&] {
+            const table_type* const table = tables_[run].load_acquire();
+            return table == nullptr || !table->is_taken();
+        };
+        if (self != nullptr && self->epoch.load_relaxed() != 0 && is_at_home()) return;
         {
             const work mine(*this, self);
-            if (away(run).load_seq_cst() != open) return;
+            if (away(run).load_seq_cst() != open || is_at_home()) return;
             const home_result result = come_home(run, self);
             if (result == home_result::no_memory) tell_no_memory();
             if (result == home_result::done || result == home_result::no_memory) return;
@@ -552,6 +627,13 @@ void native_handles::unpin(const void* home) noexcept {
     // Pinned, so it is where it was.
     std::uint64_t begin = 0;
     if (const std::uint64_t now = now_at(address, &begin); now != 0) threads_.unpin(*self, now);
+}
+
+bool native_handles::page_out(unsigned cls, std::uint64_t address) const noexcept {
+    return temperature_->page_out(cls, address);
+}
+void native_handles::retired(table_type& table) noexcept {
+    if (temperature_ != nullptr) temperature_->table_ends(table);
 }
 
 void native_handles::add(const round_result& result) noexcept {
@@ -637,7 +719,8 @@ void native_handles::read_figures(obase_handles_figures& to) noexcept {
     const work mine(*this, own_record_if_any());
     to.open_runs = evacuator_.taken();
     to.table_bytes = evacuator_.table_bytes();
-    for (const unsigned cls : {heap::new_class, dense_class}) {
+    if (temperature_ != nullptr) temperature_->read_figures(to);
+    for (unsigned cls = heap::new_class; cls < space_->classes(); ++cls) {
         const heap::space::class_counters all = space_->counters(cls);
         to.live_bytes += all.live_bytes;
         to.memory_bytes += all.extent_bytes;

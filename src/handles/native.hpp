@@ -12,6 +12,7 @@
 
 #include "handles/evacuator.hpp"
 #include "handles/homes.hpp"
+#include "handles/price.hpp"
 #include "handles/settings.hpp"
 #include "handles/stress.hpp"
 #include "handles/threads.hpp"
@@ -52,6 +53,7 @@ class runtime_memory {
 };
 
 class native_handles;
+class temperature;
 
 // Objects by their current addresses, for the mover.
 class current_objects {
@@ -102,6 +104,22 @@ class native_handles {
     // A poll, in stress mode. The calling thread has no translations.
     void stress(record* self) noexcept;
     bool stresses() const noexcept { return stress_ != nullptr; }
+    // A tracked run is used so much that the collector is to look at once. Any thread, also in a handler.
+    void much_used() noexcept {
+        alarm_.store_relaxed(1);
+        native::wake_all(alarm_);
+    }
+    static std::uint64_t clock_ns() noexcept { return os::monotonic_ns(); }
+    void note_translation(std::uint64_t ns) noexcept { price_.note(ns); }
+    unsigned tier_of(std::uint64_t address) const noexcept {
+        if (address - base_ < bytes_ || in_alias(address)) return heap::new_class;
+        return space_->class_of(reinterpret_cast<const void*>(address));
+    }
+    std::size_t size_of(std::uint64_t address) const noexcept {
+        return current_.info(reinterpret_cast<const void*>(address)).size;
+    }
+    bool page_out(unsigned cls, std::uint64_t address) const noexcept;
+    void retired(table_type& table) noexcept;
     // What the program may use of it. Precondition: contains(object).
     std::size_t usable_size(const void* object) const noexcept;
     // Makes the object `bytes` long where it is. False: it does not fit there, or would leave too much unused.
@@ -213,7 +231,9 @@ class native_handles {
         return space_->evacuating(reinterpret_cast<const void*>(address));
     }
     bool any_evacuating() const noexcept {
-        return space_->counters(dense_class).evacuating_runs != 0;
+        for (unsigned cls = dense_class; cls < space_->classes(); ++cls)
+            if (space_->counters(cls).evacuating_runs != 0) return true;
+        return false;
     }
 
     // faults.cpp
@@ -229,11 +249,13 @@ class native_handles {
     void thread_ends(record& r) noexcept;
 
   private:
+    friend class temperature;
     static constexpr std::size_t alias_count = 1024;
 
     native_handles() noexcept;
     static native_handles* make() noexcept;
     bool set_up() noexcept;
+    void make_space(heap::space_options& options);
     char* begin_put_back() noexcept;
     // Asked by who waits for other threads: whether to stop that. A thread that is late is often not running, and
     // needs this one's processor.
@@ -284,7 +306,12 @@ class native_handles {
     void collect() noexcept;
     policy::fragmented measure(std::vector<policy::run_to_gather>& runs);
     void gather(policy::fragmentation& control);
-    void bring_used_home(policy::fragmentation& control, const policy::used_runs& used);
+    // Returns how many slow translations runs whose objects have moved have had since it was asked last.
+    std::uint64_t bring_used_home(policy::fragmentation& control, const policy::used_runs& used,
+                                  std::uint64_t elapsed_ns);
+    // False: none are sparse.
+    bool select_sparse_dense() noexcept;
+    static void show_figures() noexcept;
     static void prepare_forks() noexcept;
     static void fork_prepare() noexcept;
     static void fork_parent() noexcept;
@@ -295,6 +322,9 @@ class native_handles {
     const settings settings_ = settings::from_environment();
     heap::space* space_ = nullptr;
     native::atomic<std::uint32_t> collector_started_;
+    translation_price price_;
+    native::atomic<std::uint32_t> alarm_; // 1: the collector is to look at once
+    temperature* temperature_ = nullptr;  // null: objects have none
     std::uint64_t base_ = 0;
     std::uint64_t bytes_ = 0;
     std::uint64_t aliases_ = 0;
@@ -309,7 +339,6 @@ class native_handles {
     std::size_t mappings_ = 0; // of such homes, and of aliases in use; under work_
     std::size_t most_mappings_ = 0;
     bool away_shares_mappings_ = false;
-    std::uint64_t looked_at_uses_ns_ = 0;                // collector
     std::optional<os::blocked_signals> signals_of_fork_; // under work_
     threads_type threads_;
     homes_type homes_;
@@ -321,7 +350,7 @@ class native_handles {
     os::blocking_lock<native> work_;
     native::atomic<std::uint32_t> hurry_; // threads that wait for work_
     native::atomic<std::uint32_t> stuck_; // of those: that cannot be offline meanwhile
-    native::atomic<std::uint32_t> told_no_memory_, told_mappings_, told_thread_;
+    native::atomic<std::uint32_t> told_no_memory_, told_mappings_, told_thread_, told_cold_;
     void* scratch_ = nullptr;             // reserved for the next run that comes home; under work_
     native::atomic<std::uint32_t> blind_; // 1: a thread has no record, so nothing may move any more
     bool gives_up() const noexcept {

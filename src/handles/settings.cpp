@@ -13,6 +13,8 @@ namespace obase::handles {
 
 namespace {
 
+constexpr double used_with_temperature = 0.05;
+
 void refuse(const char* name, const char* value, const char* expected) noexcept {
     std::fprintf(stderr, "obase: %s is '%s'; expected %s; the default stays\n", name, value,
                  expected);
@@ -73,7 +75,12 @@ settings settings::from_environment() noexcept {
          "memory divided by live bytes, from 1");
     read("OBASE_HANDLES_SHARE", 0.001, 1.0, all.limits.share, "a share of a processor, up to 1");
     read("OBASE_HANDLES_MAPPINGS", all.mappings, "a number of mappings, from 1");
+    // Where objects have temperatures most runs that hold something hot are away, too.
+    if (const char* const mode = std::getenv("OBASE_MODE");
+        mode != nullptr && std::strcmp(mode, "off") != 0)
+        all.used.share = used_with_temperature;
     read("OBASE_HANDLES_USED", 0.0, 1.0, all.used.share, "a share of a processor, from 0 to 1");
+    read("OBASE_HANDLES_TRACK", 0.0001, 1.0, all.track, "a share of a processor, up to 1");
     if (all.limits.stop > all.limits.start) all.limits.stop = all.limits.start;
     const char* const show = std::getenv("OBASE_SHOW_STATS");
     all.show = show != nullptr && std::strcmp(show, "1") == 0;

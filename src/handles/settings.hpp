@@ -2,8 +2,8 @@
 //
 // What the environment says to a program that was compiled for handles. docs/handles.md has the table.
 //
-// They are no rows of obase/options.hpp: the heap of such a program is made by its first malloc, before there is
-// anything that could read a table of strings. A value that is not understood gives a message, and the default stays.
+// They are no rows of obase/options.hpp, which are read only where objects have temperatures (temperature.hpp): the heap of
+// such a program is made by its first malloc, and most need nothing else. A value that is not understood gives a message, and the default stays.
 #pragma once
 
 #include "policy/fragmentation.hpp"
@@ -18,6 +18,7 @@ struct settings {
     unsigned long tick_ms = 100;           // OBASE_HANDLES_TICK_MS
     unsigned long mappings = 0; // OBASE_HANDLES_MAPPINGS; 0: a quarter of vm.max_map_count
     policy::used_limits used{}; // OBASE_HANDLES_USED
+    double track = 0.01;        // OBASE_HANDLES_TRACK, of a processor
     bool show = false;          // OBASE_SHOW_STATS
 
     // Allocates nothing.

@@ -11,8 +11,9 @@ namespace obase::options_internal {
 
 inline constexpr std::string_view handles_prefix = "OBASE_HANDLES";
 inline constexpr std::string_view handles_variables[] = {
-    "OBASE_HANDLES",       "OBASE_HANDLES_STRESS",  "OBASE_HANDLES_START", "OBASE_HANDLES_STOP",
-    "OBASE_HANDLES_SHARE", "OBASE_HANDLES_TICK_MS", "OBASE_HANDLES_USED",  "OBASE_HANDLES_MAPPINGS",
+    "OBASE_HANDLES",      "OBASE_HANDLES_STRESS",   "OBASE_HANDLES_START",
+    "OBASE_HANDLES_STOP", "OBASE_HANDLES_SHARE",    "OBASE_HANDLES_TICK_MS",
+    "OBASE_HANDLES_USED", "OBASE_HANDLES_MAPPINGS", "OBASE_HANDLES_TRACK",
 };
 
 constexpr bool is_handles_variable(std::string_view name) noexcept {

@@ -96,4 +96,16 @@ std::uint32_t thread_count() noexcept {
     return static_cast<std::uint32_t>(about.st_nlink - 2); // a folder for each
 }
 
+std::uint64_t first_thread_waited_ns() noexcept {
+    const int file = ::open("/proc/self/schedstat", O_RDONLY | O_CLOEXEC);
+    if (file < 0) return 0;
+    char text[96];
+    const ssize_t length = ::read(file, text, sizeof text - 1);
+    ::close(file);
+    if (length <= 0) return 0;
+    text[length] = 0;
+    unsigned long long ran = 0, waited = 0;
+    return std::sscanf(text, "%llu %llu", &ran, &waited) == 2 ? waited : 0;
+}
+
 } // namespace obase::os

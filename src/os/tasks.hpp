@@ -23,4 +23,8 @@ std::uint32_t thread_without_library(bool* has_run) noexcept;
 // How many threads the process has, those that are ending too. 0: it is not known. One system call, no descriptor.
 std::uint32_t thread_count() noexcept;
 
+// How long the process's first thread could have run and waited for a processor, since it began, in nanoseconds. 0: it is
+// not known. Three system calls, and a descriptor meanwhile.
+std::uint64_t first_thread_waited_ns() noexcept;
+
 } // namespace obase::os

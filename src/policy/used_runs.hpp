@@ -3,12 +3,12 @@
 // used_runs: which runs whose objects have moved are to come home, because they are used too often there.
 //
 //     used_runs control({.share = .02});
-//     control.choose(runs, elapsed_ns);     // runs: {number, uses}; leaves those that are to come home
+//     control.choose(runs, program_ns);     // runs: {number, uses}; leaves those that are to come home
 //     fragmentation.used_too_often(number); // for each that did: it rests, longer each time
 //
 // A use of a moved object costs a slow translation, some nanoseconds that the program would not spend if the object
-// were at home. `share` bounds what all of them take of a processor: above it the most used runs come home, until what
-// the others took is half of it. So a load near the bound does not send runs to and fro.
+// were at home. `share` bounds what all of them take of the time in which the program can run: above it the most used runs
+// come home, until what the others took is half of it. So a load near the bound does not send runs to and fro.
 //
 // Threads: the collector.
 #pragma once
@@ -21,7 +21,7 @@
 namespace obase::policy {
 
 struct used_limits {
-    double share = 0.02;       // of one processor
+    double share = 0.02;       // of the program's time
     double translation_ns = 6; // what a slow translation costs beyond a fast one
 };
 
@@ -34,9 +34,12 @@ class used_runs {
   public:
     explicit used_runs(used_limits limits) noexcept : limits_(limits) {}
 
+    // What a slow translation was measured to cost.
+    void set_price(double translation_ns) noexcept { limits_.translation_ns = translation_ns; }
+
     // At most `most`, the most used first.
-    void choose(std::vector<used_run>& runs, std::uint64_t elapsed_ns, std::size_t most) const {
-        const double bound = limits_.share * static_cast<double>(elapsed_ns);
+    void choose(std::vector<used_run>& runs, std::uint64_t program_ns, std::size_t most) const {
+        const double bound = limits_.share * static_cast<double>(program_ns);
         double price = 0;
         for (const used_run& r : runs) price += price_of(r);
         if (price <= bound) {

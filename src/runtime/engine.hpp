@@ -21,6 +21,7 @@
 #include "audit/mark_counts.hpp"
 #include "audit/slot_places.hpp"
 #include "backend/backends.hpp"
+#include "backend/tier_facts.hpp"
 #include "backend/window_log.hpp"
 #include "collector/collector.hpp"
 #include "heap/address_sanitizer.hpp"
@@ -401,6 +402,7 @@ class engine final : public obase::runtime, private collector::control {
     std::unique_ptr<policy::placement> policy_; // made with the heaps, never replaced
     std::unique_ptr<backend::backend> backend_;
     std::optional<backend::window_log> window_log_;
+    std::optional<backend::tier_facts> tier_facts_;
     platform::atomic<telemetry::recorder*> recorder_; // made once, never destroyed
 
     handoff_lock park_;
@@ -436,8 +438,6 @@ class engine final : public obase::runtime, private collector::control {
     options window_settings_;
     memory_budget budget_; // when the window began
     backend::window_view window_view_;
-    std::array<std::uint64_t, policy::max_tiers> left_before_{}; // totals::paged_out_bytes
-    policy::tier_mask can_leave_ = 0;                            // tiers, in the last window
     struct collector_and_all {
         std::uint64_t own = 0, all = 0; // of the collector thread, of the process
     };

@@ -295,28 +295,14 @@ void engine<Binding>::finish_window(const object_collector&, std::uint64_t wante
     os::machine here;
     const bool swap = gives_hints() && os::read_machine(&here) && os::can_page_out(here);
     const policy::tier_table& tiers = policy_->tiers();
-    can_leave_ = 0;
+    tier_facts_->gather(facts, heaps, *window_log_, backend_->done(), {gives_hints(), swap});
     std::uint64_t touched_bytes = 0, reclaimable_pages = 0;
     for (unsigned cls = 0; cls <= heaps.large_class(); ++cls) {
         const heap::touched in_class = heaps.touched_in(cls);
         facts.touched_pages += in_class.pages;
         touched_bytes += in_class.bytes;
         const auto counters = heaps.counters(cls);
-        if (cls < tiers.count()) {
-            facts.tiers[cls].touched_pages = in_class.pages;
-            facts.tiers[cls].live_bytes = counters.live_bytes;
-            facts.tiers[cls].live_objects = counters.live_objects;
-            facts.tiers[cls].fault_seconds = backend_->done().fault_seconds[cls];
-            const std::uint64_t left = backend_->done().paged_out_bytes[cls];
-            facts.tiers[cls].paged_out_bytes = left - std::exchange(left_before_[cls], left);
-            facts.tiers[cls].out_bytes = window_log_->out_bytes(cls);
-            if (tiers[cls].reclaimable) {
-                reclaimable_pages += in_class.pages;
-                facts.tiers[cls].ages = &window_log_->ages(cls).window();
-                facts.tiers[cls].can_leave = gives_hints() && (swap || heaps.file_backed(cls));
-                can_leave_ |= policy::tier_mask{facts.tiers[cls].can_leave} << cls;
-            }
-        }
+        if (cls < tiers.count() && tiers[cls].reclaimable) reclaimable_pages += in_class.pages;
         heap_statistics& row = recorder.of_heap(cls);
         row.live_bytes = counters.live_bytes;
         row.live_objects = counters.live_objects;
@@ -416,7 +402,7 @@ void engine<Binding>::notify_backend(heap::space& heaps, std::uint64_t may_leave
             return !stop_requested();
         });
         for (policy::tier_id id = 0; id < policy_->tiers().count(); ++id)
-            if ((can_leave_ >> id & 1) == 0) window_log_->forget_out(id);
+            if (!tier_facts_->can_leave(id)) window_log_->forget_out(id);
     } else {
         window_log_->forget_out();
         backend_->skip_window();

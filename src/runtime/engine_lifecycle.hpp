@@ -137,6 +137,7 @@ void engine<Binding>::make_ready_locked() noexcept {
             policy_ = std::move(placement);
             backend_ = std::move(reclaim);
             window_log_.emplace(policy_->tiers());
+            tier_facts_.emplace(policy_->tiers());
             Binding::emplace(mover_, registry_, slots_, *made);
             collector_.emplace(registry_, slots_, *made, *mover_, *policy_, *recorder,
                                *window_log_);
