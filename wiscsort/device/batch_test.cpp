@@ -4,19 +4,47 @@
 #include "wiscsort/device/batch.hpp"
 #include "wiscsort/device/calls.hpp"
 #include "wiscsort/device/input.hpp"
-#include "wiscsort/test_files_test.hpp"
+#include "wiscsort/error.hpp"
 #include "wiscsort/units.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <string>
 #include <thread>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
 
 namespace wiscsort::device {
 
 namespace {
 
-using wiscsort::testing::temporary_directory;
+// Gone at the end, with the files in it.
+class temporary_directory {
+  public:
+    temporary_directory() : path_(::testing::TempDir() + "wiscsort-batch-XXXXXX") {
+        if (::mkdtemp(path_.data()) == nullptr) std::abort();
+    }
+    ~temporary_directory() { std::filesystem::remove_all(path_); }
+    temporary_directory(const temporary_directory&) = delete;
+    temporary_directory& operator=(const temporary_directory&) = delete;
+
+    const std::string& path() const { return path_; }
+    std::string write(const std::string& name, const std::string& bytes) const {
+        std::ofstream(path_ + "/" + name, std::ios::binary) << bytes;
+        return path_ + "/" + name;
+    }
+
+  private:
+    std::string path_;
+};
 
 std::string noise(std::size_t size, unsigned seed) {
     std::mt19937_64 random(seed);
@@ -31,7 +59,7 @@ void gathers_what_was_written(std::size_t size, std::size_t count, bool past_cac
     SCOPED_TRACE(fmt::format("{} x {}, {}", count, size, past_cache ? "direct" : "cached"));
     temporary_directory folder;
     const std::string files[] = {noise(size * count, 1), noise(size * (count / 2 + 1), 2)};
-    scratch_space scratch({folder.path("")});
+    scratch_space scratch({folder.path()});
     input_set input({folder.write("a", files[0]), folder.write("b", files[1])},
                     {record_format::parse(fmt::format("fixed:{}", size)), false}, scratch);
     if (past_cache) input.bypass_cache(threads);
@@ -109,7 +137,7 @@ TEST(Batch, WhatComesShortOrNotAtAllIsReadAgain) {
 // A file that is cut meanwhile is said so, with the place.
 TEST(Batch, ACutFileIsAnError) {
     temporary_directory folder;
-    scratch_space scratch({folder.path("")});
+    scratch_space scratch({folder.path()});
     const std::string name = folder.write("a", noise(100000, 1));
     input_set input({name}, {record_format::parse("fixed:1000"), false}, scratch);
     input.bypass_cache(1);

@@ -186,7 +186,8 @@ struct prepared {
             situation.cache = machine.available - std::min(machine.available, memory);
         }
         // EMS and lines of unknown length gather from memory and mappings.
-        if (situation.page_cache && options.format.fixed() && device::read_batch().together())
+        if (situation.page_cache && options.format.fixed() &&
+            options.io != model::io_choice::mmap && device::read_batch().together())
             situation.requests_together = device::read_batch::most;
         plan = model::choose(situation, profile, options.plan, options.io);
         if (plan.io == model::io_choice::direct) input.bypass_cache(threads);
