@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """memcached 1.6.18 of Debian's source, unchanged: its own testapp and tests in Perl, plain, at home and in stress mode.
-MEMCACHED_TESTS names others of t/ than these. What lies in its slabs is above 16 KiB and does not move; its connections,
-hash table's items' users, buffers and libevent's events are what is tested."""
+MEMCACHED_TESTS names others of t/ than these. Items lie in slab pages, which are above 16 KiB and do not move; connections
+and their buffers do, and libevent, which is foreign, calls back and keeps their addresses."""
 
 import os
 import re
