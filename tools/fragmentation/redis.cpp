@@ -238,10 +238,10 @@ json run_redis(const redis_servers& servers, const std::string& allocator,
     json run{{"allocator", allocator}};
     const auto begin = clock::now();
     const double worked = collector_seconds(server.process());
-    const std::uint64_t defragmented_ms = server.info("total_active_defrag_time");
     reading_client reader(socket, second);
     std::vector<unsigned> seconds = settings.seconds;
     std::sort(seconds.begin(), seconds.end());
+    double shares = 0;
     for (const unsigned at : seconds) {
         while (seconds_since(begin) < at) {
             if (interrupted()) throw interruption(allocator);
@@ -251,6 +251,7 @@ json run_redis(const redis_servers& servers, const std::string& allocator,
         const std::string proc = fmt::format("/proc/{}/", server.process());
         run["rss_mib"][std::to_string(at)] = mib_of(proc + "status", "VmRSS:");
         run["pss_mib"][std::to_string(at)] = mib_of(proc + "smaps_rollup", "Pss:");
+        shares += static_cast<double>(server.info("active_defrag_running")) / 100;
     }
     const double took = std::max(seconds_since(begin), 1e-3);
     const double collected = collector_seconds(server.process()) - worked;
@@ -263,10 +264,9 @@ json run_redis(const redis_servers& servers, const std::string& allocator,
     run["live_mib"] = static_cast<double>(server.info("used_memory")) / 1048576;
     run["moved"] = server.info("active_defrag_hits");
     run["vetoed"] = server.info("active_defrag_misses");
+    // Activedefrag's work is in the server's only thread; it says how much of it it gives itself.
     run["cpu_share"] =
-        collected / took +
-        static_cast<double>(server.info("total_active_defrag_time") - defragmented_ms) * 1e-3 /
-            took;
+        collected / took + shares / static_cast<double>(std::max<std::size_t>(seconds.size(), 1));
     try {
         client.ask({"SHUTDOWN", "NOSAVE"});
     } catch (const std::runtime_error&) { // it says nothing more
