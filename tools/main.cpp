@@ -10,6 +10,7 @@
 #include "tools/bench/machine.hpp"
 #include "tools/bench/result_file.hpp"
 #include "tools/fragmentation/command.hpp"
+#include "tools/handles/command.hpp"
 #include "tools/index/command.hpp"
 #include "tools/kv/command.hpp"
 #include "tools/m2t/command.hpp"
@@ -235,7 +236,8 @@ int dispatch(int argc, char** argv) {
         add_ycsb(bench),    add_packages(bench),    add_huge_pages(bench),
         add_compare(bench), add_index(bench),       add_kv(bench),
         add_memory(bench),  add_memory_cell(bench), add_count_operations(bench),
-        add_m2t(bench),     add_server(bench),      add_fragmentation(bench)};
+        add_m2t(bench),     add_server(bench),      add_fragmentation(bench),
+        add_handles(bench)};
     for (CLI::App* one : {&guide, &alloc, &move, &collector, &all, &latency})
         add_common(*one, arguments);
     for (const store_bench& one : store_benches) add_common(*one.command, arguments);
@@ -289,7 +291,7 @@ int dispatch(int argc, char** argv) {
     if (bench.parsed())
         command_of(bench,
                    "guide, alloc, move, collector, all, latency, ycsb, packages, huge-pages, "
-                   "compare, index, kv, memory, m2t, server or fragmentation");
+                   "compare, index, kv, memory, m2t, server, fragmentation or handles");
     if (show_options.parsed()) return run_options();
     if (check.parsed()) return run_self_check();
     (void)effective_options(); // before anything is measured

@@ -18,7 +18,8 @@ import sys
 SKIPPED = 77
 
 
-def arguments(description):
+def arguments(description, extend=lambda parser: None):
+    """What was asked for. `extend` adds a script's own options to the parser."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--clang", required=True, help="clang 19, for C")
     parser.add_argument("--bin", required=True, type=pathlib.Path,
@@ -31,6 +32,7 @@ def arguments(description):
                         help="with --measure: what an earlier run has built in --out, as it is")
     parser.add_argument("--json", type=pathlib.Path, metavar="FILE",
                         help="write what was measured here, too")
+    extend(parser)
     options = parser.parse_args()
     if (options.json or options.built) and not options.measure:
         parser.error("--json and --built are for --measure")

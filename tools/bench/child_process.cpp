@@ -5,6 +5,7 @@
 
 #include <fcntl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include <exception>
 #include <stdexcept>
 #include <string_view>
+#include <utility>
 
 namespace obase::tools {
 namespace {
@@ -58,9 +60,10 @@ void read_all(int fd, const Take& take) {
 
 // Forks; the child closes the reading end and calls `begin` with the writing one, which does not
 // return. Interrupts are passed on to the child until all that it writes has been read, piece by
-// piece, by `take`. Returns how it ended, as waitpid() says.
+// piece, by `take`. Returns how it ended, as waitpid() says, and leaves what it used in `used`.
 template <class Begin, class Take>
-int run_worker(const std::string& what, const Begin& begin, const Take& take) {
+int run_worker(const std::string& what, const Begin& begin, const Take& take,
+               rusage* used = nullptr) {
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0)
         throw std::runtime_error(what + ": no pipe: " + std::strerror(errno));
@@ -96,7 +99,7 @@ int run_worker(const std::string& what, const Begin& begin, const Take& take) {
     // Once it is waited for, its number may be another process's.
     pass_interrupts_to(0);
     int status = 0;
-    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    while (::wait4(child, &status, 0, used) < 0 && errno == EINTR) {
     }
     if (failed) std::rethrow_exception(failed);
     return status;
@@ -134,9 +137,10 @@ nlohmann::json in_child_process(const std::string& what,
     return answer.at("result");
 }
 
-std::optional<std::string> output_of_program(const std::vector<std::string>& words) {
+finished_program run_program(const std::vector<std::string>& words) {
     std::vector<char*> arguments = pointers_to(words);
-    std::string text;
+    finished_program done;
+    rusage used{};
     const int status = run_worker(
         words.front(),
         [&](int fd, const interrupts_held& held) {
@@ -147,9 +151,17 @@ std::optional<std::string> output_of_program(const std::vector<std::string>& wor
             ::execvp(arguments[0], arguments.data());
             ::_exit(127);
         },
-        [&](std::string_view piece) { text += piece; });
-    if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) return std::nullopt;
-    return text;
+        [&](std::string_view piece) { done.output += piece; }, &used);
+    if (WIFEXITED(status)) done.exit_status = WEXITSTATUS(status);
+    for (const timeval& t : {used.ru_utime, used.ru_stime})
+        done.cpu_seconds += static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
+    return done;
+}
+
+std::optional<std::string> output_of_program(const std::vector<std::string>& words) {
+    finished_program done = run_program(words);
+    if (done.exit_status != 0) return std::nullopt;
+    return std::move(done.output);
 }
 
 int run_this_program(const std::vector<std::string>& words, const std::function<bool()>& first,

@@ -20,8 +20,15 @@ namespace obase::tools {
 nlohmann::json in_child_process(const std::string& what,
                                 const std::function<nlohmann::json()>& work);
 
-// Runs a program, found as a shell finds it, and returns what it wrote to its two outputs; nothing
-// if it cannot be run, fails, or is ended by an interrupt.
+// Runs a program, found as a shell finds it.
+struct finished_program {
+    int exit_status = -1; // -1: a signal ended it; 127: it cannot be run
+    std::string output;   // both of its outputs, as they came
+    double cpu_seconds =
+        0; // user's and system's, of all its threads and of the children it waited for
+};
+finished_program run_program(const std::vector<std::string>& words);
+// The output alone; nothing if it cannot be run, fails, or is ended by an interrupt.
 std::optional<std::string> output_of_program(const std::vector<std::string>& words);
 
 // Runs this program from its beginning, under other arguments (words[0] is its name), and calls

@@ -2,6 +2,7 @@
 #include "tools/fragmentation/command.hpp"
 
 #include "tools/fragmentation/fragmentation.hpp"
+#include "tools/handles/command.hpp"
 
 #include <memory>
 
@@ -11,11 +12,15 @@ store_bench add_fragmentation(CLI::App& bench) {
     CLI::App* command = bench.add_subcommand(
         "fragmentation", "memory of a heap full of holes, beside other allocators");
     auto s = std::make_shared<fragmentation_settings>();
-    command->add_option("--program", s->program, "synthetic: the load of a cache, without one")
-        ->check(CLI::IsMember({"synthetic"}))
+    command
+        ->add_option("--program", s->program,
+                     "synthetic: the load of a cache, without one; redis: Redis 7.0.15, which is "
+                     "fetched and built")
+        ->check(CLI::IsMember({"synthetic", "redis"}))
         ->capture_default_str();
     command
-        ->add_option("--allocator", s->allocators, "repeatable, or with commas; all unless given")
+        ->add_option("--allocator", s->allocators,
+                     "activedefrag is of redis; repeatable, or with commas; all unless given")
         ->check(CLI::IsMember(fragmentation_allocators()))
         ->delimiter(',');
     command->add_option("--at", s->seconds, "when resident memory is read, seconds after the load")
@@ -25,6 +30,7 @@ store_bench add_fragmentation(CLI::App& bench) {
     command->add_option("--scale", s->scale, "divides all counts")
         ->check(CLI::Range(1, 1000))
         ->capture_default_str();
+    add_script_options(*command, s->scripts);
     return {command, [s](bool quick, std::size_t) {
                 fragmentation_settings settings = *s;
                 if (quick) {

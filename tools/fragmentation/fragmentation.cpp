@@ -3,11 +3,14 @@
 
 #include "tools/bench/child_process.hpp"
 #include "tools/bench/interrupt.hpp"
+#include "tools/fragmentation/redis.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
+#include <optional>
 #include <stdexcept>
 
 namespace obase::tools {
@@ -34,56 +37,114 @@ std::vector<std::string> command_for(const std::string& allocator) {
     return words;
 }
 
+json run_synthetic(const std::string& allocator, const fragmentation_settings& settings) {
+    std::vector<std::string> words = command_for(allocator);
+    const std::string program = words.back();
+    words.push_back(std::to_string(settings.scale));
+    for (const unsigned at : settings.seconds) words.push_back(std::to_string(at));
+    const std::optional<std::string> text = output_of_program(words);
+    if (!text.has_value()) {
+        if (interrupted()) throw interruption(allocator);
+        throw std::runtime_error(
+            fmt::format("fragmentation: {} failed with {}; expected it beside this program",
+                        program, allocator));
+    }
+    // The dynamic linker, too, may have something to say.
+    const std::size_t begin = text->find('{');
+    json run = json::parse(begin == std::string::npos ? "" : text->substr(begin), nullptr, false);
+    if (run.is_discarded())
+        throw std::runtime_error(
+            fmt::format("fragmentation: with {} the load wrote '{}', which is no JSON", allocator,
+                        text->substr(0, 200)));
+    run["allocator"] = allocator;
+    return run;
+}
+
 } // namespace
 
 const std::vector<std::string>& fragmentation_allocators() {
-    static const std::vector<std::string> all{"glibc", "jemalloc", "mimalloc", "obase-off",
-                                              "obase"};
+    static const std::vector<std::string> all{"glibc",        "jemalloc",  "mimalloc",
+                                              "activedefrag", "obase-off", "obase"};
     return all;
 }
 
+std::vector<figure> fragmentation_figures(const json& run, const fragmentation_settings& settings) {
+    const std::string allocator = run.at("allocator");
+    const std::string command =
+        fmt::format("obase bench fragmentation --program {} --allocator {} --scale {}",
+                    settings.program, allocator, settings.scale);
+    std::vector<figure> figures;
+    for (const unsigned at : settings.seconds) {
+        figure f = counted_figure(fmt::format("{}, RSS after {} s", allocator, at), "MiB",
+                                  run.at("rss_mib").at(std::to_string(at)), command);
+        if (settings.program == "redis" && settings.scale == 1 && allocator == "obase" &&
+            (at == 3 || at == 10)) {
+            f.kind = bound::at_most;
+            f.target = at == 3 ? 130 : 125;
+        }
+        figures.push_back(std::move(f));
+    }
+    figures.push_back(counted_figure(fmt::format("{}, longest stall", allocator), "us",
+                                     run.at("longest_stall_us"), command));
+    figures.push_back(counted_figure(fmt::format("{}, share of a processor", allocator), "",
+                                     run.at("cpu_share"), command));
+    return figures;
+}
+
 bench_result bench_fragmentation(const fragmentation_settings& settings) {
+    const bool redis = settings.program == "redis";
+    std::vector<std::string> allocators = settings.allocators;
+    if (allocators.empty()) {
+        allocators = fragmentation_allocators();
+        if (!redis) std::erase(allocators, "activedefrag");
+    } else if (!redis && std::count(allocators.begin(), allocators.end(), "activedefrag") != 0) {
+        throw std::invalid_argument("--allocator activedefrag is for --program redis");
+    }
     bench_result result;
     result.json["program"] = settings.program;
     result.json["runs"] = json::array();
-    const std::vector<std::string>& allocators =
-        settings.allocators.empty() ? fragmentation_allocators() : settings.allocators;
+    redis_servers servers;
+    if (redis) {
+        const described built = describe_programs(settings.scripts, "redis");
+        if (!built.skipped.empty()) {
+            result.skipped = built.skipped;
+            return result;
+        }
+        const json& paths = built.json.at("servers");
+        servers = {paths.at("plain"), paths.at("handles"), paths.at("activedefrag")};
+    }
+    std::map<std::string, double> stalls;
     for (const std::string& allocator : allocators) {
         if (interrupted()) {
             result.partial = true;
             break;
         }
-        std::vector<std::string> words = command_for(allocator);
-        words.push_back(std::to_string(settings.scale));
-        for (const unsigned at : settings.seconds) words.push_back(std::to_string(at));
-        const std::optional<std::string> text = output_of_program(words);
-        if (!text.has_value()) {
-            if (interrupted()) {
-                result.partial = true;
-                break;
-            }
-            throw std::runtime_error(
-                fmt::format("fragmentation: {} failed with {}; expected it beside this program",
-                            words[words.size() - settings.seconds.size() - 2], allocator));
+        tell(fmt::format("{}, {}", settings.program, allocator));
+        json run;
+        try {
+            run = redis ? run_redis(servers, allocator, settings)
+                        : run_synthetic(allocator, settings);
+        } catch (const interruption&) {
+            result.partial = true;
+            break;
         }
-        // The dynamic linker, too, may have something to say.
-        const std::size_t begin = text->find('{');
-        json run =
-            json::parse(begin == std::string::npos ? "" : text->substr(begin), nullptr, false);
-        if (run.is_discarded())
-            throw std::runtime_error(
-                fmt::format("fragmentation: with {} the load wrote '{}', which is no JSON",
-                            allocator, text->substr(0, 200)));
-        run["allocator"] = allocator;
-        const std::string command = fmt::format(
-            "obase bench fragmentation --allocator {} --scale {}", allocator, settings.scale);
-        for (const auto& [at, mib] : run["rss_mib"].items())
-            result.figures.push_back(
-                counted_figure(fmt::format("{}, RSS after {} s", allocator, at), "MiB",
-                               mib.get<double>(), command));
-        result.figures.push_back(counted_figure(fmt::format("{}, longest stall", allocator), "us",
-                                                run["longest_stall_us"].get<double>(), command));
+        for (figure& f : fragmentation_figures(run, settings))
+            result.figures.push_back(std::move(f));
+        if (run.value("wrong", 0) != 0 && result.failure.empty())
+            result.failure = fmt::format("fragmentation: {}: {} values are wrong", allocator,
+                                         run.at("wrong").get<std::uint64_t>());
+        stalls[allocator] = run.at("longest_stall_us");
         result.json["runs"].push_back(std::move(run));
+    }
+    if (stalls.contains("obase") && stalls.contains("obase-off") && stalls["obase-off"] > 0) {
+        figure f = counted_figure(
+            "longest stall, obase / the same without moving", "",
+            stalls["obase"] / stalls["obase-off"],
+            fmt::format("obase bench fragmentation --program {} --allocator obase-off,obase",
+                        settings.program));
+        f.kind = bound::at_most;
+        f.target = 1;
+        result.figures.push_back(std::move(f));
     }
     return result;
 }

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "tools/bench/bench.hpp"
+#include "tools/handles/scripts.hpp"
 
 #include <string>
 #include <vector>
@@ -11,15 +12,21 @@
 namespace obase::tools {
 
 struct fragmentation_settings {
-    std::string program = "synthetic";
-    std::vector<std::string> allocators; // all of fragmentation_allocators() unless given
+    std::string program = "synthetic";   // or redis
+    std::vector<std::string> allocators; // all that there are for the program unless given
     std::vector<unsigned> seconds{0, 1, 3, 10};
-    unsigned scale = 1; // divides all counts
+    unsigned scale = 1;      // divides all counts
+    script_settings scripts; // redis
 };
 
-// glibc, jemalloc, mimalloc, obase-off (handles that do not move), obase.
+// glibc, jemalloc, mimalloc, activedefrag (of redis), obase-off (handles that do not move), obase.
 const std::vector<std::string>& fragmentation_allocators();
 
+// Throws std::invalid_argument if an allocator is none of the program's.
 bench_result bench_fragmentation(const fragmentation_settings& settings);
+
+// The rows of one run, with the targets there are for redis at full size.
+std::vector<figure> fragmentation_figures(const nlohmann::json& run,
+                                          const fragmentation_settings& settings);
 
 } // namespace obase::tools

@@ -170,6 +170,13 @@ std::uint64_t system_under_test::io_bytes() const {
     return sum;
 }
 
+bool system_under_test::wait_for_end(double seconds) noexcept {
+    for (const auto until = clock::now() + std::chrono::duration<double>(seconds);
+         process_ > 0 && clock::now() < until; ::usleep(5'000))
+        if (::waitpid(process_, nullptr, WNOHANG) == process_) process_ = -1;
+    return process_ <= 0;
+}
+
 void system_under_test::stop() noexcept {
     if (process_ <= 0) return;
     ::kill(process_, SIGKILL);

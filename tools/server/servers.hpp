@@ -50,6 +50,9 @@ class system_under_test {
 
     const std::string& name() const noexcept { return name_; }
     const std::string& socket() const noexcept { return socket_; }
+    pid_t process() const noexcept { return process_; }
+    // Waits until it has ended by itself, having been asked to. False if it has not by then.
+    bool wait_for_end(double seconds) noexcept;
     std::string request(bool set, std::string_view key, std::string_view value) const;
     std::string expected(bool set, std::string_view key, std::string_view value) const;
 

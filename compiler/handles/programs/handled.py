@@ -2,9 +2,12 @@
 """What the scripts of the programs share: building plain and with handles, running three ways, ratios.
 
 A script is called as those of compiler/programs are, and takes from there what it needs of Debian's sources. With
---measure it prints time and instructions of the program with handles at home over those of clang -O3.
+--measure it prints time and instructions of the program with handles at home over those of clang -O3. With --describe
+it writes how its programs are compiled, linked and run, which `obase bench handles` does (tools/handles/).
 """
 
+import hashlib
+import json
 import os
 import pathlib
 import re
@@ -16,6 +19,52 @@ import program  # noqa: E402
 
 # A move of everything costs as much as there are objects: not at every poll.
 WAYS = {"home": {}, "stress": {"OBASE_HANDLES_STRESS": "2000"}, "stress, rarer": {"OBASE_HANDLES_STRESS": "100000"}}
+
+
+def arguments(description):
+    return program.arguments(description, lambda parser: parser.add_argument(
+        "--describe", type=pathlib.Path, metavar="FILE",
+        help="test nothing; write how the programs are compiled, linked and run, as JSON"))
+
+
+def figures_object(options):
+    """What writes the runtime's figures when the process ends; compiled without handles."""
+    made = options.out / "figures.o"
+    source = pathlib.Path(__file__).resolve().parent / "figures.c"
+    program.run([options.clang, "-O2", f"-I{options.source / 'include'}", "-c", source, "-o", made])
+    return made
+
+
+def describe(options, units, link, programs):
+    """Writes --describe's file. `units`: (source, flags) of each; `link`: what follows the objects. `programs`: name, and
+    lists of arguments: `time` is a run that takes about a second, `count` a shorter one, each of `checks` must print the
+    same in all ways. Of what they print, the lines that begin with `answer` count."""
+    made = {}
+    for way, compiler in compilers(options).items():
+        folder = options.out / f"objects-{way}"
+        folder.mkdir(exist_ok=True)
+        objects = [folder / f"{pathlib.Path(source).stem}.o" for source, _ in units]
+        made[way] = {"objects": objects, "compile": [
+            [*compiler, *flags, "-c", source, "-o", to] for (source, flags), to in zip(units, objects)]}
+    name = options.out.name
+    linked = {build: options.out / f"{name}-{build}" for build in ("glibc", "same", "handles")}
+    plain, handles = compilers(options).values()
+    links = [[*plain, *made["plain"]["objects"], *link, "-o", linked["glibc"]],
+             # The same objects with the allocator of handles: what is left is what the pass made of the code.
+             [*handles, *made["plain"]["objects"], *link, "-o", linked["same"]],
+             [*handles, *made["handles"]["objects"], figures_object(options), *link, "-o", linked["handles"]]]
+    write(options, {"builds": made, "links": links, "linked": linked, "programs": programs})
+
+
+def write(options, described):
+    options.describe.write_text(json.dumps(described, indent=1, default=str) + "\n")
+
+
+def fingerprint(options):
+    """Changes with what obase-clang makes of a program, and links into it."""
+    parts = [path for path in sorted((options.bin.parent / "lib").rglob("*"))
+             if path.name in ("obase_handles_pass.so", "obase_handles_libc.o", "libobase_handles.a", "libobase.a")]
+    return hashlib.sha256(b"".join(hashlib.sha256(path.read_bytes()).digest() for path in parts)).hexdigest()
 
 
 def compilers(options):

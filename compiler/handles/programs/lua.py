@@ -13,24 +13,39 @@ from handled import program
 SOURCE = ("pool/main/l/lua5.4/lua5.4_5.4.4.orig.tar.gz", "164c7849653b80ae67bec4b7473b884bf5cc8d2dca05653475ec2ed27b9ebf61")
 
 
+FLAGS = ["-O3", "-DLUA_COMPAT_5_3", "-DLUA_USE_LINUX"]
+LINK = ["-Wl,-E", "-lm", "-ldl"]
+# Of lua_benchmarks.lua: (name, size of a run that is timed, of one whose instructions are counted).
+BENCHMARKS = [("calls", 30, 17), ("trees", 14, 8), ("strings", 60, 3), ("sort", 90, 4), ("floats", 260, 50)]
+
+
+def sources_of(folder):
+    return [s for s in sorted((folder / "src").glob("*.c")) if s.name != "luac.c"]
+
+
 def build(options, folder, name, compiler):
     objects = options.out / f"objects-{name}"
     objects.mkdir(exist_ok=True)
-    sources = [s for s in sorted((folder / "src").glob("*.c")) if s.name != "luac.c"]
-    flags = ["-O3", "-DLUA_COMPAT_5_3", "-DLUA_USE_LINUX"]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        list(pool.map(lambda s: program.run([*compiler, *flags, "-c", s, "-o", objects / f"{s.stem}.o"]), sources))
+        list(pool.map(lambda s: program.run([*compiler, *FLAGS, "-c", s, "-o", objects / f"{s.stem}.o"]), sources_of(folder)))
     made = options.out / f"lua-{name}"
-    program.run([*compiler, *sorted(objects.glob("*.o")), "-Wl,-E", "-lm", "-ldl", "-o", made])
+    program.run([*compiler, *sorted(objects.glob("*.o")), *LINK, "-o", made])
     return made
 
 
 def main():
-    options = program.arguments(__doc__)
+    options = handled.arguments(__doc__)
     folder = options.out / "source"
     program.unpack(program.source_package(options, *SOURCE), folder)
+    here = pathlib.Path(__file__).resolve().parent
+    checks = here / "lua_checks.lua"
+    if options.describe:
+        benchmarks = here / "lua_benchmarks.lua"
+        handled.describe(options, [(source, FLAGS) for source in sources_of(folder)], LINK, [
+            {"name": f"lua-{name}", "time": [benchmarks, name, time], "count": [benchmarks, name, count],
+             "checks": [[checks, "10"]] if name == "calls" else [], "answer": ""} for name, time, count in BENCHMARKS])
+        return
     made = {name: build(options, folder, name, compiler) for name, compiler in handled.compilers(options).items()}
-    checks = pathlib.Path(__file__).resolve().parent / "lua_checks.lua"
     if options.measure:
         handled.measure("lua", *([made[name], checks, size] for size in ("27", "16") for name in ("plain", "handles")))
         return

@@ -16,19 +16,40 @@ TESTS = "unit/type/list unit/type/hash unit/type/zset unit/expire unit/scripting
 UNDER_STRESS = "unit/type/list unit/type/hash unit/multi unit/keyspace"
 
 
+def built(options, *names):
+    """Redis in the folder of each name. What is there is made again only if what makes it has changed."""
+    archive = program.source_package(options, *SOURCE)
+    plain, handles = handled.compilers(options).values()
+    ways = {"plain": (plain, ["MALLOC=libc"]),
+            "handles": (handles, ["MALLOC=libc", f"REDIS_LDFLAGS={handled.figures_object(options)}"]),
+            # What activedefrag needs: the jemalloc that comes with Redis.
+            "activedefrag": (plain, ["MALLOC=jemalloc", "redis-server"])}
+    for name in names:
+        compiler, wanted = ways[name]
+        stamp = options.out / f"{name}.made"
+        state = " ".join(str(part) for part in (*compiler, *wanted, handled.fingerprint(options) if name == "handles" else ""))
+        if stamp.exists() and stamp.read_text() == state:
+            continue
+        program.unpack(archive, options.out / name)
+        command = " ".join(str(part) for part in compiler)
+        cxx = command.replace("obase-clang", "obase-clang++") if name == "handles" else f"{command} --driver-mode=g++"
+        program.run(["make", f"-j{os.cpu_count()}", f"CC={command}", f"CXX={cxx}", "OPTIMIZATION=-O2", *wanted],
+                    where=options.out / name)
+        stamp.write_text(state)
+
+
 def main():
-    options = program.arguments(__doc__)
+    options = handled.arguments(__doc__)
+    if options.describe:
+        names = ("plain", "activedefrag", "handles")
+        built(options, *names)
+        handled.write(options, {"servers": {name: options.out / name / "src" / "redis-server" for name in names}})
+        return
     if shutil.which("tclsh") is None:
         print("skipped: there is no tclsh here, which runs the tests")
         sys.exit(program.SKIPPED)
-    archive = program.source_package(options, *SOURCE)
+    built(options, "plain", "handles")
     ways = {"plain": ("plain", {}), "home": ("handles", {}), "stress": ("handles", {"OBASE_HANDLES_STRESS": "2000"})}
-    for name, compiler in handled.compilers(options).items():
-        folder = options.out / name
-        program.unpack(archive, folder)
-        command = " ".join(str(part) for part in compiler)
-        cxx = command.replace("obase-clang", "obase-clang++") if name == "handles" else f"{command} --driver-mode=g++"
-        program.run(["make", f"-j{os.cpu_count()}", f"CC={command}", f"CXX={cxx}", "MALLOC=libc", "OPTIMIZATION=-O2"], where=folder)
     passed = {}
     for way, (name, environment) in ways.items():
         tests = os.environ.get("REDIS_TESTS", UNDER_STRESS if way == "stress" else TESTS).split()

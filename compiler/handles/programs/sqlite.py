@@ -24,16 +24,26 @@ def amalgamation(options):
 
 
 def main():
-    options = program.arguments(__doc__)
+    options = handled.arguments(__doc__)
     if shutil.which("tclsh") is None:
         print("skipped: there is no tclsh here, which makes sqlite3.c")
         sys.exit(program.SKIPPED)
     folder = amalgamation(options)
+    flags = ["-O3", "-w", "-DSQLITE_OMIT_LOAD_EXTENSION", f"-I{folder / 'build'}"]
+    sources = [folder / "test" / "speedtest1.c", folder / "build" / "sqlite3.c"]
+    link = ["-lm", "-lpthread"]
+    if options.describe:
+        file = options.out / "test.db"
+        handled.describe(options, [(source, flags) for source in sources], link, [
+            {"name": "sqlite", "time": ["--size", 20, ":memory:"], "count": ["--size", 2, ":memory:"],
+             "checks": [["--size", 5, "--verify", ":memory:"], ["--size", 2, "--verify", file],
+                        *(["--size", 5, "--verify", "--testset", testset, ":memory:"] for testset in ("cte", "orm", "fp"))],
+             "answer": "Verification Hash:"}])
+        return
     made = {}
     for name, compiler in handled.compilers(options).items():
         made[name] = options.out / f"speedtest1-{name}"
-        program.run([*compiler, "-O3", "-w", "-DSQLITE_OMIT_LOAD_EXTENSION", f"-I{folder / 'build'}", folder / "test" / "speedtest1.c",
-                     folder / "build" / "sqlite3.c", "-lm", "-lpthread", "-o", made[name]])
+        program.run([*compiler, *flags, *sources, *link, "-o", made[name]])
     if options.measure:
         handled.measure("sqlite", *([made[name], "--size", size, ":memory:"] for size in ("20", "2") for name in ("plain", "handles")))
         return

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-// List, tree, hash table and array, as docs/handles.md measures them: walks REPETITIONS LETTERS (l b h a).
+// List, tree, hash table, array, and malloc with free, as docs/handles.md measures them: walks REPETITIONS LETTERS (l b h a m)
+// [NODES]. Prints the time of each part, and a sum that depends on all that was read.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +9,7 @@ struct node {
     struct node* next;
     long v;
 };
+static struct node* volatile escaped;
 static double now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -60,8 +62,8 @@ __attribute__((noinline)) static long arr(long* a, long n) {
     return s;
 }
 int main(int argc, char** argv) {
-    long n = 20000, rep = argc > 1 ? atol(argv[1]) : 300;
-    const char* which = argc > 2 ? argv[2] : "lbtha";
+    long n = argc > 3 ? atol(argv[3]) : 20000, rep = argc > 1 ? atol(argv[1]) : 300;
+    const char* which = argc > 2 ? argv[2] : "lbham";
     struct node** all = malloc(n * sizeof *all);
     unsigned long x = 1;
     for (long i = 0; i < n; ++i) {
@@ -108,7 +110,7 @@ int main(int argc, char** argv) {
         for (long r = 0; r < rep / 10; ++r)
             for (long i = 0; i < n / 2; ++i) {
                 sprintf(k, "key%ld", i * 7 % 9001);
-                get(tab, 4096, k)->v++;
+                s += get(tab, 4096, k)->v++;
             }
         printf("hash %.4f\n", now() - t0);
     }
@@ -122,6 +124,18 @@ int main(int argc, char** argv) {
         }
         printf("array %.4f\n", now() - t0);
     }
-    fprintf(stderr, "%ld\n", s);
+    t0 = now();
+    if (strchr(which, 'm')) {
+        for (long r = 0; r < rep; ++r)
+            for (long i = 0; i < n; ++i) {
+                struct node* p = malloc(16 + i % 8 * 16);
+                p->v = i;
+                escaped = p; /* or the compiler knows that nobody needs it */
+                s += escaped->v;
+                free(p);
+            }
+        printf("pairs %.4f\n", now() - t0);
+    }
+    printf("sum %ld\n", s);
     return 0;
 }

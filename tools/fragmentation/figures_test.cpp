@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+//
+// Which rows of `obase bench fragmentation` have targets: Redis at full size, with handles that move.
+#include "tools/fragmentation/fragmentation.hpp"
+
+#include <gtest/gtest.h>
+
+#include <stdexcept>
+
+namespace obase::tools {
+namespace {
+
+nlohmann::json run_of(const std::string& allocator, double after_3, double after_10) {
+    return {{"allocator", allocator},
+            {"rss_mib", {{"0", 240.0}, {"3", after_3}, {"10", after_10}}},
+            {"longest_stall_us", 900.0},
+            {"cpu_share", .02}};
+}
+
+fragmentation_settings redis() {
+    fragmentation_settings s;
+    s.program = "redis";
+    s.seconds = {0, 3, 10};
+    return s;
+}
+
+TEST(FragmentationFigures, RedisWithHandlesIsJudgedAfterThreeAndTenSeconds) {
+    for (const auto& [after_3, after_10, first, second] :
+         {std::tuple{129.0, 126.0, "met", "not met"}, {131.0, 124.0, "not met", "met"}}) {
+        const std::vector<figure> figures =
+            fragmentation_figures(run_of("obase", after_3, after_10), redis());
+        ASSERT_EQ(figures.size(), 5u);
+        EXPECT_EQ(verdict(figures[0]), "");
+        EXPECT_EQ(figures[1].value.median, after_3);
+        EXPECT_EQ(verdict(figures[1]), first);
+        EXPECT_EQ(figures[2].value.median, after_10);
+        EXPECT_EQ(verdict(figures[2]), second);
+        EXPECT_EQ(figures[3].unit, "us");
+        EXPECT_EQ(figures[3].value.median, 900);
+        EXPECT_EQ(figures[4].value.median, .02);
+    }
+}
+
+TEST(FragmentationFigures, NothingElseIsJudged) {
+    const auto judged = [](const std::string& allocator, const fragmentation_settings& s) {
+        int count = 0;
+        for (const figure& f : fragmentation_figures(run_of(allocator, 100, 100), s))
+            count += verdict(f).empty() ? 0 : 1;
+        return count;
+    };
+    EXPECT_EQ(judged("obase", redis()), 2);
+    EXPECT_EQ(judged("obase-off", redis()), 0);
+    EXPECT_EQ(judged("jemalloc", redis()), 0);
+    fragmentation_settings smaller = redis();
+    smaller.scale = 20;
+    EXPECT_EQ(judged("obase", smaller), 0);
+    fragmentation_settings synthetic = redis();
+    synthetic.program = "synthetic";
+    EXPECT_EQ(judged("obase", synthetic), 0);
+}
+
+TEST(FragmentationFigures, ActivedefragIsRedis) {
+    fragmentation_settings s;
+    s.allocators = {"activedefrag"};
+    EXPECT_THROW(bench_fragmentation(s), std::invalid_argument);
+}
+
+} // namespace
+} // namespace obase::tools
