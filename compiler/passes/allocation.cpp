@@ -15,6 +15,7 @@
 #include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/DataLayout.h>
+#include <llvm/IR/GetElementPtrTypeIterator.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstIterator.h>
 #include <llvm/Transforms/Utils/Cloning.h>
@@ -181,7 +182,7 @@ class tracer {
         } else if (auto* load = llvm::dyn_cast<llvm::LoadInst>(&v)) {
             from_variable(*load);
         } else if (auto* member = llvm::dyn_cast<llvm::GetElementPtrInst>(&v);
-                   member != nullptr && member->hasAllZeroIndices()) {
+                   member != nullptr && is_first_member(*member)) {
             add(member->getPointerOperand()); // of the first member, which is the object's own
         } else if (llvm::isa<llvm::PHINode, llvm::SelectInst, llvm::FreezeInst, llvm::CastInst,
                              llvm::ExtractValueInst, llvm::InsertValueInst>(&v)) {
@@ -189,11 +190,21 @@ class tracer {
         }
     }
 
+    // Of the first member of the first member...; an array's first element is one of several objects.
+    static bool is_first_member(const llvm::GetElementPtrInst& address) {
+        if (!address.hasAllZeroIndices()) return false;
+        for (auto at = std::next(llvm::gep_type_begin(address)); at != llvm::gep_type_end(address);
+             ++at)
+            if (!at.isStruct()) return false;
+        return true;
+    }
+
     // The argument that a function of the C library returns, or more than there can be.
     static unsigned gives_argument(const llvm::Function& f) {
         const known_function known = look_up(f);
-        return f.isDeclaration() && known.result == known_function::gives::argument ? known.of
-                                                                                    : UINT_MAX;
+        const bool same = f.isDeclaration() && known.result == known_function::gives::argument &&
+                          f.getName() != "__dynamic_cast"; // maybe a base inside of the object
+        return same ? known.of : UINT_MAX;
     }
 
     // True if the function returns what it has allocated, or what functions that it calls have, and has

@@ -81,6 +81,10 @@ bool cold_probe::look(const managed_slot& slot, std::size_t first_bytes) {
 void cold_probe::read_noted() noexcept {
     if (bounded_) return;
     for (const range& r : noted_) {
+        if (given_up_ != nullptr && *given_up_) {
+            readable_ = false;
+            break;
+        }
         if (!memory_.read_in(r.begin, r.bytes)) readable_ = false;
         bytes_read_ += r.bytes;
     }

@@ -19,6 +19,7 @@
 
 #include "crestdb/server/managed.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <vector>
@@ -51,8 +52,11 @@ class cold_probe {
   public:
     // Without `most_looks` it looks as long as it is asked; with it, until that many were looked at
     // or something is cold.
-    explicit cold_probe(cold_memory& memory, std::size_t most_looks = SIZE_MAX) noexcept
-        : memory_(memory), looks_left_(most_looks), bounded_(most_looks != SIZE_MAX) {}
+    // Nothing more is read once `given_up` is true.
+    explicit cold_probe(cold_memory& memory, std::size_t most_looks = SIZE_MAX,
+                        const std::atomic<bool>* given_up = nullptr) noexcept
+        : memory_(memory), looks_left_(most_looks), bounded_(most_looks != SIZE_MAX),
+          given_up_(given_up) {}
 
     // In the part and in a scope. True if the slot's object is resident, or that much of it. False: it is
     // noted, or the probe looks at no more.
@@ -75,6 +79,7 @@ class cold_probe {
     cold_memory& memory_;
     std::size_t looks_left_;
     bool bounded_;
+    const std::atomic<bool>* given_up_;
     bool readable_ = true;
     std::size_t bytes_read_ = 0;
     std::vector<range> noted_;

@@ -196,7 +196,7 @@ void cold_reader::read_parts(const wanted& what, bool& readable) {
         const std::vector<std::string_view> args(part.args.begin(), part.args.end());
         std::size_t before = 0; // bytes that earlier passes have read
         for (int pass = 0; pass < most_passes; ++pass) {
-            cold_probe probe(*memory_);
+            cold_probe probe(*memory_, SIZE_MAX, &stopping_);
             const bool all = look_at(keys_, probe, *part.what, part.database, args);
             probe.read_noted();
             readable &= probe.readable();
@@ -256,7 +256,10 @@ void cold_reader::work() noexcept {
     for (;;) {
         wake_.wait(hold, [&] { return stopping_ || !jobs_.empty() || long_may_begin(); });
         if (stopping_) return;
-        const bool is_long = jobs_.empty();
+        // One of many keys now and then, or those of few, which may never end, keep it waiting for ever.
+        const bool is_long =
+            jobs_.empty() || (few_in_a_row_ >= most_few_in_a_row && long_may_begin());
+        few_in_a_row_ = is_long ? 0 : few_in_a_row_ + 1;
         std::list<job>& queue = is_long ? long_jobs_ : jobs_;
         std::list<job> next;
         next.splice(next.begin(), queue, queue.begin());

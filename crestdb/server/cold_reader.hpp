@@ -110,8 +110,9 @@ class cold_reader {
     std::mutex lock_;
     std::condition_variable wake_;
     std::list<job> jobs_, long_jobs_; // under lock_, as the following three
-    unsigned long_at_work_ = 0, most_long_ = 1;
-    bool stopping_ = false;
+    static constexpr unsigned most_few_in_a_row = 16;
+    unsigned long_at_work_ = 0, most_long_ = 1, few_in_a_row_ = 0;
+    std::atomic<bool> stopping_{false}; // written under lock_
     std::atomic<bool> expiring_{false};
     std::vector<std::thread> threads_;
 };

@@ -167,7 +167,7 @@ std::string instance::save() {
     pipe_ends pipe;
     std::int64_t dirty = 0;
     const pid_t child = pipe.end[1] < 0 ? -1 : fork_writer(snapshot_path(), pipe.end[1], dirty);
-    if (child < 0) return save_here();
+    if (child < 0) return stopping ? "given up, for the server stops" : save_here();
     child_since_ = unix_seconds();
     pipe.close_one(1);
     std::string told;

@@ -543,8 +543,13 @@ connection::progress connection::execute(std::string_view bytes, std::size_t& at
             }
             if (cold_failed_) {
                 ++server.cold_read_errors;
+                // Of a transaction's commands EXEC alone waits for data.
+                const bool exec = client_.in_multi;
+                if (exec) server.end(client_);
                 reply(out_, client_.protocol)
-                    .error("ERR the key's data could not be read from the cold file");
+                    .error(exec ? "EXECABORT Transaction discarded because data could not be read "
+                                  "from the cold file"
+                                : "ERR the key's data could not be read from the cold file");
                 cold_failed_ = false;
             } else {
                 if (found_.complete) client_.found = &found_;
@@ -619,9 +624,12 @@ class signals_that_stop {
 
     // From now on a signal sets `told`, and then the descriptor is readable. False: errno says why not.
     bool watch(std::atomic<bool>& told) noexcept {
-        descriptor_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        // Made once: a handler that has begun may write to it after end().
+        if (wake_ < 0) wake_ = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+        descriptor_ = wake_;
         if (descriptor_ < 0) return false;
-        wake_ = descriptor_;
+        std::uint64_t told_before = 0;
+        if (::read(descriptor_, &told_before, sizeof told_before) < 0) told_before = 0;
         told_ = &told;
         struct sigaction how{};
         how.sa_handler = [](int) {
@@ -642,8 +650,7 @@ class signals_that_stop {
         for (std::size_t i = 0; i < std::size(numbers); ++i)
             ::sigaction(numbers[i], &before_[i], nullptr);
         told_ = nullptr;
-        wake_ = -1;
-        ::close(std::exchange(descriptor_, -1));
+        descriptor_ = -1;
     }
     int descriptor() const noexcept { return descriptor_; }
 

@@ -474,7 +474,9 @@ def stopped_writer(s, c):
                 try:
                     for child in children.read_text().split():
                         os.kill(int(child), signal.SIGSTOP)
-                        return int(child)
+                        # One that has ended can be stopped, too.
+                        if pathlib.Path(f"/proc/{child}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z":
+                            return int(child)
                 except OSError:
                     continue
         check(c.read() == "OK", "SAVE")

@@ -53,10 +53,11 @@ class page_ages {
         });
         std::size_t next = 0; // first page not looked at
         space.for_each_extent(id, [&](const char* begin, const char* last) {
-            for (const std::size_t first = page_of(address(begin)); next < first; ++next)
-                ages_[next] = absent;
-            for (const std::size_t stop = page_of(address(last) - 1) + 1; next < stop; ++next)
-                ages_[next] = aged(ages_[next], early);
+            // Births may have made more since the first look: those have no age before the next window.
+            const std::size_t first = std::min(page_of(address(begin)), ages_.size());
+            const std::size_t stop = std::min(page_of(address(last) - 1) + 1, ages_.size());
+            for (; next < first; ++next) ages_[next] = absent;
+            for (; next < stop; ++next) ages_[next] = aged(ages_[next], early);
         });
         ages_.resize(next);
         for (const interval& item : filled.items()) {

@@ -22,13 +22,18 @@ constexpr unsigned oldest = policy::reuse_ages::oldest;
 struct pages_of_a_tier {
     using stretches = std::vector<std::pair<std::size_t, std::size_t>>;
     stretches extents, touched;
+    // After a look at the extents these are: births go on meanwhile.
+    stretches later;
 
     static char* at(std::size_t number) { return reinterpret_cast<char*>(base + number * page); }
     char* range_begin(unsigned) const { return at(0); }
     template <class F>
     void for_each_extent(unsigned, F&& visit) const {
-        for (const auto& [first, last] : extents) visit(at(first), at(last));
+        const stretches now = later.empty() || !looked ? extents : later;
+        looked = true;
+        for (const auto& [first, last] : now) visit(at(first), at(last));
     }
+    mutable bool looked = false;
     template <class F>
     void for_each_touched_page(unsigned, F&& visit) const {
         for (const auto& [first, last] : touched) visit(at(first), at(last));
@@ -54,6 +59,20 @@ struct page_ages_test : testing::Test {
     pages_of_a_tier tier;
     page_ages ages;
 };
+
+// Property: what is born while a window ends has no age before the next one.
+TEST_F(page_ages_test, pages_that_come_meanwhile_wait_for_the_next_window) {
+    tier.extents = {{0, 4}};
+    tier.later = {{0, 4}, {6, 4096}};
+    tier.looked = false;
+    end_window();
+    EXPECT_EQ(seen().pages[0] + seen().pages[1], 4u);
+    tier.extents = std::exchange(tier.later, {});
+    end_window();
+    std::uint64_t all = 0;
+    for (const auto pages : seen().pages) all += pages;
+    EXPECT_EQ(all, 4094u);
+}
 
 TEST_F(page_ages_test, count_windows_without_a_touch) {
     tier.extents = {{0, 4}};

@@ -969,6 +969,9 @@ void collector<Mover>::mark_touched() {
         const auto bit = static_cast<unsigned>(std::countr_zero(left));
         if (word_.tier[bit] == policy::first_tier || word_.tier[bit] == tiers_.count())
             marked |= std::uint64_t{1} << bit;
+        else if ((lazy_ >> word_.tier[bit] & 1) !=
+                 0) // born there: its slots may have been filled since
+            rescan(address_of(object_at(bit)), address_of(object_at(bit)) + 1);
     }
     for (; marked != 0; marked &= marked - 1) {
         const void* object = object_at(static_cast<unsigned>(std::countr_zero(marked)));
@@ -1009,7 +1012,8 @@ void collector<Mover>::queue_moves() {
 // Memory for a file's pages, which the kernel can drop.
 template <class Mover>
 bool collector<Mover>::leaves_file(policy::tier_id from, policy::tier_id to) const noexcept {
-    return (in_files_ >> from & 1) != 0 && (in_files_ >> to & 1) == 0;
+    // HOT's file may be one of memory.
+    return (in_files_ >> from & 1) != 0 && !enters_file(to);
 }
 
 // In the scan, each wish once. False: there is no room outside of the object's file, or as much is to be

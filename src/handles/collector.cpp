@@ -67,7 +67,8 @@ void native_handles::collect() noexcept {
     std::uint64_t judged_ns = ticked_ns; // uses of runs whose objects have moved
     std::uint64_t waited_before_ns = os::first_thread_waited_ns();
     for (;;) {
-        const bool busy = temperature_ != nullptr && temperature_->has_work();
+        const bool busy =
+            temperature_ != nullptr && blind_.load_relaxed() == 0 && temperature_->has_work();
         if (!busy) native::sleep_on_for(alarm_, 0, tick_ns);
         while (hurry_.load_relaxed() != 0) native::yield();
         const bool alarmed = alarm_.exchange_acq_rel(0) != 0;
@@ -83,8 +84,11 @@ void native_handles::collect() noexcept {
                     // What uses cost is a share of the time in which the program can run: where it waits for a
                     // processor they would cost it more.
                     const std::uint64_t wall = now - std::exchange(judged_ns, now);
-                    const std::uint64_t waited = os::first_thread_waited_ns();
-                    const std::uint64_t lost = waited - std::min(waited, waited_before_ns);
+                    // 0: it could not be read, or there is nothing to judge.
+                    const bool any = evacuator_.taken() + evacuator_.tracked() != 0;
+                    const std::uint64_t waited = any ? os::first_thread_waited_ns() : 0;
+                    const std::uint64_t lost =
+                        waited_before_ns == 0 ? 0 : waited - std::min(waited, waited_before_ns);
                     waited_before_ns = waited;
                     const std::uint64_t elapsed = std::max(wall - std::min(lost, wall), wall / 16);
                     used.set_price(price_.ns());
@@ -177,6 +181,7 @@ std::uint64_t native_handles::bring_used_home(policy::fragmentation& control,
 bool native_handles::select_sparse_dense() noexcept {
     bool found = false;
     for (unsigned cls = dense_class; cls < space_->classes(); ++cls) {
+        if (temperature_ != nullptr && space_->file_backed(cls)) continue; // compacted in windows
         const auto is_out = [this, cls](std::size_t run) {
             return temperature_ != nullptr && temperature_->run_out(cls, run);
         };
@@ -265,6 +270,7 @@ void native_handles::fork_child() noexcept {
              "obase: fork: objects in COLD cannot be accessed in the child, because no memory or "
              "no mapping could be had for its share of the file\n");
     }
+    all.evacuator_.forget_tracked_in_child();
     if (all.temperature_ != nullptr) all.temperature_->fork_child();
     all.homes_.unlock_all_in_child();
     if (all.stress_ != nullptr) all.stress_->unlock();

@@ -150,11 +150,10 @@ class evacuator {
         tracked_.reserve(tracked_.size() + count);
         if (!open_runs(runs, count, self, give_up)) return false;
         release_empty();
-        for (const opening& o : opening_) {
-            tracked_.push_back(o.run);
-            visit(o.run);
-        }
+        const std::size_t first = tracked_.size();
+        for (const opening& o : opening_) tracked_.push_back(o.run);
         opening_.clear();
+        for (std::size_t i = first; i < tracked_.size(); ++i) visit(tracked_[i]);
         return true;
     }
     // The run is at home, and no longer tracked.
@@ -162,6 +161,23 @@ class evacuator {
         if (!forget_tracked(run)) return;
         make_room_to_retire();
         close_again(run);
+    }
+    // In the child of a fork, when the slab has put closed runs back in service: nothing in a tracked run has moved, so it
+    // is at home, and threads of the child allocate there.
+    void forget_tracked_in_child() noexcept {
+        for (const std::uint32_t run : tracked_) {
+            table_type* const table = host_.table(run).load_acquire();
+            host_.table(run).store_release(nullptr);
+            host_.away(run).store_seq_cst(at_home);
+            free_what_was_freed(run, *table);
+            host_.retired(*table);
+            try {
+                make_room_to_retire();
+                retired_.push_back(table);
+            } catch (const std::bad_alloc&) { // it stays
+            }
+        }
+        tracked_.clear();
     }
     // The run is at home, its table is kept for what it says, and for track(), which goes on with it. The objects that
     // are out then, of those that had a word, are as old as they were at the last look.
@@ -238,8 +254,9 @@ class evacuator {
             pinned = pinned || (now != 0 && mobility::is_pinned(pinned_, now));
             if (now != 0) out.set(block);
         });
-        if (pinned) return home_result::pinned;
+        if (pinned && table->is_taken()) return home_result::pinned;
         if (!table->is_taken()) {
+            if (pinned) return home_result::done; // its memory is at home
             forget_tracked(static_cast<std::uint32_t>(run));
             close_again(run);
             return home_result::done;
@@ -313,7 +330,10 @@ class evacuator {
                                                      : all.host_.tier_of(address));
             });
         }
-        void moved(unsigned, unsigned, const mobility::moved_object&) const noexcept {}
+        void moved(unsigned from, unsigned to,
+                   const mobility::moved_object& object) const noexcept {
+            all.host_.moved(from, to, object);
+        }
     };
 
     // Steps 1 to 3. False: the wait was given up, and all are at home.

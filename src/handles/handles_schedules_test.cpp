@@ -225,6 +225,7 @@ class world {
     std::size_t size_of(std::uint64_t) const noexcept { return block_bytes; }
     bool page_out(unsigned, std::uint64_t) const noexcept { return false; }
     void retired(table_type&) noexcept {}
+    void moved(unsigned, unsigned, const mobility::moved_object&) noexcept {}
     std::uint64_t clock_ns() const noexcept { return 0; }
     void note_translation(std::uint64_t) noexcept {}
     void much_used() noexcept { alarm.store_seq_cst(1); }

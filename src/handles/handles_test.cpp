@@ -1073,6 +1073,42 @@ TEST(handles, cold_objects_leave) {
     }
 }
 
+// A child of a fork allocates, frees and moves in runs that were tracked when it was made.
+TEST(handles, DISABLED_a_child_goes_on) {
+    const compiled_code here;
+    std::vector<node*> all = dense_nodes(60000);
+    use_until(all,
+              [](const obase_handles_figures& f) { return f.windows != 0 && f.tracked_runs > 4; });
+    // Freed while their runs are tracked.
+    for (std::size_t i = 1; i < all.size(); i += used_one_in) {
+        obase_handles_free(all[i]);
+        all[i] = nullptr;
+    }
+    const pid_t child = fork();
+    if (child == 0) {
+        const std::vector<node*> more = dense_nodes(20000);
+        const std::uint64_t windows = figures().windows;
+        use_until(all, [&](const obase_handles_figures& f) { return f.windows >= windows + 4; });
+        expect_unharmed(all);
+        expect_unharmed(more);
+        std::vector<node*> own(more);
+        std::sort(own.begin(), own.end());
+        EXPECT_EQ(std::unique(own.begin(), own.end()), own.end());
+        free_all(more);
+        _exit(::testing::Test::HasFailure() ? 1 : 0);
+    }
+    int status = 0;
+    EXPECT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    use_until(all, most_is_cold);
+    expect_unharmed(all);
+    free_all(all);
+}
+TEST(handles, a_child_goes_on_with_tracked_runs) {
+    const run_result r = again(in_mode("hint") + cold_file(), "handles.DISABLED_a_child_goes_on");
+    EXPECT_EQ(r.status, 0) << r.text;
+}
+
 // The price of it is what the variables say, though all objects are used all the time.
 TEST(handles, DISABLED_tracking_is_bounded) {
     const compiled_code here;

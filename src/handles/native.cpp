@@ -504,10 +504,25 @@ home_result native_handles::come_home_if_soon(std::size_t run) noexcept {
     return come_home_unless(while_stopping_briefly(), run, nullptr);
 }
 
+// What lies in a file is read before threads stand still for it. Under work_, so it stays where it is.
+void native_handles::read_before_stop(std::size_t run) noexcept {
+    if (temperature_ == nullptr) return;
+    table_type* const table = tables_[run].load_acquire();
+    if (table == nullptr || !table->is_taken()) return;
+    table->for_each([&](auto& word, std::size_t) {
+        const std::uint64_t at = word::arming::address(word.load_acquire());
+        if (at != 0 && space_->file_backed(tier_of(at)))
+            os::advise(reinterpret_cast<void*>(at & ~(os::page_size - 1)), os::page_size,
+                       os::advice::populate);
+    });
+}
+
 template <class GiveUp>
 home_result native_handles::come_home_unless(GiveUp give_up, std::size_t run,
                                              record* self) noexcept {
-    if (blind_.load_seq_cst() != 0 || !threads_.stop(self, give_up)) return home_result::gave_up;
+    if (blind_.load_seq_cst() != 0) return home_result::gave_up;
+    read_before_stop(run);
+    if (!threads_.stop(self, give_up)) return home_result::gave_up;
     std::uint64_t objects = 0;
     home_result home = home_result::no_memory;
     try {
@@ -588,7 +603,7 @@ std::uint64_t native_handles::now_at(std::uint64_t home, std::uint64_t* begin) n
     return now;
 }
 
-void* native_handles::pin(const void* home) noexcept {
+void* native_handles::pin(const void* home, int tries) noexcept {
     record* const self = own_record_if_any();
     const auto address = reinterpret_cast<std::uint64_t>(home);
     if (self == nullptr || !in_homes(home)) return const_cast<void*>(home);
@@ -616,6 +631,11 @@ void* native_handles::pin(const void* home) noexcept {
         keep(home);
         now = now_at(address, &begin);
         if (now == 0) return const_cast<void*>(home);
+    } else if (now != begin && tries > 0 && self->nested == 0 && !in_stress(home) &&
+               blind_.load_seq_cst() == 0) {
+        // A tracked run was taken since it was asked about. Without memory to come home the last try keeps the alias.
+        threads_.unpin(*self, now);
+        return pin(home, tries - 1);
     }
     return reinterpret_cast<void*>(now + (address - begin));
 }
@@ -632,6 +652,10 @@ void native_handles::unpin(const void* home) noexcept {
 bool native_handles::page_out(unsigned cls, std::uint64_t address) const noexcept {
     return temperature_->page_out(cls, address);
 }
+void native_handles::moved(unsigned, unsigned to, const mobility::moved_object& object) noexcept {
+    if (temperature_ != nullptr) temperature_->gathered(to, object);
+}
+
 void native_handles::retired(table_type& table) noexcept {
     if (temperature_ != nullptr) temperature_->table_ends(table);
 }
@@ -692,7 +716,9 @@ const void* native_handles::home_at(const void* address) noexcept {
         if (of == 0 || of == lost_alias) return address;
         return reinterpret_cast<const void*>(home_of_alias(wanted));
     }
-    if (!space_->contains(address) || space_->class_of(address) != dense_class) return address;
+    if (!space_->contains(address)) return address;
+    const unsigned cls = space_->class_of(address);
+    if (cls == heap::new_class || cls >= space_->classes()) return address;
     std::uint64_t found = wanted;
     evacuator_.for_each_taken([&](std::uint32_t run) {
         tables_[run].load_acquire()->for_each([&](auto& word, std::size_t block) {

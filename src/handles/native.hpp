@@ -120,6 +120,7 @@ class native_handles {
     }
     bool page_out(unsigned cls, std::uint64_t address) const noexcept;
     void retired(table_type& table) noexcept;
+    void moved(unsigned from, unsigned to, const mobility::moved_object& object) noexcept;
     // What the program may use of it. Precondition: contains(object).
     std::size_t usable_size(const void* object) const noexcept;
     // Makes the object `bytes` long where it is. False: it does not fit there, or would leave too much unused.
@@ -219,7 +220,7 @@ class native_handles {
     using uninterrupted = os::blocked_signals;
     // The object of the home stays there until it is freed. Precondition: the calling thread is at a safepoint.
     void keep(const void* home) noexcept;
-    void* pin(const void* home) noexcept;
+    void* pin(const void* home, int tries = 3) noexcept;
     void unpin(const void* home) noexcept;
     // Preconditions: the calling thread holds `work`, and is at a safepoint.
     std::uint64_t move_all(record* self) noexcept;
@@ -285,6 +286,7 @@ class native_handles {
     bool end_put_back(std::size_t run, char* scratch, const block_set& out) noexcept;
     home_result come_home(std::size_t run, record* self) noexcept;
     home_result come_home_if_soon(std::size_t run) noexcept; // collector
+    void read_before_stop(std::size_t run) noexcept;
     template <class GiveUp>
     home_result come_home_unless(GiveUp give_up, std::size_t run, record* self) noexcept;
     home_result come_home_stressed(std::uint64_t home, record* self) noexcept;

@@ -32,7 +32,7 @@ class translation_price {
         const std::uint64_t sum = sum_.load_relaxed(), count = count_.load_relaxed();
         const double samples = static_cast<double>(count - counted_);
         // Halves of two updates that met: the next time.
-        if (samples >= 1 && sum >= summed_) {
+        if (count > counted_ && sum >= summed_) {
             const double mean = static_cast<double>(sum - summed_) / samples;
             const double found =
                 std::clamp(mean - clock_ns_ + call_ns, least_ns, static_cast<double>(longest_ns));

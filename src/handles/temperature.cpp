@@ -375,11 +375,12 @@ void temperature::look_at_tracked(std::uint32_t run, table_type& table, turn& ow
     case policy::turns::verdict::goes_on:
         return;
     case policy::turns::verdict::is_ready:
-        if (moves()) {
+        // Those that are not admitted for long, for their price, make room for others.
+        if (moves() && found.windows < 2 * longest) {
             ready_.push_back(found);
             return;
         }
-        would_ += found.cold_bytes;
+        if (!moves()) would_ += found.cold_bytes;
         break;
     case policy::turns::verdict::ends:
         break;
@@ -410,6 +411,10 @@ void temperature::let_leave() {
                                             placing{*this, some.data(), some.size()}));
             for (const std::uint32_t run : some) {
                 if (all_.evacuator_.is_tracked(run)) {
+                    if (how_often == 0) { // not even by force: something in it is kept
+                        end_turn(run);
+                        continue;
+                    }
                     turn& own = turns_of_[run];
                     if (own.refused < stubborn) ++own.refused;
                     continue;
@@ -436,6 +441,7 @@ void temperature::compact() {
     heap::space& heaps = *all_.space_;
     const double below = placement_->compacted_below(options_.compaction_live_fraction);
     for (policy::tier_id id = policy::first_tier + 1; id < tiers_.count(); ++id) {
+        if (heaps.file_backed(id) && options_.cold_write_limit != 0 && write_credit_ <= 0) continue;
         const auto is_out = [this, id](std::size_t run) { return log_.run_out(id, run); };
         if (options_.compaction_live_fraction > 0)
             heaps.select_evacuation(id, below, compacted_bytes, heap::run_filter(is_out));
@@ -446,15 +452,23 @@ void temperature::compact() {
     heaps.decommit_free_memory();
 }
 
+void temperature::gathered(unsigned to, const mobility::moved_object& object) noexcept {
+    log_.note_filled(static_cast<policy::tier_id>(to), reinterpret_cast<const void*>(object.to),
+                     object.bytes);
+    if (all_.space_->file_backed(to)) write_credit_ -= static_cast<double>(object.bytes);
+}
+
 void temperature::end_window() {
     heap::space& heaps = *all_.space_;
+    // First, so that the next window does not begin at once if there is no memory for the end of this one.
+    const std::uint64_t now = os::monotonic_ns();
+    const std::uint64_t began = std::exchange(window_ended_ns_, now);
     if (moves()) compact();
     log_.end_window(heaps);
     os::machine here;
     const bool swap = hints() && os::read_machine(&here) && os::can_page_out(here);
-    const std::uint64_t now = os::monotonic_ns();
     policy::window_facts facts;
-    facts.length_seconds = static_cast<double>(now - window_ended_ns_) * 1e-9;
+    facts.length_seconds = static_cast<double>(now - began) * 1e-9;
     facts.moved_bytes = moved_bytes_;
     const std::uint64_t own_cpu = since(cpu_before_[0], os::thread_cpu_ns());
     const std::uint64_t all_cpu = since(cpu_before_[1], os::process_cpu_ns());
@@ -474,7 +488,6 @@ void temperature::end_window() {
     threshold_ = next.cold_threshold;
     turns_.end_of_window();
     ++windows_;
-    window_ended_ns_ = now;
     pending_.clear();
     for (const auto& each : turns_of_)
         if (!all_.evacuator_.is_tracked(each.first)) pending_.push_back(each.first);

@@ -65,6 +65,8 @@ class temperature {
 
     // The run came home, since it was used, or foreign code reached it.
     void came_home(std::uint32_t run);
+    // The object was moved there by a round, not by a window.
+    void gathered(unsigned to, const mobility::moved_object& object) noexcept;
     void table_ends(const native_handles::table_type& table) noexcept { judge_.forget(table); }
     bool page_out(policy::tier_id id, std::uint64_t address) const noexcept;
     bool run_out(policy::tier_id id, std::size_t run) const noexcept {

@@ -125,6 +125,44 @@ TEST_P(births, are_ordinary_objects_where_there_is_no_room) {
     EXPECT_EQ(class_of(make(1000, expectation::cold)), cold_class);
 }
 
+// What could not be opened is not counted as opened.
+TEST_P(births, that_found_no_room_took_nothing_of_what_was_allowed) {
+    make(1000, expectation::cold);
+    made->allow_births(cold_class, 10 * mib);
+    {
+        const testing::failing_calls calls;
+        testing::fault.fallocate = ENOSPC;
+        testing::fault.mprotect = !GetParam();
+        while (class_of(make(1000, expectation::cold)) == cold_class) {
+        }
+    }
+    EXPECT_GE(made->allow_births(cold_class, 0), 8 * mib);
+    EXPECT_EQ(made->allow_births(cold_class, 0), 0u);
+}
+
+// Property: what is born and dies before the collector looks takes a bounded amount of memory.
+TEST(births_that_die, take_no_more_than_a_bound) {
+    space* const made = space::create({.range_bytes = 512 * mib}, nullptr);
+    ASSERT_NE(made, nullptr);
+    made->give_births(expectation::cold, cold_class);
+    for (const expectation expect : {expectation::cold, expectation::once})
+        for (int i = 0; i < 200'000; ++i) {
+            if (i % 1000 == 0) made->allow_births(cold_class);
+            if (i % 1000 == 0) made->allow_births_of_once();
+            space::neighbour found;
+            void* const object =
+                made->allocate_placed(1000, {}, {.expect = expect, .guided = true}, &found);
+            ASSERT_NE(object, nullptr);
+            made->free(object);
+        }
+    EXPECT_LE(made->counters(cold_class).extent_bytes, 97 * mib);
+    EXPECT_LE(made->counters(new_class).extent_bytes, 98 * mib);
+    made->decommit_free_memory();
+    made->allow_births(cold_class);
+    EXPECT_GE(made->births_allowed(cold_class), 60 * mib);
+    space::destroy(made);
+}
+
 // Property: what was born before a fork is whole in both processes, and what each of them gives birth to afterwards is its
 // own.
 TEST_P(births, go_on_after_a_fork_on_both_sides) {

@@ -58,6 +58,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
+#include <utility>
 
 #include "heap/beginnings.hpp"
 #include "heap/invalid_free.hpp"
@@ -159,7 +160,8 @@ class dense_heap {
     // is open is not filled either. Returns how many still might have been.
     std::uint64_t allow_births(std::uint64_t bytes) noexcept {
         const std::lock_guard hold(lock_);
-        const std::uint64_t left = births_allowed_.load_relaxed();
+        const std::uint64_t left =
+            births_allowed_.load_relaxed() + std::exchange(births_refused_, 0); // one of them is 0
         births_allowed_.store_relaxed(bytes);
         births_on_.store_relaxed(bytes != 0);
         return left;
@@ -172,9 +174,18 @@ class dense_heap {
     void take_births(birth_news what, Visit&& visit) {
         const auto bit = static_cast<std::uint8_t>(what);
         const std::size_t end = frontier_.load_acquire();
-        for (std::size_t i = 0; i < end; ++i) {
-            if (!take_birth(i, bit)) continue;
-            visit(memory_of(i), memory_of(i) + run_bytes);
+        std::size_t i = 0;
+        if (what == birth_news::memory) {
+            const std::lock_guard hold(lock_);
+            i = std::exchange(news_from_, SIZE_MAX);
+        }
+        try {
+            for (; i < end; ++i)
+                if (take_birth(i, bit)) visit(memory_of(i), memory_of(i) + run_bytes);
+        } catch (...) {
+            const std::lock_guard hold(lock_);
+            news_from_ = 0;
+            throw;
         }
     }
     // Any thread.
@@ -364,6 +375,8 @@ class dense_heap {
     std::uint32_t born_[attribute_sets] = {}; // runs that births fill
     std::uint32_t born_middle_[attribute_sets] = {};
     std::size_t returning_ = 0, returning_end_ = 0; // runs whose memory goes back just now
+    std::uint64_t births_refused_ = 0; // bytes that births might have opened, had there been a run
+    std::size_t news_from_ = SIZE_MAX; // no run before it has news of memory
     typename P::template atomic<bool> births_on_;
     typename P::template atomic<std::uint64_t> births_allowed_;
     typename P::template atomic<std::uint64_t> births_in_memory_;

@@ -14,6 +14,7 @@
 #include "heap/dense.hpp"
 #include "os/memory.hpp"
 #include "os/process.hpp"
+#include "os/thread.hpp"
 
 namespace obase::heap {
 
@@ -151,7 +152,9 @@ void* dense_heap<P>::allocate_born(std::size_t size, unsigned set, bool* opened)
     const bool fits = number != no_run && runs_[number].fill.load_relaxed() + size <= run_bytes;
     if (!fits) {
         if (!open_born_run_for(size, set)) {
+            births_refused_ += births_allowed_.load_relaxed();
             births_allowed_.store_relaxed(0); // each try would take system calls
+            births_on_.store_relaxed(false);
             return nullptr;
         }
         *opened = true;
@@ -163,6 +166,7 @@ void* dense_heap<P>::allocate_born(std::size_t size, unsigned set, bool* opened)
 // Not a run that is just going back, and none over a frozen file: to take that is the collector's.
 template <class P>
 bool dense_heap<P>::open_born_run_for(std::size_t size, unsigned set) noexcept {
+    const os::no_cancellation to_the_end; // of calls for the file; this is the program's thread
     std::uint32_t& open = born_for(size, set);
     const std::uint64_t allowed = births_allowed_.load_relaxed();
     if (allowed < run_bytes) return false;
@@ -178,6 +182,7 @@ template <class P>
 void dense_heap<P>::seal_born(std::uint32_t& open) noexcept {
     runs_[open].births |= static_cast<std::uint8_t>(birth_news::memory);
     births_in_memory_.fetch_add_relaxed(run_bytes);
+    news_from_ = std::min<std::size_t>(news_from_, open);
     seal(open);
     open = no_run;
 }

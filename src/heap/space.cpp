@@ -143,7 +143,7 @@ bool space::set_up(const space_options& options, std::string* why_not,
     const char* what_once = "";
     ok = ok && near_.create(range_begin(near_class()), near - once, poison_) &&
          (once == 0 || once_.create(base_ + once_offset_, once, nullptr, poison_, &what_once) == 0);
-    if (once != 0) once_.allow_births(UINT64_MAX);
+    if (once != 0) once_.allow_births(births_at_once({}));
     for (unsigned i = 0; i <= near_class(); ++i) ok = ok && touched_[i].create(range_bytes_);
     if (!ok) {
         say(why_not, "no address space for the side tables (RLIMIT_AS, or vm.max_map_count)");
@@ -315,15 +315,30 @@ void space::free_elsewhere(void* object) noexcept {
 
 free_result space::free_near(void* object) noexcept {
     if (!is_once(object)) return near_.free(object);
-    once_.free(object);
-    return free_result::done;
+    return once_.free_checked(object);
 }
 
-// Births begin again where there was no room.
+std::uint64_t space::births_at_once(const dense_counters& now) noexcept {
+    const std::uint64_t most = std::max<std::uint64_t>(least_births, now.live_bytes / 8);
+    const std::uint64_t dead = now.extent_bytes - std::min(now.extent_bytes, now.live_bytes);
+    return most - std::min(most, dead);
+}
+
+void space::allow_births(unsigned cls) noexcept {
+    dense_heap<native>& heap = dense_[cls - 1];
+    if (heap.births_allowed() < least_births / 2)
+        heap.allow_births(births_at_once(heap.counters()));
+}
+
+void space::allow_births_of_once() noexcept {
+    if (once_offset_ != total_bytes_ && once_.births_allowed() < least_births / 2)
+        once_.allow_births(births_at_once(once_.counters()));
+}
+
 std::size_t space::decommit_near(pacer& ask) noexcept {
     const std::size_t bytes = near_.decommit_free_memory(ask);
-    if (once_offset_ == total_bytes_) return bytes; // there are none
-    once_.allow_births(UINT64_MAX);
+    allow_births_of_once(); // also where there was no room
+    if (once_offset_ == total_bytes_ || once_.runs() == 0) return bytes;
     return ask.may_continue() ? bytes + once_.decommit_free_memory(ask) : bytes;
 }
 

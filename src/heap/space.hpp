@@ -104,6 +104,10 @@ class space {
     }
     // Any thread. How many bytes of runs of 64 KiB may be opened in the class for births, from now on; UINT64_MAX: any.
     // 0 at first, and when no run could be had. Returns how many still might have been.
+    // Without `bytes`: more, once there is little left, as long as not too much of what was born is dead. That goes back when
+    // the collector looks, so births take no more than 64 MiB or an eighth of what lives beyond what lives.
+    void allow_births(unsigned cls) noexcept;
+    void allow_births_of_once() noexcept;
     std::uint64_t allow_births(unsigned cls, std::uint64_t bytes) noexcept {
         return dense_[cls - 1].allow_births(bytes);
     }
@@ -490,6 +494,9 @@ class space {
     // Of an address in NEAR's range.
     bool is_once(const void* object) const noexcept { return offset_of(object) >= once_offset_; }
     free_result free_near(void* object) noexcept;
+    static constexpr std::uint64_t least_births = std::uint64_t{64} << 20;
+    // Bytes of runs that births may open now.
+    static std::uint64_t births_at_once(const dense_counters& now) noexcept;
     std::size_t decommit_near(pacer& ask) noexcept;
     void* allocate_elsewhere(std::size_t size, attributes attr) noexcept;
     bool has_neighbours(const void* object) const noexcept;

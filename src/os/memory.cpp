@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <linux/falloc.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -172,6 +173,11 @@ int grow_file(int fd, std::uint64_t bytes) noexcept {
     struct stat now{};
     if (::fstat(fd, &now) != 0) return errno;
     if (static_cast<std::uint64_t>(now.st_size) >= bytes) return 0;
+    // Beyond it the kernel sends SIGXFSZ, and threads of the program come here.
+    rlimit most{};
+    if (::getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY &&
+        bytes > most.rlim_cur)
+        return EFBIG;
     return result_of([&] { return calls().ftruncate(fd, to_off(bytes)); });
 }
 

@@ -428,8 +428,7 @@ class engine final : public obase::runtime, private collector::control {
     platform::atomic<std::uint32_t> births_told_;  // the collector knows that there are some
     // Bytes of them in memory beyond which threads wait. More than most_births after waits that were in vain.
     platform::atomic<std::uint64_t> births_limit_;
-    std::uint64_t births_served_ = 0; // under state_: how often some have left
-    bool in_window_ = false;          // under state_
+    bool in_window_ = false; // under state_
     platform::atomic<std::uint32_t> stopping_;
     platform::atomic<std::uint64_t> collector_thread_; // kernel id, 0 while there is none
 

@@ -190,12 +190,13 @@ template <class Binding>
 void engine<Binding>::allow_births(bool may) noexcept {
     heap::space* const heaps = space_.load_relaxed();
     if (heaps == nullptr) return;
+    if (may) heaps->allow_births_of_once();
     const auto limit = static_cast<double>(settings_.cold_write_limit);
     for (const unsigned cls : {hot_births_, cold_births_}) {
         if (cls == 0) continue;
         const bool limited = limit != 0 && cls == cold_births_ && heaps->file_backed(cls);
         if (may && !limited) {
-            if (heaps->births_allowed(cls) != UINT64_MAX) heaps->allow_births(cls, UINT64_MAX);
+            heaps->allow_births(cls);
             if (cls == cold_births_) births_allowed_ = UINT64_MAX;
             continue;
         }

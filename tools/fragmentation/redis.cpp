@@ -41,8 +41,10 @@ class redis_client {
         address.sun_family = AF_UNIX;
         std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
         if (socket_ < 0 ||
-            ::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0)
+            ::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+            ::close(socket_);
             throw std::runtime_error(fmt::format("fragmentation: cannot connect to '{}'", path));
+        }
     }
     ~redis_client() { ::close(socket_); }
     redis_client(const redis_client&) = delete;

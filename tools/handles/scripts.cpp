@@ -89,6 +89,11 @@ std::vector<std::string> clean_command(const std::vector<std::string>& environme
         command.emplace_back("-u");
         command.emplace_back(name);
     }
+    for (const char* const name :
+         {"OBASE_MODE", "OBASE_SHOW_STATS", "OBASE_POLICY", "OBASE_COLD_BACKING"}) {
+        command.emplace_back("-u");
+        command.emplace_back(name);
+    }
     command.insert(command.end(), environment.begin(), environment.end());
     command.insert(command.end(), words.begin(), words.end());
     return command;

@@ -20,6 +20,8 @@
 #include <utility>
 #include <vector>
 
+#include <unistd.h>
+
 #include <gtest/gtest.h>
 
 namespace wiscsort::device {
@@ -29,7 +31,10 @@ namespace {
 // Gone at the end, with the files in it.
 class temporary_directory {
   public:
-    temporary_directory() : path_(::testing::TempDir() + "wiscsort-batch-XXXXXX") {
+    temporary_directory()
+        : path_(
+              (::access("/var/tmp", W_OK) == 0 ? std::string("/var/tmp/") : ::testing::TempDir()) +
+              "wiscsort-batch-XXXXXX") { // a tmpfs may refuse O_DIRECT
         if (::mkdtemp(path_.data()) == nullptr) std::abort();
     }
     ~temporary_directory() { std::filesystem::remove_all(path_); }
@@ -117,6 +122,7 @@ TEST(Batch, GathersWhatWasWritten) {
             gathers_what_was_written(size, size == 1 ? 3000 : 300, past_cache, 3);
     // Larger than the room for what is in flight.
     gathers_what_was_written(9000000, 2, true);
+    if (!read_batch().together()) GTEST_SKIP() << "no io_uring here: one after the other";
 }
 
 TEST(Batch, WhatComesShortOrNotAtAllIsReadAgain) {

@@ -181,8 +181,11 @@ std::unique_ptr<input_set::gathering> input_set::begin_gathering() const {
         }
     }
     auto one = std::make_unique<gathering>();
-    if (one->batch.together() && pages_of_gathering_ != 0)
-        one->pages = memory_block(pages_of_gathering_, false);
+    if (one->batch.together() && pages_of_gathering_ != 0) try {
+            one->pages = memory_block(pages_of_gathering_, false);
+        } catch (const error&) {
+            // Through the page cache then.
+        }
     return one;
 }
 
@@ -289,7 +292,7 @@ void input_set::verify_unchanged() const {
 void input_set::bypass_cache(unsigned threads) {
     pages_of_gathering_ = pages_in_flight / std::max(1U, threads) / page_size * page_size;
     // Each takes a second descriptor; some are left for the output, runs and what the program opens meanwhile.
-    std::uint64_t left = spare_descriptors(descriptors_kept);
+    std::uint64_t left = spare_descriptors(descriptors_kept + threads); // a ring for each
     for (input_file& file : files_) {
         if (left-- == 0) break;
         file.direct = open_direct(file.fd.get(), O_RDONLY);

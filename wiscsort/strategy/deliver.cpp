@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "wiscsort/device/batch.hpp"
 #include "wiscsort/device/memory.hpp"
 #include "wiscsort/strategy/job.hpp"
 #include "wiscsort/units.hpp"
@@ -125,9 +126,12 @@ class deliverer {
         const std::uint64_t threads = job_.scheduler.threads().threads(operation::gather);
         const std::uint64_t average = std::max<std::uint64_t>(
             1, job_.input.bytes() / std::max<std::uint64_t>(1, parts_.size()));
-        return schedule::even_piece(
-            count, threads, std::clamp<std::uint64_t>(least_slice_bytes / average, 1, least_slice),
-            most_slice, 1);
+        // What is read together is of one slice.
+        const std::uint64_t least =
+            uniform_ && job_.plan.batched
+                ? device::read_batch::most
+                : std::clamp<std::uint64_t>(least_slice_bytes / average, 1, least_slice);
+        return schedule::even_piece(count, threads, least, most_slice, 1);
     }
 
     // Records of one size, none dropped: places are known, so merging and copying are one task.

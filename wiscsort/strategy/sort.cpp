@@ -185,8 +185,9 @@ struct prepared {
             situation.cached_share = input.cached_share();
             situation.cache = machine.available - std::min(machine.available, memory);
         }
-        // EMS and lines of unknown length gather from memory and mappings.
-        if (situation.page_cache && options.format.fixed() &&
+        // Where deliver.cpp gathers by reads: records of one size, of which none is dropped.
+        if (situation.page_cache && options.format.fixed() && !options.unique &&
+            options.format.size <= situation.write_buffer / 4 &&
             options.io != model::io_choice::mmap && device::read_batch().together())
             situation.requests_together = device::read_batch::most;
         plan = model::choose(situation, profile, options.plan, options.io);

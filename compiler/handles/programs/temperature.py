@@ -38,6 +38,17 @@ def main():
     options.out.mkdir(parents=True, exist_ok=True)
     files = options.out / "cold"
     files.mkdir(exist_ok=True)
+    why = ""
+    try:
+        os.close(os.open(files, os.O_TMPFILE | os.O_RDWR, 0o600))
+        kind = program.run(["stat", "-f", "-c", "%T", files]).stdout.strip()
+        if kind in ("tmpfs", "ramfs"):
+            why = f"it is a {kind}"
+    except OSError as problem:
+        why = problem.strerror
+    if why:
+        print(f"skipped: {files} can hold no cold memory: {why}")
+        sys.exit(program.SKIPPED)
     driver = [options.bin / "obase-clang", "--handles"]
     made = options.out / "cold_strings"
     program.run([*driver, "-O2", "-c", options.source / "compiler/handles/programs/cold_strings.c", "-o", f"{made}.o"])
