@@ -66,8 +66,8 @@ slab_run<P>* slab_heap<P>::borrow(thread_heap& heap, unsigned number, bool urgen
                                   << attributes_at(number / size_classes).log2_alignment;
     if (class_block_size(lender) % alignment != 0) return nullptr;
     thread_bin& bin = heap.bin[number];
-    if (bin.borrowed_in != static_cast<std::uint16_t>(round)) {
-        bin.borrowed_in = static_cast<std::uint16_t>(round);
+    if (bin.borrowed_in != static_cast<std::uint8_t>(round)) {
+        bin.borrowed_in = static_cast<std::uint8_t>(round);
         bin.borrowed = 0;
     }
     if (bin.borrowed >= run_bytes / class_block_size(index) / 2) return nullptr;

@@ -117,11 +117,11 @@ struct thread_bin {
     slab_run<P>* current;
     void* cached;                                     // linked through the blocks, newest first
     typename P::template atomic<std::uint32_t> count; // length of cached
-    std::uint16_t limit;                              // of count; 0 until the bin is used
-    std::uint16_t borrowed; // blocks of the lender's runs, in the round `borrowed_in`
+    std::uint32_t limit;                              // of count; 0 until the bin is used
     std::uint32_t attached; // oldest run of the attached ring, number + 1; 0: none
     std::uint16_t attached_count;
-    std::uint16_t borrowed_in;
+    std::uint8_t borrowed;    // blocks of the lender's runs, in the round `borrowed_in`
+    std::uint8_t borrowed_in; // modulo 256: after as many rounds without a block it borrows later
 };
 static_assert(sizeof(thread_bin<native>) == 32);
 

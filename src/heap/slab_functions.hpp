@@ -274,8 +274,8 @@ void slab_heap<P>::use_bin(thread_heap& heap, unsigned number) noexcept {
     heap.used_bins[number / 64] |= std::uint64_t{1} << (number % 64);
     // The shared heap has no thread, and so no fast paths.
     if (&heap != shared_) {
-        heap.bin[number].limit = static_cast<std::uint16_t>(
-            slab_detail::recent_limit(detail::block_table[number % size_classes]));
+        heap.bin[number].limit =
+            slab_detail::recent_limit(detail::block_table[number % size_classes]);
     }
 }
 
