@@ -541,8 +541,8 @@ class benches {
         stxxl.threads = s_.threads;
         stxxl.command = {stxxl_program(), input(), output(), std::to_string(s_.small_memory),
                          folder_ + "/stxxl"};
-        // Its records have the size that it was compiled for.
-        if (s_.value_bytes == 90) all.push_back(stxxl);
+        // Its records have the size that it was compiled for, and its blocks two megabytes.
+        if (s_.value_bytes == 90 && s_.small_memory >= 64 * MiB) all.push_back(stxxl);
         const auto absent = [&](const contestant& c) {
             if (c.ours) return false;
             std::string reason;
