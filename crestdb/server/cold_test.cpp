@@ -307,12 +307,12 @@ TEST(ColdData, ThatCannotBeReadIsAnErrorOfItsKey) {
     ASSERT_TRUE(wanted.has_value());
     EXPECT_FALSE(s.reader->read_now(*wanted, s.found));
     // And what ends behind it ends.
-    for (int i = 0; i < 50; ++i) s({"SET", "ends-" + std::to_string(i), wide("v"), "PX", "1"});
+    for (int i = 0; i < 50; ++i) s({"SET", "ends-" + std::to_string(i), wide("v"), "PX", "600000"});
     s.all_grow_old();
     s.cold->broken = false;
     s.cold->reads = 0;
     s.cold->broken_read = 7;
-    const std::int64_t later = now_ms() + 10'000;
+    const std::int64_t later = now_ms() + 1'000'000;
     EXPECT_EQ(s.server.keys.expire_some(1000, later, s.cold), 49u);
     EXPECT_EQ(s.server.keys.expire_some(1000, later, s.cold), 0u);
     EXPECT_EQ(s({"DBSIZE"}), ":2\r\n") << "a, and the one that cannot be read";
