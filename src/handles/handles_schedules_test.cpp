@@ -542,7 +542,7 @@ void tracked_objects_are_told_apart() {
             w.use(mine, i, value[i], 2);
             w.threads.leave(mine, mark);
         });
-    threads_of_test::spawn("collector", [&w, &watch] {
+    threads_of_test::spawn("collector", [&watch] {
         watch.open();
         watch.look();
         watch.pause();
