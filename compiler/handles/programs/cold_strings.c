@@ -126,7 +126,8 @@ int main(int argc, char** argv) {
             const double used_now = processor_time();
             const uint64_t done = reads - reads_told;
             resident = resident_kib();
-            printf("%.0f s: %ld KiB, %" PRIu64 " reads, %.1f us\n", told - begun, resident, done, 1e9 * (used_now - used) / (double)(done + (done == 0)));
+            printf("%.0f s: %ld KiB, %" PRIu64 " reads, %.1f us\n", told - begun, resident, done,
+                   1e9 * (used_now - used) / (double)(done + (done == 0)));
             fflush(stdout);
             reads_told = reads;
             used = used_now;
