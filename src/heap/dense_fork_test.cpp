@@ -31,6 +31,7 @@
 
 #include "heap/sanitized.hpp"
 #include "testing/failing_calls.hpp"
+#include "testing/test_directory.hpp"
 #include "testing/tier.hpp"
 
 namespace obase::heap {
@@ -63,9 +64,7 @@ struct object {
 class dense_fork : public ::testing::Test {
   protected:
     void SetUp() override {
-        char name[] = "/tmp/obase-fork-XXXXXX";
-        ASSERT_NE(mkdtemp(name), nullptr);
-        directory = name;
+        directory = testing::make_directory("fork");
         std::string why;
         space_ = space::create({.range_bytes = 512 * mib, .cold_directory = directory}, &why);
         ASSERT_NE(space_, nullptr) << why;
@@ -73,8 +72,7 @@ class dense_fork : public ::testing::Test {
     void TearDown() override {
         fault = {};
         if (space_ != nullptr) space::destroy(space_);
-        EXPECT_TRUE(std::filesystem::is_empty(directory));
-        std::filesystem::remove_all(directory);
+        testing::remove_empty_directory(directory);
     }
 
     // A new object in COLD. False: no room.

@@ -19,6 +19,7 @@
 #include "heap/sanitized.hpp"
 #include "os/process.hpp"
 #include "testing/failing_calls.hpp"
+#include "testing/test_directory.hpp"
 
 namespace obase::heap {
 namespace {
@@ -223,12 +224,10 @@ TEST_F(space_limits, a_full_disk_means_no_move) {
 
 // The same on a real, tiny file system, where that may be mounted.
 TEST_F(space_limits, a_really_full_disk_means_no_move) {
-    char directory[] = "/tmp/obase-full-XXXXXX";
-    ASSERT_NE(mkdtemp(directory), nullptr);
-    const std::string mount =
-        std::string("mount -t tmpfs -o size=4m none ") + directory + " 2>/dev/null";
+    const std::string directory = testing::make_directory("full");
+    const std::string mount = "mount -t tmpfs -o size=4m none " + directory + " 2>/dev/null";
     if (std::system(mount.c_str()) != 0) {
-        rmdir(directory);
+        testing::remove_empty_directory(directory);
         GTEST_SKIP() << "may not mount here";
     }
     EXPECT_EQ(in_child([&] {
@@ -247,9 +246,9 @@ TEST_F(space_limits, a_really_full_disk_means_no_move) {
                   return elsewhere != nullptr && s->validate(nullptr) ? 0 : 5;
               }),
               0);
-    const std::string unmount = std::string("umount ") + directory;
+    const std::string unmount = "umount " + directory;
     EXPECT_EQ(std::system(unmount.c_str()), 0);
-    rmdir(directory);
+    testing::remove_empty_directory(directory);
 }
 
 // Giving memory back may fail; it is tried again, and the memory is used again in any case.

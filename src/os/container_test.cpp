@@ -3,6 +3,7 @@
 // read_container_limits() against the group this process is in and, where a group may be made,
 // against one with known limits.
 #include "os/container.hpp"
+#include "testing/test_directory.hpp"
 
 #include <gtest/gtest.h>
 
@@ -124,11 +125,7 @@ TEST(container, limits_of_a_group_are_seen_from_inside) {
 // A hierarchy of files that are none of the kernel's.
 class fake_groups {
   public:
-    fake_groups() {
-        char name[] = "/tmp/obase-groups-XXXXXX";
-        EXPECT_NE(mkdtemp(name), nullptr);
-        root_ = name;
-    }
+    fake_groups() = default;
     fake_groups(const fake_groups&) = delete;
     fake_groups& operator=(const fake_groups&) = delete;
     ~fake_groups() { std::filesystem::remove_all(root_); }
@@ -143,7 +140,7 @@ class fake_groups {
     }
 
   private:
-    std::string root_;
+    std::string root_ = testing::make_directory("groups");
 };
 
 TEST(container, what_a_group_is_charged_for_is_without_clean_pages_of_files) {

@@ -4,6 +4,7 @@
 #include "os/directory.hpp"
 
 #include "os/memory.hpp"
+#include "testing/test_directory.hpp"
 
 #include <gtest/gtest.h>
 
@@ -23,11 +24,7 @@ namespace {
 
 class directory : public ::testing::Test {
   protected:
-    void SetUp() override {
-        char name[] = "/tmp/obase-directory-XXXXXX";
-        ASSERT_NE(mkdtemp(name), nullptr);
-        path_ = name;
-    }
+    void SetUp() override { path_ = testing::make_directory("directory"); }
     void TearDown() override {
         use_memory_calls(nullptr);
         if (mounted_) umount2(path_.c_str(), MNT_DETACH);

@@ -4,6 +4,7 @@
 // whose memory cannot leave waits a few times, and goes on. In modes and places where waiting would be wrong nobody
 // does.
 #include "testing/child_process.hpp"
+#include "testing/test_directory.hpp"
 
 #include "heap/sanitized.hpp"
 #include "os/process.hpp"
@@ -20,10 +21,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <linux/magic.h>
 #include <string>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -52,15 +51,10 @@ using guides = std::vector<obase::guide<object, Protocol>>;
 class backpressure : public ::testing::Test {
   protected:
     void SetUp() override {
-        char name[] = "/tmp/obase-press-XXXXXX";
-        ASSERT_NE(mkdtemp(name), nullptr);
-        path = name;
-        struct statfs system{};
-        statfs(name, &system);
-        if (system.f_type == TMPFS_MAGIC || system.f_type == RAMFS_MAGIC)
-            GTEST_SKIP() << "/tmp is memory itself (tmpfs)";
+        path = obase::testing::make_directory("press");
+        if (!obase::testing::is_on_disk(path)) GTEST_SKIP() << "/tmp is memory itself (tmpfs)";
     }
-    void TearDown() override { std::filesystem::remove_all(path); }
+    void TearDown() override { obase::testing::remove_empty_directory(path); }
 
     // In the child. No window begins by itself.
     template <class Protocol = obase::arming>

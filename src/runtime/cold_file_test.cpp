@@ -6,6 +6,7 @@
 #include "testing/child_process.hpp"
 #include "testing/mappings.hpp"
 #include "testing/quiet_runtime.hpp"
+#include "testing/test_directory.hpp"
 
 #include "heap/sanitized.hpp"
 #include "os/process.hpp"
@@ -22,12 +23,10 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <fstream>
-#include <linux/magic.h>
 #include <random>
 #include <string>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 #include <vector>
 
@@ -46,18 +45,13 @@ constexpr std::size_t mib = 1U << 20;
 class cold_file : public ::testing::Test {
   protected:
     void SetUp() override {
-        char name[] = "/tmp/obase-cold-XXXXXX";
-        ASSERT_NE(mkdtemp(name), nullptr);
-        path = name;
+        path = obase::testing::make_directory("cold");
         setenv("OBASE_COLD_BACKING", ("file:" + path).c_str(), 1);
-        struct statfs system{};
-        statfs(name, &system);
-        on_disk = system.f_type != TMPFS_MAGIC && system.f_type != RAMFS_MAGIC;
+        on_disk = obase::testing::is_on_disk(path);
     }
     void TearDown() override {
         unsetenv("OBASE_COLD_BACKING");
-        EXPECT_TRUE(std::filesystem::is_empty(path)) << "a file was left behind";
-        std::filesystem::remove_all(path);
+        obase::testing::remove_empty_directory(path);
     }
 
     // In the child.

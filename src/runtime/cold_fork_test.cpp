@@ -8,6 +8,7 @@
 
 #include "heap/sanitized.hpp"
 #include "os/memory.hpp"
+#include "testing/test_directory.hpp"
 #include "testing/tier.hpp"
 
 #include <obase/obase.hpp>
@@ -18,7 +19,6 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
-#include <filesystem>
 #include <set>
 #include <string>
 #include <sys/mman.h>
@@ -62,15 +62,12 @@ class cold_fork : public ::testing::Test {
     using guide = obase::guide<node<Protocol>, Protocol>;
 
     void SetUp() override {
-        char name[] = "/tmp/obase-cold-XXXXXX";
-        ASSERT_NE(mkdtemp(name), nullptr);
-        path = name;
+        path = obase::testing::make_directory("cold");
         setenv("OBASE_COLD_BACKING", ("file:" + path).c_str(), 1);
     }
     void TearDown() override {
         unsetenv("OBASE_COLD_BACKING");
-        EXPECT_TRUE(std::filesystem::is_empty(path)) << "a file was left behind";
-        std::filesystem::remove_all(path);
+        obase::testing::remove_empty_directory(path);
     }
 
     // In the process under test, which is a child of the test's.

@@ -5,6 +5,7 @@
 // the protocols.
 #include "testing/child_process.hpp"
 #include "testing/mappings.hpp"
+#include "testing/test_directory.hpp"
 #include "testing/tier.hpp"
 
 #include "heap/sanitized.hpp"
@@ -20,10 +21,7 @@
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
-#include <filesystem>
-#include <linux/magic.h>
 #include <string>
-#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -72,18 +70,13 @@ class large_objects : public ::testing::Test {
     using guide = obase::guide<block<Protocol>, Protocol>;
 
     void SetUp() override {
-        char name[] = "/tmp/obase-large-XXXXXX";
-        ASSERT_NE(mkdtemp(name), nullptr);
-        path = name;
+        path = obase::testing::make_directory("large");
         setenv("OBASE_COLD_BACKING", ("file:" + path).c_str(), 1);
-        struct statfs system{};
-        statfs(name, &system);
-        on_disk = system.f_type != TMPFS_MAGIC && system.f_type != RAMFS_MAGIC;
+        on_disk = obase::testing::is_on_disk(path);
     }
     void TearDown() override {
         unsetenv("OBASE_COLD_BACKING");
-        EXPECT_TRUE(std::filesystem::is_empty(path)) << "a file was left behind";
-        std::filesystem::remove_all(path);
+        obase::testing::remove_empty_directory(path);
     }
 
     // In the child.

@@ -6,6 +6,7 @@
 #include "testing/checked_objects.hpp"
 #include "testing/child_process.hpp"
 #include "testing/quiet_runtime.hpp"
+#include "testing/test_directory.hpp"
 #include "testing/tier.hpp"
 #include "testing/waiting_thread.hpp"
 
@@ -747,9 +748,7 @@ TEST(shortage, malloc_fails_at_the_start) {
 class cold_directory : public ::testing::Test {
   protected:
     void SetUp() override {
-        char name[] = "/tmp/obase-shortage-XXXXXX";
-        ASSERT_NE(mkdtemp(name), nullptr);
-        path_ = name;
+        path_ = obase::testing::make_directory("shortage");
         setenv("OBASE_COLD_BACKING", ("file:" + path_).c_str(), 1);
     }
     void TearDown() override {
