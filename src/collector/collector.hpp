@@ -967,11 +967,13 @@ void collector<Mover>::mark_touched() {
     std::uint64_t marked = word_.touched;
     for (std::uint64_t left = word_.newborn; left != 0; left &= left - 1) {
         const auto bit = static_cast<unsigned>(std::countr_zero(left));
-        if (word_.tier[bit] == policy::first_tier || word_.tier[bit] == tiers_.count())
+        const policy::tier_id tier = word_.tier[bit];
+        if (tier == policy::first_tier || tier == tiers_.count()) {
             marked |= std::uint64_t{1} << bit;
-        else if ((lazy_ >> word_.tier[bit] & 1) !=
-                 0) // born there: its slots may have been filled since
-            rescan(address_of(object_at(bit)), address_of(object_at(bit)) + 1);
+        } else if ((lazy_ >> tier & 1) != 0) {
+            const std::uintptr_t born = address_of(object_at(bit)); // its slots may be filled since
+            rescan(born, born + 1);
+        }
     }
     for (; marked != 0; marked &= marked - 1) {
         const void* object = object_at(static_cast<unsigned>(std::countr_zero(marked)));

@@ -261,9 +261,7 @@ void temperature::begin_window() {
     all_.evacuator_.begin_window();
     heaps.clear_touched();
     const double seconds = options_.scaled_window_seconds();
-    const auto limit = static_cast<double>(options_.cold_write_limit);
-    write_credit_ = std::min(write_credit_ + limit * seconds,
-                             std::max(2 * limit * seconds, double{heap::max_dense_size}));
+    write_credit_.earn(static_cast<double>(options_.cold_write_limit), seconds, seconds);
     policy::window_beginning beginning;
     beginning.moves = moves();
     for (policy::tier_id id = 0; id < tiers_.count(); ++id)
@@ -296,13 +294,12 @@ struct temperature::placing {
     }
     bool may_write(std::uint64_t address) const noexcept {
         return all.options_.cold_write_limit == 0 ||
-               all.write_credit_ >= static_cast<double>(all.all_.size_of(address));
+               all.write_credit_.bytes() >= all.all_.size_of(address);
     }
     void moved(unsigned from, unsigned to, const mobility::moved_object& object) const noexcept {
         all.moved_bytes_[from][to] += object.bytes;
         all.log_.note_filled(to, reinterpret_cast<const void*>(object.to), object.bytes);
-        if (all.all_.space_->file_backed(to))
-            all.write_credit_ -= static_cast<double>(object.bytes);
+        if (all.all_.space_->file_backed(to)) all.write_credit_.spend(object.bytes);
     }
 };
 
@@ -441,7 +438,8 @@ void temperature::compact() {
     heap::space& heaps = *all_.space_;
     const double below = placement_->compacted_below(options_.compaction_live_fraction);
     for (policy::tier_id id = policy::first_tier + 1; id < tiers_.count(); ++id) {
-        if (heaps.file_backed(id) && options_.cold_write_limit != 0 && write_credit_ <= 0) continue;
+        if (heaps.file_backed(id) && options_.cold_write_limit != 0 && write_credit_.bytes() == 0)
+            continue;
         const auto is_out = [this, id](std::size_t run) { return log_.run_out(id, run); };
         if (options_.compaction_live_fraction > 0)
             heaps.select_evacuation(id, below, compacted_bytes, heap::run_filter(is_out));
@@ -455,7 +453,7 @@ void temperature::compact() {
 void temperature::gathered(unsigned to, const mobility::moved_object& object) noexcept {
     log_.note_filled(static_cast<policy::tier_id>(to), reinterpret_cast<const void*>(object.to),
                      object.bytes);
-    if (all_.space_->file_backed(to)) write_credit_ -= static_cast<double>(object.bytes);
+    if (all_.space_->file_backed(to)) write_credit_.spend(object.bytes);
 }
 
 void temperature::end_window() {

@@ -28,6 +28,7 @@
 #include "handles/native.hpp"
 #include "policy/placement.hpp"
 #include "policy/turns.hpp"
+#include "policy/write_credit.hpp"
 
 #include <obase/options.hpp>
 
@@ -138,7 +139,7 @@ class temperature {
     double running_ = 1;     // part of the time in which the program could run, smoothed
     double translation_ns_ = translation_price::least_ns;
     std::uint64_t earned_ns_ = 0; // of the program's time, not passed to the turns yet
-    double write_credit_ = 0;
+    policy::write_credit write_credit_{heap::max_dense_size};
     std::uint64_t cpu_before_[2]{}, faults_before_[2]{}; // the collector's, the process's
     std::uint32_t threshold_ = 0;                        // C_t
     std::uint64_t would_ = 0; // bytes that are cold, of runs whose turn has ended; in mode observe

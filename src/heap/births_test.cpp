@@ -5,12 +5,12 @@
 #include "heap/space.hpp"
 #include "os/memory.hpp"
 #include "testing/failing_calls.hpp"
+#include "testing/test_directory.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <cstring>
-#include <filesystem>
 #include <set>
 #include <string>
 #include <sys/wait.h>
@@ -26,9 +26,7 @@ constexpr unsigned hot_class = 1, cold_class = 2;
 class births : public ::testing::TestWithParam<bool> {
   protected:
     void SetUp() override {
-        char name[] = "/tmp/obase-births-XXXXXX";
-        ASSERT_NE(mkdtemp(name), nullptr);
-        directory_ = name;
+        directory_ = testing::make_directory("births");
         std::string why;
         made = space::create(
             {.range_bytes = 64 * mib, .cold_directory = GetParam() ? directory_ : std::string()},
@@ -42,8 +40,7 @@ class births : public ::testing::TestWithParam<bool> {
         std::string what;
         EXPECT_TRUE(made->validate(&what)) << what;
         space::destroy(made);
-        EXPECT_TRUE(std::filesystem::is_empty(directory_));
-        std::filesystem::remove_all(directory_);
+        testing::remove_empty_directory(directory_);
     }
     char* make(std::size_t size, expectation expect, attributes attr = {}, bool guided = true) {
         space::neighbour found;
@@ -149,7 +146,7 @@ TEST(births_that_die, take_no_more_than_a_bound) {
     for (const expectation expect : {expectation::cold, expectation::once})
         for (int i = 0; i < 200'000; ++i) {
             if (i % 1000 == 0) made->allow_births(cold_class);
-            if (i % 1000 == 0) made->allow_births_of_once();
+            if (i % 1000 == 0) made->allow_births_of_once(true);
             space::neighbour found;
             void* const object =
                 made->allocate_placed(1000, {}, {.expect = expect, .guided = true}, &found);
@@ -213,6 +210,7 @@ INSTANTIATE_TEST_SUITE_P(over, births, ::testing::Bool(), [](const auto& in_file
 TEST(once, lies_in_runs_of_its_own) {
     space* const made = space::create({.range_bytes = 64 * mib}, nullptr);
     ASSERT_NE(made, nullptr);
+    made->allow_births_of_once(true);
     const auto make = [made](expectation expect) {
         space::neighbour found;
         return static_cast<char*>(made->allocate_placed(200, {}, {.expect = expect}, &found));
@@ -256,10 +254,36 @@ TEST(once, lies_in_runs_of_its_own) {
     space::destroy(made);
 }
 
+// Property: without a collector, which alone gives runs back, such objects have groups like others, also when it has ended.
+// What is put near one of them tells: runs have no groups that it could join.
+TEST(once, lies_in_near_where_births_are_not_allowed) {
+    space* const made = space::create({.range_bytes = 64 * mib}, nullptr);
+    ASSERT_NE(made, nullptr);
+    const auto lies_in_a_run = [made] {
+        space::neighbour found;
+        void* const object = made->allocate_placed(200, {}, {.expect = expectation::once}, &found);
+        EXPECT_EQ(made->expected_of(object), expectation::once);
+        const void* const beside = made->allocate_placed(100, {}, {.near = object}, &found);
+        EXPECT_EQ(found, space::neighbour::found);
+        return made->expected_of(beside) == expectation::nothing;
+    };
+    EXPECT_FALSE(lies_in_a_run());
+    made->decommit_free_memory();
+    EXPECT_FALSE(lies_in_a_run()) << "who gives memory back allows nothing";
+    made->allow_births_of_once(true);
+    EXPECT_TRUE(lies_in_a_run());
+    made->allow_births_of_once(false);
+    EXPECT_FALSE(lies_in_a_run());
+    std::string what;
+    EXPECT_TRUE(made->validate(&what)) << what;
+    space::destroy(made);
+}
+
 // NEAR is too small to give up a part of it.
 TEST(once, is_an_ordinary_expectation_in_a_tiny_space) {
     space* const made = space::create({.range_bytes = 2 * mib}, nullptr);
     ASSERT_NE(made, nullptr);
+    made->allow_births_of_once(true);
     space::neighbour found;
     void* const object = made->allocate_placed(200, {}, {.expect = expectation::once}, &found);
     ASSERT_NE(object, nullptr);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
-// dense_heap: a class that the collector fills: HOT, COLD and whatever lies between; and objects can be born in it. Templated
-// on its platform, as slab_heap.
+// dense_heap: a class that the collector fills: HOT, COLD and whatever lies between; and objects can be born in it, in NEAR's
+// runs of once nothing else. Templated on its platform, as slab_heap.
 //
 // Objects lie without gaps, in the order in which the collector moved them, in 64 KiB runs that are
 // bump-filled. One run is open per attribute set, and another one for objects from `least_middle_size`
@@ -20,8 +20,8 @@
 // the collector neither fills nor empties before they are full. They are runs like others then. Where births are not
 // allowed, or no run can be had, the object is born elsewhere.
 //
-// Threads: allocate, undo, evacuation and return are the collector's alone; free(), size_of() and allocate_born()
-// are for any thread. `lock_` guards what they share: which runs are free and how many there are, the file, and the
+// Threads: allocate, undo, evacuation, return and what is told of births are the collector's alone; free(), size_of(),
+// allocate_born() and allow_births() are for any thread. `lock_` guards what they share: which runs are free and how many there are, the file, and the
 // runs in which objects are born. It may be held while a run's memory or storage is got (mprotect, fallocate, mmap), and
 // not while memory goes back: runs that do (*returning*) are not taken by births meanwhile.
 //

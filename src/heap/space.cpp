@@ -143,7 +143,6 @@ bool space::set_up(const space_options& options, std::string* why_not,
     const char* what_once = "";
     ok = ok && near_.create(range_begin(near_class()), near - once, poison_) &&
          (once == 0 || once_.create(base_ + once_offset_, once, nullptr, poison_, &what_once) == 0);
-    if (once != 0) once_.allow_births(births_at_once({}));
     for (unsigned i = 0; i <= near_class(); ++i) ok = ok && touched_[i].create(range_bytes_);
     if (!ok) {
         say(why_not, "no address space for the side tables (RLIMIT_AS, or vm.max_map_count)");
@@ -231,15 +230,14 @@ bool space::has_neighbours(const void* object) const noexcept {
 // Where the class of what is expected lies. nullptr: not there.
 void* space::allocate_born(std::size_t size, attributes attr, expectation expect,
                            bool guided) noexcept {
-    bool opened = false;
-    if (expect == expectation::once) {
-        void* const object = once_.allocate_born(size, attribute_index(attr), &opened);
-        if (opened) born_bytes_.fetch_add_relaxed(run_bytes);
-        return object;
+    dense_heap<native>* heap = &once_;
+    if (expect != expectation::once) {
+        const unsigned cls = births_[static_cast<unsigned>(expect)];
+        if (!guided || cls == 0 || (attr.never_cold && expect == expectation::cold)) return nullptr;
+        heap = &dense_[cls - 1];
     }
-    const unsigned cls = births_[static_cast<unsigned>(expect)];
-    if (!guided || cls == 0 || (attr.never_cold && expect == expectation::cold)) return nullptr;
-    void* const object = dense_[cls - 1].allocate_born(size, attribute_index(attr), &opened);
+    bool opened = false;
+    void* const object = heap->allocate_born(size, attribute_index(attr), &opened);
     if (opened) born_bytes_.fetch_add_relaxed(run_bytes);
     return object;
 }
@@ -263,7 +261,7 @@ void* space::allocate_placed_elsewhere(std::size_t size, attributes attr, const 
             static_assert(sizeof(begun_groups::name_word) == sizeof(group_name));
             object = near_.join(*reinterpret_cast<begun_groups::name_word*>(in), rounded, set);
         } else if (near != nullptr && contains(near)) {
-            if (class_of(near) == near_class() && !is_once(near)) {
+            if (in_near(near)) {
                 object = near_.join(near, rounded, set);
             } else if (has_neighbours(near)) {
                 if (auto* const name = begun_.of(near); name != nullptr)
@@ -314,8 +312,7 @@ void space::free_elsewhere(void* object) noexcept {
 }
 
 free_result space::free_near(void* object) noexcept {
-    if (!is_once(object)) return near_.free(object);
-    return once_.free_checked(object);
+    return in_once(object) ? once_.free_checked(object) : near_.free(object);
 }
 
 std::uint64_t space::births_at_once(const dense_counters& now) noexcept {
@@ -324,21 +321,22 @@ std::uint64_t space::births_at_once(const dense_counters& now) noexcept {
     return most - std::min(most, dead);
 }
 
-void space::allow_births(unsigned cls) noexcept {
-    dense_heap<native>& heap = dense_[cls - 1];
+void space::allow_births(dense_heap<native>& heap) noexcept {
     if (heap.births_allowed() < least_births / 2)
         heap.allow_births(births_at_once(heap.counters()));
 }
 
-void space::allow_births_of_once() noexcept {
-    if (once_offset_ != total_bytes_ && once_.births_allowed() < least_births / 2)
-        once_.allow_births(births_at_once(once_.counters()));
+void space::allow_births_of_once(bool may) noexcept {
+    if (!has_once()) return;
+    if (may)
+        allow_births(once_);
+    else
+        once_.allow_births(0);
 }
 
 std::size_t space::decommit_near(pacer& ask) noexcept {
     const std::size_t bytes = near_.decommit_free_memory(ask);
-    allow_births_of_once(); // also where there was no room
-    if (once_offset_ == total_bytes_ || once_.runs() == 0) return bytes;
+    if (!has_once() || once_.runs() == 0) return bytes;
     return ask.may_continue() ? bytes + once_.decommit_free_memory(ask) : bytes;
 }
 
@@ -350,14 +348,13 @@ free_result space::free_checked(void* object) noexcept {
         return free_result::done;
     }
     if (cls == new_class) return slabs_.free_checked(object);
-    if (cls == near_class())
-        return is_once(object) ? once_.free_checked(object) : near_.free(object);
+    if (cls == near_class()) return free_near(object);
     return cls == classes_ ? large_.free_checked(object) : dense_[cls - 1].free_checked(object);
 }
 
 std::size_t space::usable_size_elsewhere(const void* object) const noexcept {
     const unsigned cls = class_of(object);
-    if (cls == near_class()) return is_once(object) ? once_.size_of(object) : near_.size_of(object);
+    if (cls == near_class()) return in_once(object) ? once_.size_of(object) : near_.size_of(object);
     if (cls == owned_class_) return owner_->size_of(object);
     return cls == classes_ ? large_.size_of(object) : dense_[cls - 1].size_of(object);
 }
@@ -373,7 +370,7 @@ space::object_info space::info(const void* object) const noexcept {
         return {large_.size_of(object), attributes_at(large_.set_of(object))};
     }
     if (cls == near_class()) {
-        const bool once = is_once(object);
+        const bool once = in_once(object);
         const std::size_t size = once ? once_.size_of_racy(object) : near_.size_of_racy(object);
         if (size == 0 || size > max_dense_size) return {0, {}};
         return {size, attributes_at(once ? once_.set_of(object) : near_.set_of(object))};

@@ -5,15 +5,15 @@
 //   base                                                   base + (classes + 1) * range_bytes
 //   +----------------+----------------+----------------+-- .. --+--------------------+------------------+
 //   | class 0        | class 1        | class 2        |        | LARGE              | NEAR             |
-//   | slabs, threads | dense, filled by the collector alone     | extents of pages   | pages of groups  |
+//   | slabs, threads | dense, filled by the collector, births  | extents of pages   | pages of groups  |
 //   +----------------+----------------+----------------+-- .. --+--------------------+------------------+
 //
 // All ranges have the same power-of-two size, but for NEAR, which may be a fourth of it; so an address tells its class by a subtraction and a
 // shift. The number of classes (2..15), and which of them lie in a file, are the caller's: a policy's
 // tiers (policy/tiers.hpp). Objects are born in class 0; those above 16 KiB in LARGE, and those of which the program
-// says what they are used with in NEAR (near.hpp), of whose range the last fourth has those that are to be used once: runs
-// like those of the dense classes, which births fill. What is counted for class 0 counts NEAR, too. No object has
-// a header.
+// says what they are used with in NEAR (near.hpp). The last fourth of NEAR's range is for *runs of once*, like those of the
+// dense classes, which births fill with what is to be used once. What is counted for class 0 counts NEAR, too. No object
+// has a header.
 //
 // Failures: every allocation may return nullptr (reservation, RLIMIT_AS, overcommit, map count,
 // disk or the tables' own memory used up); nothing is changed then, nothing aborts, failures()
@@ -106,8 +106,10 @@ class space {
     // 0 at first, and when no run could be had. Returns how many still might have been.
     // Without `bytes`: more, once there is little left, as long as not too much of what was born is dead. That goes back when
     // the collector looks, so births take no more than 64 MiB or an eighth of what lives beyond what lives.
-    void allow_births(unsigned cls) noexcept;
-    void allow_births_of_once() noexcept;
+    void allow_births(unsigned cls) noexcept { allow_births(dense_[cls - 1]); }
+    // Any thread. Likewise, of what is to be used once; false, as at first: it is born in NEAR's groups, whose places are
+    // used again though no collector looks.
+    void allow_births_of_once(bool may) noexcept;
     std::uint64_t allow_births(unsigned cls, std::uint64_t bytes) noexcept {
         return dense_[cls - 1].allow_births(bytes);
     }
@@ -190,8 +192,8 @@ class space {
     }
     // How the program expects the object to be used, while it lies in NEAR. Precondition: contains(object).
     expectation expected_of(const void* object) const noexcept {
-        if (class_of(object) != near_class()) return expectation::nothing;
-        return is_once(object) ? expectation::once : near_.expected_of(object);
+        if (in_near(object)) return near_.expected_of(object);
+        return in_once(object) ? expectation::once : expectation::nothing;
     }
     // malloc's twin: 16-byte alignment.
     void* allocate_raw(std::size_t size) noexcept { return allocate(size, attributes{4, false}); }
@@ -256,10 +258,10 @@ class space {
     // Precondition: it is in NEW, LARGE or NEAR, where objects are born.
     double live_fraction_where_born(const void* object) const noexcept {
         if (class_of(object) == new_class) return slabs_.live_fraction_of_run(object);
-        if (class_of(object) == near_class())
-            return is_once(object) ? static_cast<double>(once_.bytes_in_run(once_.run_of(object))) /
-                                         double{run_bytes}
-                                   : near_.live_fraction_of_page(object);
+        if (in_near(object)) return near_.live_fraction_of_page(object);
+        if (in_once(object))
+            return static_cast<double>(once_.bytes_in_run(once_.run_of(object))) /
+                   double{run_bytes};
         const std::size_t size = std::max<std::size_t>(large_.size_of(object), 1);
         return static_cast<double>(size) / static_cast<double>(round_up(size, os::page_size));
     }
@@ -491,12 +493,17 @@ class space {
             },
             &c);
     }
-    // Of an address in NEAR's range.
-    bool is_once(const void* object) const noexcept { return offset_of(object) >= once_offset_; }
+    // The two parts of near_class(): pages of groups, and runs of once. Precondition: contains(object).
+    bool in_near(const void* object) const noexcept {
+        return class_of(object) == near_class() && !in_once(object);
+    }
+    bool in_once(const void* object) const noexcept { return offset_of(object) >= once_offset_; }
+    bool has_once() const noexcept { return once_offset_ != total_bytes_; }
     free_result free_near(void* object) noexcept;
     static constexpr std::uint64_t least_births = std::uint64_t{64} << 20;
     // Bytes of runs that births may open now.
     static std::uint64_t births_at_once(const dense_counters& now) noexcept;
+    static void allow_births(dense_heap<native>& heap) noexcept;
     std::size_t decommit_near(pacer& ask) noexcept;
     void* allocate_elsewhere(std::size_t size, attributes attr) noexcept;
     bool has_neighbours(const void* object) const noexcept;

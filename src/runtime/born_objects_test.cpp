@@ -4,6 +4,7 @@
 // home when they are used, and what they refer to is moved like anything else.
 #include "testing/child_process.hpp"
 #include "testing/mappings.hpp"
+#include "testing/test_directory.hpp"
 
 #include "heap/sanitized.hpp"
 #include "os/process.hpp"
@@ -14,10 +15,7 @@
 
 #include <cstdint>
 #include <cstdlib>
-#include <filesystem>
-#include <linux/magic.h>
 #include <string>
-#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -49,17 +47,10 @@ namespace {
 class births : public ::testing::Test {
   protected:
     void SetUp() override {
-        char name[] = "/tmp/obase-births-XXXXXX";
-        ASSERT_NE(mkdtemp(name), nullptr);
-        path = name;
-        struct statfs system{};
-        statfs(name, &system);
-        on_disk = system.f_type != TMPFS_MAGIC && system.f_type != RAMFS_MAGIC;
+        path = obase::testing::make_directory("births");
+        on_disk = obase::testing::is_on_disk(path);
     }
-    void TearDown() override {
-        EXPECT_TRUE(std::filesystem::is_empty(path)) << "a file was left behind";
-        std::filesystem::remove_all(path);
-    }
+    void TearDown() override { obase::testing::remove_empty_directory(path); }
 
     // In the child.
 
@@ -146,6 +137,23 @@ TEST_F(births, in_mode_off_are_ordinary) {
         for (int i = 0; i < 100; ++i) all.emplace_back(made(1000, expectation::cold));
         require(in_heap(all, cold_heap) == there, "nor when the collector has ended");
         require(whole(all), "all are there");
+        return 0;
+    });
+    EXPECT_EQ(child.status, 0) << child.err;
+}
+
+// Property: what is used once and dies takes no memory that only a collector would give back.
+TEST_F(births, of_what_is_used_once_use_places_again_in_mode_off) {
+    const auto child = run_in_child([] {
+        configure(run_mode::move);
+        obase::runtime::get().set_mode(run_mode::off);
+        // Until the collector has heard of it.
+        while (obase::runtime::get().heap_of(obase::guide(made(100, expectation::cold)).peek()) ==
+               cold_heap)
+            std::this_thread::yield();
+        for (int i = 0; i < 20'000; ++i) made(1000, expectation::once);
+        require(obase::runtime::get().statistics().heaps[0].extent_bytes < 4 * mib,
+                "20 MB were made, one object at a time");
         return 0;
     });
     EXPECT_EQ(child.status, 0) << child.err;

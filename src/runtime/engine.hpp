@@ -36,6 +36,7 @@
 #include "os/thread.hpp"
 #include "os/thread_memory.hpp"
 #include "policy/policies.hpp"
+#include "policy/write_credit.hpp"
 #include "runtime/allocation_watch.hpp"
 #include "runtime/handoff_lock.hpp"
 #include "runtime/memory_budget.hpp"
@@ -449,8 +450,8 @@ class engine final : public obase::runtime, private collector::control {
     double window_began_ = 0;  // monotonic
     double window_cpu_ = 0;    // seconds that the last window took
     double window_factor_ = 1; // policy::directives
-    double write_credit_ = 0;  // bytes, of option cold_write_limit; < 0: more was written
-    double credited_at_ = 0;   // monotonic; 0: never
+    policy::write_credit write_credit_{heap::max_dense_size}; // of option cold_write_limit
+    double credited_at_ = 0;                                  // monotonic; 0: never
     // Under state_: what births in a file may still write, as it was said last; all, while there is no limit.
     std::uint64_t births_allowed_ = 0;
     double last_window_end_ = 0;     // monotonic, of those that were not early

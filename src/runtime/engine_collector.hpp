@@ -184,13 +184,13 @@ void engine<Binding>::run_window(bool forced, bool early, std::uint64_t pressed)
     paid_at_ = window_began_ + window_cpu_ / window_settings_.collector_cpu_share;
 }
 
-// Births are allowed while the collector moves objects: what was born cold and is used has to come home. They write into
-// COLD's file as moving does, within the same limit. And where there is a budget of memory nothing leaves before its time.
+// Births are allowed while the collector moves objects: what was born cold and is used has to come home, and memory of what
+// was used once has to go back. They write into COLD's file as moving does, within the same limit. And where there is a budget of memory nothing leaves before its time.
 template <class Binding>
 void engine<Binding>::allow_births(bool may) noexcept {
     heap::space* const heaps = space_.load_relaxed();
     if (heaps == nullptr) return;
-    if (may) heaps->allow_births_of_once();
+    heaps->allow_births_of_once(may_collect()); // no limit on writes is about them
     const auto limit = static_cast<double>(settings_.cold_write_limit);
     for (const unsigned cls : {hot_births_, cold_births_}) {
         if (cls == 0) continue;
@@ -203,14 +203,16 @@ void engine<Binding>::allow_births(bool may) noexcept {
         const std::uint64_t left = heaps->allow_births(cls, 0);
         if (!limited) continue;
         if (births_allowed_ != UINT64_MAX)
-            write_credit_ -= static_cast<double>(births_allowed_ - std::min(births_allowed_, left));
+            write_credit_.spend(births_allowed_ - std::min(births_allowed_, left));
         births_allowed_ = 0;
         if (!may) continue;
         if (credited_at_ == 0) {
-            write_credit_ = limit * settings_.scaled_window_seconds();
+            const double window = settings_.scaled_window_seconds();
+            write_credit_.forget();
+            write_credit_.earn(limit, window, window);
             credited_at_ = now_seconds();
         }
-        births_allowed_ = static_cast<std::uint64_t>(std::max(write_credit_, 0.0));
+        births_allowed_ = write_credit_.bytes();
         heaps->allow_births(cls, births_allowed_);
     }
     births_leave_.store_relaxed(may && cold_births_ != 0 && settings_.mode == run_mode::hint &&
@@ -239,22 +241,20 @@ void engine<Binding>::page_out_births() noexcept try {
     // They leave after a window.
 }
 
-// What the limit on writes leaves for this window. Credit is kept for two windows, so that one that had nothing
-// to write leaves its share to the next; and until the largest object can be written.
+// What the limit on writes leaves for this window.
 template <class Binding>
 std::uint64_t engine<Binding>::write_allowance() noexcept {
     const auto limit = static_cast<double>(window_settings_.cold_write_limit);
     if (limit == 0) {
-        write_credit_ = 0;
+        write_credit_.forget();
         credited_at_ = 0;
         return UINT64_MAX;
     }
     const double window = window_settings_.scaled_window_seconds();
     const double since = credited_at_ == 0 ? window : window_began_ - credited_at_;
     credited_at_ = window_began_;
-    write_credit_ = std::min(write_credit_ + limit * since,
-                             std::max(2 * limit * window, double{heap::max_dense_size}));
-    return static_cast<std::uint64_t>(std::max(write_credit_, 0.0));
+    write_credit_.earn(limit, since, window);
+    return write_credit_.bytes();
 }
 
 template <class Binding>
@@ -265,7 +265,7 @@ void engine<Binding>::charge_writes() noexcept {
         if (heaps.file_backed(to) && !policy_->tiers()[to].promoted_to)
             for (const auto& from : collector_->moved_bytes()) written += from[to];
     recorder_.load_relaxed()->live.file_moved_bytes.add(written);
-    write_credit_ -= static_cast<double>(written);
+    write_credit_.spend(written);
 }
 
 // So far, and really.
