@@ -47,6 +47,7 @@
 //   put_back(run, copy_all, out)    evacuated -> closed: copy_all(scratch) fills the pages; false: nothing has happened
 //   heap()                          of the mover, for current addresses
 //   tier_of(address)                its class; of a home or an alias 0
+//   moved(from, to, object)         what round() has moved between tiers; settle() tells its place instead
 //   retired(table)                  its words will not be looked at again
 #pragma once
 
@@ -254,13 +255,11 @@ class evacuator {
             pinned = pinned || (now != 0 && mobility::is_pinned(pinned_, now));
             if (now != 0) out.set(block);
         });
-        if (pinned && table->is_taken()) return home_result::pinned;
-        if (!table->is_taken()) {
-            if (pinned) return home_result::done; // its memory is at home
-            forget_tracked(static_cast<std::uint32_t>(run));
-            close_again(run);
+        if (!table->is_taken()) { // the memory is at home; with a pin in it the run stays tracked
+            if (!pinned) stop_tracking(static_cast<std::uint32_t>(run));
             return home_result::done;
         }
+        if (pinned) return home_result::pinned;
         const auto copy_all = [&](char* scratch) {
             table->for_each([&](auto& word, std::size_t block) {
                 const std::uint64_t now = layout::address(word.load_acquire());

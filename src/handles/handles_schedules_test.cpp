@@ -33,6 +33,10 @@ constexpr std::uint64_t home_of_block(std::size_t block) noexcept {
     return homes_begin + block * block_bytes;
 }
 
+// What is in the objects.
+using values = std::array<std::uint64_t, blocks>;
+constexpr values first_values{100, 200, 300};
+
 using heap::explore_schedules;
 
 template <class P>
@@ -90,7 +94,7 @@ class world {
           collector(*this, threads, objects) {
         for (std::size_t i = 0; i < blocks; ++i) {
             out[i].store_seq_cst(1);
-            home[i].store_seq_cst(100 * (i + 1));
+            home[i].store_seq_cst(first_values[i]);
         }
         accessible.store_seq_cst(1);
         for (record& r : records) threads.all().add(r, 1);
@@ -139,6 +143,14 @@ class world {
     }
     void poll(record& r) {
         if (wanted.load_relaxed() != 0) threads.poll(r);
+    }
+    // What a thread does in compiled code, from its entry on.
+    template <class Body>
+    void as_thread(std::size_t i, Body&& body) {
+        record& mine = records[i];
+        const thread_mark mark = threads.enter(mine);
+        body(mine);
+        threads.leave(mine, mark);
     }
     // Writes and reads back, several times between polls.
     void use(record& r, std::size_t block, std::uint64_t& value, unsigned times) {
@@ -276,33 +288,66 @@ void racy_copy(void* to, const void* from, cell_size<P> size) {
         .store_seq_cst(cell(reinterpret_cast<std::uint64_t>(from)).load_relaxed());
 }
 
+// A thread with the record of that number writes to the block of that number, and goes offline in between.
+template <class P>
+void spawn_user(world<P>& w, std::size_t i, std::uint64_t& value, unsigned times) {
+    testing::threads_for<P>::spawn("user", [&w, &value, i, times] {
+        w.as_thread(i, [&](auto& mine) {
+            w.use(mine, i, value, times);
+            w.threads.go_offline(mine);
+            w.threads.go_online(mine);
+            w.use(mine, i, value, 2);
+        });
+    });
+}
+
+// The first one frees the blocks 0 and 2, with so many polls in between; the second one uses block 1.
+template <class P>
+void spawn_one_that_frees_and_one_that_uses(world<P>& w, std::uint64_t& value, unsigned polls) {
+    testing::threads_for<P>::spawn("frees", [&w, polls] {
+        w.as_thread(0, [&](auto& mine) {
+            w.end(0);
+            for (unsigned i = 0; i < polls; ++i) w.poll(mine);
+            w.end(2);
+        });
+    });
+    testing::threads_for<P>::spawn(
+        "uses", [&w, &value] { w.as_thread(1, [&](auto& mine) { w.use(mine, 1, value, 3); }); });
+}
+
+// When the threads have ended.
+template <class P>
+void require_written(world<P>& w, std::size_t block, std::uint64_t value) {
+    w.as_thread(0, [&](auto&) {
+        testing::threads_for<P>::require(w.cell(w.address(block)).load_relaxed() == value,
+                                         "an object is what was written last");
+    });
+}
+template <class P>
+void require_written(world<P>& w, const values& all) {
+    for (std::size_t i = 0; i < blocks; ++i) require_written(w, i, all[i]);
+}
+
+template <class P>
+void require_one_copy_at_most(const world<P>& w) {
+    std::size_t copies = 0;
+    for (const auto& each : w.dense_live) copies += each.load_relaxed();
+    testing::threads_for<P>::require(copies <= 1, "no copy of a freed object is left");
+}
+
 // Two threads use an object each; a third object is nobody's; the run is opened as often as it can be.
 template <class P>
 void objects_are_used_while_they_move() {
     using threads_of_test = testing::threads_for<P>;
     world<P> w;
-    std::array<std::uint64_t, blocks> value{100, 200, 300};
-    for (std::size_t i = 0; i < 2; ++i)
-        threads_of_test::spawn("user", [&w, &value, i] {
-            auto& mine = w.records[i];
-            const thread_mark mark = w.threads.enter(mine);
-            w.use(mine, i, value[i], 3);
-            w.threads.go_offline(mine);
-            w.threads.go_online(mine);
-            w.use(mine, i, value[i], 2);
-            w.threads.leave(mine, mark);
-        });
+    values value = first_values;
+    for (std::size_t i = 0; i < 2; ++i) spawn_user(w, i, value[i], 3);
     threads_of_test::spawn("collector", [&w] {
         w.go(2);
         w.go(1);
     });
     threads_of_test::run();
-    auto& mine = w.records[0];
-    const thread_mark mark = w.threads.enter(mine);
-    for (std::size_t i = 0; i < blocks; ++i)
-        threads_of_test::require(w.cell(w.address(i)).load_relaxed() == value[i],
-                                 "all objects are what was written last");
-    w.threads.leave(mine, mark);
+    require_written(w, value);
 }
 IN_BOTH_WORLDS(handles_schedules, objects_are_used_while_they_move, 2'000)
 
@@ -311,32 +356,13 @@ template <class P>
 void objects_are_freed_while_they_move() {
     using threads_of_test = testing::threads_for<P>;
     world<P> w;
-    std::uint64_t value = 200;
-    threads_of_test::spawn("frees", [&w] {
-        auto& mine = w.records[0];
-        const thread_mark mark = w.threads.enter(mine);
-        w.end(0);
-        w.poll(mine);
-        w.end(2);
-        w.threads.leave(mine, mark);
-    });
-    threads_of_test::spawn("uses", [&w, &value] {
-        auto& mine = w.records[1];
-        const thread_mark mark = w.threads.enter(mine);
-        w.use(mine, 1, value, 3);
-        w.threads.leave(mine, mark);
-    });
+    std::uint64_t value = first_values[1];
+    spawn_one_that_frees_and_one_that_uses(w, value, 1);
     threads_of_test::spawn("collector", [&w] { w.go(2); });
     threads_of_test::run();
-    auto& mine = w.records[1];
-    const thread_mark mark = w.threads.enter(mine);
-    threads_of_test::require(w.cell(w.address(1)).load_relaxed() == value,
-                             "the other object stays");
-    w.threads.leave(mine, mark);
+    require_written(w, 1, value);
     w.go(1);
-    std::size_t copies = 0;
-    for (auto& each : w.dense_live) copies += each.load_relaxed();
-    threads_of_test::require(copies <= 1, "no copy of a freed object is left");
+    require_one_copy_at_most(w);
 }
 IN_BOTH_WORLDS(handles_schedules, objects_are_freed_while_they_move, 2'000)
 
@@ -376,26 +402,18 @@ void objects_come_home_in_a_stop() {
     world<P> w;
     w.go(1);
     threads_of_test::require(w.away_byte.load_relaxed() == open, "nothing prevents the move");
-    std::array<std::uint64_t, blocks> value{100, 200, 300};
-    threads_of_test::spawn("user", [&w, &value] {
-        auto& mine = w.records[0];
-        const thread_mark mark = w.threads.enter(mine);
-        w.use(mine, 0, value[0], 4);
-        w.threads.go_offline(mine);
-        w.threads.go_online(mine);
-        w.use(mine, 0, value[0], 2);
-        w.threads.leave(mine, mark);
-    });
+    values value = first_values;
+    spawn_user(w, 0, value[0], 4);
     threads_of_test::spawn("keeper", [&w] {
-        auto& mine = w.records[1];
-        const thread_mark mark = w.threads.enter(mine);
-        std::uint64_t objects = 0;
-        threads_of_test::require(w.threads.stop(&mine, [](const auto&) { return false; }),
-                                 "a stop");
-        threads_of_test::require(w.collector.come_home(0, &objects) == home_result::done, "home");
-        w.threads.go_on();
-        threads_of_test::require(w.address(1) == home_of_block(1), "an object is at home");
-        w.threads.leave(mine, mark);
+        w.as_thread(1, [&](auto& mine) {
+            std::uint64_t objects = 0;
+            threads_of_test::require(w.threads.stop(&mine, [](const auto&) { return false; }),
+                                     "a stop");
+            threads_of_test::require(w.collector.come_home(0, &objects) == home_result::done,
+                                     "home");
+            w.threads.go_on();
+            threads_of_test::require(w.address(1) == home_of_block(1), "an object is at home");
+        });
     });
     threads_of_test::run();
     for (std::size_t i = 0; i < blocks; ++i)
@@ -410,18 +428,17 @@ void pinned_objects_stay() {
     using threads_of_test = testing::threads_for<P>;
     world<P> w;
     threads_of_test::spawn("blocks", [&w] {
-        auto& mine = w.records[0];
-        const thread_mark mark = w.threads.enter(mine);
-        const std::uint64_t at = w.address(0);
-        w.threads.pin(mine, at, []() -> mobility::pin_chunk<P>* { return nullptr; });
-        w.threads.go_offline(mine);
-        w.cell(at).store_relaxed(7); // the system call
-        P::yield();
-        threads_of_test::require(w.cell(at).load_relaxed() == 7, "it writes where it was told");
-        w.threads.go_online(mine);
-        w.threads.unpin(mine, at);
-        threads_of_test::require(w.cell(w.address(0)).load_relaxed() == 7, "and is seen");
-        w.threads.leave(mine, mark);
+        w.as_thread(0, [&](auto& mine) {
+            const std::uint64_t at = w.address(0);
+            w.threads.pin(mine, at, []() -> mobility::pin_chunk<P>* { return nullptr; });
+            w.threads.go_offline(mine);
+            w.cell(at).store_relaxed(7); // the system call
+            P::yield();
+            threads_of_test::require(w.cell(at).load_relaxed() == 7, "it writes where it was told");
+            w.threads.go_online(mine);
+            w.threads.unpin(mine, at);
+            threads_of_test::require(w.cell(w.address(0)).load_relaxed() == 7, "and is seen");
+        });
     });
     threads_of_test::spawn("collector", [&w] {
         w.go(2);
@@ -437,20 +454,19 @@ void handlers_announce_nothing() {
     using threads_of_test = testing::threads_for<P>;
     world<P> w;
     threads_of_test::spawn("interrupted", [&w] {
-        auto& mine = w.records[0];
-        const thread_mark mark = w.threads.enter(mine);
-        const std::uint64_t at = w.address(0);
-        const thread_mark handler = w.threads.enter(mine);
-        for (int i = 0; i < 4; ++i) { // the collector waits twice
-            w.threads.poll(mine);
-            w.threads.go_offline(mine);
-            P::yield();
-            w.threads.go_online(mine);
-        }
-        w.threads.leave(mine, handler);
-        w.cell(at).store_relaxed(7);
-        threads_of_test::require(w.cell(w.address(0)).load_relaxed() == 7, "the write is seen");
-        w.threads.leave(mine, mark);
+        w.as_thread(0, [&](auto& mine) {
+            const std::uint64_t at = w.address(0);
+            const thread_mark handler = w.threads.enter(mine);
+            for (int i = 0; i < 4; ++i) { // the collector waits twice
+                w.threads.poll(mine);
+                w.threads.go_offline(mine);
+                P::yield();
+                w.threads.go_online(mine);
+            }
+            w.threads.leave(mine, handler);
+            w.cell(at).store_relaxed(7);
+            threads_of_test::require(w.cell(w.address(0)).load_relaxed() == 7, "the write is seen");
+        });
     });
     threads_of_test::spawn("collector", [&w] { w.go(2); });
     threads_of_test::run();
@@ -531,17 +547,8 @@ void tracked_objects_are_told_apart() {
     using threads_of_test = testing::threads_for<P>;
     world<P> w;
     watcher<P> watch(w);
-    std::array<std::uint64_t, blocks> value{100, 200, 300};
-    for (std::size_t i = 0; i < 2; ++i)
-        threads_of_test::spawn("user", [&w, &value, i] {
-            auto& mine = w.records[i];
-            const thread_mark mark = w.threads.enter(mine);
-            w.use(mine, i, value[i], 4);
-            w.threads.go_offline(mine);
-            w.threads.go_online(mine);
-            w.use(mine, i, value[i], 2);
-            w.threads.leave(mine, mark);
-        });
+    values value = first_values;
+    for (std::size_t i = 0; i < 2; ++i) spawn_user(w, i, value[i], 4);
     threads_of_test::spawn("collector", [&watch] {
         watch.open();
         watch.look();
@@ -556,12 +563,7 @@ void tracked_objects_are_told_apart() {
     });
     threads_of_test::run();
     // Used in a window of their own, so that they are in use.
-    auto& mine = w.records[0];
-    const thread_mark mark = w.threads.enter(mine);
-    for (std::size_t i = 0; i < blocks; ++i)
-        threads_of_test::require(w.cell(w.address(i)).load_relaxed() == value[i],
-                                 "all objects are what was written last");
-    w.threads.leave(mine, mark);
+    require_written(w, value);
 }
 IN_BOTH_WORLDS(handles_schedules, tracked_objects_are_told_apart, 2'000)
 
@@ -571,11 +573,8 @@ void ages_outlast_a_pause() {
     using threads_of_test = testing::threads_for<P>;
     world<P> w;
     watcher<P> watch(w);
-    auto& mine = w.records[0];
     const auto touch = [&](std::size_t block) {
-        const thread_mark mark = w.threads.enter(mine);
-        (void)w.cell(w.address(block)).load_relaxed();
-        w.threads.leave(mine, mark);
+        w.as_thread(0, [&](auto&) { (void)w.cell(w.address(block)).load_relaxed(); });
     };
     const auto require_cold = [](const std::array<bool, blocks>& cold, bool first, bool second,
                                  bool third) {
@@ -599,11 +598,8 @@ void ages_outlast_a_pause() {
     watch.leave();
     threads_of_test::require(!watch.is_tracked(), "the run is taken");
     std::array<unsigned, blocks> tier{};
-    for (std::size_t i = 0; i < blocks; ++i) {
-        const thread_mark mark = w.threads.enter(mine);
-        tier[i] = w.tier_of(w.address(i));
-        w.threads.leave(mine, mark);
-    }
+    for (std::size_t i = 0; i < blocks; ++i)
+        w.as_thread(0, [&](auto&) { tier[i] = w.tier_of(w.address(i)); });
     threads_of_test::require(tier[0] == 1 && tier[1] == 1, "what is in use is in HOT");
     threads_of_test::require(tier[2] == 2, "what is not is in COLD");
     // All three were just touched. One is used on.
@@ -632,22 +628,8 @@ void tracked_objects_are_freed() {
     using threads_of_test = testing::threads_for<P>;
     world<P> w;
     watcher<P> watch(w);
-    std::uint64_t value = 200;
-    threads_of_test::spawn("frees", [&w] {
-        auto& mine = w.records[0];
-        const thread_mark mark = w.threads.enter(mine);
-        w.end(0);
-        w.poll(mine);
-        w.poll(mine);
-        w.end(2);
-        w.threads.leave(mine, mark);
-    });
-    threads_of_test::spawn("uses", [&w, &value] {
-        auto& mine = w.records[1];
-        const thread_mark mark = w.threads.enter(mine);
-        w.use(mine, 1, value, 3);
-        w.threads.leave(mine, mark);
-    });
+    std::uint64_t value = first_values[1];
+    spawn_one_that_frees_and_one_that_uses(w, value, 2);
     threads_of_test::spawn("collector", [&watch] {
         watch.open();
         watch.pause();
@@ -660,14 +642,8 @@ void tracked_objects_are_freed() {
     });
     threads_of_test::run();
     watch.pause(); // if it was not taken
-    auto& mine = w.records[1];
-    const thread_mark mark = w.threads.enter(mine);
-    threads_of_test::require(w.cell(w.address(1)).load_relaxed() == value,
-                             "the other object stays");
-    w.threads.leave(mine, mark);
-    std::size_t copies = 0;
-    for (auto& each : w.dense_live) copies += each.load_relaxed();
-    threads_of_test::require(copies <= 1, "no copy of a freed object is left");
+    require_written(w, 1, value);
+    require_one_copy_at_most(w);
     if (w.away_byte.load_relaxed() == at_home)
         threads_of_test::require(w.out[0].load_relaxed() == 0 && w.out[2].load_relaxed() == 0,
                                  "blocks of a run at home are back");
@@ -682,20 +658,19 @@ void kept_objects_of_tracked_runs_stay() {
     watcher<P> watch(w);
     watch.open();
     threads_of_test::spawn("keeper", [&w] {
-        auto& mine = w.records[0];
-        const thread_mark mark = w.threads.enter(mine);
-        w.keep.store_seq_cst(1);
-        auto* const table = w.the_table.load_acquire();
-        const bool stays = table == nullptr || !table->is_taken();
-        if (stays) {
-            w.threads.go_offline(mine); // foreign code has the home
-            w.cell(home_of_block(0)).store_relaxed(7);
-            P::yield();
-            threads_of_test::require(w.cell(home_of_block(0)).load_relaxed() == 7,
-                                     "a kept object stays");
-            w.threads.go_online(mine);
-        }
-        w.threads.leave(mine, mark);
+        w.as_thread(0, [&](auto& mine) {
+            w.keep.store_seq_cst(1);
+            auto* const table = w.the_table.load_acquire();
+            const bool stays = table == nullptr || !table->is_taken();
+            if (stays) {
+                w.threads.go_offline(mine); // foreign code has the home
+                w.cell(home_of_block(0)).store_relaxed(7);
+                P::yield();
+                threads_of_test::require(w.cell(home_of_block(0)).load_relaxed() == 7,
+                                         "a kept object stays");
+                w.threads.go_online(mine);
+            }
+        });
     });
     threads_of_test::spawn("collector", [&watch] {
         watch.leave();

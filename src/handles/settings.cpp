@@ -73,14 +73,17 @@ settings settings::from_environment() noexcept {
          "memory divided by live bytes, from 1");
     read("OBASE_HANDLES_STOP", 1.0, 1000.0, all.limits.stop,
          "memory divided by live bytes, from 1");
-    read("OBASE_HANDLES_SHARE", 0.001, 1.0, all.limits.share, "a share of a processor, up to 1");
+    read("OBASE_HANDLES_SHARE", 0.001, 1.0, all.limits.share,
+         "a share of a processor, from 0.001 to 1");
     read("OBASE_HANDLES_MAPPINGS", all.mappings, "a number of mappings, from 1");
     // Where objects have temperatures most runs that hold something hot are away, too.
     if (const char* const mode = std::getenv("OBASE_MODE");
         mode != nullptr && std::strcmp(mode, "off") != 0)
         all.used.share = used_with_temperature;
-    read("OBASE_HANDLES_USED", 0.0, 1.0, all.used.share, "a share of a processor, from 0 to 1");
-    read("OBASE_HANDLES_TRACK", 0.0001, 1.0, all.track, "a share of a processor, up to 1");
+    read("OBASE_HANDLES_USED", 0.0, 1.0, all.used.share,
+         "a share of the program's time, from 0 to 1");
+    read("OBASE_HANDLES_TRACK", 0.0001, 1.0, all.track,
+         "a share of the program's time, from 0.0001 to 1");
     if (all.limits.stop > all.limits.start) all.limits.stop = all.limits.start;
     const char* const show = std::getenv("OBASE_SHOW_STATS");
     all.show = show != nullptr && std::strcmp(show, "1") == 0;

@@ -18,7 +18,7 @@ struct settings {
     unsigned long tick_ms = 100;           // OBASE_HANDLES_TICK_MS
     unsigned long mappings = 0; // OBASE_HANDLES_MAPPINGS; 0: a quarter of vm.max_map_count
     policy::used_limits used{}; // OBASE_HANDLES_USED
-    double track = 0.01;        // OBASE_HANDLES_TRACK, of a processor
+    double track = 0.01;        // OBASE_HANDLES_TRACK, of the program's time
     bool show = false;          // OBASE_SHOW_STATS
 
     // Allocates nothing.

@@ -27,10 +27,8 @@ struct entry {
     char name[1];
 };
 
-// Of a file of the thread; the length, 0: there is none, and errno says why.
-std::size_t read_of(std::uint32_t thread, const char* file, char* to, std::size_t room) noexcept {
-    char path[64];
-    std::snprintf(path, sizeof path, "/proc/self/task/%u/%s", thread, file);
+// Of a file, ended by a zero; the length, 0: there is none, and errno says why.
+std::size_t read_file(const char* path, char* to, std::size_t room) noexcept {
     const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) return 0;
     const ssize_t got = ::read(fd, to, room - 1);
@@ -38,6 +36,12 @@ std::size_t read_of(std::uint32_t thread, const char* file, char* to, std::size_
     const std::size_t length = got > 0 ? static_cast<std::size_t>(got) : 0;
     to[length] = 0;
     return length;
+}
+
+std::size_t read_of(std::uint32_t thread, const char* file, char* to, std::size_t room) noexcept {
+    char path[64];
+    std::snprintf(path, sizeof path, "/proc/self/task/%u/%s", thread, file);
+    return read_file(path, to, room);
 }
 
 bool runs_nothing_of_the_program(std::uint32_t thread) noexcept {
@@ -97,13 +101,8 @@ std::uint32_t thread_count() noexcept {
 }
 
 std::uint64_t first_thread_waited_ns() noexcept {
-    const int file = ::open("/proc/self/schedstat", O_RDONLY | O_CLOEXEC);
-    if (file < 0) return 0;
     char text[96];
-    const ssize_t length = ::read(file, text, sizeof text - 1);
-    ::close(file);
-    if (length <= 0) return 0;
-    text[length] = 0;
+    if (read_file("/proc/self/schedstat", text, sizeof text) == 0) return 0;
     unsigned long long ran = 0, waited = 0;
     return std::sscanf(text, "%llu %llu", &ran, &waited) == 2 ? waited : 0;
 }
