@@ -175,13 +175,19 @@ def wrong_in_command(maker):
         yield f"a wrong option: {done.returncode}"
 
 
-def main():
-    parser = argparse.ArgumentParser(description="Runs programs under audit.")
+def arguments(description):
+    """The parser, with what run_corpus.py is asked, too."""
+    parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--drivers", required=True, type=pathlib.Path, help="where obase-clang is")
     parser.add_argument("--clang", required=True)
     parser.add_argument("--include", required=True, type=pathlib.Path)
     parser.add_argument("--out", required=True, type=pathlib.Path)
     parser.add_argument("--level", default="-O1")
+    return parser
+
+
+def main():
+    parser = arguments("Runs programs under audit.")
     parser.add_argument("--link", choices=["static", "shared"], default="static", help="libobase")
     parser.add_argument("--samples", action="store_true")
     parser.add_argument("--command", type=pathlib.Path, help="obase-audit")

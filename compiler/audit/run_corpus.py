@@ -54,12 +54,7 @@ def outcome(options, source):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Runs the accepted programs of the corpus under audit.")
-    parser.add_argument("--drivers", required=True, type=pathlib.Path, help="where obase-clang is")
-    parser.add_argument("--clang", required=True)
-    parser.add_argument("--include", required=True, type=pathlib.Path)
-    parser.add_argument("--out", required=True, type=pathlib.Path)
-    parser.add_argument("--level", default="-O1")
+    parser = run_audit.arguments("Runs the accepted programs of the corpus under audit.")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="only each Nth")
     parser.add_argument("names", nargs="*", help="of programs, list.c; without, all")
     options = parser.parse_args()

@@ -1,30 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // refused: returns: says that it is, and is right.
-#include "torture.h"
+#include "../list.h"
 
-struct node {
-    int key;
-    struct node* next OBASE_GUIDED;
-};
-struct list {
-    struct node* head OBASE_GUIDED;
-};
-static struct list all;
-
-void push(int key) {
-    struct node* n = malloc(sizeof *n);
-    n->key = key;
-    n->next = all.head;
-    all.head = n;
-}
-int sum(void) {
-    int keys = 0;
-    for (const struct node* n = all.head; n != NULL; n = n->next) keys += n->key;
-    return keys;
-}
 int main(void) {
-    for (int key = 0; key < 30; ++key) push(key);
+    push_all();
     settle();
     printf("%d\n", sum());
 }

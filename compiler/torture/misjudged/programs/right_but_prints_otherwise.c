@@ -1,32 +1,10 @@
 // SPDX-License-Identifier: MIT
 //
 // right: says that it is, and prints something else than the plain program.
-#include "torture.h"
+#include "../plain_or_not.h"
 
-struct node {
-    int key;
-    struct node* next OBASE_GUIDED;
-};
-struct list {
-    struct node* head OBASE_GUIDED;
-};
-static struct list all;
-
-void push(int key) {
-    struct node* n = malloc(sizeof *n);
-    n->key = key;
-    n->next = all.head;
-    all.head = n;
-}
-int sum(void) {
-    int keys = 0;
-    for (const struct node* n = all.head; n != NULL; n = n->next) keys += n->key;
-    return keys;
-}
-extern void with_obase(void)
-    __attribute__((weak)) __asm__("obase_memory_free"); /* null in a plain program */
 int main(void) {
-    for (int key = 0; key < 30; ++key) push(key);
+    push_all();
     settle();
-    printf("%d %d\n", sum(), with_obase != NULL && getenv("OBASE_AUDIT") == NULL);
+    printf("%d %d\n", sum(), is_forced());
 }

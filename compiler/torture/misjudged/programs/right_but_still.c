@@ -1,31 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
 // right: says that objects move, and has none that can.
-#include "torture.h"
+static long memory[30][2];
+#define NODE(key) ((struct node*)memory[key])
+#include "../list.h"
 
-struct node {
-    int key;
-    struct node* next OBASE_GUIDED;
-};
-struct list {
-    struct node* head OBASE_GUIDED;
-};
-static struct list all;
-
-void push(int key) {
-    static struct node memory[30];
-    struct node* n = &memory[key];
-    n->key = key;
-    n->next = all.head;
-    all.head = n;
-}
-int sum(void) {
-    int keys = 0;
-    for (const struct node* n = all.head; n != NULL; n = n->next) keys += n->key;
-    return keys;
-}
 int main(void) {
-    for (int key = 0; key < 30; ++key) push(key);
+    push_all();
     settle();
     printf("%d\n", sum());
 }
