@@ -448,6 +448,42 @@ void pinned_objects_stay() {
 }
 IN_BOTH_WORLDS(handles_schedules, pinned_objects_stay, 2'000)
 
+// A foreign call has the address of an object that has moved; who asks for the run meanwhile is told so.
+template <class P>
+void pinned_objects_do_not_come_home() {
+    using threads_of_test = testing::threads_for<P>;
+    world<P> w;
+    w.go(1);
+    threads_of_test::require(w.away_byte.load_relaxed() == open, "nothing prevents the move");
+    threads_of_test::spawn("blocks", [&w] {
+        w.as_thread(0, [&](auto& mine) {
+            const std::uint64_t at = w.address(0);
+            w.threads.pin(mine, at, []() -> mobility::pin_chunk<P>* { return nullptr; });
+            w.threads.go_offline(mine);
+            w.cell(at).store_relaxed(7); // the system call
+            P::yield();
+            threads_of_test::require(w.cell(at).load_relaxed() == 7, "the object stays meanwhile");
+            w.threads.go_online(mine);
+            w.threads.unpin(mine, at);
+        });
+    });
+    threads_of_test::spawn("keeper", [&w] {
+        w.as_thread(1, [&](auto& mine) {
+            threads_of_test::require(w.threads.stop(&mine, [](const auto&) { return false; }),
+                                     "a stop");
+            std::uint64_t objects = 0;
+            const home_result result = w.collector.come_home(0, &objects);
+            w.threads.go_on();
+            threads_of_test::require(result == home_result::pinned ||
+                                         w.address(1) == home_of_block(1),
+                                     "an object is at home, or the run is pinned");
+        });
+    });
+    threads_of_test::run();
+    require_written(w, 0, 7);
+}
+IN_BOTH_WORLDS(handles_schedules, pinned_objects_do_not_come_home, 2'000)
+
 // A handler's entry, poll and leave in the midst of code that has a translation.
 template <class P>
 void handlers_announce_nothing() {
