@@ -8,7 +8,7 @@
 #   pointers become slots, and links the runtime. The compiler must be clang 19. As the drivers do, it links the
 #   functions by which the program's free and realloc know managed memory, but where the flags of the whole project
 #   ask for a sanitizer or a static program; and, where make or ninja builds it, names the objects that were compiled
-#   without the plugins and have to do with marked fields.
+#   without the plugins and have to do with marked fields. Elsewhere the program does, when it starts.
 #     MARKS        marks from outside the source (docs/compiler.md); sources are compiled anew when
 #                  such a file changes
 #     VISIBILITY   a directory; each source's visibility file is written there
@@ -118,8 +118,12 @@ function(obase_instrument target)
         if(NOT flags MATCHES "-fsanitize=|-static")
             target_link_libraries(${target} PRIVATE "${folder}/obase_memory.o")
         endif()
-        set_target_properties(${target} PROPERTIES
-                              RULE_LAUNCH_LINK "\"${folder}/obase-link-check\" --run")
+        if(CMAKE_GENERATOR MATCHES "Ninja|Makefiles")
+            set_target_properties(${target} PROPERTIES
+                                  RULE_LAUNCH_LINK "\"${folder}/obase-link-check\" --run")
+            # The runtime need not look when the program starts (src/audit/plain_units.hpp).
+            target_link_options(${target} PRIVATE "LINKER:--defsym=obase_units_checked=0")
+        endif()
         foreach(made IN ITEMS obase_memory_object obase_link_check)
             if(TARGET ${made})
                 add_dependencies(${target} ${made})

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
 // Run by the drivers after linking: names the objects that were compiled without the passes and have to do with
-// functions on marked fields. They may access the fields as plain pointers.
+// functions on marked fields. They may access the fields as plain pointers. What is not linked by the drivers, or is loaded
+// later, the runtime names when it starts (src/audit/plain_units.hpp).
 //
-//     obase-link-check PROGRAM OBJECT_OR_ARCHIVE...
+//     obase-link-check PROGRAM INPUT...              objects, archives, shared libraries, -LDIR, -lNAME
 //     obase-link-check --run LINKER ARGUMENT...      runs it, and takes both from its arguments (ObaseInstrument.cmake)
 //
-// PROGRAM has the table of all units (.obase.sites, compiler/passes/site_table.cpp), with the functions that others see.
-// An object without such a section that names one of them is told in a line. Files that are no ELF are left alone. The exit
-// status is 0: it may be right, if it only hands on what it got; or that of the linker.
+// PROGRAM has the table of all units (.obase.sites, compiler/passes/site_table.cpp), with the functions on marked fields that
+// others see, and variables. An object without such a section that names one of them is told in a line. Libraries are
+// looked for in the folders that are named, not in those of the system. Files that are no ELF are left alone. The exit status
+// is 0: it may be right, if it only hands on what it got; or that of the linker.
 #include <elf.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -52,18 +54,23 @@ class object {
         const unsigned at = find(name);
         return at == nullptr_section ? text{} : bytes_of(at);
     }
+    // Of a shared library what it gets from elsewhere, and copies of inline functions.
     template <class Use>
     void for_each_global(Use&& use) const {
+        const bool shared = header_.e_type == ET_DYN;
         for (unsigned i = 0; good_ && i < header_.e_shnum; ++i) {
             const Elf64_Shdr s = section_header(i);
-            if (s.sh_type != SHT_SYMTAB || s.sh_link >= header_.e_shnum) continue;
+            if (s.sh_type != (shared ? SHT_DYNSYM : SHT_SYMTAB) || s.sh_link >= header_.e_shnum)
+                continue;
             const text names = bytes_of(s.sh_link);
             const text symbols = bytes_of(i);
             for (std::size_t at = 0; at + sizeof(Elf64_Sym) <= symbols.size();
                  at += sizeof(Elf64_Sym)) {
                 Elf64_Sym symbol;
                 std::memcpy(&symbol, symbols.data() + at, sizeof symbol);
-                if (ELF64_ST_BIND(symbol.st_info) != STB_LOCAL)
+                const unsigned binding = ELF64_ST_BIND(symbol.st_info);
+                if (shared ? symbol.st_shndx == SHN_UNDEF || binding == STB_WEAK
+                           : binding != STB_LOCAL)
                     use(string_at(names, symbol.st_name));
             }
         }
@@ -151,17 +158,41 @@ void look_into(const char* path, text bytes, const std::set<std::string, std::le
     }
 }
 
-void check(const char* program_path, const std::vector<const char*>& objects) {
+// As the linker finds it: in the first folder that has one, the shared library before the archive. "": in none.
+std::string library(text name, const std::vector<std::string>& folders) {
+    const bool exact = name.starts_with(':');
+    for (const std::string& folder : folders)
+        for (const char* end : {".so", ".a"}) {
+            const std::string path = folder + "/" + (exact ? "" : "lib") +
+                                     std::string(name.substr(exact)) + (exact ? "" : end);
+            if (access(path.c_str(), R_OK) == 0) return path;
+        }
+    return {};
+}
+
+void check(const char* program_path, const std::vector<text>& inputs) {
     const std::string program = contents_of(program_path);
     const auto shared = shared_by(object(program).section(".obase.sites"));
     if (shared.empty()) return;
-    for (const char* path : objects) {
-        const std::string bytes = contents_of(path);
+    std::vector<std::string> folders;
+    for (const text input : inputs)
+        if (input.starts_with("-L")) folders.emplace_back(input.substr(2));
+    for (const text input : inputs) {
+        if (input.starts_with("-L")) continue;
+        const std::string path =
+            input.starts_with("-l") ? library(input.substr(2), folders) : std::string(input);
+        const std::string bytes = contents_of(path.c_str());
         if (bytes.starts_with("!<arch>\n"))
-            look_into(path, bytes, shared);
+            look_into(path.c_str(), bytes, shared);
         else
             look_at(path, bytes, shared);
     }
+}
+
+bool is_input(text argument) {
+    if (argument.starts_with("-L") || argument.starts_with("-l")) return argument.size() > 2;
+    return argument.ends_with(".o") || argument.ends_with(".a") || argument.ends_with(".so") ||
+           argument.find(".so.") != text::npos;
 }
 
 // The exit status of the command.
@@ -188,14 +219,14 @@ int main(int argc, char** argv) {
     }
     if (const int status = run(argv + 2); status != 0) return status;
     const char* program = "a.out";
-    std::vector<const char*> objects;
+    std::vector<text> inputs;
     for (int i = 3; i < argc; ++i) {
         const text argument = argv[i];
         if (argument == "-o" && i + 1 < argc)
             program = argv[++i];
-        else if (argument.ends_with(".o") || argument.ends_with(".a"))
-            objects.push_back(argv[i]);
+        else if (is_input(argument))
+            inputs.push_back(argument);
     }
-    check(program, objects);
+    check(program, inputs);
     return 0;
 }

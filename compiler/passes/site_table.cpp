@@ -6,13 +6,15 @@
 //     unit    SOURCE
 //     field   NUMBER  NAME  TYPE  DECLARED-AT
 //     site    KIND    NUMBER  FILE  LINE  COLUMN
-//     shares  SYMBOL                               a function on marked fields that other units see
+//     shares  SYMBOL                               a function on marked fields, or a variable with some, that other
+//                                                  units see
 //
 // An access is found by the row of clang's line table for the instruction, so it gets the place in the function
 // that the passes have inlined it into: a line of <atomic> would be that of every atomic field.
 #include "instrumentation.hpp"
 
 #include <llvm/ADT/MapVector.h>
+#include <llvm/Analysis/ValueTracking.h>
 #include <llvm/IR/DebugInfoMetadata.h>
 
 namespace obase::passes {
@@ -52,6 +54,18 @@ void append_quoted(std::string& to, llvm::StringRef text) {
     to += "\"\n";
 }
 
+// The variable in which the field is that is accessed, or null.
+const llvm::Value* variable_of(const llvm::Instruction& access) {
+    const llvm::Value* at = llvm::getLoadStorePointerOperand(&access);
+    if (at == nullptr) at = access.getOperand(0);
+    while (at != nullptr) {
+        at = llvm::getUnderlyingObject(at, 0);
+        if (!is_field_annotation(*at)) return at;
+        at = llvm::cast<llvm::CallBase>(at)->getArgOperand(0);
+    }
+    return nullptr;
+}
+
 llvm::StringRef access_kind(const llvm::Instruction& access) {
     if (llvm::isa<llvm::LoadInst>(access)) return "load";
     return llvm::isa<llvm::StoreInst>(access) ? "store" : "exchange";
@@ -70,9 +84,14 @@ void make_site_table(llvm::Module& module, const slots& fields, const marks& sai
                      const scope_plan& plan) {
     llvm::MapVector<llvm::StringRef, unsigned> numbers;
     std::set<std::string> sites; // once each: a template has many instances
+    std::set<llvm::StringRef> variables;
     for (llvm::Instruction* access : fields.accesses) {
         const llvm::DILocation* at = access->getDebugLoc().get();
         while (at != nullptr && at->getInlinedAt() != nullptr) at = at->getInlinedAt();
+        if (const auto* variable =
+                llvm::dyn_cast_or_null<llvm::GlobalVariable>(variable_of(*access));
+            variable != nullptr && !variable->hasLocalLinkage())
+            variables.insert(variable->getName());
         if (at == nullptr) continue;
         access->setDebugLoc(at);
         const llvm::StringRef about = about_access(*access);
@@ -93,6 +112,8 @@ void make_site_table(llvm::Module& module, const slots& fields, const marks& sai
         if (!f.isDeclaration() && !f.hasLocalLinkage() && !f.hasAvailableExternallyLinkage() &&
             (plan.operations.contains(&f) || said.of(f) == role::internal))
             append_quoted(text, ("shares\t" + f.getName() + "\n").str());
+    for (const llvm::StringRef variable : variables)
+        append_quoted(text, ("shares\t" + variable + "\n").str());
     module.appendModuleInlineAsm(text + ".popsection\n");
 }
 

@@ -156,6 +156,10 @@ struct path { // of a file, or nothing
     ROW(flag, check_frees, false, "", 0, 0,                                                        \
         "end the program at the first invalid free, also by an owner (slow); in builds with "      \
         "OBASE_DEBUG_CHECKS on unless it is set")                                                  \
+    ROW(flag, check_units, true, "", 0, 0,                                                         \
+        "in a program with marked pointers: name on stderr, before the first object moves, code "  \
+        "that was compiled without obase-clang and calls functions on marked fields, where the "   \
+        "link did not (docs/audit.md)")                                                            \
     ROW(flag, audit, false, "", 0, 0,                                                              \
         "show in a program with marked pointers, while its tests run, addresses that outlive "     \
         "their operation and objects with two owners (docs/audit.md; slow)")                       \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "audit/audit.hpp"
 
-#include "audit/places.hpp"
+#include "audit/plain_units.hpp"
 #include "os/own_memory.hpp"
 #include "os/segment_fault.hpp"
 #include "os/thread.hpp"

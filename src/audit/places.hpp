@@ -10,7 +10,7 @@
 //     unit    SOURCE
 //     field   NUMBER  NAME  TYPE  DECLARED-AT       numbers count within a unit
 //     site    KIND    NUMBER  FILE  LINE  COLUMN    an access of that field; column 0: any
-//     shares  SYMBOL                               a function on marked fields that other units see
+//     shares  SYMBOL                               a function on marked fields, or a variable with some, that other units see
 //
 // Without line tables, or where they are compressed, there is the function alone.
 //
@@ -38,13 +38,5 @@ void find_source(const void* address, bool is_return, source_place& out) noexcep
 // A variable with static storage that has the address: its name, the offset in it and, if asked for, its size. False: none.
 bool find_variable(const void* address, char* name, std::size_t room, std::size_t* offset,
                    std::size_t* bytes = nullptr) noexcept;
-
-// Where the program calls functions on marked fields from units that were compiled without the passes: use(context,
-// address of the call, name of the function), once for each calling function. Such a unit is known by its line table, which
-// names no unit of the table of sites, or by having none where the function has one. Calls by address, and those of libraries, are
-// not seen. Allocates, so not in a handler. Cost: a pass over the program's code.
-void for_each_call_from_plain_units(void (*use)(void* context, const void* at,
-                                                const char* function) noexcept,
-                                    void* context);
 
 } // namespace obase::audit

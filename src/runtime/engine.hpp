@@ -19,6 +19,7 @@
 
 #include "audit/audit.hpp"
 #include "audit/mark_counts.hpp"
+#include "audit/plain_units.hpp"
 #include "audit/slot_places.hpp"
 #include "backend/backends.hpp"
 #include "backend/tier_facts.hpp"
@@ -316,6 +317,7 @@ class engine final : public obase::runtime, private collector::control {
     void count_reclaimed(typename reclaimer::progress done) noexcept;
 
     void run() noexcept; // the collector thread
+    void look_at_units() noexcept;
     bool reclaim_tick() noexcept;
     double next_window() const noexcept;
     void run_window(bool forced, bool early, std::uint64_t pressed) noexcept;
@@ -450,6 +452,7 @@ class engine final : public obase::runtime, private collector::control {
     double window_began_ = 0;  // monotonic
     double window_cpu_ = 0;    // seconds that the last window took
     double window_factor_ = 1; // policy::directives
+    audit::plain_units units_;
     policy::write_credit write_credit_{heap::max_dense_size}; // of option cold_write_limit
     double credited_at_ = 0;                                  // monotonic; 0: never
     // Under state_: what births in a file may still write, as it was said last; all, while there is no limit.

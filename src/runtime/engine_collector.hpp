@@ -5,6 +5,7 @@
 #pragma once
 
 #include "runtime/engine.hpp"
+#include "runtime/marked_units.hpp"
 
 namespace obase::runtime_internal {
 
@@ -22,6 +23,11 @@ void engine<Binding>::run() noexcept {
     bool more = false; // to reclaim, soon
     std::unique_lock lock(state_);
     window_settings_ = settings_;
+    lock.unlock();
+    park_.lock();
+    look_at_units();
+    park_.unlock();
+    lock.lock();
     budget_ = current_budget(window_settings_.memory);
     while (stopping_.load_relaxed() == 0) {
         allow_births(may_collect());
@@ -65,6 +71,7 @@ void engine<Binding>::run() noexcept {
         lock.unlock();
         const std::uint64_t left_before = paged_out_bytes();
         park_.lock();
+        look_at_units();
         run_window(asked, !asked && now < next_window, pressed);
         park_.unlock();
         if (pressed != 0) end_early_window(paged_out_bytes() - left_before);
@@ -83,6 +90,19 @@ void engine<Binding>::run() noexcept {
     collector_thread_.store_release(0);
     finished_.notify_all();
     room_.notify_all();
+}
+
+// In a program with marked pointers, where something is about to move: who may not know of it. With park_ held, since a
+// child goes on with what was seen.
+template <class Binding>
+void engine<Binding>::look_at_units() noexcept {
+    if (!window_settings_.check_units || window_settings_.mode < run_mode::move ||
+        !has_marked_units(Binding::name))
+        return;
+    try {
+        units_.look([](void*, const char* line) { say(line); }, nullptr);
+    } catch (const std::bad_alloc&) { // nothing is said of the rest
+    }
 }
 
 // As the policy wants it, and what the last window took allows it; when it was asked for, if it is not sooner. Under

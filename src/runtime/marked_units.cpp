@@ -7,6 +7,9 @@
 
 #include "heap/sanitized.hpp"
 #include "runtime/marked_audit.hpp"
+#include "runtime/marked_units.hpp"
+
+#include <obase/word/atomic.hpp>
 
 #include <cstdio>
 #include <cstdlib>
@@ -19,14 +22,21 @@ namespace {
 constinit std::mutex lock;
 constinit char first_protocol[16] = "";
 constinit char first_unit[512] = "";
+// Pairs with has_marked_units(), which takes no lock: in the child of a fork it may be held for ever.
+constinit obase::word::native_atomic<bool> protocol_known{false};
 
 } // namespace
+
+bool obase::runtime_internal::has_marked_units(const char* protocol) noexcept {
+    return protocol_known.load_acquire() && std::strcmp(first_protocol, protocol) == 0;
+}
 
 void obase_marked_unit(const char* protocol, const char* unit) {
     const std::lock_guard guard(lock);
     if (first_protocol[0] == '\0') {
         std::snprintf(first_protocol, sizeof first_protocol, "%s", protocol);
         std::snprintf(first_unit, sizeof first_unit, "%s", unit);
+        protocol_known.store_release(true);
         obase::runtime_internal::start_audit_if_asked(std::strcmp(protocol, "arming") == 0);
         return;
     }
