@@ -39,7 +39,8 @@ class maker:
                    "-c", HERE.parent / "torture" / "settle.cpp", "-o", self.out / "settle.o"])
         driver = options.drivers / "obase-clang"
         self.passes = [driver, "-std=gnu11", "-O1", "-I", AUDITED]
-        self.made([*self.passes, "-c", UNITS / "program.c", "-o", self.out / "program.o"])
+        for source, name in [(UNITS / "program.c", "program"), (AUDITED / "plain_caller_plain.c", "caller_by_driver")]:
+            self.made([*self.passes, "-c", source, "-o", self.out / f"{name}.o"])
 
     @staticmethod
     def made(command):
@@ -91,8 +92,7 @@ def main():
     named = r"names ('push', 'sum'|'sum', 'push'), which work on marked fields"
     calls = r"^obase: code that was .*: hand_on \(\S*plain_caller_plain\.c:\d+\) calls 'push'; "
 
-    right = at.by_hand("right")
-    expect("linked by hand, and right", started(right))
+    expect("linked by hand, and right", started(at.by_hand("right", at.out / "caller_by_driver.o")))
     program = at.by_hand("by_hand", unit)
     expect("linked by hand", started(program), calls)
     expect("in mode off nothing moves", lines(run([program], {"OBASE_MODE": "off"}).stderr))
