@@ -63,7 +63,7 @@ def write(options, described):
 def fingerprint(options):
     """Changes with what obase-clang makes of a program, and links into it."""
     parts = [path for path in sorted((options.bin.parent / "lib").rglob("*"))
-             if path.name in ("obase_handles_pass.so", "obase_handles_libc.o", "libobase_handles.a", "libobase.a")]
+             if path.name in ("obase_handles_pass.so", "obase_handles_libc.o", "libobase_handles_cxx.a", "libobase_handles.a", "libobase.a")]
     return hashlib.sha256(b"".join(hashlib.sha256(path.read_bytes()).digest() for path in parts)).hexdigest()
 
 
