@@ -335,8 +335,7 @@ void make_bodies(module_state& state) {
         if (body == nullptr || body == f || alias->hasLocalLinkage() || may_be_replaced(*alias))
             continue;
         // As strong as the body, if that is stronger.
-        const auto linkage =
-            body->hasExternalLinkage() ? body->getLinkage() : alias->getLinkage();
+        const auto linkage = body->hasExternalLinkage() ? body->getLinkage() : alias->getLinkage();
         auto* other = llvm::GlobalAlias::create(body->getFunctionType(), 0, linkage,
                                                 body_name(alias->getName()), body, &module);
         other->setVisibility(llvm::GlobalValue::HiddenVisibility);
