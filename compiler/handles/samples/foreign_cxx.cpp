@@ -71,8 +71,7 @@ static void exceptions() {
         } catch (...) {
             kept = std::current_exception();
         }
-        for (int j = 0; j < 3; ++j)
-            try {
+        for (int j = 0; j < 3; ++j) try {
                 std::rethrow_exception(kept);
             } catch (std::vector<std::string>& all_of_them) {
                 all_of_them.push_back(all_of_them.front());
@@ -145,8 +144,8 @@ static void forks() {
 }
 
 int main() {
-    foreign(); //> 60 1070 3562
+    foreign();    //> 60 1070 3562
     exceptions(); //> 680
-    jumps(); //> 3300
-    forks(); //> 3
+    jumps();      //> 3300
+    forks();      //> 3
 }

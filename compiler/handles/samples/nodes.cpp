@@ -33,7 +33,8 @@ static void no_object_came_home(const char* where) {
     obase_handles_read_figures(&now);
     static unsigned long long before = 0;
     if (where != nullptr && now.came_home + now.foreign_faults != before)
-        std::printf("%s: %llu came home, %llu foreign faults\n", where, (unsigned long long)now.came_home, (unsigned long long)now.foreign_faults);
+        std::printf("%s: %llu came home, %llu foreign faults\n", where,
+                    (unsigned long long)now.came_home, (unsigned long long)now.foreign_faults);
     before = now.came_home + now.foreign_faults;
 }
 
@@ -47,7 +48,9 @@ static unsigned random_number() {
 static int black_height(const std::_Rb_tree_node_base* x) {
     if (x == nullptr) return 1;
     for (const auto* child : {x->_M_left, x->_M_right})
-        if (child != nullptr && (child->_M_parent != x || (x->_M_color == std::_S_red && child->_M_color == std::_S_red))) std::abort();
+        if (child != nullptr && (child->_M_parent != x ||
+                                 (x->_M_color == std::_S_red && child->_M_color == std::_S_red)))
+            std::abort();
     const int left = black_height(x->_M_left);
     if (left != black_height(x->_M_right)) std::abort();
     return left + (x->_M_color == std::_S_black);
@@ -55,7 +58,9 @@ static int black_height(const std::_Rb_tree_node_base* x) {
 struct looked_at : std::set<int> {
     void check() {
         const std::_Rb_tree_node_base* header = end()._M_node;
-        if (header->_M_parent != nullptr && (header->_M_parent->_M_color != std::_S_black || header->_M_parent->_M_parent != header)) std::abort();
+        if (header->_M_parent != nullptr && (header->_M_parent->_M_color != std::_S_black ||
+                                             header->_M_parent->_M_parent != header))
+            std::abort();
         black_height(header->_M_parent);
         std::size_t count = 0;
         int last = -1;
@@ -103,7 +108,8 @@ static void lists() {
     std::list<int> other, none;
     for (int i = 0; i < 40; ++i) one->push_back((i * 7) % 40), other.push_front(i);
     one->sort();
-    one->splice(std::next(one->begin()), other, std::next(other.begin(), 5), std::next(other.begin(), 9));
+    one->splice(std::next(one->begin()), other, std::next(other.begin(), 5),
+                std::next(other.begin(), 9));
     one->reverse();
     one->swap(other);
     one->remove_if([](int x) { return x % 3 == 0; });
@@ -121,7 +127,9 @@ static void lists() {
 
 static void tables() {
     auto table = std::make_unique<std::unordered_map<std::string, std::unique_ptr<int>>>();
-    for (int i = 0; i < 300; ++i) (*table)[std::string((std::size_t)(i % 40), 'k') + std::to_string(i)] = std::make_unique<int>(i);
+    for (int i = 0; i < 300; ++i)
+        (*table)[std::string((std::size_t)(i % 40), 'k') + std::to_string(i)] =
+            std::make_unique<int>(i);
     long sum = 0;
     for (int i = 0; i < 300; i += 3) {
         const auto found = table->find(std::string((std::size_t)(i % 40), 'k') + std::to_string(i));
@@ -151,8 +159,9 @@ static void strings() {
     std::string moved = std::move(*s);
     unsigned digest = 0;
     for (char c : moved) digest = digest * 31 + (unsigned char)c;
-    std::printf("%zu %u %zu %zu %zu %d %d\n", moved.size(), digest, moved.find_first_of("X!"), moved.rfind("bcd"), moved.find_last_not_of("."),
-                copy.compare(moved), copy.compare(1, 5, "zz") < 0);
+    std::printf("%zu %u %zu %zu %zu %d %d\n", moved.size(), digest, moved.find_first_of("X!"),
+                moved.rfind("bcd"), moved.find_last_not_of("."), copy.compare(moved),
+                copy.compare(1, 5, "zz") < 0);
     std::wstring wide(70, L'w');
     wide.insert(10, L"inserted").append(wide);
     std::printf("%zu %zu\n", wide.size(), wide.find(L"serted", 30));
@@ -203,11 +212,14 @@ struct both : first, second {
 };
 static void casts() {
     std::vector<std::unique_ptr<second>> all;
-    for (int i = 0; i < 10; ++i) all.push_back(i % 3 == 0 ? std::make_unique<second>() : std::make_unique<both>());
+    for (int i = 0; i < 10; ++i)
+        all.push_back(i % 3 == 0 ? std::make_unique<second>() : std::make_unique<both>());
     int sum = 0;
     for (const auto& each : all) {
-        if (const first* aside = dynamic_cast<first*>(each.get())) sum += aside->a; // in front of it, in the same object
-        if (const both* whole = dynamic_cast<both*>(each.get())) sum += 10 * whole->c + 100 * (dynamic_cast<const void*>(each.get()) == whole);
+        if (const first* aside = dynamic_cast<first*>(each.get()))
+            sum += aside->a; // in front of it, in the same object
+        if (const both* whole = dynamic_cast<both*>(each.get()))
+            sum += 10 * whole->c + 100 * (dynamic_cast<const void*>(each.get()) == whole);
     }
     try {
         (void)dynamic_cast<both&>(*all[0]);
@@ -286,9 +298,9 @@ static void threads() {
 }
 
 int main() {
-    trees(); //> 16 7170
-    lists(); //> 67 0 0 333368164
-    tables(); //> 200 14850
+    trees();   //> 16 7170
+    lists();   //> 67 0 0 333368164
+    tables();  //> 200 14850
     strings(); //> 209 1795979957 0 18446744073709551615 208 0 1
     //> 156 90
     //> out of range
@@ -299,6 +311,6 @@ int main() {
     //> lastttttt 0:
     //> lastttttt 11
     //> abc 0 g 10 11
-    casts(); //> 1786
+    casts();   //> 1786
     threads(); //> 5175
 }
