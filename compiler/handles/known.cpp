@@ -616,8 +616,6 @@ constexpr const char* table[] = {
     "_ZNSt18condition_variableD2Ev t",
     "_ZNSt18condition_variable10notify_oneEv t",
     "_ZNSt18condition_variable10notify_allEv t",
-    "_ZSt16__ostream_insertIcSt11char_traitsIcEERSt13basic_ostreamIT_T0_ES6_PKS3_l kt- b p",
-    "_ZNSo5writeEPKcl kt- b p",
     "_ZNSi4readEPcl kt- b p",
 };
 

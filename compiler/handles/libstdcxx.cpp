@@ -7,7 +7,9 @@
 //
 // Everything has the names and the layouts of libstdc++, so its binary and these may work on the same object. The names are
 // hidden where this is linked (compiler/driver/obase-clang.in), so other libraries have their own.
+#include <algorithm>
 #include <condition_variable>
+#include <cstring>
 #include <istream>
 #include <list>
 #include <locale>
@@ -300,15 +302,25 @@ stopped read_until(istream& in, string& to, string::size_type most, Ends ends) {
 }
 
 // What the stream's buffer throws makes the stream bad; it is thrown on if the stream was told to.
-template <class Read>
-void read_from(istream& in, Read read) {
+template <class Work>
+void with_exceptions(ios& of, Work work) {
     try {
-        read();
+        work();
     } catch (__cxxabiv1::__forced_unwind&) { // a thread that is cancelled
-        in._M_setstate(ios_base::badbit);
+        of._M_setstate(ios_base::badbit);
         throw;
     } catch (...) {
-        in._M_setstate(ios_base::badbit);
+        of._M_setstate(ios_base::badbit);
+    }
+}
+
+// From the stack: a buffer of libstdc++'s would get an object that has to be at home meanwhile.
+void put(ostream& out, const char* from, streamsize size) {
+    char piece[4096];
+    for (streamsize at = 0, next; at < size; at += next) {
+        next = min<streamsize>(size - at, sizeof piece);
+        memcpy(piece, from + at, static_cast<size_t>(next));
+        if (out.rdbuf()->sputn(piece, next) != next) return out.setstate(ios_base::badbit);
     }
 }
 
@@ -319,7 +331,7 @@ istream& operator>>(istream& in, string& to) {
     ios_base::iostate state = ios_base::goodbit;
     bool any = false;
     if (const istream::sentry ready(in, false); ready) {
-        read_from(in, [&] {
+        with_exceptions(in, [&] {
             const auto& kinds = use_facet<ctype<char>>(in.getloc());
             const string::size_type most =
                 in.width() > 0 ? static_cast<string::size_type>(in.width()) : to.max_size();
@@ -339,7 +351,7 @@ istream& getline(istream& in, string& to, char end) {
     ios_base::iostate state = ios_base::goodbit;
     bool any = false; // the end of an empty line is something, too
     if (const istream::sentry ready(in, true); ready) {
-        read_from(in, [&] {
+        with_exceptions(in, [&] {
             switch (read_until(in, to, to.max_size(), [&](char c) { return c == end; })) {
             case stopped::by_end:
                 state = ios_base::eofbit;
@@ -358,6 +370,29 @@ istream& getline(istream& in, string& to, char end) {
     if (!any) state |= ios_base::failbit;
     if (state != ios_base::goodbit) in.setstate(state);
     return in;
+}
+
+// __ostream_insert() and ostream::write() by the names of their symbols: a template that headers have promised cannot be
+// specialized, nor a member of one.
+ostream& insert_text(ostream& out, const char* from, streamsize size) __asm__(
+    "_ZSt16__ostream_insertIcSt11char_traitsIcEERSt13basic_ostreamIT_T0_ES6_PKS3_l");
+ostream& insert_text(ostream& out, const char* from, streamsize size) {
+    if (const ostream::sentry ready(out); ready)
+        with_exceptions(out, [&] {
+            const streamsize fill = max<streamsize>(out.width() - size, 0);
+            const bool left = (out.flags() & ios_base::adjustfield) == ios_base::left;
+            if (!left && fill != 0) __ostream_fill(out, fill);
+            if (out.good()) put(out, from, size);
+            if (left && fill != 0 && out.good()) __ostream_fill(out, fill);
+            out.width(0);
+        });
+    return out;
+}
+ostream& write_bytes(ostream* out, const char* from, streamsize size) __asm__("_ZNSo5writeEPKcl");
+ostream& write_bytes(ostream* out, const char* from, streamsize size) {
+    if (const ostream::sentry ready(*out); ready)
+        with_exceptions(*out, [&] { put(*out, from, size); });
+    return *out;
 }
 
 // In libstdc++'s binary the mutex, which the lock only points to, would be waited for at its home, while who unlocks it

@@ -179,6 +179,13 @@ static void streams() {
     out << *text << ' ' << text->c_str() << '\n' << 12 << " a line\n\nlast";
     out.write(text->data(), 5);
     no_object_came_home("ostream");
+    std::ostringstream wide;
+    wide.width(70);
+    wide << *text << std::left;
+    wide.width(65);
+    wide << text->c_str() << std::string(10000, 'w') << '|';
+    std::printf("%zu %zu %zu; ", wide.str().find('t'), wide.str().find('w'), wide.str().find('|'));
+    no_object_came_home("ostream");
     std::istringstream in(out.str()); // is copied by libstdc++'s binary
     no_object_came_home(nullptr);
     auto words = std::make_unique<std::vector<std::string>>(2);
@@ -239,7 +246,11 @@ static void threads() {
     auto mutex = std::make_unique<std::mutex>();
     auto changed = std::make_unique<std::condition_variable>();
     auto all = std::make_unique<state>();
+    no_object_came_home(nullptr);
     std::size_t eaten[2] = {};
+    changed->notify_one();
+    changed->notify_all();
+    no_object_came_home("condition variables");
     bool there = false, waits = false;
     std::thread other([&] {
         {
@@ -254,11 +265,9 @@ static void threads() {
     {
         std::unique_lock<std::mutex> lock(*mutex);
         changed->wait_for(lock, std::chrono::hours(1), [&] { return there; });
-        no_object_came_home(nullptr); // a thread's object has, which libstdc++'s binary calls
         waits = true;
         changed->notify_one();
         while (waits) changed->wait(lock);
-        no_object_came_home("condition variables");
     }
     other.join();
     std::vector<std::thread> eaters;
@@ -304,7 +313,7 @@ int main() {
     strings(); //> 209 1795979957 0 18446744073709551615 208 0 1
     //> 156 90
     //> out of range
-    streams(); //> 60 1; 1: 1:12 a line 1:
+    streams(); //> 10 135 10135; 60 1; 1: 1:12 a line 1:
     //> lastttttt 0:
     //> lastttttt 0:
     //> lastttttt 0:
