@@ -103,21 +103,37 @@ static void trees() {
     no_object_came_home("trees");
 }
 
+static void check(const std::list<int>& all) {
+    const std::__detail::_List_node_base* at = all.end()._M_node;
+    for (std::size_t i = 0; i <= all.size(); ++i, at = at->_M_next)
+        if (at->_M_next->_M_prev != at) std::abort();
+    if (at != all.end()._M_node) std::abort();
+}
 static void lists() {
     auto one = std::make_unique<std::list<int>>();
     std::list<int> other, none;
+    const auto check_all = [&] {
+        for (const auto* each : {one.get(), &other, &none}) check(*each);
+    };
     for (int i = 0; i < 40; ++i) one->push_back((i * 7) % 40), other.push_front(i);
     one->sort();
     one->splice(std::next(one->begin()), other, std::next(other.begin(), 5),
                 std::next(other.begin(), 9));
+    check_all();
     one->reverse();
+    check_all();
     one->swap(other);
+    check_all();
     one->remove_if([](int x) { return x % 3 == 0; });
     other.swap(none);
+    check_all();
     other.swap(*one);
+    check_all();
     none.swap(*one);
+    check_all();
     std::swap(none, other);
     one->merge(none);
+    check_all();
     long digest = 0;
     for (int each : *one) digest = digest * 31 + each;
     for (auto at = one->rbegin(); at != one->rend(); ++at) digest = digest * 31 + *at;
