@@ -46,7 +46,7 @@ CONFIGURATION = ["-G", "Ninja", "-DCMAKE_BUILD_TYPE=Debug", "-DCMAKE_C_FLAGS_DEB
                  "-DOBASE_WERROR=OFF"]
 FOLDERS = ["src", "testing", "crestdb", "tools", "demo", "compiler", "scripts", "wiscsort"]
 # A test of the compiler is a script, for which the plugins and the library are built.
-COMPILER_TARGETS = ["obase_passes", "obase_visibility", "obase_memory_object", "obase_link_check", "obase", "obase_handles_pass", "obase_handles_libc", "obase_handles"]
+COMPILER_TARGETS = ["obase_passes", "obase_visibility", "obase_memory_object", "obase_link_check", "obase", "obase_handles_pass", "obase_handles_libc", "obase_handles_cxx", "obase_handles"]
 # What is in these is built, and its tests are known, only with OBASE_BUILD_TOOLS.
 TOOL_FOLDERS = ("tools/", "demo/", "crestdb/server/")
 

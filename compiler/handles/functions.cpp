@@ -163,6 +163,10 @@ void mark(llvm::Function& entry, llvm::Function& body) {
                                       true));
 }
 
+// A module that defines this variable (libstdcxx.cpp) has templates that other units do not instantiate: its bodies are
+// stronger than the thunks there.
+constexpr const char* copies = "obase_handles_copies";
+
 // Who finds the body by its name.
 void link_body(llvm::Function& f, llvm::Function* body) {
     // A group of its own: of the entry's the linker may take one from a unit that was not compiled so, without a body.
@@ -181,6 +185,10 @@ void link_body(llvm::Function& f, llvm::Function* body) {
     } else if (!f.hasLocalLinkage()) {
         body->setVisibility(llvm::GlobalValue::HiddenVisibility);
         body->setDSOLocal(true);
+        if (f.hasWeakODRLinkage() && f.getParent()->getNamedValue(copies) != nullptr) {
+            body->setComdat(nullptr);
+            body->setLinkage(llvm::GlobalValue::ExternalLinkage);
+        }
     }
 }
 
@@ -326,7 +334,9 @@ void make_bodies(module_state& state) {
         llvm::Function* body = f != nullptr ? state.body_of.lookup(f) : nullptr;
         if (body == nullptr || body == f || alias->hasLocalLinkage() || may_be_replaced(*alias))
             continue;
-        auto* other = llvm::GlobalAlias::create(body->getFunctionType(), 0, alias->getLinkage(),
+        // As strong as the body, if that is stronger.
+        const auto linkage = body->hasExternalLinkage() ? body->getLinkage() : alias->getLinkage();
+        auto* other = llvm::GlobalAlias::create(body->getFunctionType(), 0, linkage,
                                                 body_name(alias->getName()), body, &module);
         other->setVisibility(llvm::GlobalValue::HiddenVisibility);
         other->setDSOLocal(true);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 //
-// What functions of the C library do with the addresses that they get. A function that is not here gets home addresses
+// What functions of the C library, and some of libstdc++, do with the addresses that they get. A function that is not here gets home addresses
 // of objects that stay at home from then on, which is right whatever it does.
 #include "handles.hpp"
 
@@ -547,6 +547,8 @@ constexpr const char* table[] = {
     "pthread_mutex_destroy t",
     "pthread_mutex_lock h w b",
     "pthread_mutex_trylock t",
+    "pthread_mutex_timedlock tt b",
+    "pthread_mutex_clocklock t-t b",
     "pthread_mutex_unlock t",
     "pthread_mutexattr_init t",
     "pthread_mutexattr_settype t-",
@@ -557,6 +559,7 @@ constexpr const char* table[] = {
     "pthread_cond_broadcast t",
     "pthread_cond_wait tt b",
     "pthread_cond_timedwait ttt b",
+    "pthread_cond_clockwait tt-t b",
     "pthread_condattr_init t",
     "pthread_condattr_setclock t-",
     "pthread_condattr_destroy t",
@@ -564,6 +567,10 @@ constexpr const char* table[] = {
     "pthread_rwlock_destroy t",
     "pthread_rwlock_rdlock t b",
     "pthread_rwlock_wrlock t b",
+    "pthread_rwlock_timedrdlock tt b",
+    "pthread_rwlock_timedwrlock tt b",
+    "pthread_rwlock_clockrdlock t-t b",
+    "pthread_rwlock_clockwrlock t-t b",
     "pthread_rwlock_tryrdlock t",
     "pthread_rwlock_trywrlock t",
     "pthread_rwlock_unlock t",
@@ -597,6 +604,19 @@ constexpr const char* table[] = {
     "__cxa_guard_acquire t b",
     "__cxa_guard_release t",
     "__cxa_guard_abort t",
+    // libstdc++'s; what it has of trees, lists and strings is in libstdcxx.cpp
+    "__dynamic_cast thh- @0",
+    "_ZSt11_Hash_bytesPKvmm t--",
+    "_ZSt15_Fnv_hash_bytesPKvmm t--",
+    "_ZNKSt8__detail20_Prime_rehash_policy11_M_next_bktEm t-",
+    "_ZNKSt8__detail20_Prime_rehash_policy14_M_need_rehashEmmm t---",
+    "_ZNSt18condition_variableC1Ev t",
+    "_ZNSt18condition_variableC2Ev t",
+    "_ZNSt18condition_variableD1Ev t",
+    "_ZNSt18condition_variableD2Ev t",
+    "_ZNSt18condition_variable10notify_oneEv t",
+    "_ZNSt18condition_variable10notify_allEv t",
+    "_ZNSi4readEPcl kt- b p",
 };
 
 // Functions of numbers alone; each also with f and l.

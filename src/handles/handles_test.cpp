@@ -328,6 +328,26 @@ TEST(handles, what_is_pinned_stays_where_it_is) {
     free_all(all);
 }
 
+// A handler cannot bring home what it pins, so nobody does before it is unpinned.
+TEST(handles, what_a_handler_has_pinned_does_not_come_home) {
+    const compiled_code here;
+    const std::vector<node*> all = sparse_nodes(20000, 7);
+    obase_handles_move_all();
+    node* const moved = moved_one(all);
+    ASSERT_NE(moved, nullptr);
+    const unsigned long handler = obase_handles_enter();
+    auto* const pinned = static_cast<node*>(obase_handles_pin(moved));
+    obase_handles_leave(handler);
+    ASSERT_NE(pinned, moved);
+    obase_handles_come_home();
+    EXPECT_EQ(at(moved), pinned);
+    obase_handles_unpin(moved);
+    obase_handles_come_home();
+    EXPECT_EQ(at(moved), moved);
+    expect_unharmed(all);
+    free_all(all);
+}
+
 // A thread waits in a foreign call with a pinned object; what lies in the same run can be kept meanwhile.
 TEST(handles, a_pin_holds_up_no_neighbour) {
     const compiled_code here;

@@ -214,14 +214,16 @@ void native_handles::stress(record* self) noexcept {
 home_result native_handles::come_home_stressed(std::uint64_t home, record* self) noexcept {
     if (blind_.load_seq_cst() != 0 || !threads_.stop(self, while_stopping()))
         return home_result::gave_up;
+    std::uint64_t objects = 0;
     home_result result = home_result::no_memory;
     try {
         std::vector<std::uint64_t> pinned;
         mobility::collect_pins(threads_.all(), pinned);
-        result = stress_->bring_home(stress_->find(home).home, pinned);
+        result = stress_->bring_home(stress_->find(home).home, pinned, &objects);
     } catch (const std::bad_alloc&) {
     }
     threads_.go_on();
+    came_home_.fetch_add_relaxed(objects);
     return result;
 }
 

@@ -126,7 +126,8 @@ void stress_heap::move_some(const std::vector<std::uint64_t>& pinned) {
     }
 }
 
-home_result stress_heap::bring_home(std::uint64_t home, const std::vector<std::uint64_t>& pinned) {
+home_result stress_heap::bring_home(std::uint64_t home, const std::vector<std::uint64_t>& pinned,
+                                    std::uint64_t* objects) {
     const std::lock_guard hold(lock_);
     run* const r = run_of(home);
     if (r == nullptr) return home_result::done;
@@ -148,6 +149,7 @@ home_result stress_heap::bring_home(std::uint64_t home, const std::vector<std::u
     }
     word->store_release(home);
     ++at_home_;
+    ++*objects;
     std::memset(bytes_at(was), poison, r->sizes[at]);
     all_.space().free(bytes_at(was));
     return home_result::done;

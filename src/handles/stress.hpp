@@ -58,8 +58,9 @@ class stress_heap {
     bool due() noexcept { return polls_.fetch_add_relaxed(1) % period_ == period_ - 1; }
     // Some of the objects. Pinned ones stay.
     void move_some(const std::vector<std::uint64_t>& pinned);
-    // Its bytes are at its home from here on.
-    home_result bring_home(std::uint64_t home, const std::vector<std::uint64_t>& pinned);
+    // Its bytes are at its home from here on. `objects` is one more if they were not.
+    home_result bring_home(std::uint64_t home, const std::vector<std::uint64_t>& pinned,
+                           std::uint64_t* objects);
 
     std::size_t live_bytes() noexcept; // of objects, wherever their bytes are
     std::size_t at_home() noexcept;    // objects that came home and were not freed

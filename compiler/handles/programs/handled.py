@@ -63,12 +63,31 @@ def write(options, described):
 def fingerprint(options):
     """Changes with what obase-clang makes of a program, and links into it."""
     parts = [path for path in sorted((options.bin.parent / "lib").rglob("*"))
-             if path.name in ("obase_handles_pass.so", "obase_handles_libc.o", "libobase_handles.a", "libobase.a")]
+             if path.name in ("obase_handles_pass.so", "obase_handles_libc.o", "libobase_handles_cxx.a", "libobase_handles.a", "libobase.a")]
     return hashlib.sha256(b"".join(hashlib.sha256(path.read_bytes()).digest() for path in parts)).hexdigest()
 
 
 def compilers(options):
     return {"plain": [options.clang], "handles": [options.bin / "obase-clang", "--handles"]}
+
+
+def built_by_cmake(options, name, source, *definitions):
+    """The program in `source`, unchanged, by clang or with handles; returns the folder of what was built."""
+    compiler, *flags = compilers(options)[name]
+    folder = options.out / name
+    shutil.rmtree(folder, ignore_errors=True)
+    cxx = compiler.with_name("obase-clang++") if flags else re.sub(r"clang(?!.*clang)", "clang++", str(compiler))
+    program.run(["cmake", "-S", source, "-B", folder, "-DCMAKE_BUILD_TYPE=Release", f"-DCMAKE_C_COMPILER={compiler}",
+                 f"-DCMAKE_CXX_COMPILER={cxx}", *(f"-DCMAKE_{of}_FLAGS={' '.join(flags)}" for of in ("C", "CXX")),
+                 *definitions])
+    program.run(["cmake", "--build", folder, f"-j{os.cpu_count()}"])
+    return folder
+
+
+def passed_by_ctest(folder, environment, *chosen):
+    """How many tests have passed; ends the script if one fails."""
+    said = program.run(["ctest", "--output-on-failure", *chosen], where=folder, environment=environment, limit=7200).stdout
+    return int(re.search(r"0 tests failed out of (\d+)", said)[1])
 
 
 def compare(name, commands, filtered=lambda text: text):
