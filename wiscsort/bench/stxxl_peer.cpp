@@ -43,6 +43,9 @@ int main(int argc, char** argv) {
         return 2;
     }
     const std::uint64_t memory = std::strtoull(argv[3], nullptr, 10);
+    // STXXL writes its logs into the working directory unless these say where.
+    setenv("STXXLLOGFILE", "/dev/null", 0);
+    setenv("STXXLERRLOGFILE", "/dev/null", 0);
     try {
         stxxl::config::get_instance()->add_disk(
             stxxl::disk_config(argv[4], 0, "syscall unlink autogrow"));
