@@ -258,6 +258,48 @@ class Refusals(InFolder):
                    "--small-memory", "4M", "--dir", folder, "--python", "/none")
         self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_bench_goes_on_without_a_peer_that_fails(self):
+        """DuckDB fails at 4 MiB, and at 64 MiB in the second round; Polars gives what it was given."""
+        log = self.folder / "asked"
+        python = self.folder / "python"
+        python.write_text(f"""#!/bin/sh
+case "$2" in
+"import duckdb" | "import polars") exit 0 ;;
+*polars*)
+    echo polars >> "{log}"
+    exec cp "$3" "$4" ;;
+*"'{64 << 20}B'"*)
+    echo large >> "{log}"
+    if [ $(grep -c large "{log}") = 1 ]; then LC_ALL=C exec sort -s -k1.1,1.10 -o "$4" "$3"; fi
+    exit 3 ;;
+esac
+echo small >> "{log}"
+printf 'Traceback (most recent call last):\\n  File "x"\\n' >&2
+printf 'duckdb.OutOfMemoryException: no room\\n\\nPossible solutions:\\n' >&2
+exit 1
+""")
+        python.chmod(0o755)
+        report = self.folder / "report"
+        done = run("bench", "--real", "--state", "cached", "--records", "1000", "--repeats", "3",
+                   "--memory", "64M", "--small-memory", "4M", "--dir", self.folder, "--python", python,
+                   "--json", report)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        skipped = ["cached DuckDB ORDER BY, 4.00 MiB, 2 threads: round 1 of 3: exit status 1: "
+                   "duckdb.OutOfMemoryException: no room",
+                   "cached Polars sort, no limit, 2 threads: round 1 of 3: the output is wrong",
+                   "cached DuckDB ORDER BY, 64.00 MiB, 2 threads: round 2 of 3: exit status 3: it said nothing"]
+        result = json.loads(report.read_text())
+        self.assertEqual(result["skipped"], skipped)
+        self.assertEqual([line for line in done.stdout.decode().splitlines() if "skipped" in line],
+                         [f"skipped: {line}" for line in skipped])
+        # Who failed was not asked again, and has no figure.
+        self.assertEqual(sorted(log.read_text().split()), ["large", "large", "polars", "small"])
+        systems = [cell["system"] for cell in result["cells"]]
+        self.assertEqual(set(systems), {"wiscsort", "GNU sort"})
+        self.assertEqual(len(systems), 9)
+        self.assertTrue(all(cell["checked"] for cell in result["cells"]))
+        self.assertNotIn("DuckDB", json.dumps(result["ratios"] + result["claims"]))
+
     def test_address_space(self):
         data = self.write("data", os.urandom(300000000))
         self.refused(1, "--io read needs none", "sort", "--format", "fixed:100", "--memory", "16M",

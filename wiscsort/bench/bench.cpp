@@ -36,6 +36,9 @@ double median(std::vector<double> values) {
     return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
 }
 
+// 0: of a peer that takes no limit.
+std::string memory_text(std::uint64_t bytes) { return bytes == 0 ? "no limit" : bytes_text(bytes); }
+
 // Of the median, by order statistics: below six values all of them.
 json interval(std::vector<double> values) {
     if (values.empty()) return json::array({0, 0});
@@ -392,7 +395,13 @@ class benches {
         std::vector<double> seconds, cpu;
         device::child_result last;
         json report;
-        bool ended = false; // before it was done
+        bool ended = false;  // before it was done
+        std::string failure; // of a peer: why it has no figures
+        // As it is told apart from the others of a state.
+        std::string name() const {
+            return fmt::format("{} {}, {}, {} threads", system, strategy, memory_text(memory),
+                               threads);
+        }
     };
 
     void real() {
@@ -418,10 +427,17 @@ class benches {
                 });
             for (unsigned repeat = 0; repeat < s_.repeats; ++repeat)
                 for (contestant& c : all) {
+                    if (!c.failure.empty()) continue;
                     say(fmt::format("{} {} {} {}/{}", state, c.system, c.strategy, repeat + 1,
                                     s_.repeats));
                     run_once(c, state, format, keys, in);
+                    if (!c.failure.empty())
+                        result_["skipped"].push_back(fmt::format("{} {}: round {} of {}: {}", state,
+                                                                 c.name(), repeat + 1, s_.repeats,
+                                                                 c.failure));
                 }
+            // What it does in some rounds only is no figure.
+            std::erase_if(all, [](const contestant& c) { return !c.failure.empty(); });
             report(all, state, in);
         }
     }
@@ -449,7 +465,7 @@ class benches {
                      "--json",
                      folder_ + "/report",
                      "--temp",
-                     folder_,
+                     scratch(),
                      "-o",
                      output()};
         c.command.insert(c.command.end(), more.begin(), more.end());
@@ -482,7 +498,7 @@ class benches {
                        fmt::format("{}b", s_.memory),
                        fmt::format("--parallel={}", s_.threads),
                        "-T",
-                       folder_,
+                       scratch(),
                        "-o",
                        output(),
                        input()};
@@ -515,7 +531,7 @@ class benches {
                             s_.threads, memory, sql),
                 input(),
                 output(),
-                folder_};
+                scratch()};
             result_["duckdb_sql"] = sql;
             all.push_back(duck);
         }
@@ -540,7 +556,7 @@ class benches {
         stxxl.memory = s_.small_memory;
         stxxl.threads = s_.threads;
         stxxl.command = {stxxl_program(), input(), output(), std::to_string(s_.small_memory),
-                         folder_ + "/stxxl"};
+                         scratch() + "/stxxl"};
         // Its records have the size that it was compiled for, and its blocks two megabytes.
         if (s_.value_bytes == 90 && s_.small_memory >= 64 * MiB) all.push_back(stxxl);
         const auto absent = [&](const contestant& c) {
@@ -601,10 +617,37 @@ class benches {
 
     std::string input() const { return folder_ + "/lines"; }
     std::string output() const { return folder_ + "/out"; }
+    std::string scratch() const { return folder_ + "/scratch"; } // temporary data of one run
 
+    bool output_is_right(const record_format& format, const key_spec::options& keys,
+                         const expected& in) const {
+        try {
+            return is_right(output(), format, keys, in, nullptr);
+        } catch (const error&) {
+            return false; // there is none, or a torn record in it
+        }
+    }
+
+    // The line of what a peer said that tells why: not its traceback, nor the advice behind it.
+    static std::string reason_in(const std::string& said) {
+        for (std::size_t at = 0; at < said.size();) {
+            const std::size_t end = std::min(said.find('\n', at), said.size());
+            const std::string line = said.substr(at, end - at);
+            if (!line.empty() && line[0] != ' ' && line[0] != '\t' &&
+                line.rfind("Traceback ", 0) != 0)
+                return line;
+            at = end + 1;
+        }
+        return "it said nothing";
+    }
+
+    // One run, checked. A peer that fails has a `failure` then; if we fail ourselves the bench does.
     void run_once(contestant& c, const std::string& state, const record_format& format,
                   const key_spec::options& keys, const expected& in) {
         std::filesystem::remove(output());
+        // What one that was killed has left there is no burden of the next.
+        std::filesystem::remove_all(scratch());
+        std::filesystem::create_directory(scratch());
         prepare_cache(input(), state == "cached");
         c.last = device::run_child(c.command, c.environment);
         if (state == "cgroup" && c.last.exit_code == 124) {
@@ -614,11 +657,17 @@ class benches {
             c.ended = true;
             return;
         }
-        if (c.last.exit_code != 0)
-            fail("{} {}: exit status {}: {}", c.system, c.strategy, c.last.exit_code,
-                 c.last.output);
-        if (!is_right(output(), format, keys, in, nullptr))
-            fail("{} {}: the output is wrong", c.system, c.strategy);
+        if (c.last.exit_code != 0) {
+            if (c.ours) fail("{}: exit status {}: {}", c.name(), c.last.exit_code, c.last.output);
+            c.failure =
+                fmt::format("exit status {}: {}", c.last.exit_code, reason_in(c.last.output));
+            return;
+        }
+        if (!output_is_right(format, keys, in)) {
+            if (c.ours) fail("{}: the output is wrong", c.name());
+            c.failure = "the output is wrong";
+            return;
+        }
         c.seconds.push_back(c.last.seconds);
         c.cpu.push_back(c.last.cpu_seconds);
         if (c.ours) std::ifstream(folder_ + "/report") >> c.report;
@@ -680,10 +729,7 @@ class benches {
             std::vector<double> ratios;
             for (std::size_t i = 0; i < a->seconds.size(); ++i)
                 ratios.push_back(a->seconds[i] / b->seconds[i]);
-            const auto name = [&](const contestant& c) {
-                return fmt::format("{} {} {}, {}, {} threads", state, c.system, c.strategy,
-                                   bytes_text(c.memory), c.threads);
-            };
+            const auto name = [&](const contestant& c) { return state + " " + c.name(); };
             ratio(name(*a), name(*b), ratios);
             if (target > 0)
                 claim(fmt::format("{} / {}", name(*a), name(*b)), "",
@@ -756,7 +802,7 @@ std::string bench_text(const json& result) {
                 fmt::format("{:<9} {:<16} {:<9} {:>9} {:>2} threads {:8.3f} s [{:.3f}, {:.3f}]\n",
                             cell["system"].get<std::string>(), cell["strategy"].get<std::string>(),
                             cell["state"].get<std::string>(),
-                            bytes_text(cell["memory_bytes"].get<std::uint64_t>()),
+                            memory_text(cell["memory_bytes"].get<std::uint64_t>()),
                             cell["threads"].get<unsigned>(), cell["seconds"].get<double>(),
                             cell["ci95"][0].get<double>(), cell["ci95"][1].get<double>());
     for (const json& skipped : result["skipped"])
