@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: MIT
 //
-// For tests: a directory that is gone at the end, files in it, and records of all formats.
+// For tests: files of records of all formats, and what a sort must make of them.
 #pragma once
 
+#include "wiscsort/device/directory_test.hpp"
 #include "wiscsort/wiscsort.hpp"
 
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <random>
 #include <string>
 #include <string_view>
@@ -18,39 +15,6 @@
 #include <gtest/gtest.h>
 
 namespace wiscsort::testing {
-
-class temporary_directory {
-  public:
-    temporary_directory() {
-        std::string name = ::testing::TempDir() + "wiscsort-XXXXXX";
-        if (::mkdtemp(name.data()) == nullptr) std::abort();
-        path_ = name;
-    }
-    ~temporary_directory() { std::filesystem::remove_all(path_); }
-    temporary_directory(const temporary_directory&) = delete;
-    temporary_directory& operator=(const temporary_directory&) = delete;
-
-    std::string path(const std::string& name) const { return path_ + "/" + name; }
-    std::string write(const std::string& name, const std::string& bytes) const {
-        std::ofstream(path(name), std::ios::binary) << bytes;
-        return path(name);
-    }
-    std::string read(const std::string& name) const {
-        std::ifstream file(path(name), std::ios::binary);
-        return {std::istreambuf_iterator<char>(file), {}};
-    }
-    // Names in the directory, those with a dot in front too.
-    std::vector<std::string> names() const {
-        std::vector<std::string> all;
-        for (const auto& entry : std::filesystem::directory_iterator(path_))
-            all.push_back(entry.path().filename());
-        std::sort(all.begin(), all.end());
-        return all;
-    }
-
-  private:
-    std::string path_;
-};
 
 // What a sort must give: the records by their keys, equal ones as they came.
 inline std::string sorted_by_reference(const std::vector<std::string>& files,

@@ -11,6 +11,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
+#include <string>
 
 namespace {
 
@@ -46,9 +48,13 @@ int main(int argc, char** argv) {
     // STXXL writes its logs into the working directory unless these say where.
     setenv("STXXLLOGFILE", "/dev/null", 0);
     setenv("STXXLERRLOGFILE", "/dev/null", 0);
+    // Where its temporary data goes. add_disk() of the configuration that this program sees would not do: the
+    // shared library has one of its own.
+    const std::string configuration = std::string(argv[4]) + ".config";
+    std::ofstream(configuration) << "disk=" << argv[4] << ",0,syscall unlink autogrow\n";
+    setenv("STXXLCFG", configuration.c_str(), 1);
+    int status = 0;
     try {
-        stxxl::config::get_instance()->add_disk(
-            stxxl::disk_config(argv[4], 0, "syscall unlink autogrow"));
         stxxl::syscall_file in(argv[1], stxxl::file::RDONLY);
         stxxl::syscall_file out(argv[2],
                                 stxxl::file::CREAT | stxxl::file::RDWR | stxxl::file::TRUNC);
@@ -65,7 +71,8 @@ int main(int argc, char** argv) {
         out.set_size(size);
     } catch (const std::exception& problem) {
         std::fprintf(stderr, "wiscsort-stxxl: %s\n", problem.what());
-        return 1;
+        status = 1;
     }
-    return 0;
+    std::remove(configuration.c_str());
+    return status;
 }

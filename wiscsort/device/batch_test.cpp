@@ -3,6 +3,7 @@
 // Records gathered with many reads in flight: what read() gives, whatever fails or comes short.
 #include "wiscsort/device/batch.hpp"
 #include "wiscsort/device/calls.hpp"
+#include "wiscsort/device/directory_test.hpp"
 #include "wiscsort/device/input.hpp"
 #include "wiscsort/error.hpp"
 #include "wiscsort/units.hpp"
@@ -10,17 +11,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <random>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
-
-#include <unistd.h>
 
 #include <gtest/gtest.h>
 
@@ -28,28 +25,7 @@ namespace wiscsort::device {
 
 namespace {
 
-// Gone at the end, with the files in it.
-class temporary_directory {
-  public:
-    temporary_directory()
-        : path_(
-              (::access("/var/tmp", W_OK) == 0 ? std::string("/var/tmp/") : ::testing::TempDir()) +
-              "wiscsort-batch-XXXXXX") { // a tmpfs may refuse O_DIRECT
-        if (::mkdtemp(path_.data()) == nullptr) std::abort();
-    }
-    ~temporary_directory() { std::filesystem::remove_all(path_); }
-    temporary_directory(const temporary_directory&) = delete;
-    temporary_directory& operator=(const temporary_directory&) = delete;
-
-    const std::string& path() const { return path_; }
-    std::string write(const std::string& name, const std::string& bytes) const {
-        std::ofstream(path_ + "/" + name, std::ios::binary) << bytes;
-        return path_ + "/" + name;
-    }
-
-  private:
-    std::string path_;
-};
+using testing::temporary_directory;
 
 std::string noise(std::size_t size, unsigned seed) {
     std::mt19937_64 random(seed);

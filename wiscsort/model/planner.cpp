@@ -307,7 +307,7 @@ planned choose(const situation& s, const profile& p, plan_choice plan, io_choice
     const gather_choice& gather = gathers[best - result.predictions.data()];
     result.offset_order = gather.offset_order;
     result.batched = gather.batched && io != io_choice::mmap;
-    result.beyond_cache = s.page_cache && s.bytes > s.cache;
+    result.beyond_cache = s.beyond_cache();
     result.why = plan != plan_choice::automatic ? "asked for" : best->note;
     result.io = io;
     if (io == io_choice::automatic) {

@@ -35,6 +35,9 @@ struct situation {
     bool page_cache = true;
     // Random reads of records that one thread can have in flight past the page cache; 1: faults of a mapping.
     unsigned requests_together = 1;
+
+    // Some of what is read once is not in the page cache when it is needed again.
+    bool beyond_cache() const { return page_cache && bytes > cache; }
 };
 
 struct prediction {

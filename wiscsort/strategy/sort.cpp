@@ -185,8 +185,9 @@ struct prepared {
             situation.cached_share = input.cached_share();
             situation.cache = machine.available - std::min(machine.available, memory);
         }
-        // Where deliver.cpp gathers by reads: records of one size, of which none is dropped.
-        if (situation.page_cache && options.format.fixed() && !options.unique &&
+        // Where deliver.cpp gathers by reads: records of one size, of which none is dropped. A ring is made to know
+        // whether there can be one, and only if that matters.
+        if (situation.beyond_cache() && options.format.fixed() && !options.unique &&
             options.format.size <= situation.write_buffer / 4 &&
             options.io != model::io_choice::mmap && device::read_batch().together())
             situation.requests_together = device::read_batch::most;

@@ -2,6 +2,7 @@
 //
 // The whole sort against a reference, for each strategy and kind of I/O; every system call failing
 // once; what is left when it fails.
+#include "wiscsort/device/batch.hpp"
 #include "wiscsort/device/calls.hpp"
 #include "wiscsort/device/emulated.hpp"
 #include "wiscsort/test_files_test.hpp"
@@ -372,6 +373,40 @@ TEST(Sort, AFailedRenameLeavesNothing) {
     EXPECT_THROW(wiscsort::sort({in}, folder.path("out"), {}), error);
     device::set_fault_hook(nullptr);
     EXPECT_EQ(folder.names(), std::vector<std::string>{"in"});
+}
+
+namespace {
+
+std::atomic<int> rings_asked{0};
+
+device::fault count_rings(const char* call) {
+    if (std::strcmp(call, "io_uring_setup") == 0) ++rings_asked;
+    return {};
+}
+
+} // namespace
+
+// A ring takes system calls and memory of the kernel to make.
+TEST(Sort, AnInputThatTheCacheHoldsAsksForNoRing) {
+    temporary_directory folder;
+    const std::string bytes = random_fixed(1000, 100, 256, 24);
+    const std::string in = folder.write("in", bytes);
+    sort_options options;
+    options.format = record_format::parse("fixed:100");
+    options.memory = 4 * MiB;
+    device::set_fault_hook(count_rings);
+    wiscsort::sort({in}, folder.path("out"), options);
+    EXPECT_EQ(rings_asked, 0);
+    // As much memory as that leaves nothing for the cache.
+    options.memory = UINT64_MAX;
+    const model::planned large = explain({in}, folder.path("out"), options);
+    EXPECT_TRUE(large.beyond_cache);
+    const int asked = rings_asked;
+    (void)device::read_batch();
+    const bool built_with_rings = rings_asked > asked;
+    device::set_fault_hook(nullptr);
+    if (!built_with_rings) GTEST_SKIP() << "built without liburing";
+    EXPECT_GT(asked, 0);
 }
 
 TEST(Sort, MessagesNameFileOffsetAndWhatWasExpected) {
