@@ -242,7 +242,7 @@ def make(name, page, options, stop):
         return  # interrupted before there was anything
     seconds = (provenance.now() - begin).total_seconds()
     origin = [("date", f"{begin:%Y-%m-%d %H:%M} UTC, {seconds:.0f} s"), ("machine", provenance.machine()),
-              ("build", provenance.obase(ROOT / options.build) or "unknown")]
+              ("build", provenance.version(ROOT / options.build, page.program) or "unknown")]
     if page.marked:
         origin.append(("compiler of marked code", provenance.clang(ROOT / options.build)))
     origin += [("commit", commit + (", as built before" if options.as_built else "")),

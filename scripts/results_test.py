@@ -270,7 +270,17 @@ class Provenance(ResultsTest):
         self.assertRegex(provenance.commit(self.folder), "^[0-9a-f]{12}, with uncommitted changes$")
 
     def test_without_a_build_there_is_no_version(self):
-        self.assertIsNone(provenance.obase(self.folder))
+        self.assertIsNone(provenance.version(self.folder, "obase"))
+
+    def test_the_version_is_that_of_the_pages_program(self):
+        (self.folder / "bin").mkdir()
+        for name in ("obase", "sorter"):
+            self.program(f"bin/{name}", f"echo {name} 1.2 $1")
+        pages = {"good": Page("About.", (self.step(self.writing(RECORDED)),)),
+                 "sorts": Page("About.", (self.step(self.writing(RECORDED)),), program="sorter")}
+        self.assertEqual(self.run_pages("--build", str(self.folder), **pages)[0], 0)
+        self.assertIn("\n| build | obase 1.2 --version |\n", self.page("good"))
+        self.assertIn("\n| build | sorter 1.2 --version |\n", self.page("sorts"))
 
 
 class Numbers(unittest.TestCase):
@@ -405,6 +415,30 @@ class Tables(unittest.TestCase):
                "utilization": None, "operations_per_second": 375643.0}
         self.assertEqual(cells(self.table("programs", "libdatrie"), {"runs": [run]}),
                          [["plain clang", "14.0 MiB", "15.0 MiB", "0.0 MiB", "", "375.6k"]])
+
+    def test_sorts(self):
+        cell = {"system": "wiscsort", "strategy": "auto", "device": "real", "state": "cgroup", "records": 2_000_000, "key_bytes": 10,
+                "value_bytes": 90, "memory_bytes": 50 << 20, "threads": 2, "seconds": 1.05, "ci95": [1.0, 1.25],
+                "cpu_seconds": 0.5, "sync_seconds": 0.25, "device_read_bytes": 190 << 20, "device_write_bytes": 381 << 20, "chosen": "ems",
+                "skewed": True}
+        ended = {**cell, "strategy": "onepass", "seconds": 60.0, "ended": True, "chosen": "onepass", "skewed": False}
+        peer = {**cell, "system": "Polars", "memory_bytes": 0, "cpu_seconds": None, "chosen": None}
+        row = ["wiscsort", "auto: ems", "real", "cgroup", "2.00M", "10:90, skewed", "50.0 MiB", "2", "1.050",
+               "[1.000, 1.250]", "0.500", "0.250", "190 MiB", "381 MiB"]
+        result = {"cells": [cell, ended, peer], "claims": [], "planner": [], "skipped": []}
+        (cells_of, claims, regrets, skipped) = (
+            next(table for table in PAGES["wiscsort"].steps[0].tables if table.title.endswith(end))
+            for end in ("cells", "devices", "choices", "not run"))
+        self.assertEqual(cells(cells_of, result),
+                         [row, ["wiscsort", "onepass", *row[2:5], "10:90", "50.0 MiB", "2", ">= 60.000", *row[9:]],
+                          ["Polars", "auto", *row[2:6], "", *row[7:10], "", *row[11:]]])
+        planned = [{"cell": f"pmem 10:{value}", "chosen": "ems", "best": "onepass", "regret": 1 + value / 100}
+                   for value in range(20)]
+        self.assertEqual(cells(regrets, {**result, "planner": planned[:10]}, {**result, "planner": planned[10:]}),
+                         [[f"pmem 10:{value}", "ems", "onepass", f"{1 + value / 100:.3f}"] for value in range(19, 9, -1)])
+        claim = {"claim": "EMS / OnePass", "paper": "<= 3", "ours": "1.55", "target": ">= 1.4", "verdict": "met"}
+        self.assertEqual(cells(claims, {**result, "claims": [claim]}), [["EMS / OnePass", "<= 3", "1.55", ">= 1.4", "met"]])
+        self.assertEqual(cells(skipped, result, {**result, "skipped": ["DuckDB: out of memory"]}), [["DuckDB: out of memory"]])
 
 
 class TableOfPages(unittest.TestCase):

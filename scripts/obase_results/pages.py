@@ -24,6 +24,7 @@ class Step:
 class Page:
     about: str               # what is measured, and which document has the meaning of the rows
     steps: tuple = ()
+    program: str = "obase"   # of build/bin, whose version is told
     marked: bool = False     # clang 19 and the plugins are part of what is measured
     # Instead of steps: commands that write the page themselves.
     script: tuple = ()
@@ -84,10 +85,10 @@ def debian_program(name):
 def sorts(title, *words, quick=("--records", "20000", "--repeats", "1")):
     return Step(commands=(("{build}/bin/wiscsort", "bench", *words, "--dir", "{build}", "--json", "{json}"),),
                 tables=(tables.Table(title, tables.sort_claims, tables.SORT_CLAIMS),
-                        tables.Table(f"{title}: the planner's ten worst choices", tables.sort_regrets, tables.SORT_REGRETS,
-                                     "Time of the plan that was chosen over that of the best one."),
+                        tables.Table(f"{title}: the planner's choices", tables.sort_regrets, tables.SORT_REGRETS,
+                                     "Time of the plan that was chosen over that of the best one; the ten worst."),
                         tables.Table(f"{title}: cells", tables.sort_cells, tables.SORT_CELLS),
-                        tables.Table(f"{title}: peers", tables.skipped, tables.SKIPPED)),
+                        tables.Table(f"{title}: not run", tables.skipped, tables.SKIPPED)),
                 targets=("wiscsort_command",), quick=quick)
 
 
@@ -159,18 +160,19 @@ PAGES = {
                      "broker of which one entry in ten gets nearly all requests.",
                      (debian_program("libdatrie"), debian_program("mosquitto")), marked=True),
     "wiscsort": Page("External sorting, on emulated devices and here ([wiscsort.md](../wiscsort.md)). Peers are what "
-                     "is there: GNU sort, and DuckDB and Polars of the interpreter that WISCSORT_PYTHON names.",
+                     "is there: GNU sort, STXXL (`ninja wiscsort_stxxl`), and DuckDB and Polars of the interpreter that "
+                     "WISCSORT_PYTHON names.",
                      (sorts("Emulated devices", "--emulated", quick=("--emulated-bytes", "2000000", "--shape", "pmem 10:90")),
                       sorts_here("10 million records in the page cache", "--records", "10000000", "--state", "cached"),
                       sorts_here("2 million records, not cached", "--records", "2000000", "--state", "uncached"),
                       sorts_here("2 million records in a control group of 110 MiB", "--records", "2000000", "--repeats",
                                  "3", "--state", "cgroup"),
-                      sorts_here("Values of 10 bytes", "--records", "10000000", "--value-bytes", "10", "--repeats", "3",
-                                 "--state", "cached"),
-                      sorts_here("Values of 4,086 bytes", "--records", "250000", "--value-bytes", "4086", "--repeats",
-                                 "3", "--state", "cached", "--state", "uncached"),
+                      *(sorts_here(f"Values of {value} bytes", "--records", records, "--value-bytes", value.replace(",", ""),
+                                   "--repeats", "3", "--state", "cached", "--state", "uncached")
+                        for value, records in (("10", "10000000"), ("40", "10000000"), ("990", "1000000"),
+                                               ("4,086", "250000"))),
                       sorts_here("Many equal keys", "--records", "5000000", "--skewed", "--repeats", "3", "--state",
-                                 "cached"))),
+                                 "cached")), program="wiscsort"),
     "store": Page("The key-value store with obase, without, and under the kernel's own reclaim.",
                   script=(("make", "demo"),
                           ("bash", "-c", "demo/report.py --markdown docs/results/store.md --compare out/compare-loop.json "

@@ -35,9 +35,9 @@ def commit(root):
     return name + (", with uncommitted changes" if changed != "" else "")
 
 
-def obase(build):
-    """Version, compiler and kind of build; None where the command was not built."""
-    return _output(str(pathlib.Path(build) / "bin" / "obase"), "--version")
+def version(build, program):
+    """What the program says of its version and build; None where it was not built."""
+    return _output(str(pathlib.Path(build) / "bin" / program), "--version")
 
 
 def clang(build):

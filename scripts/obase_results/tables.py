@@ -335,7 +335,6 @@ PROGRAM = (
 )
 
 
-
 # `wiscsort bench`.
 
 
@@ -370,9 +369,14 @@ def sort_cells(results):
     return [cell for result in results for cell in result["cells"]]
 
 
+def _strategy(cell):
+    return cell["strategy"] + (f": {cell['chosen']}" if cell["strategy"].startswith("auto") and cell.get("chosen") else "")
+
+
 SORT_CELLS = (
     ("system", _of("system")),
-    ("strategy", lambda cell: cell["strategy"] + (f": {cell['chosen']}" if cell.get("chosen") else "")),
+    ("strategy", _strategy),
+    ("device", _of("device")),
     ("state", _of("state")),
     ("records", lambda cell: number(cell["records"])),
     ("key:value", lambda cell: f"{cell['key_bytes']}:{cell['value_bytes']}" + (", skewed" if cell.get("skewed") else "")),
@@ -381,6 +385,7 @@ SORT_CELLS = (
     ("seconds", lambda cell: (">= " if cell.get("ended") else "") + number(cell["seconds"])),
     _column("95 % interval", lambda pair: interval(pair, number), "ci95"),
     _column("processor, s", number, "cpu_seconds"),
+    _column("sync, s", number, "sync_seconds"),
     _column("read from the device", mib, "device_read_bytes"),
     _column("written", mib, "device_write_bytes"),
 )
@@ -390,4 +395,4 @@ def skipped(results):
     return [{"what": line} for result in results for line in result.get("skipped") or []]
 
 
-SKIPPED = (("not run", _of("what")),)
+SKIPPED = (("what, and why", _of("what")),)
