@@ -18,11 +18,14 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <exception>
-#include <map>
+#include <filesystem>
 #include <new>
+#include <optional>
+#include <sstream>
 
 namespace wiscsort {
 
@@ -46,18 +49,56 @@ std::string json_text(const nlohmann::json& json, int indent) {
     return json.dump(indent, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-// A file that appears whole or not at all, as sorted data does.
-void write_text(const std::string& name, const std::string& text) {
-    device::output_file file(name, false);
-    file.write(0, text.data(), text.size());
-    file.publish(text.size(), false);
+// A file that appears whole or not at all, as sorted data does. Made before the work that it tells of: where it cannot
+// be, nothing is done.
+class text_file {
+  public:
+    explicit text_file(const std::string& name) : file_(name, false) {}
+    void write(const std::string& text) {
+        file_.write(0, text.data(), text.size());
+        file_.publish(text.size(), false);
+    }
+
+  private:
+    device::output_file file_;
+};
+
+// Also by other names, and of files that are not there yet.
+bool same_file(const std::string& a, const std::string& b) {
+    namespace fs = std::filesystem;
+    if (a == "-" || b == "-") return a == b;
+    std::error_code ignored;
+    if (fs::exists(a, ignored))
+        return fs::is_regular_file(a, ignored) && fs::equivalent(a, b, ignored); // not of /dev/null
+    const fs::path one = fs::weakly_canonical(a, ignored), other = fs::weakly_canonical(b, ignored);
+    return !one.empty() && one == other;
+}
+
+// A whole number, without a sign.
+template <class Number>
+CLI::Option* add_count(CLI::App& command, const std::string& names, Number& value,
+                       const std::string& what, std::uint64_t least, std::uint64_t most) {
+    const std::string name = names.substr(names.rfind(',') + 1);
+    return command
+        .add_option_function<std::string>(
+            names,
+            [=, &value](const std::string& text) {
+                const std::uint64_t count = parse_count(text, name);
+                if (count < least || count > most)
+                    refuse("{} {}: expected {} to {}", name, count, least, most);
+                value = static_cast<Number>(count);
+            },
+            what)
+        ->take_last()
+        ->type_name("COUNT");
 }
 
 struct record_arguments {
     std::string format = "lines";
     std::vector<std::string> ranges, fields;
     bool numeric = false, reverse = false, stable = false, zero = false;
-    std::string separator;
+    std::optional<std::string>
+        separator; // an option that is given is never taken for one that is not
 
     void add(CLI::App& command) {
         const auto one_each = [](CLI::Option* option) {
@@ -98,15 +139,15 @@ struct record_arguments {
         keys.numeric = numeric;
         keys.reverse = reverse;
         keys.stable = stable;
-        if (!separator.empty()) {
-            if (separator == "\\0")
+        if (separator) {
+            if (*separator == "\\0")
                 keys.separator = '\0';
-            else if (separator == "\\t")
+            else if (*separator == "\\t")
                 keys.separator = '\t';
-            else if (separator.size() == 1)
-                keys.separator = separator[0];
+            else if (separator->size() == 1)
+                keys.separator = separator->front();
             else
-                refuse("-t: '{}' is not one character", separator);
+                refuse("-t: '{}' is not one character", *separator);
         }
         return keys;
     }
@@ -133,8 +174,8 @@ class progress_line {
 struct sort_arguments {
     record_arguments records;
     std::vector<std::string> inputs, temp;
-    std::string output = "-", memory, plan = "auto", io = "auto", json, profile;
-    std::string threads;
+    std::string output = "-", plan = "auto", io = "auto";
+    std::optional<std::string> memory, threads, json, profile;
     bool unique = false, explain = false, no_sync = false, uncontrolled = false;
 
     CLI::App* add(CLI::App& app) {
@@ -191,15 +232,17 @@ struct sort_arguments {
         o.format = records.parsed_format();
         o.keys = records.parsed_keys();
         o.unique = unique;
-        if (!memory.empty()) {
-            o.memory = parse_bytes(memory, "--memory");
+        if (memory) {
+            o.memory = parse_bytes(*memory, "--memory");
             if (o.memory == 0) refuse("--memory 0: too small; at least 1.00 MiB are needed");
         }
-        if (!threads.empty()) {
-            const std::uint64_t count = parse_count(threads, "--threads");
+        if (threads) {
+            const std::uint64_t count = parse_count(*threads, "--threads");
             if (count < 1 || count > 1024) refuse("--threads {}: expected 1 to 1024", count);
             o.threads = static_cast<unsigned>(count);
         }
+        for (const std::string& directory : temp)
+            if (directory.empty()) refuse("--temp: '' is no directory");
         o.temp = temp;
         using model::io_choice;
         using model::plan_choice;
@@ -213,7 +256,7 @@ struct sort_arguments {
                                 : io_choice::automatic;
         o.sync = !no_sync;
         o.controlled = !uncontrolled;
-        if (!profile.empty()) o.profile = model::find_profile(profile);
+        if (profile) o.profile = model::find_profile(*profile);
         return o;
     }
 
@@ -223,9 +266,16 @@ struct sort_arguments {
         if (::isatty(STDERR_FILENO) == 1)
             o.progress = [&line](const char* phase, double share) { line(phase, share); };
         if (inputs.empty()) inputs = {"-"};
+        std::optional<text_file> report_file;
+        if (json) {
+            for (const std::string& input : inputs)
+                if (same_file(*json, input)) refuse("--json: '{}' is an input, too", *json);
+            if (same_file(*json, output)) refuse("--json: '{}' is the output, too", *json);
+            report_file.emplace(*json);
+        }
         const sort_report report = sort(inputs, output, o);
         if (explain) print(report.plan.why.substr(report.plan.why.find('\n') + 1), stderr);
-        if (!json.empty()) write_text(json, json_text(to_json(report), 2));
+        if (report_file) report_file->write(json_text(to_json(report), 2));
         return 0;
     }
 };
@@ -285,12 +335,13 @@ struct gen_arguments {
             app.add_subcommand("gen", "Makes records: those of gensort, and others");
         command->add_option("records", records, "how many")->required();
         command->add_option("-o,--output", output, "the output; - (the default): standard output");
-        command->add_option("-b,--first", settings.first, "number of the first record");
+        add_count(*command, "-b,--first", settings.first, "number of the first record", 0,
+                  UINT64_MAX);
         command->add_flag("-a,--ascii", settings.ascii, "printable records that end in CR LF");
         command->add_flag("-s,--skewed", settings.skewed,
                           "keys of a million, the n-th with a probability of about 1/n");
-        command->add_option("--key-bytes", settings.key_bytes, "default: 10");
-        command->add_option("--value-bytes", settings.value_bytes, "default: 90");
+        add_count(*command, "--key-bytes", settings.key_bytes, "default: 10", 1, 64 * MiB);
+        add_count(*command, "--value-bytes", settings.value_bytes, "default: 90", 0, 64 * MiB);
         return command;
     }
     int run() {
@@ -301,7 +352,8 @@ struct gen_arguments {
 };
 
 struct probe_arguments {
-    std::string directory, file_size = "256M", output;
+    std::string directory, file_size = "256M";
+    std::optional<std::string> output;
     device::probe_settings settings;
 
     CLI::App* add(CLI::App& app) {
@@ -312,8 +364,7 @@ struct probe_arguments {
         command->add_option("--file-size", file_size, "of the file that is read and written: 256M");
         command->add_option("--seconds", settings.seconds, "of each of some twenty measurements")
             ->check(CLI::Range(.01, 60.0));
-        command->add_option("--threads", settings.most_threads, "try up to as many: 8")
-            ->check(CLI::Range(1, 256));
+        add_count(*command, "--threads", settings.most_threads, "try up to as many: 8", 1, 256);
         command->add_option("-o,--output", output, "write the profile to a file");
         command->footer("Use it by: wiscsort sort --profile FILE ...");
         return command;
@@ -321,18 +372,23 @@ struct probe_arguments {
     int run() {
         settings.file_bytes = parse_bytes(file_size, "--file-size") / MiB * MiB;
         if (settings.file_bytes < MiB) refuse("--file-size: at least 1M is needed");
+        // No range has a NaN outside.
+        if (std::isnan(settings.seconds)) refuse("--seconds: expected .01 to 60");
+        std::optional<text_file> file;
+        if (output) file.emplace(*output);
         const std::string text = json_text(model::to_json(device::probe(directory, settings)), 2);
-        if (output.empty())
-            print(text, stdout);
+        if (file)
+            file->write(text);
         else
-            write_text(output, text);
+            print(text, stdout);
         return 0;
     }
 };
 
 struct bench_arguments {
     bench::bench_settings settings;
-    std::string memory = "8G", small_memory = "512M", cgroup = "110M", cgroup_memory = "50M", json;
+    std::string memory = "8G", small_memory = "512M", cgroup = "110M", cgroup_memory = "50M";
+    std::optional<std::string> json;
     bool only_real = false, only_emulated = false;
 
     CLI::App* add(CLI::App& app) {
@@ -341,9 +397,9 @@ struct bench_arguments {
             "Strategies on emulated devices, and here beside GNU sort, DuckDB, Polars and STXXL");
         command->add_option("--json", json, "write all cells, ratios and claims to a file");
         command->add_option("--dir", settings.directory, "for the data; default: here");
-        command->add_option("--records", settings.records, "here: 1000000")->take_last();
-        command->add_option("--value-bytes", settings.value_bytes, "behind 10 of key, here: 90")
-            ->check(CLI::Range(1, 1 << 20));
+        add_count(*command, "--records", settings.records, "here: 1000000", 1, UINT64_MAX);
+        add_count(*command, "--value-bytes", settings.value_bytes, "behind 10 of key, here: 90", 1,
+                  MiB);
         command->add_flag("--skewed", settings.skewed, "many equal keys, here");
         command
             ->add_option("--state", settings.states,
@@ -355,17 +411,13 @@ struct bench_arguments {
                             "emulated: only these, as 'pmem 10:90', and no claims; several");
         command->add_option("--cgroup", cgroup, "limit of the control group: 110M");
         command->add_option("--cgroup-memory", cgroup_memory, "--memory in it: 50M");
-        command
-            ->add_option("--repeats", settings.repeats, "rounds, in each of which everyone runs: 5")
-            ->take_last()
-            ->check(CLI::Range(1, 1000));
-        command->add_option("--threads", settings.threads, "here: 2")->check(CLI::Range(1, 1024));
+        add_count(*command, "--repeats", settings.repeats,
+                  "rounds, in each of which everyone runs: 5", 1, 1000);
+        add_count(*command, "--threads", settings.threads, "here: 2", 1, 1024);
         command->add_option("--memory", memory, "8G");
         command->add_option("--small-memory", small_memory, "512M");
-        command
-            ->add_option("--emulated-bytes", settings.emulated_bytes,
-                         "of the input on emulated devices: 40000000")
-            ->check(CLI::Range(1000000UL, 10000000000UL));
+        add_count(*command, "--emulated-bytes", settings.emulated_bytes,
+                  "of the input on emulated devices: 40000000", 1000000, 10000000000);
         command->add_option("--python", settings.python, "an interpreter with duckdb and polars")
             ->envname("WISCSORT_PYTHON");
         command->add_flag("--real", only_real, "only here");
@@ -373,10 +425,15 @@ struct bench_arguments {
         return command;
     }
     int run() {
-        settings.memory = parse_bytes(memory, "--memory");
-        settings.small_memory = parse_bytes(small_memory, "--small-memory");
-        settings.cgroup_bytes = parse_bytes(cgroup, "--cgroup");
-        settings.cgroup_memory = parse_bytes(cgroup_memory, "--cgroup-memory");
+        const auto size = [](const std::string& text, const char* option) {
+            const std::uint64_t bytes = parse_bytes(text, option);
+            if (bytes < MiB) refuse("{} {}: at least 1M is needed", option, text);
+            return bytes;
+        };
+        settings.memory = size(memory, "--memory");
+        settings.small_memory = size(small_memory, "--small-memory");
+        settings.cgroup_bytes = size(cgroup, "--cgroup");
+        settings.cgroup_memory = size(cgroup_memory, "--cgroup-memory");
         settings.real = !only_emulated || only_real;
         settings.emulated = !only_real || only_emulated;
         settings.program = "/proc/self/exe";
@@ -385,8 +442,10 @@ struct bench_arguments {
         if (length > 0) settings.program.assign(path, static_cast<std::size_t>(length));
         if (::isatty(STDERR_FILENO) == 1)
             settings.say = [](const std::string& what) { show(what + "\n"); };
+        std::optional<text_file> file;
+        if (json) file.emplace(*json);
         const nlohmann::json result = bench::run_bench(settings);
-        if (!json.empty()) write_text(json, json_text(result, 1));
+        if (file) file->write(json_text(result, 1));
         print(bench::bench_text(result), stdout);
         return 0;
     }
@@ -411,8 +470,15 @@ int run_program(int argc, char** argv) {
     try {
         app.parse(argc, argv);
     } catch (const CLI::Success& asked) {
-        return app.exit(asked);
+        // Help or the version. CLI11 does not say whether it could be written.
+        std::ostringstream text;
+        app.exit(asked, text, text);
+        print(text.str(), stdout);
+        return 0;
     } catch (const CLI::ParseError& problem) {
+        // CLI11 says that a command is missing, not what came instead.
+        if (argc > 1 && app.get_subcommands().empty() && argv[1][0] != '-')
+            refuse("'{}' is no command; expected sort, check, gen, probe or bench", argv[1]);
         refuse("{}; 'wiscsort --help' has the command line", problem.what());
     }
     if (sort_command->parsed()) return sorting.run();

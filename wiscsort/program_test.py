@@ -280,6 +280,32 @@ class Refusals(InFolder):
         self.refused(2, "--memory 10.00 KiB: too small; at least", *sort, "--memory", "10K", data)
         self.refused(2, "--memory: 'x' is not a size", *sort, "--memory", "x", data)
         self.refused(2, "--threads 0: expected 1 to 1024", *sort, "--threads", "0", data)
+        self.refused(2, "'sorted' is no command; expected sort, check, gen, probe or bench", "sorted", data)
+        self.refused(2, "the input '' is no file name", *sort, "")
+        self.refused(2, "the output '' is no file name", "sort", "-o", "", data)
+        self.refused(2, f"--profile: '{self.folder}' is neither a file nor", *sort, "--profile", self.folder, data)
+        # What a variable of a script that is not set makes of a command line.
+        for option, message in (("--memory", "'' is not a size"), ("--threads", "'' is not a whole number"),
+                                ("-t", "'' is not one character"), ("--temp", "'' is no directory"),
+                                ("--profile", "'' is neither a file"), ("--json", "'' is no file name")):
+            self.refused(2, message, *sort, option, "", data)
+        gen = ("gen", "-o", out)
+        self.refused(2, "--first: '-1' is not a whole number", *gen, "1", "-b", "-1")
+        self.refused(2, "--key-bytes: '-1' is not a whole number", *gen, "1", "--key-bytes", "-1")
+        self.refused(2, "numbers end at 18446744073709551615", *gen, "2", "-b", "18446744073709551615")
+        self.refused(2, "--seconds: expected .01 to 60", "probe", self.folder, "--seconds", "nan")
+        bench = ("bench", "--dir", self.folder)
+        self.refused(2, "--shape: 'pmem 9:9' is unknown", *bench, "--shape", "pmem 9:9")
+        self.refused(2, "--records 0: expected 1 to", *bench, "--records", "0")
+        self.refused(2, "--only: no system and strategy has any of 'MySQL' in its name", *bench, "--real",
+                     "--records", "10", "--only", "MySQL")
+        self.refused(2, "--cgroup 0: at least 1M is needed", *bench, "--cgroup", "0")
+        self.refused(1, f"--dir: {data}/wiscsort-bench-", "bench", "--dir", data)
+        with open("/dev/full", "wb") as full:
+            for words in ("--help",), ("--version",), ("check", data):
+                done = subprocess.run([PROGRAM, *words], stdout=full, stderr=subprocess.PIPE, check=False)
+                self.assertEqual((done.returncode, done.stderr),
+                                 (1, b"wiscsort: standard output: cannot be written: No space left on device\n"))
         self.refused(2, "--format: 'csv' is unknown", *sort, "--format", "csv", data)
         self.refused(2, "--profile: 'disk' is neither a file nor one of pmem, bd", *sort, "--profile",
                      "disk", data)
@@ -288,6 +314,21 @@ class Refusals(InFolder):
         self.refused(1, "/none: cannot make a temporary file there", *sort, "--plan", "mergepass",
                      "--memory", "1M", "--temp", "/none", "--format", "fixed:10",
                      self.write("many", os.urandom(1500000)))
+
+    def test_the_report_is_no_other_file_of_the_sort(self):
+        out, data = self.folder / "out", self.write("in", b"b\na\n")
+        (self.folder / "link").symlink_to("in")
+        sort = ("sort", "-o", out, "--json")
+        self.refused(2, "out' is the output, too", *sort, out, data)
+        self.refused(2, "out' is the output, too", *sort, self.folder / "." / "out", data)
+        self.refused(2, "link' is an input, too", *sort, self.folder / "link", data)
+        self.refused(2, "'-' is the output, too", "sort", "--json", "-", data)
+        # Before anything is sorted.
+        self.refused(1, "cannot open its directory", *sort, self.folder / "no" / "report", data)
+        self.refused(1, "is a directory", *sort, self.folder, data)
+        self.assertEqual(run("sort", "-o", "/dev/null", "--json", "/dev/null", data).returncode, 0)
+        done = run("sort", "-o", out, "--json", "-", data)
+        self.assertEqual((json.loads(done.stdout)["records_out"], out.read_bytes()), (2, b"a\nb\n"))
 
     @unittest.skipIf(os.geteuid() == 0, "root may read and write all files")
     def test_permissions(self):

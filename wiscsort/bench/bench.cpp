@@ -68,7 +68,9 @@ class benches {
   public:
     explicit benches(const bench_settings& settings) : s_(settings) {
         folder_ = s_.directory + "/wiscsort-bench-" + std::to_string(::getpid());
-        if (!std::filesystem::create_directory(folder_)) fail("{}: cannot be made", folder_);
+        std::error_code problem;
+        std::filesystem::create_directory(folder_, problem);
+        if (problem) fail("--dir: {}: cannot be made: {}", folder_, problem.message());
         result_ = {{"cells", json::array()},
                    {"ratios", json::array()},
                    {"planner", json::array()},
@@ -85,6 +87,9 @@ class benches {
     json run() {
         if (s_.emulated) emulated();
         if (s_.real) real();
+        if (s_.real && !anyone_)
+            refuse("--only: no system and strategy has any of '{}' in its name",
+                   fmt::join(s_.only, "', '"));
         return std::move(result_);
     }
 
@@ -95,6 +100,10 @@ class benches {
 
     // ---- emulated devices
 
+    // Bytes of keys and values.
+    static constexpr std::pair<unsigned, unsigned> shapes[] = {
+        {10, 10}, {10, 40}, {10, 90}, {10, 990}, {10, 4086}};
+
     struct variant {
         const char* name;
         plan_choice plan;
@@ -103,8 +112,18 @@ class benches {
     };
 
     void emulated() {
-        for (const auto& [key_bytes, value_bytes] :
-             {std::pair{10U, 10U}, {10U, 40U}, {10U, 90U}, {10U, 990U}, {10U, 4086U}}) {
+        for (const std::string& shape : s_.shapes)
+            if (std::none_of(model::shipped_profiles().begin(), model::shipped_profiles().end(),
+                             [&](const model::profile& p) {
+                                 return std::any_of(
+                                     std::begin(shapes), std::end(shapes), [&](const auto& kv) {
+                                         return shape == shape_name(p.name, kv.first, kv.second);
+                                     });
+                             }))
+                refuse("--shape: '{}' is unknown; expected a device and the bytes of keys and "
+                       "values, as 'pmem 10:90'",
+                       shape);
+        for (const auto& [key_bytes, value_bytes] : shapes) {
             const std::uint64_t size = key_bytes + value_bytes;
             const auto wanted = [&](const std::string& device) {
                 return s_.shapes.empty() ||
@@ -421,12 +440,6 @@ class benches {
         for (const std::string& state : s_.states) {
             std::vector<contestant> all =
                 state == "cgroup" ? in_cgroup() : contestants(state == "cached");
-            if (!s_.only.empty())
-                std::erase_if(all, [&](const contestant& c) {
-                    return std::none_of(s_.only.begin(), s_.only.end(), [&](const std::string& t) {
-                        return (c.system + " " + c.strategy).find(t) != std::string::npos;
-                    });
-                });
             for (unsigned repeat = 0; repeat < s_.repeats; ++repeat)
                 for (contestant& c : all) {
                     if (!c.failure.empty()) continue;
@@ -442,6 +455,17 @@ class benches {
             std::erase_if(all, [](const contestant& c) { return !c.failure.empty(); });
             report(all, state, in);
         }
+    }
+
+    // Leaves those that --only names.
+    void keep_wanted(std::vector<contestant>& all) {
+        std::erase_if(all, [&](const contestant& c) {
+            return !s_.only.empty() &&
+                   std::none_of(s_.only.begin(), s_.only.end(), [&](const std::string& t) {
+                       return (c.system + " " + c.strategy).find(t) != std::string::npos;
+                   });
+        });
+        anyone_ = anyone_ || !all.empty();
     }
 
     contestant ours(const std::string& name, std::uint64_t memory, unsigned threads,
@@ -485,7 +509,10 @@ class benches {
         all.push_back(ours("ems", s_.small_memory, s_.threads, {"--plan", "ems"}));
         all.push_back(ours("ems uncontrolled", s_.small_memory, s_.threads,
                            {"--plan", "ems", "--uncontrolled"}));
-        if (!with_peers) return all;
+        if (!with_peers) {
+            keep_wanted(all);
+            return all;
+        }
         all.push_back(ours("auto buffered", s_.memory, 1, {"--io", "mmap"}));
         contestant gnu;
         gnu.system = "GNU sort";
@@ -590,6 +617,7 @@ class benches {
                 skipped.push_back(line);
             return true;
         };
+        keep_wanted(all);
         std::erase_if(all, absent);
         if (std::any_of(all.begin(), all.end(),
                         [](const contestant& c) { return c.system == "DuckDB"; }))
@@ -620,6 +648,7 @@ class benches {
         if (!cgroup_) cgroup_.emplace(s_.cgroup_bytes);
         if (!cgroup_->problem().empty()) {
             result_["skipped"].push_back("cgroup: " + cgroup_->problem());
+            anyone_ = true;
             return all;
         }
         for (const char* plan : {"auto", "ems", "mergepass", "onepass"}) {
@@ -630,6 +659,7 @@ class benches {
             c.command.insert(c.command.begin(), enter.begin(), enter.end());
             all.push_back(c);
         }
+        keep_wanted(all);
         return all;
     }
 
@@ -647,7 +677,8 @@ class benches {
     }
 
     // The line of what a peer said that tells why: not its traceback, nor the advice behind it.
-    static std::string reason_in(const std::string& said) {
+    static std::string reason_of(const device::child_result& ended) {
+        const std::string& said = ended.output;
         for (std::size_t at = 0; at < said.size();) {
             const std::size_t end = std::min(said.find('\n', at), said.size());
             const std::string line = said.substr(at, end - at);
@@ -656,7 +687,8 @@ class benches {
                 return line;
             at = end + 1;
         }
-        return "it said nothing";
+        return ended.exit_code > 128 ? fmt::format("signal {}", ended.exit_code - 128)
+                                     : "it said nothing";
     }
 
     // One run, checked. A peer that fails has a `failure` then; if we fail ourselves the bench does.
@@ -676,9 +708,9 @@ class benches {
             return;
         }
         if (c.last.exit_code != 0) {
-            if (c.ours) fail("{}: exit status {}: {}", c.name(), c.last.exit_code, c.last.output);
-            c.failure =
-                fmt::format("exit status {}: {}", c.last.exit_code, reason_in(c.last.output));
+            if (c.ours)
+                fail("{}: exit status {}: {}", c.name(), c.last.exit_code, reason_of(c.last));
+            c.failure = fmt::format("exit status {}: {}", c.last.exit_code, reason_of(c.last));
             return;
         }
         const double sync = sync_seconds(output());
@@ -817,6 +849,7 @@ class benches {
     std::string folder_;
     std::optional<device::memory_cgroup> cgroup_;
     json result_;
+    bool anyone_ = false; // has something to do here
     std::vector<double> regrets_;
     std::map<std::string, std::map<std::string, sort_report>> seconds_;
 };

@@ -88,6 +88,9 @@ void generate(const std::string& output, const gen_settings& s) {
     if (s.ascii && !standard) refuse("gen: --ascii records have 10 + 90 bytes");
     if (s.records > (std::uint64_t{1} << 62) / size)
         refuse("gen: {} records of {} bytes are more than a file can have", s.records, size);
+    if (s.records > UINT64_MAX - s.first)
+        refuse("gen: {} records behind number {}: numbers end at {}", s.records, s.first,
+               UINT64_MAX);
     device::output_file out(output, false);
     out.reserve(s.records * size);
     u128 random = state_after(s.first);

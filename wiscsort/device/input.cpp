@@ -93,6 +93,7 @@ input_set::~input_set() {
 }
 
 void input_set::add(const std::string& name, scratch_space& scratch) {
+    if (name.empty()) refuse("the input '' is no file name");
     input_file file;
     file.name = name == "-" ? "standard input" : name;
     if (name == "-") {

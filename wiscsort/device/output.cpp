@@ -61,6 +61,7 @@ class folder_lock {
 
 output_file::output_file(const std::string& name, bool direct)
     : asked_(name == "-" ? "standard output" : name) {
+    if (name.empty()) refuse("the output '' is no file name");
     if (name == "-") {
         fd_ = descriptor(::dup(STDOUT_FILENO));
         if (!fd_) failed("write", errno);

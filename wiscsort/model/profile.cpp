@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <set>
 
@@ -273,7 +274,9 @@ profile find_profile(const std::string& name_or_path) {
         names += (names.empty() ? "" : ", ") + p.name;
     }
     std::ifstream file(name_or_path);
-    if (!file) refuse("--profile: '{}' is neither a file nor one of {}", name_or_path, names);
+    // A directory can be opened, but not read.
+    if (!file || std::filesystem::is_directory(name_or_path))
+        refuse("--profile: '{}' is neither a file nor one of {}", name_or_path, names);
     nlohmann::json json;
     try {
         file >> json;
