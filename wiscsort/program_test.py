@@ -395,8 +395,15 @@ class Refusals(InFolder):
         folder = self.folder / "IN OUT 'quoted'"
         folder.mkdir()
         done = run("bench", "--real", "--records", "1000", "--repeats", "1", "--memory", "64M",
-                   "--small-memory", "4M", "--dir", folder, "--python", "/none")
+                   "--small-memory", "4M", "--dir", folder, "--python", "/none", "--json", folder / "report")
         self.assertEqual(done.returncode, 0, done.stderr)
+        report = json.loads((folder / "report").read_text())
+        cells = {(cell["system"], cell["state"]) for cell in report["cells"]}
+        skipped = " ".join(report["skipped"])
+        for state in ("cached", "uncached", "cgroup"):
+            for system in ("wiscsort", "GNU sort"):
+                self.assertTrue((system, state) in cells or f"{state}: " in skipped, (system, state))
+        self.assertIn("DuckDB: /none: cannot be started", skipped)
 
     def test_bench_goes_on_without_a_peer_that_fails(self):
         """DuckDB fails at 4 MiB, and at 64 MiB in the second round; Polars gives what it was given."""

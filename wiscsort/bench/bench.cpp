@@ -438,8 +438,7 @@ class benches {
             record_format::parse(fmt::format("fixed:{}", 10 + s_.value_bytes));
         const expected in{g.records, check({input()}, format, keys).checksum()};
         for (const std::string& state : s_.states) {
-            std::vector<contestant> all =
-                state == "cgroup" ? in_cgroup() : contestants(state == "cached");
+            std::vector<contestant> all = state == "cgroup" ? in_cgroup() : contestants(state);
             for (unsigned repeat = 0; repeat < s_.repeats; ++repeat)
                 for (contestant& c : all) {
                     if (!c.failure.empty()) continue;
@@ -499,7 +498,7 @@ class benches {
         return c;
     }
 
-    std::vector<contestant> contestants(bool with_peers) {
+    std::vector<contestant> contestants(const std::string& state) {
         std::vector<contestant> all;
         all.push_back(ours("auto buffered", s_.memory, s_.threads, {"--io", "mmap"}));
         all.push_back(ours("auto direct", s_.memory, s_.threads, {"--io", "direct"}));
@@ -509,22 +508,33 @@ class benches {
         all.push_back(ours("ems", s_.small_memory, s_.threads, {"--plan", "ems"}));
         all.push_back(ours("ems uncontrolled", s_.small_memory, s_.threads,
                            {"--plan", "ems", "--uncontrolled"}));
-        if (!with_peers) {
-            keep_wanted(all);
-            return all;
-        }
-        all.push_back(ours("auto buffered", s_.memory, 1, {"--io", "mmap"}));
+        if (state == "cached") all.push_back(ours("auto buffered", s_.memory, 1, {"--io", "mmap"}));
+        add_peers(all, s_.memory, s_.small_memory);
+        keep_wanted(all);
+        remove_absent(all);
+        return all;
+    }
+
+    // As a formatted string of Python.
+    static constexpr const char* duckdb_sql =
+        "COPY (SELECT l FROM read_csv({files[0]}, header=false, delim='\\x01', quote='', "
+        "escape='', "
+        "auto_detect=false, columns={{'l': 'VARCHAR'}}) ORDER BY substr(l, 1, 10)) TO {files[1]} "
+        "(FORMAT csv, HEADER false, DELIMITER '\\x01', QUOTE '', ESCAPE '')";
+
+    // The others; with two sizes of memory where their authors recommend much and we compare with little.
+    void add_peers(std::vector<contestant>& all, std::uint64_t large, std::uint64_t small) const {
         contestant gnu;
         gnu.system = "GNU sort";
         gnu.strategy = "merge sort";
-        gnu.memory = s_.memory;
+        gnu.memory = large;
         gnu.threads = s_.threads;
 
         gnu.command = {"sort",
                        "-s",
                        "-k1.1,1.10",
                        "-S",
-                       fmt::format("{}b", s_.memory),
+                       fmt::format("{}b", large),
                        fmt::format("--parallel={}", s_.threads),
                        "-T",
                        scratch(),
@@ -533,8 +543,9 @@ class benches {
                        input()};
         gnu.environment = {"LC_ALL=C"};
         all.push_back(gnu);
-        std::string duckdb_sql;
-        for (const std::uint64_t memory : {s_.memory, s_.small_memory}) {
+        std::vector<std::uint64_t> memories = {large};
+        if (small != large) memories.push_back(small);
+        for (const std::uint64_t memory : memories) {
             contestant duck;
             duck.system = "DuckDB";
             duck.strategy = "ORDER BY";
@@ -542,11 +553,6 @@ class benches {
             duck.threads = s_.threads;
 
             // The files' names come as arguments: Python quotes them for SQL.
-            const std::string sql =
-                "COPY (SELECT l FROM read_csv({files[0]}, header=false, delim='\\x01', quote='', "
-                "escape='', auto_detect=false, columns={{'l': 'VARCHAR'}}) ORDER BY substr(l, 1, "
-                "10)) TO {files[1]} (FORMAT csv, HEADER false, DELIMITER '\\x01', QUOTE '', ESCAPE "
-                "'')";
             duck.command = {
                 s_.python,
                 "-c",
@@ -558,11 +564,10 @@ class benches {
                             "c.execute(\"SET memory_limit='{}B'\")\n"
                             "c.execute('SET temp_directory=' + files[2])\n"
                             "c.execute(f\"\"\"{}\"\"\")\n",
-                            s_.threads, memory, sql),
+                            s_.threads, memory, duckdb_sql),
                 input(),
                 output(),
                 scratch()};
-            duckdb_sql = sql;
             all.push_back(duck);
         }
         contestant polars;
@@ -583,12 +588,16 @@ class benches {
         contestant stxxl;
         stxxl.system = "STXXL";
         stxxl.strategy = "sort";
-        stxxl.memory = s_.small_memory;
+        stxxl.memory = small;
         stxxl.threads = s_.threads;
-        stxxl.command = {stxxl_program(), input(), output(), std::to_string(s_.small_memory),
+        stxxl.command = {stxxl_program(), input(), output(), std::to_string(small),
                          scratch() + "/stxxl"};
         // Its records have the size that it was compiled for, and its blocks two megabytes.
-        if (s_.value_bytes == 90 && s_.small_memory >= 64 * MiB) all.push_back(stxxl);
+        if (s_.value_bytes == 90 && small >= 64 * MiB) all.push_back(stxxl);
+    }
+
+    // Those that are not installed are skipped, and it says what is missing.
+    void remove_absent(std::vector<contestant>& all) {
         const auto absent = [&](const contestant& c) {
             if (c.ours) return false;
             std::string reason;
@@ -617,12 +626,10 @@ class benches {
                 skipped.push_back(line);
             return true;
         };
-        keep_wanted(all);
         std::erase_if(all, absent);
         if (std::any_of(all.begin(), all.end(),
                         [](const contestant& c) { return c.system == "DuckDB"; }))
             result_["duckdb_sql"] = as_sql(duckdb_sql);
-        return all;
     }
 
     // What Python makes of the text, with names for the files.
@@ -642,24 +649,26 @@ class benches {
         return std::filesystem::path(s_.program).parent_path() / "wiscsort-stxxl";
     }
 
-    // Every plan, and auto, in a control group of their own that can hold the memory and little else.
+    // Every plan, auto and the others in a control group that can hold the memory and little else.
     std::vector<contestant> in_cgroup() {
         std::vector<contestant> all;
+        for (const char* plan : {"auto", "ems", "mergepass", "onepass"})
+            all.push_back(ours(plan, s_.cgroup_memory, s_.threads, {"--plan", plan}));
+        add_peers(all, s_.cgroup_memory, s_.cgroup_memory);
+        keep_wanted(all);
+        remove_absent(all);
+        if (all.empty()) return all;
         if (!cgroup_) cgroup_.emplace(s_.cgroup_bytes);
         if (!cgroup_->problem().empty()) {
             result_["skipped"].push_back("cgroup: " + cgroup_->problem());
-            anyone_ = true;
-            return all;
+            return {};
         }
-        for (const char* plan : {"auto", "ems", "mergepass", "onepass"}) {
-            contestant c = ours(plan, s_.cgroup_memory, s_.threads, {"--plan", plan});
+        for (contestant& c : all) {
             // What takes this long is no choice; GNU's timeout ends it.
             const std::vector<std::string> enter = {
                 "sh", "-c", "echo $$ > \"$0\" && exec timeout 60 \"$@\"", cgroup_->processes()};
             c.command.insert(c.command.begin(), enter.begin(), enter.end());
-            all.push_back(c);
         }
-        keep_wanted(all);
         return all;
     }
 
@@ -805,7 +814,9 @@ class benches {
         const contestant* duck = find("DuckDB", "ORDER BY", s_.memory, s_.threads);
         // The targets are for records of 100 bytes with uniform keys.
         const bool targets = s_.value_bytes == 90 && !s_.skewed;
-        const auto target = [&](double most) { return targets ? most : 0; };
+        const auto target = [&](double most, const char* of = "cached") {
+            return targets && state == of ? most : 0;
+        };
         compare(buffered, duck, target(.40));
         compare(direct, duck, target(.35));
         compare(small, find("DuckDB", "ORDER BY", s_.small_memory, s_.threads), target(.25));
@@ -815,8 +826,12 @@ class benches {
         compare(buffered, find("wiscsort", "auto buffered", s_.memory, 1),
                 s_.threads == 2 ? target(.75) : 0);
         const contestant* squeezed = find("wiscsort", "auto", s_.cgroup_memory, s_.threads);
-        if (state == "cgroup")
-            compare(squeezed, find("wiscsort", "ems", s_.cgroup_memory, s_.threads), target(1.1));
+        if (state == "cgroup") {
+            compare(squeezed, find("wiscsort", "ems", s_.cgroup_memory, s_.threads),
+                    target(1.1, "cgroup"));
+            compare(squeezed, find("GNU sort", "merge sort", s_.cgroup_memory, s_.threads), 0);
+            compare(squeezed, find("DuckDB", "ORDER BY", s_.cgroup_memory, s_.threads), 0);
+        }
         compare(find("wiscsort", "ems", s_.small_memory, s_.threads),
                 find("wiscsort", "ems uncontrolled", s_.small_memory, s_.threads), 0);
         std::map<std::string, double> seconds;

@@ -9,8 +9,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <string_view>
 
 namespace wiscsort::device {
 
@@ -25,8 +27,17 @@ child_result run_child(const std::vector<std::string>& arguments,
     std::vector<char*> argv, envp;
     for (const std::string& a : arguments) argv.push_back(const_cast<char*>(a.c_str()));
     argv.push_back(nullptr);
-    for (char** e = environ; *e != nullptr; ++e) envp.push_back(*e);
+    // Programs take the first of a name, and shells the last.
     for (const std::string& e : environment) envp.push_back(const_cast<char*>(e.c_str()));
+    for (char** e = environ; *e != nullptr; ++e) {
+        const std::string_view name =
+            std::string_view(*e).substr(0, std::string_view(*e).find('='));
+        if (std::none_of(environment.begin(), environment.end(), [&](const std::string& added) {
+                return added.size() > name.size() && added[name.size()] == '=' &&
+                       added.compare(0, name.size(), name) == 0;
+            }))
+            envp.push_back(*e);
+    }
     envp.push_back(nullptr);
     const auto begin = std::chrono::steady_clock::now();
     pid_t child = 0;

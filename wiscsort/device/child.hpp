@@ -16,7 +16,7 @@ struct child_result {
     std::string output;                              // standard output and error, the first 4 KiB
 };
 
-// `arguments[0]` is found by PATH. `environment`: NAME=VALUE, added to this process's own.
+// `arguments[0]` is found by PATH. `environment`: NAME=VALUE, added to this process's own or in place of what it has.
 // Throws error if it cannot be started.
 child_result run_child(const std::vector<std::string>& arguments,
                        const std::vector<std::string>& environment = {});
