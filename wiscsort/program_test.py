@@ -235,6 +235,62 @@ class Records(InFolder):
             self.assertIn(b"checksum: " + checksum + b"\n",
                           run("check", "--format", "fixed:100", "--key", "0:10", data).stdout)
 
+    def test_skewed_keys_are_equal_often(self):
+        data, out = self.folder / "data", self.folder / "out"
+        self.assertEqual(run("gen", 20000, "--skewed", "-o", data).returncode, 0)
+        self.assertEqual(run("sort", "--format", "fixed:100", "--key", "0:10", "-o", out, data).returncode, 0)
+        found = json.loads(run("check", "--format", "fixed:100", "--key", "0:10", "--json", out).stdout)
+        self.assertEqual((found["records"], found["sorted"]), (20000, True))
+        # Of a million keys, the n-th about 1/n of the time.
+        self.assertGreater(found["duplicates"], 4000)
+        self.assertLess(found["duplicates"], 19000)
+        unique = run("sort", "--format", "fixed:100", "--key", "0:10", "-u", data).stdout
+        self.assertEqual(len(unique), (20000 - found["duplicates"]) * 100)
+
+    def test_a_probed_profile_is_used(self):
+        profile, data = self.folder / "p.json", self.write("in", some_lines(4))
+        done = run("probe", self.folder, "--file-size", "2M", "--seconds", ".01", "--threads", "2", "-o", profile)
+        self.assertEqual((done.returncode, done.stdout), (0, b""), done.stderr)
+        found = json.loads(profile.read_text())
+        for direction in "read", "write":
+            self.assertGreater(found[direction]["bytes_per_second"], 0)
+            self.assertGreaterEqual(found[direction]["threads_at_peak"], 1)
+            self.assertGreater(found[direction]["overlap_share"], 0)
+        self.assertGreaterEqual(found["granule"], 1)
+        self.assertGreater(found["random_share"], 0)
+        done = run("sort", "--explain", "--profile", profile, "-o", self.folder / "out", data)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(b"device profile: probed\n", done.stderr)
+
+    def test_a_terminal_sees_progress_and_keeps_nothing_of_it(self):
+        data = self.write("data", os.urandom(4000000))
+        for plan in "onepass", "mergepass", "ems":
+            master, slave = os.openpty()
+            with open(master, "rb", buffering=0) as terminal:
+                with subprocess.Popen([PROGRAM, "sort", "--format", "fixed:20", "--plan", plan, "--memory",
+                                       "64M" if plan == "onepass" else "2M", "-o", self.folder / "out", data],
+                                      stderr=slave) as process:
+                    os.close(slave)
+                    said = b""
+                    try:
+                        while part := terminal.read(4096):
+                            said += part
+                    except OSError:
+                        pass  # its other end is closed
+                self.assertEqual(process.returncode, 0, said)
+            self.assertRegex(said, rb"\r\x1b\[Kwiscsort: [a-z]+ \d+ %")
+            self.assertTrue(said.endswith(b"%\r\x1b[K"), said)
+
+    def test_directories_for_runs_are_used_in_turn(self):
+        # One for the copy of a pipe, one for runs.
+        data = os.urandom(6000000)
+        sort = ("sort", "--format", "fixed:20", "--plan", "ems", "--memory", "2M", "-o", self.folder / "out", "--temp",
+                self.folder)
+        self.assertEqual(run(*sort, "--temp", self.folder, "-", input=data).returncode, 0)
+        done = run(*sort, "--temp", "/none", "-", input=data)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"/none: cannot make a temporary file there", done.stderr)
+
     def test_json_and_explain(self):
         data = self.write("in", some_lines(3))
         report = self.folder / "report"
@@ -535,6 +591,18 @@ class Memory(InFolder):
                 self.assertEqual(code, 0, said)
                 self.assertGreater(most, 100)
                 self.assertLessEqual(most, (memory + 24) * 1024)
+
+    def test_bounded_for_lines_with_keys(self):
+        pick = random.Random(5)
+        data = self.write("data", b"".join(b"%d:%s x%d\n" % (pick.randrange(10**6), b"abc" * pick.randrange(20),
+                                                            pick.randrange(1000)) for _ in range(120000)))
+        for plan, memory, io in (("mergepass", 2, "mmap"), ("ems", 3, "read"), ("onepass", 12, "direct")):
+            for options in ((), ("-t", ":", "-k", "2,2", "-k", "1,1nr"), ("-n", "-u")):
+                with self.subTest(plan=plan, options=options):
+                    most, code, said = most_memory("sort", *options, "--plan", plan, "--memory", f"{memory}M", "--io", io,
+                                                   "--threads", "4", "-o", self.folder / "out", data)
+                    self.assertEqual(code, 0, said)
+                    self.assertLessEqual(most, (memory + 24) * 1024)
 
     def test_a_look_at_large_records_is_bounded(self):
         data = self.write("data", b"x" * 150000000 + b"\n")

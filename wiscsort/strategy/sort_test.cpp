@@ -395,6 +395,34 @@ TEST(Sort, EveryCallMayFail) {
         for (const io_choice io : ios) every_call_may_fail(plan, io);
 }
 
+namespace {
+
+std::atomic<int> data_synced{0}, directories_synced{0};
+
+device::fault count_syncs(const char* call) {
+    if (std::strcmp(call, "fdatasync") == 0) ++data_synced;
+    if (std::strcmp(call, "fsync") == 0) ++directories_synced;
+    return {};
+}
+
+} // namespace
+
+TEST(Sort, SyncsTheOutputAndItsDirectoryIfAsked) {
+    temporary_directory folder;
+    const std::string in = folder.write("in", "b\na\n");
+    for (const bool sync : {false, true}) {
+        data_synced = directories_synced = 0;
+        sort_options options;
+        options.sync = sync;
+        device::set_fault_hook(count_syncs);
+        wiscsort::sort({in}, folder.path("out"), options);
+        device::set_fault_hook(nullptr);
+        EXPECT_EQ(data_synced, sync ? 1 : 0);
+        EXPECT_EQ(directories_synced, sync ? 1 : 0);
+    }
+    EXPECT_TRUE(sort_options{}.sync);
+}
+
 TEST(Sort, AFailedRenameLeavesNothing) {
     temporary_directory folder;
     const std::string in = folder.write("in", "b\na\n");
