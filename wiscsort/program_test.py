@@ -367,6 +367,8 @@ class Refusals(InFolder):
                      "disk", data)
         profile = self.write("p.json", b'{"read": {}, "write": {}, "colour": 1}')
         self.refused(2, "p.json: the field 'colour' is unknown", *sort, "--profile", profile, data)
+        profile = self.write("p.json", b'{"read": {"bytes_per_second": 1}, "write": {"bytes_per_second": 1}} and more')
+        self.refused(2, "p.json: is no JSON: ", *sort, "--profile", profile, data)
         self.refused(1, "/none: cannot make a temporary file there", *sort, "--plan", "mergepass",
                      "--memory", "1M", "--temp", "/none", "--format", "fixed:10",
                      self.write("many", os.urandom(1500000)))

@@ -60,8 +60,9 @@ void descriptor::reset() {
 }
 
 int open_file(const char* path, int flags, mode_t mode, descriptor& out) {
+    const char* const name = (flags & O_TMPFILE) == O_TMPFILE ? "open unnamed" : "open";
     const long fd =
-        uninterrupted("open", [&](bool) -> long { return ::open(path, flags | O_CLOEXEC, mode); });
+        uninterrupted(name, [&](bool) -> long { return ::open(path, flags | O_CLOEXEC, mode); });
     if (fd < 0) return errno;
     out = descriptor(static_cast<int>(fd));
     return 0;

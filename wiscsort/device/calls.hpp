@@ -19,7 +19,7 @@ struct fault {
     int error = 0;        // not 0: the call is not made and fails with this errno
     bool shorten = false; // a transfer moves half of what it could, at least one byte
 };
-// `call` is the name of the system call. Called by any thread.
+// `call` is the name of the system call; "open unnamed" for files without a name. Called by any thread.
 using fault_hook = fault (*)(const char* call);
 // Null: none. Not while another thread is in a call.
 void set_fault_hook(fault_hook hook);

@@ -279,11 +279,13 @@ profile find_profile(const std::string& name_or_path) {
         refuse("--profile: '{}' is neither a file nor one of {}", name_or_path, names);
     nlohmann::json json;
     try {
-        file >> json;
+        json = nlohmann::json::parse(file); // all of it
     } catch (const nlohmann::json::exception& problem) {
         refuse("{}: is no JSON: {}", name_or_path, problem.what());
     }
-    return from_json(json, name_or_path);
+    profile p = from_json(json, name_or_path);
+    if (p.name.empty()) p.name = name_or_path;
+    return p;
 }
 
 } // namespace wiscsort::model

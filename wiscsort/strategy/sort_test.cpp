@@ -302,6 +302,14 @@ device::fault fail_rename(const char* call) {
     return {std::strcmp(call, "renameat") == 0 ? EIO : 0, false};
 }
 
+// As some network file systems.
+device::fault no_unnamed_files(const char* call) {
+    return {std::strcmp(call, "open unnamed") == 0 ? EOPNOTSUPP : 0, false};
+}
+device::fault no_unnamed_files_nor_room(const char* call) {
+    return {std::strcmp(call, "pwrite") == 0 ? ENOSPC : no_unnamed_files(call).error, false};
+}
+
 sort_options small_sort(plan_choice plan, io_choice io) {
     sort_options options;
     options.format = record_format::parse("fixed:20");
@@ -464,6 +472,27 @@ TEST(Sort, AnInputThatTheCacheHoldsAsksForNoRing) {
     device::set_fault_hook(nullptr);
     if (!built_with_rings) GTEST_SKIP() << "built without liburing";
     EXPECT_GT(asked, 0);
+}
+
+TEST(Sort, WorksWhereFilesHaveNames) {
+    const std::string bytes = random_fixed(100000, 20, 256, 26);
+    for (const plan_choice plan : {plan_choice::mergepass, plan_choice::ems}) {
+        temporary_directory folder;
+        const std::string in = folder.write("in", bytes);
+        const sort_options options = small_sort(plan, io_choice::mmap);
+        folder.write("out", "old");
+        folder.write(".out.wiscsort-new", "unfinished, of a run that was killed");
+        device::set_fault_hook(no_unnamed_files_nor_room);
+        EXPECT_THROW(wiscsort::sort({in}, folder.path("out"), options), error);
+        EXPECT_EQ(folder.names(), (std::vector<std::string>{"in", "out"}));
+        EXPECT_EQ(folder.read("out"), "old");
+        device::set_fault_hook(no_unnamed_files);
+        wiscsort::sort({in}, folder.path("out"), options);
+        device::set_fault_hook(nullptr);
+        EXPECT_TRUE(folder.read("out") ==
+                    sorted_by_reference({bytes}, options.format, options.keys, false));
+        EXPECT_EQ(folder.names(), (std::vector<std::string>{"in", "out"}));
+    }
 }
 
 TEST(Sort, MessagesNameFileOffsetAndWhatWasExpected) {
