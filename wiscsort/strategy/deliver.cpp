@@ -23,7 +23,6 @@ using schedule::phase;
 constexpr std::uint64_t most_slice = 4096, least_slice = 64;
 constexpr std::uint64_t least_slice_bytes = 16 * KiB; // if that is fewer records
 constexpr std::uint64_t most_write = 2 * MiB;
-constexpr std::uint64_t most_entries = 1 << 18; // of a round, where sizes differ
 constexpr std::size_t prefetch_distance = 16;
 
 // One write buffer and what is in it.
@@ -49,12 +48,7 @@ class deliverer {
         for (int i = 0; i < (twice ? 2 : 1); ++i)
             buffers_[i].memory = device::memory_block(capacity_ + device::page_size);
         if (!uniform_) {
-            const double average = parts.size() == 0 ? 1
-                                                     : static_cast<double>(job.input.bytes()) /
-                                                           static_cast<double>(parts.size());
-            entries_per_round_ = static_cast<std::uint64_t>(
-                std::clamp(static_cast<double>(capacity_) / std::max(1.0, average), 16.0,
-                           static_cast<double>(most_entries)));
+            entries_per_round_ = entries_of_round(capacity_, job.input.bytes(), parts.size());
             entries_ = device::memory_block(entries_per_round_ * sizeof(entry), false);
             sizes_ = device::memory_block(entries_per_round_ * sizeof(std::uint64_t), false);
             places_ = device::memory_block(entries_per_round_ * sizeof(std::uint64_t), false);
@@ -359,6 +353,14 @@ class deliverer {
 };
 
 } // namespace
+
+std::uint64_t entries_of_round(std::uint64_t capacity, std::uint64_t bytes, std::uint64_t records) {
+    constexpr double most = 1 << 18;
+    const double average =
+        records == 0 ? 1 : static_cast<double>(bytes) / static_cast<double>(records);
+    return static_cast<std::uint64_t>(
+        std::clamp(static_cast<double>(capacity) / std::max(1.0, average), 16.0, most));
+}
 
 sink to_output(device::output_file& output) {
     return {[&output](std::uint64_t offset, const char* from, std::size_t size) {

@@ -56,6 +56,11 @@ struct delivery {
 };
 constexpr std::uint64_t sample_stride = 256 * KiB;
 
+// Entries that are measured and given places at a time, where sizes differ or records are dropped: as many as fill a
+// write buffer of `capacity` bytes, if `records` have `bytes`. Each takes so many bytes beside it: itself, size, place.
+constexpr std::uint64_t round_entry_bytes = sizeof(entry) + 2 * sizeof(std::uint64_t);
+std::uint64_t entries_of_round(std::uint64_t capacity, std::uint64_t bytes, std::uint64_t records);
+
 // Writes the records of all parts in order: gathers them into a write buffer, and writes it, round by
 // round. `source`: where records are. `offset`: of the first byte in the sink. `entries_on_device`: parts
 // are mapped runs, reading them is a transfer.

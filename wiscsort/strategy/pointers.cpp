@@ -38,8 +38,10 @@ class pointer_sort {
             std::max(1U, job.scheduler.threads().threads(operation::scan))));
         std::uint64_t buffers = job.write_buffer;
         if (job.input.base() == nullptr) buffers += scanners * read_piece;
-        // Entries of a round, the arrays that measure records of any size: see deliver.cpp.
-        buffers += job.input.format().fixed() && !job.options.unique ? 0 : 4 * MiB;
+        if (!job.input.format().fixed() || job.options.unique)
+            buffers += std::min(4 * MiB, entries_of_round(job.write_buffer, job.input.bytes(),
+                                                          job.report.records_in) *
+                                             round_entry_bytes);
         const std::uint64_t room = job.memory - std::min(job.memory, buffers);
         const std::uint64_t each = std::max<std::uint64_t>(4096, room / sizeof(entry) / scanners);
         for (unsigned i = 0; i < scanners; ++i) arrays_.emplace_back(each);

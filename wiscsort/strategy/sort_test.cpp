@@ -225,6 +225,21 @@ TEST(Sort, MergesInPassesWhereMemoryIsShort) {
     EXPECT_EQ(folder.read("out"), sorted_by_reference({text}, options.format, {}, false));
 }
 
+// The arrays that lines are measured with take what such lines need, and leave the rest to runs.
+TEST(Sort, RunsOfLinesAreFewWhereMemoryIsShort) {
+    temporary_directory folder;
+    const std::string text = random_lines(200000, 100, 250, 27);
+    sort_options options;
+    options.plan = plan_choice::mergepass;
+    options.memory = 4 * MiB;
+    options.threads = 2;
+    const sort_report report =
+        wiscsort::sort({folder.write("in", text)}, folder.path("out"), options);
+    EXPECT_GT(report.runs, 1U);
+    EXPECT_LE(report.runs, 8U);
+    EXPECT_TRUE(folder.read("out") == sorted_by_reference({text}, options.format, {}, false));
+}
+
 // Where records have to be copied, their size has a bound.
 TEST(Sort, ARecordThatCannotBeCopiedIsNamed) {
     temporary_directory folder;
