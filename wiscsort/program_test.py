@@ -531,6 +531,30 @@ exit 1
         finally:
             subprocess.run(["umount", disk], check=True)
 
+    def test_an_input_that_is_written_all_the_time(self):
+        """Whatever is found in the lines meanwhile: it is done before, or fails, and no signal ends it."""
+        pick = random.Random(11)
+        text = b"".join(b"the same beginning %d\n" % pick.randrange(10**pick.randrange(1, 30)) for _ in range(60000))
+        failed = 0
+        for attempt in range(12):
+            data = self.write("data", text)
+            (self.folder / "out").write_bytes(b"old")
+            with subprocess.Popen([PROGRAM, "sort", "--no-sync", "--plan", ("onepass", "mergepass")[attempt % 2], "--memory",
+                                   ("64M", "4M")[attempt % 2], "-o", self.folder / "out", data],
+                                  stderr=subprocess.PIPE) as process:
+                with data.open("r+b") as file:
+                    while process.poll() is None:
+                        file.seek(pick.randrange(len(text) - 100))
+                        file.write(pick.choice((b"\n" * 50, b"x" * 100, b"the same beginning 1\n" * 4)))
+                        file.flush()
+                said = process.stderr.read()
+            self.assertIn(process.returncode, (0, 1), said)
+            if process.returncode == 1:
+                failed += 1
+                self.assertRegex(said, b"^wiscsort: .*changed while.*\n$")
+                self.assertEqual((self.folder / "out").read_bytes(), b"old")
+        self.assertGreater(failed, 0)
+
     def test_an_input_that_changes(self):
         for change in ("grow", "cut"):
             data = self.write("data", os.urandom(60000000))

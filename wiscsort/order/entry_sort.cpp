@@ -57,11 +57,17 @@ class tie_sorter {
             return a.position() < b.position();
         };
         if (group.size() <= small_group) {
-            std::sort(group.begin(), group.end(), [&](const entry& a, const entry& b) {
+            const auto before = [&](const entry& a, const entry& b) {
                 const int compared =
                     less_.order->compare_keys(less_.source, a.position(), b.position());
                 return compared != 0 ? compared < 0 : a.position() < b.position();
-            });
+            };
+            // By insertion, which stays within its bounds also where somebody writes the mapped input and
+            // comparisons contradict each other.
+            for (std::size_t i = 1; i < group.size(); ++i) {
+                const auto end = group.begin() + static_cast<std::ptrdiff_t>(i);
+                std::rotate(std::upper_bound(group.begin(), end, *end, before), end, end + 1);
+            }
             return;
         }
         // What all of them share, and the shortest.
@@ -71,9 +77,9 @@ class tie_sorter {
         for (const entry& e : group.subspan(1)) {
             const std::string_view other = key(e);
             shortest = std::min(shortest, other.size());
-            common =
-                std::min(common, depth + common_prefix(other.substr(std::min(depth, other.size())),
-                                                       first.substr(depth)));
+            common = std::min(common,
+                              depth + common_prefix(other.substr(std::min(depth, other.size())),
+                                                    first.substr(std::min(depth, first.size()))));
         }
         if (common == shortest) {
             // Some keys end there: they are equal, and before all others (behind, if reversed).

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT
 //
 // Slices of sorted parts against a merge of all of them; the tournament.
+#include "wiscsort/device/directory_test.hpp"
+#include "wiscsort/error.hpp"
 #include "wiscsort/format/key_spec.hpp"
+#include "wiscsort/order/entry_sort.hpp"
 #include "wiscsort/order/parts.hpp"
 
 #include <algorithm>
+#include <fstream>
 #include <random>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -41,6 +46,56 @@ TEST(SortedParts, AnySliceIsWhatAMergeOfAllHasThere) {
         for (const std::uint64_t part : merged.cut(begin)) sum += part;
         ASSERT_EQ(sum, begin);
     }
+}
+
+// Somebody writes the mapped input: comparisons contradict what was sorted. It ends, with entries of the parts or an
+// error.
+TEST(SortedParts, EndWhereKeysChangeMeanwhile) {
+    const testing::temporary_directory folder;
+    constexpr std::uint64_t size = 20, count = 2000;
+    std::mt19937_64 random(5);
+    const auto records = [&] {
+        std::string bytes(size * count, 'x'); // ten bytes that are alike, and ten that are not
+        for (std::uint64_t i = 0; i < count; ++i)
+            for (std::uint64_t j = 10; j < size; ++j)
+                bytes[i * size + j] = static_cast<char>('a' + random() % 3);
+        return bytes;
+    };
+    const record_format format = record_format::parse("fixed:20");
+    const std::string name = folder.write("in", records());
+    device::scratch_space scratch({folder.path()});
+    const device::input_set input({name}, {format, true}, scratch);
+    const key_spec keys({}, format);
+    const key_order order(keys, "");
+    const entry_less less{&order, {&input, nullptr, 0, 0}};
+    int failed = 0;
+    for (int round = 0; round < 40; ++round) {
+        const std::size_t number = 1 + static_cast<std::size_t>(round) % 5;
+        std::vector<std::vector<entry>> parts(number);
+        for (std::uint64_t i = 0; i < count; ++i)
+            parts[i % number].push_back(
+                make_entry({input.base() + i * size, size}, 0, false, i * size));
+        for (auto& part : parts) sort_entries(part, less);
+        {
+            // In place: it stays the file that is mapped.
+            std::fstream file(name, std::ios::in | std::ios::out | std::ios::binary);
+            file << records();
+        }
+        std::vector<std::span<const entry>> spans(parts.begin(), parts.end());
+        const sorted_parts merged(spans, less);
+        std::vector<entry> slice(count);
+        for (std::uint64_t rank = 0; rank < count; rank += 50) {
+            try {
+                merged.merge(rank, count - rank, slice.data());
+                for (std::uint64_t i = 0; i < count - rank; ++i)
+                    ASSERT_LT(slice[i].position(), size * count);
+            } catch (const error& problem) {
+                ++failed;
+                EXPECT_NE(std::string(problem.what()).find("was changed"), std::string::npos);
+            }
+        }
+    }
+    EXPECT_GT(failed, 0);
 }
 
 } // namespace wiscsort::order

@@ -23,7 +23,7 @@ class sorted_parts {
     // How many entries of each part are among the first `rank` of all. O(parts log size) comparisons,
     // times the log of the size.
     std::vector<std::uint64_t> cut(std::uint64_t rank) const;
-    // The entries [rank, rank + count) in order. Thread-safe.
+    // The entries [rank, rank + count) in order. Thread-safe. Throws error if keys change meanwhile.
     void merge(std::uint64_t rank, std::uint64_t count, entry* out) const;
 
   private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "wiscsort/device/batch.hpp"
 #include "wiscsort/device/memory.hpp"
+#include "wiscsort/error.hpp"
 #include "wiscsort/strategy/job.hpp"
 #include "wiscsort/units.hpp"
 
@@ -226,7 +227,7 @@ class deliverer {
                     if (mapped_ && order == nullptr && j + prefetch_distance < end)
                         __builtin_prefetch(
                             record_memory(entries[j + prefetch_distance].position()));
-                    copy(entries[i].position(), to + places[i], record);
+                    copy(entries[i].position(), sizes[i], to + places[i], record);
                     bytes += sizes[i];
                 }
                 reads.flush();
@@ -234,8 +235,11 @@ class deliverer {
             }};
     }
 
-    void copy(std::uint64_t position, char* to, std::string& record) {
+    void copy(std::uint64_t position, std::uint64_t size, char* to, std::string& record) {
         const record_view view = source_.record(position, record);
+        if (view.written_size != size)
+            fail("{}: the record was changed while it was sorted; the output is untouched",
+                 source_.input->place(position));
         std::memcpy(to, view.stored.data(), view.stored.size());
         if (view.written_size != view.stored.size()) to[view.stored.size()] = format_.terminator;
     }

@@ -10,6 +10,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <cstring>
 
@@ -487,6 +488,66 @@ TEST(Sort, AnInputThatTheCacheHoldsAsksForNoRing) {
     device::set_fault_hook(nullptr);
     if (!built_with_rings) GTEST_SKIP() << "built without liburing";
     EXPECT_GT(asked, 0);
+}
+
+namespace {
+
+// Before one read somebody makes a single line of the input, of the same size.
+std::string written_file;
+std::size_t written_size;
+device::fault write_before_a_read(const char* call) {
+    if (std::strcmp(call, "pread") == 0 && --calls_left == 0) {
+        std::fstream file(written_file, std::ios::in | std::ios::out | std::ios::binary);
+        file << std::string(written_size - 1, 'x') << '\n';
+    }
+    return {};
+}
+
+} // namespace
+
+TEST(Sort, AnInputMayBeWrittenAtAnyMoment) {
+    const temporary_directory folder;
+    std::string text;
+    for (int i = 0; i < 40; ++i) text.append(16000, static_cast<char>('a' + i * 7 % 26)) += '\n';
+    written_file = folder.path("in");
+    written_size = text.size();
+    int found_in_a_record = 0;
+    for (const plan_choice plan : plans) {
+        sort_options options;
+        options.plan = plan;
+        options.io = io_choice::read;
+        options.memory = 24 * MiB;
+        options.threads = 1;
+        long before = LONG_MAX;
+        for (long n = LONG_MAX; n == LONG_MAX || n <= before; n = n == LONG_MAX ? 1 : n + 23) {
+            SCOPED_TRACE(fmt::format("{} read {}", model::name_of(plan), n));
+            folder.write("in", text);
+            // A clock that ticks seldom does not hide it.
+            std::filesystem::last_write_time(written_file,
+                                             std::filesystem::file_time_type::clock::now() -
+                                                 std::chrono::hours(1));
+            calls_left = n;
+            device::set_fault_hook(write_before_a_read);
+            std::string said;
+            try {
+                wiscsort::sort({written_file}, folder.path("out"), options);
+            } catch (const error& problem) {
+                said = problem.what();
+            }
+            device::set_fault_hook(nullptr);
+            if (n == LONG_MAX) {
+                EXPECT_EQ(said, "");
+                before = LONG_MAX - calls_left;
+                std::filesystem::remove(folder.path("out"));
+                continue;
+            }
+            EXPECT_NE(said, "");
+            EXPECT_EQ(folder.names(), std::vector<std::string>{"in"});
+            if (said.find("the record was changed while it was sorted") != std::string::npos)
+                ++found_in_a_record;
+        }
+    }
+    EXPECT_GT(found_in_a_record, 0);
 }
 
 TEST(Sort, WorksWhereFilesHaveNames) {
