@@ -479,7 +479,7 @@ case "$2" in
     exit 3 ;;
 esac
 echo small >> "{log}"
-printf 'Traceback (most recent call last):\\n  File "x"\\n' >&2
+printf 'working 50 %%%%\\rTraceback (most recent call last):\\n  File "x"\\n' >&2
 printf 'duckdb.OutOfMemoryException: no room\\n\\nPossible solutions:\\n' >&2
 exit 1
 """)

@@ -560,6 +560,7 @@ class benches {
                             "files = [\"'\" + a.replace(\"'\", \"''\") + \"'\" for a in "
                             "sys.argv[1:]]\n"
                             "c = duckdb.connect()\n"
+                            "c.execute('SET enable_progress_bar=false')\n"
                             "c.execute('SET threads={}')\n"
                             "c.execute(\"SET memory_limit='{}B'\")\n"
                             "c.execute('SET temp_directory=' + files[2])\n"
@@ -690,7 +691,9 @@ class benches {
         const std::string& said = ended.output;
         for (std::size_t at = 0; at < said.size();) {
             const std::size_t end = std::min(said.find('\n', at), said.size());
-            const std::string line = said.substr(at, end - at);
+            std::string line = said.substr(at, end - at);
+            // Progress is written over.
+            line.erase(0, line.rfind('\r') + 1);
             if (!line.empty() && line[0] != ' ' && line[0] != '\t' &&
                 line.rfind("Traceback ", 0) != 0)
                 return line;
