@@ -85,6 +85,7 @@ TEST(SortedParts, EndWhereKeysChangeMeanwhile) {
         const sorted_parts merged(spans, less);
         std::vector<entry> slice(count);
         for (std::uint64_t rank = 0; rank < count; rank += 50) {
+            slice.assign(count, {UINT64_MAX, UINT64_MAX});
             try {
                 merged.merge(rank, count - rank, slice.data());
                 for (std::uint64_t i = 0; i < count - rank; ++i)
