@@ -160,11 +160,19 @@ TEST(m2t, hints_have_a_row_for_each_window) {
         EXPECT_EQ(rows[i]["throughput_ratio"].is_null(), i % 9 == 0) << rows[i];
         EXPECT_GT(rows[i]["used_bytes"].get<double>(), 0) << rows[i];
     }
-    for (std::size_t i = 8; i < rows.size(); i += 9)
-        EXPECT_LT(rows[i]["used_bytes"].get<double>(), .7 * rows[i - 8]["used_bytes"].get<double>())
-            << rows[i];
+    const auto used = [&](std::size_t hints, std::size_t window) {
+        return rows[hints * 9 + window]["used_bytes"].get<double>();
+    };
+    constexpr std::size_t none = 0, right = 1, wrong = 2;
+    // Of what all values take: how much of it hints have already sent out while values were loaded depends on the
+    // machine's load, so only loading without hints is a measure.
+    const double loaded = used(none, 0);
+    for (const std::size_t hints : {none, right, wrong})
+        EXPECT_LT(used(hints, 8), .7 * loaded) << rows[hints * 9 + 8];
     // Heard at once: when nothing is known of the others.
-    EXPECT_LT(rows[9 + 4]["used_bytes"].get<double>(), .7 * rows[4]["used_bytes"].get<double>());
+    EXPECT_LT(used(right, 4), .7 * used(none, 4));
+    // Nothing comes back: what was cold at loading is still out. The margin is for tables and partly filled runs.
+    EXPECT_LT(used(right, 8), used(right, 0) + .1 * loaded);
     EXPECT_EQ(result.figures.size(), 3u);
 }
 
