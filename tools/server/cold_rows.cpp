@@ -348,15 +348,13 @@ bench_result bench_server_moving(const server_bench_settings& s) {
         // Requests of turns in which something moved, and objects that moved meanwhile.
         std::uint64_t done = 0, moved_here = 0;
         constexpr std::uint64_t turn = 10'000;
-        const auto patience =
-            std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                std::chrono::duration<double>(longest_without_moves * s.window_seconds));
+        const auto patience = std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+            std::chrono::duration<double>(longest_without_moves * s.window_seconds));
         auto until = std::chrono::steady_clock::now() + patience;
         // In short turns, so that both meet the same machine. Who is not asked is stopped: its collector would
         // take a processor from the other.
-        for (std::uint64_t i = 0; done < s.requests && !interrupted() &&
-                                  std::chrono::steady_clock::now() < until;
-             ++i) {
+        for (std::uint64_t i = 0;
+             done < s.requests && !interrupted() && std::chrono::steady_clock::now() < until; ++i) {
             run_result both[2];
             std::uint64_t moved_in_turn = 0;
             for (const std::size_t which : {i % 2, 1 - i % 2}) {
