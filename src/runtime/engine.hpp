@@ -42,6 +42,7 @@
 #include "runtime/handoff_lock.hpp"
 #include "runtime/memory_budget.hpp"
 #include "runtime/other_engines.hpp"
+#include "runtime/processor_share.hpp"
 #include "runtime/self_check.hpp"
 #include "runtime/wait_credit.hpp"
 #include "runtime/why_not_freed.hpp"
@@ -457,11 +458,10 @@ class engine final : public obase::runtime, private collector::control {
     double credited_at_ = 0;                                  // monotonic; 0: never
     // Under state_: what births in a file may still write, as it was said last; all, while there is no limit.
     std::uint64_t births_allowed_ = 0;
-    double last_window_end_ = 0;     // monotonic, of those that were not early
-    double last_end_ = 0;            // monotonic, of any
-    double last_cpu_ = 0;            // of the collector thread, at the last finish_window()
-    std::uint64_t throttle_cpu_ = 0; // ns
-    std::uint64_t throttle_wall_ = 0;
+    double last_window_end_ = 0; // monotonic, of those that were not early
+    double last_end_ = 0;        // monotonic, of any
+    double last_cpu_ = 0;        // of the collector thread, at the last finish_window()
+    processor_share pace_;       // of throttle()
     double wait_began_ = 0;
     struct open_scope {
         std::uint64_t epoch;

@@ -157,8 +157,7 @@ void engine<Binding>::run_window(bool forced, bool early, std::uint64_t pressed)
     early_ = early;
     given_up_ = false;
     window_began_ = now_seconds();
-    throttle_cpu_ = os::thread_cpu_ns();
-    throttle_wall_ = os::monotonic_ns();
+    pace_.begin(os::thread_cpu_ns(), os::monotonic_ns());
     report_stuck_scopes();
     collector::window_plan plan;
     plan.move = window_settings_.mode >= run_mode::move && !degraded();
@@ -200,7 +199,7 @@ void engine<Binding>::run_window(bool forced, bool early, std::uint64_t pressed)
                  "memory is at its limit (OBASE_MEMORY): objects that are in use again stay in the "
                  "file under COLD until there is room; statistics count them");
     finish_window(*collector_, plan.wanted_bytes, pressed);
-    window_cpu_ = static_cast<double>(os::thread_cpu_ns() - throttle_cpu_) * 1e-9;
+    window_cpu_ = static_cast<double>(pace_.used(os::thread_cpu_ns())) * 1e-9;
     paid_at_ = window_began_ + window_cpu_ / window_settings_.collector_cpu_share;
 }
 
@@ -462,16 +461,14 @@ void engine<Binding>::report_stuck_scopes() noexcept try {
     // No memory to remember a scope: it is seen in a later window.
 }
 
-// Keeps the thread under its share: sleeps until the CPU time used since the window began is at
-// most that share of the time passed. A forced window is not slowed down, nor is one while threads wait for memory:
-// what it takes then is paid for before the next that is early.
+// Keeps the thread under its share of the processor (processor_share.hpp). A forced window is not slowed down, nor is
+// one while threads wait for memory: what it takes then is paid for before the next that is early.
 template <class Binding>
 void engine<Binding>::throttle() noexcept {
     if (forced_ || waiting_.load_relaxed() != 0) return;
-    const auto used = static_cast<double>(os::thread_cpu_ns() - throttle_cpu_);
-    const auto passed = static_cast<double>(os::monotonic_ns() - throttle_wall_);
-    const double owed = used / window_settings_.collector_cpu_share - passed;
-    if (owed < 1e6) return; // ns: not worth a sleep
+    const double owed =
+        pace_.owed(os::thread_cpu_ns(), os::monotonic_ns(), window_settings_.collector_cpu_share);
+    if (owed < processor_share::worth_a_sleep) return;
     park_.unlock();
     {
         std::unique_lock lock(state_);

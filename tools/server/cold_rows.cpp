@@ -330,7 +330,8 @@ bench_result bench_server_moving(const server_bench_settings& s) {
     bench_result result = empty_result();
     const std::string command = "obase bench server --rows moving";
     samples cells[2];
-    std::uint64_t moved = 0;
+    std::uint64_t moved = 0, asked = 0;
+    constexpr double longest_without_moves = 8; // windows
     const workload::scrambled_zipfian zipf(s.records);
     for (std::size_t pair = 0; pair < s.pairs && !interrupted(); ++pair) {
         const scratch_directory scratch;
@@ -344,10 +345,18 @@ bench_result bench_server_moving(const server_bench_settings& s) {
         tell(fmt::format("{} of {}: loading", pair + 1, s.pairs));
         for (auto& system : systems) fill(*system, s.records, s.value_bytes);
         run_result all[2];
-        std::uint64_t done = 0;
+        // Requests of turns in which something moved, and objects that moved meanwhile.
+        std::uint64_t done = 0, moved_here = 0;
         constexpr std::uint64_t turn = 10'000;
-        // In short turns, so that both meet the same machine.
-        for (std::uint64_t i = 0; done < s.requests && !interrupted(); ++i, done += turn)
+        const auto patience = std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+            std::chrono::duration<double>(longest_without_moves * s.window_seconds));
+        auto until = std::chrono::steady_clock::now() + patience;
+        // In short turns, so that both meet the same machine. Who is not asked is stopped: its collector would
+        // take a processor from the other.
+        for (std::uint64_t i = 0;
+             done < s.requests && !interrupted() && std::chrono::steady_clock::now() < until; ++i) {
+            run_result both[2];
+            std::uint64_t moved_in_turn = 0;
             for (const std::size_t which : {i % 2, 1 - i % 2}) {
                 load_request load{
                     false,
@@ -357,14 +366,28 @@ bench_result bench_server_moving(const server_bench_settings& s) {
                     s.value_bytes,
                     i,
                     [&](workload::random_stream& random, bool&) { return zipf.next(random); }};
-                run_result ran = ask(*systems[which], load);
-                all[which].seconds += ran.seconds;
-                all[which].cpu_seconds += ran.cpu_seconds;
-                all[which].latencies_us.insert(all[which].latencies_us.end(),
-                                               ran.latencies_us.begin(), ran.latencies_us.end());
+                const system_under_test::stopped other(*systems[1 - which]);
+                const auto moved_now = [&] { return systems[0]->info("obase_moved_objects"); };
+                const std::uint64_t before = which == 0 ? moved_now() : 0;
+                both[which] = ask(*systems[which], load);
+                if (which == 0) moved_in_turn = moved_now() - before;
             }
-        moved += systems[0]->info("obase_moved_objects");
-        for (const std::size_t which : {0u, 1u}) cells[which].add(all[which], std::max(done, turn));
+            if (moved_in_turn == 0) continue;
+            moved_here += moved_in_turn;
+            done += turn;
+            until = std::chrono::steady_clock::now() + patience;
+            for (const std::size_t which : {0u, 1u}) {
+                all[which].seconds += both[which].seconds;
+                all[which].cpu_seconds += both[which].cpu_seconds;
+                all[which].latencies_us.insert(all[which].latencies_us.end(),
+                                               both[which].latencies_us.begin(),
+                                               both[which].latencies_us.end());
+            }
+        }
+        if (done == 0) break;
+        moved += moved_here;
+        asked += done;
+        for (const std::size_t which : {0u, 1u}) cells[which].add(all[which], done);
         if (pair + 1 == s.pairs || interrupted())
             for (const std::size_t which : {0u, 1u})
                 add_cell(result, which == 0 ? "get, objects move" : "get, no collector", "crestdb",
@@ -379,6 +402,7 @@ bench_result bench_server_moving(const server_bench_settings& s) {
     result.json["moved_objects"] = moved;
     result.figures.push_back(
         counted_figure("objects moved, all repetitions", "", static_cast<double>(moved), command));
+    result.json["requests"] = asked;
     if (moved == 0) result.failure = "nothing moved";
     result.json["records"] = s.records;
     result.json["pairs"] = s.pairs;

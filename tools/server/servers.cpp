@@ -184,6 +184,17 @@ void system_under_test::stop() noexcept {
     process_ = -1;
 }
 
+system_under_test::stopped::stopped(const system_under_test& its) noexcept
+    : process_(its.process_) {
+    if (process_ <= 0 || ::kill(process_, SIGSTOP) != 0) return;
+    // The signal is sent; until it is delivered threads go on.
+    siginfo_t about{};
+    ::waitid(P_PID, static_cast<id_t>(process_), &about, WSTOPPED | WNOWAIT);
+}
+system_under_test::stopped::~stopped() {
+    if (process_ > 0) ::kill(process_, SIGCONT);
+}
+
 std::uint64_t system_under_test::major_faults(bool first_thread) const {
     std::ifstream file(first_thread ? fmt::format("/proc/{0}/task/{0}/stat", process_)
                                     : fmt::format("/proc/{}/stat", process_));

@@ -63,6 +63,17 @@ class system_under_test {
     std::uint64_t io_bytes() const;
     // Pages that it waited for: the process, or its first thread, which serves clients.
     std::uint64_t major_faults(bool first_thread = false) const;
+    // While one exists, none of its threads runs.
+    class stopped {
+      public:
+        explicit stopped(const system_under_test& its) noexcept;
+        ~stopped();
+        stopped(const stopped&) = delete;
+        stopped& operator=(const stopped&) = delete;
+
+      private:
+        pid_t process_;
+    };
     // A number in INFO; 0 without it.
     std::uint64_t info(std::string_view field) const;
 
