@@ -7,8 +7,8 @@
 // it is called again when what was noted has been read, until nothing is hidden.
 //
 // KEYS and RANDOMKEY come across more than memory may have room for: another thread finds their keys, some at
-// a time (gather_keys(), keyspace::random_key()). Not foreseen, and read when it is met: RANDOMKEY in EXEC; keys
-// beside the one asked for whose 32 bits of hash in the same part are the same.
+// a time (gather_keys(), keyspace::random_key()). RANDOMKEY in EXEC reads what it comes across itself. Not foreseen, and
+// read when it is met: keys beside the one asked for whose 32 bits of hash in the same part are the same.
 //
 // Threads: by any, holding no part; parts are locked one at a time, for some hundreds of slots.
 #pragma once

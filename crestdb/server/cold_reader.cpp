@@ -221,7 +221,7 @@ bool cold_reader::read_some(const wanted& what, gathered& found, std::uint64_t& 
         // Somewhat more than is needed: other requests write until this one runs.
         const std::int64_t most = options_.maxmemory;
         keys_.make_room(most - std::min<std::int64_t>(most / 64, 1 << 20),
-                        options_.policy_of_eviction, memory_.get());
+                        options_.policy_of_eviction, memory_.get(), &stopping_);
     }
     read_parts(what, readable);
     return true;

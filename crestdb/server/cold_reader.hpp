@@ -74,6 +74,10 @@ class cold_reader {
     void start(unsigned threads);
     void stop();
     bool is_at_work() const noexcept { return !threads_.empty(); }
+    // For what is read by the I/O thread itself; null: nothing may leave.
+    cold_memory* memory() const noexcept {
+        return memory_->any_may_leave() ? memory_.get() : nullptr;
+    }
     // By the timer.
     void refresh() noexcept { memory_->refresh(); }
     // By the timer: keys that have ended are removed by a thread of the reader. Throws std::bad_alloc; the next

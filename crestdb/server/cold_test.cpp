@@ -288,6 +288,49 @@ TEST(ColdData, KeysAreFoundByTheReader) {
     EXPECT_TRUE(s.found.keys.empty());
 }
 
+// In EXEC it reads what it comes across itself: an error of the device is one of that command.
+TEST(ColdData, ThatCannotBeReadIsAnErrorOfRandomkeyInExec) {
+    cold_server s;
+    for (int i = 0; i < 200; ++i) s({"SET", "k" + std::to_string(i), wide("v")});
+    const auto exec = [&](bool cold_is_broken) {
+        s({"MULTI"});
+        s({"DBSIZE"});
+        s({"RANDOMKEY"});
+        s.forget();
+        s.all_grow_old();
+        s.cold->broken = cold_is_broken;
+        s.server.cold = [&] { return s.reader->memory(); };
+        const std::string reply = s({"EXEC"});
+        EXPECT_EQ(s.touched_on_disk(), 0);
+        return reply;
+    };
+    EXPECT_TRUE(exec(false).starts_with("*2\r\n:200\r\n$"));
+    EXPECT_EQ(exec(true),
+              "*2\r\n:200\r\n-ERR the key's data could not be read from the cold file\r\n");
+    s.cold->broken = false;
+    EXPECT_TRUE(exec(false).starts_with("*2\r\n:200\r\n$")) << "no lock is kept";
+}
+
+// A stop does not wait until enough is evicted, in whichever thread that is.
+TEST(ColdData, EvictionEndsWhenTheServerStops) {
+    cold_server s;
+    for (int i = 0; i < 200; ++i) s({"SET", "k" + std::to_string(i), wide("v")});
+    s.all_grow_old();
+    const std::int64_t used = s.server.keys.used_bytes();
+    s({"CONFIG", "SET", "maxmemory", std::to_string(used / 2), "maxmemory-policy", "allkeys-lru"});
+    s.server.stopping = true;
+    EXPECT_TRUE(s({"SET", "new", "v"}).starts_with("-OOM"));
+    EXPECT_EQ(s.server.keys.count.evicted, 0u) << "by the I/O thread";
+    const auto wanted = s.look({"SET", "new", "v"});
+    ASSERT_TRUE(wanted.has_value());
+    s.reader->stop();
+    s.reader->read_now(*wanted, s.found);
+    EXPECT_EQ(s.server.keys.count.evicted, 0u) << "by the reader";
+    s.server.stopping = false;
+    EXPECT_EQ(s({"SET", "new", "v"}), "+OK\r\n");
+    EXPECT_GT(s.server.keys.count.evicted, 90u);
+}
+
 TEST(ColdData, IsNotReadForWhomTheServerDoesNotKnow) {
     cold_server s;
     s({"SET", "k", wide("v")});

@@ -283,7 +283,7 @@ void instance::execute(session& client, arguments args, output& out) {
 
 bool instance::room_for(const command&) {
     const std::int64_t most = options.maxmemory;
-    return most == 0 || keys.make_room(most, options.policy_of_eviction);
+    return most == 0 || keys.make_room(most, options.policy_of_eviction, nullptr, &stopping);
 }
 
 void instance::run_one(session& client, const command& what, arguments args, reply& out,

@@ -101,6 +101,8 @@ class instance {
     // Set by the network.
     std::function<void(bool save)> stop_requested;
     std::function<void(const session&)> kill;
+    // What commands read that no thread of the reader has looked at; null: nothing may leave, or there is no reader.
+    std::function<cold_memory*()> cold = [] { return nullptr; };
 
     // Names of sections in small letters; none: the usual ones. Each once.
     std::string info(const std::vector<std::string>& sections);

@@ -193,9 +193,14 @@ void randomkey(call& c) {
         if (c.client.found->keys.empty()) return c.out.null();
         return c.out.bulk(c.client.found->keys[0]);
     }
-    const auto key = c.keys.random_key(c.client.database, c.held);
+    // In EXEC no thread of the reader has been there before: what it comes across is read here, where an error of the
+    // device is one of this command and no fatal signal.
+    bool unreadable = false;
+    const auto key = c.keys.random_key(c.client.database, c.held, c.server.cold(), &unreadable);
     if (key)
         c.out.bulk(*key);
+    else if (unreadable)
+        c.out.error("ERR the key's data could not be read from the cold file");
     else
         c.out.null();
 }

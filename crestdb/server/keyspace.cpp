@@ -668,13 +668,15 @@ bool keyspace::evict_one(eviction policy, std::uint32_t random, cold_memory* col
     return true;
 }
 
-bool keyspace::make_room(std::int64_t limit, eviction policy, cold_memory* cold) {
+bool keyspace::make_room(std::int64_t limit, eviction policy, cold_memory* cold,
+                         const std::atomic<bool>* given_up) {
     if (used_bytes() <= limit) return true;
     if (policy == eviction::none) return false;
     thread_local std::mt19937 random{std::random_device{}()};
     // Tables give their memory back late, so it may take more than the bytes that are too many.
     unsigned in_vain = 0;
     while (used_bytes() > limit) {
+        if (given_up != nullptr && *given_up) return false;
         if (evict_one(policy, static_cast<std::uint32_t>(random()), cold)) {
             in_vain = 0;
         } else if (++in_vain >= 8 * parts) {

@@ -139,8 +139,8 @@ class keyspace {
     std::size_t size_in(unsigned part, unsigned database) const noexcept;
     std::size_t size(unsigned database) const noexcept { return sizes_[database].load(); }
     std::size_t expiring(unsigned database) const noexcept { return expiring_[database].load(); }
-    // A key of the database, or nothing. Takes locks as scan() does. With `cold`, none is held, and what it touches
-    // is read in first; a key that cannot be read is not chosen.
+    // A key of the database, or nothing. Takes locks as scan() does. With `cold`, what it touches is read in first,
+    // while it holds no lock of its own; a key that cannot be read is not chosen.
     // `unreadable`: set where a key that was tried could not be read from the cold file.
     std::optional<std::string> random_key(unsigned database, const part_set& held,
                                           cold_memory* cold = nullptr, bool* unreadable = nullptr);
@@ -160,8 +160,9 @@ class keyspace {
 
     std::int64_t used_bytes() const noexcept { return used_.load(); }
     // Removes keys by the policy until at most `limit` bytes are used. Takes one lock at a time: the
-    // caller holds none. False: nothing more can be removed. With `cold` as above.
-    bool make_room(std::int64_t limit, eviction policy, cold_memory* cold = nullptr);
+    // caller holds none. False: nothing more can be removed, or `given_up` is true. With `cold` as above.
+    bool make_room(std::int64_t limit, eviction policy, cold_memory* cold = nullptr,
+                   const std::atomic<bool>* given_up = nullptr);
 
     // The number of windows of the collector, for ages; kept by the timer of the server.
     std::atomic<std::uint64_t> window{0};

@@ -928,7 +928,10 @@ std::string network::listen() {
             },
             &s);
     }
-    if (options.hints == "pageout" && managed_by != managing::none) s.cold.start(4);
+    if (options.hints == "pageout" && managed_by != managing::none) {
+        s.cold.start(4);
+        s.server.cold = [&s] { return s.cold.memory(); };
+    }
     s.server.stop_requested = [&s](bool) { s.stop_all(); };
     s.server.kill = [](const session& client) { ::shutdown(client.descriptor, SHUT_RDWR); };
     return "";
