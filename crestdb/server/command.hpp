@@ -124,7 +124,8 @@ struct scan_request {
     std::string_view type;
     bool has_type = false;
 };
-bool parse_scan(call& c, std::size_t cursor, bool with_type, scan_request& into);
+bool parse_cursor(call& c, std::size_t cursor, scan_request& into);
+bool parse_scan_options(call& c, std::size_t cursor, bool with_type, scan_request& into);
 
 // EX, PX, EXAT and PXAT. `at` gets Unix milliseconds. False: an error was sent.
 bool parse_expiry(call& c, std::string_view amount, bool seconds, bool absolute, std::int64_t& at);

@@ -19,6 +19,154 @@ from resp import Error, crestdb, redis, scratch, skip_without
 KEYS = [f"k{i}" for i in range(12)]
 LEX_KEYS = ["l0", "l1"]  # of one score each: by name, others have no order in Redis either
 FIELDS = [f"f{i}" for i in range(8)]
+# Requests at the edges, words apart by |: wrong subcommands, flags that exclude each other, options without a value. K: a key.
+EDGES = [line.split("|") for line in """\
+OBJECT|IDLETIME|nokey
+OBJECT
+LATENCY|RESET
+LATENCY|RESET|x
+LATENCY|HISTORY
+LATENCY|x
+SLOWLOG|GET|-2
+SLOWLOG|GET|a
+SLOWLOG|GET|0
+SLOWLOG|GET|-1|2
+SLOWLOG|RESET
+SLOWLOG|x
+COPY|K|d1|DB|1
+COPY|K|d1|DB|1|REPLACE
+COPY|K|K
+COPY|K|s|DB|0
+COPY|K|s|DB|-1
+COPY|K|s|DB|16
+COPY|K|s|DB
+COPY|nokey|x
+SCAN
+ZRANGE|K|-|+|BYLEX|REV|LIMIT|0|1
+ZRANGE|K|+|-|BYLEX|REV|LIMIT|0|1
+ZRANGE|K|+|-|BYLEX|REV|LIMIT|0|-1|WITHSCORES
+ZRANGE|K|0|-1|LIMIT|0|1
+ZRANGE|K|(1|5|BYSCORE|LIMIT|1|1|WITHSCORES
+ZRANGE|K|5|(1|BYSCORE|REV
+ZRANGE|K|0|-1|REV|BYLEX
+ZRANGE|K|0|1|BYSCORE|BYLEX
+ZRANGE|K|0|1|LIMIT|a|b|BYSCORE
+ZADD|K|NX|GT|1|a
+ZADD|K|GT|LT|1|a
+ZADD|K|XX|NX|1|a
+ZADD|K|INCR|1|a|2|b
+ZADD|K|CH
+ZADD|K|XX|CH|GT|5|a
+ZMSCORE|K
+ZCOUNT|K|a|b
+ZLEXCOUNT|K|x|y
+ZINCRBY|K|nan|a
+HELLO|1
+HELLO|4
+HELLO|x
+HELLO|3|AUTH|a
+CLIENT
+CLIENT|x
+CLIENT|SETNAME|
+CLIENT|SETNAME|abc
+CLIENT|GETNAME
+CLIENT|NO-EVICT|on
+CLIENT|NO-EVICT|x
+CLIENT|REPLY|x
+CLIENT|KILL|a:1
+CLIENT|KILL|ID|x
+CLIENT|KILL|ID|9999
+CLIENT|KILL|BAD|1
+CLIENT|KILL|TYPE|x
+CLIENT|KILL|TYPE|normal|SKIPME|x
+CLIENT|LIST|TYPE|x
+CLIENT|LIST|TYPE|pubsub
+CLIENT|LIST|ID|9999
+CLIENT|LIST|ID|x
+CLIENT|LIST|x
+MULTI|x
+NOSUCH
+INCR|K
+WATCH
+UNWATCH|x
+CONFIG|GET
+CONFIG|GET|nosuch
+CONFIG|SET|nosuch|1
+CONFIG|SET|maxmemory|x
+CONFIG|SET|maxmemory
+CONFIG|SET|maxmemory|1mb|maxmemory|2mb
+CONFIG|RESETSTAT
+CONFIG|x
+MEMORY|USAGE|nokey
+MEMORY|x
+COMMAND|COUNT|x
+COMMAND|GETKEYS|MSET|a|1|b|2
+COMMAND|GETKEYS|PING
+COMMAND|GETKEYS|NOSUCH
+COMMAND|GETKEYS|GET
+COMMAND|GETKEYS|EXPIRE|a|1
+COMMAND|INFO|nosuch
+COMMAND|x
+AUTH
+AUTH|x
+AUTH|default|x
+AUTH|a|b|c
+SELECT|-1
+SELECT|16
+SELECT|99999999999999999999
+SET|K|v|GET|NX
+SET|K|v|GET
+GETRANGE|K|a|b
+SETRANGE|K|-1|x
+SETRANGE|K|536870912|x
+SETRANGE|nokey|5|
+INCRBYFLOAT|K|x
+INCRBYFLOAT|K|1e400
+INCRBYFLOAT|K|0.1
+INCRBYFLOAT|K|-0.1
+DECRBY|K|-9223372036854775808
+INCRBY|K|x
+APPEND|K|x
+STRLEN|K
+MSET|a
+MSETNX|a|1|a|2
+MGET|a|K|K
+HINCRBYFLOAT|K|f|nan
+HINCRBY|K|f|x
+HSET|K|a
+HSET|s2|a|b|c
+HMGET|K
+HGETALL|K
+HSCAN|nokey|0|NOVALUES
+HSCAN|K|0|NOVALUES
+ZSCAN|K|0|COUNT|a
+HSCAN|K|x
+HSCAN|nokey|0
+RANDOMKEY|x
+DBSIZE|x
+KEYS
+TOUCH
+TOUCH|K|K|nokey
+UNLINK
+PING|a|b
+ECHO
+TIME|x
+LASTSAVE|x
+SAVE|x
+SHUTDOWN|x
+SHUTDOWN|SAVE|NOSAVE
+SHUTDOWN|ABORT
+SHUTDOWN|ABORT|NOSAVE
+CLIENT|KILL|USER|x
+CLIENT|KILL|TYPE|pubsub
+CLIENT|NO-EVICT|off
+SUBSTR|K|0|1
+GETDEL|K
+GETSET|K|x
+SCAN|0|TYPE
+SCAN|99999999999999999999
+OBJECT|FREQ
+""".splitlines()]
 UNORDERED = {"HKEYS", "HVALS", "KEYS", "HGETALL", "SCAN", "HSCAN", "ZSCAN"}
 
 
@@ -149,6 +297,7 @@ class Commands:
                                   ["TYPE"], ["AUTH", "x"], ["AUTH", "u", "x"], ["CLIENT", "GETNAME"], ["HELLO", "4"],
                                   ["HELLO", "x"], ["CLIENT", "SETNAME", "a b"], ["RANDOMKEY", "x"], ["EXEC", "a"],
                                   ["MEMORY", "USAGE", "none"], ["COMMAND", "GETKEYS", "GET", "k"]])),
+            (3, lambda: [key() if word == "K" else word for word in r.choice(EDGES)]),
             (2, lambda: self.transaction()),
         ]
         weights = [w for w, _ in table]

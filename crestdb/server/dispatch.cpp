@@ -42,18 +42,18 @@ struct subcommand {
     int arity;
 };
 constexpr subcommand subcommands[] = {
-    {"client", "getname", 2}, {"client", "help", 2},      {"client", "id", 2},
-    {"client", "info", 2},    {"client", "kill", -3},     {"client", "list", 2},
-    {"client", "reply", 3},   {"client", "setname", 3},   {"command", "count", 2},
-    {"command", "docs", -2},  {"command", "getkeys", -3}, {"command", "help", 2},
-    {"command", "info", -2},  {"command", "list", 2},     {"config", "get", -3},
-    {"config", "help", 2},    {"config", "resetstat", 2}, {"config", "set", -4},
-    {"latency", "help", 2},   {"latency", "history", 3},  {"latency", "latest", 2},
-    {"latency", "reset", -2}, {"memory", "help", 2},      {"memory", "stats", 2},
-    {"memory", "usage", -3},  {"object", "encoding", 3},  {"object", "freq", 3},
-    {"object", "help", 2},    {"object", "idletime", 3},  {"object", "refcount", 3},
-    {"slowlog", "get", -2},   {"slowlog", "help", 2},     {"slowlog", "len", 2},
-    {"slowlog", "reset", 2},
+    {"client", "getname", 2},  {"client", "help", 2},    {"client", "id", 2},
+    {"client", "info", 2},     {"client", "kill", -3},   {"client", "list", -2},
+    {"client", "no-evict", 3}, {"client", "reply", 3},   {"client", "setname", 3},
+    {"command", "count", 2},   {"command", "docs", -2},  {"command", "getkeys", -4},
+    {"command", "help", 2},    {"command", "info", -2},  {"command", "list", 2},
+    {"config", "get", -3},     {"config", "help", 2},    {"config", "resetstat", 2},
+    {"config", "set", -4},     {"latency", "help", 2},   {"latency", "history", 3},
+    {"latency", "latest", 2},  {"latency", "reset", -2}, {"memory", "help", 2},
+    {"memory", "stats", 2},    {"memory", "usage", -3},  {"object", "encoding", 3},
+    {"object", "freq", 3},     {"object", "help", 2},    {"object", "idletime", 3},
+    {"object", "refcount", 3}, {"slowlog", "get", -2},   {"slowlog", "help", 2},
+    {"slowlog", "len", 2},     {"slowlog", "reset", 2},
 };
 
 // "" or why there is no such command in the family; what is no family has none.
@@ -146,7 +146,7 @@ record* find_to_read(call& c, const keyspace::key_id& id) {
     return r;
 }
 
-bool parse_scan(call& c, std::size_t cursor, bool with_type, scan_request& into) {
+bool parse_cursor(call& c, std::size_t cursor, scan_request& into) {
     // As strtoul: a sign is taken, and wraps.
     const std::string text(c.args[cursor]);
     char* end = nullptr;
@@ -157,6 +157,10 @@ bool parse_scan(call& c, std::size_t cursor, bool with_type, scan_request& into)
         c.out.error("ERR invalid cursor");
         return false;
     }
+    return true;
+}
+
+bool parse_scan_options(call& c, std::size_t cursor, bool with_type, scan_request& into) {
     for (std::size_t i = cursor + 1; i < c.args.size(); i += 2) {
         const std::string_view option = c.args[i];
         const bool has_value = i + 1 < c.args.size();

@@ -230,10 +230,12 @@ void hincrbyfloat(call& c) {
 
 void hscan(call& c) {
     scan_request want;
-    if (!parse_scan(c, 2, false, want)) return;
+    if (!parse_cursor(c, 2, want)) return;
     bool ok = false;
     hash_value* hash = hash_to_read(c, ok);
     if (!ok) return;
+    // As in Redis: options of a key that is not there are not looked at.
+    if (hash != nullptr && !parse_scan_options(c, 2, false, want)) return;
     std::vector<record*> found;
     auto cursor = static_cast<std::uint32_t>(want.cursor);
     std::int64_t seen = 0;

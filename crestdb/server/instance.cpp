@@ -404,6 +404,7 @@ std::string instance::info(const std::vector<std::string>& sections) {
         row("obase_cold", options.cold);
         row("obase_windows", now.windows);
         row("obase_window_seconds", now.window_seconds);
+        row("obase_history_windows", managing_runtime().history().size());
         row("obase_moved_objects", now.moved_objects);
         row("obase_moved_bytes", now.moved_bytes);
         row("obase_vetoed_moves", now.vetoed_moves);

@@ -219,7 +219,7 @@ void flushall(call& c) { flush(c, true); }
 
 void scan(call& c) {
     scan_request want;
-    if (!parse_scan(c, 1, true, want)) return;
+    if (!parse_cursor(c, 1, want) || !parse_scan_options(c, 1, true, want)) return;
     std::vector<std::string> found;
     std::int64_t seen = 0;
     std::uint64_t cursor = want.cursor;

@@ -96,6 +96,9 @@ std::string configure_obase(const settings& options) {
     };
     for (const auto& [name, value] : wanted)
         if (std::string why = library.set(name, value); !why.empty()) return why;
+    // Nobody asks a server for what its windows were; 1024 of them, which is the default, are 4 MiB.
+    if (std::getenv("OBASE_HISTORY_WINDOWS") == nullptr)
+        if (std::string why = library.set("history_windows", "1"); !why.empty()) return why;
     obase::runtime& runtime = managing_runtime();
     if (std::string why = runtime.configure(library); !why.empty()) return why;
     return nothing ? "" : runtime.start();

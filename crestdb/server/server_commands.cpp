@@ -11,6 +11,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <thread>
 
 namespace crestdb::server {
@@ -172,11 +173,49 @@ std::string describe(const session& s, const session& asking) {
                        last == nullptr ? "NULL" : last->name, s.protocol.load());
 }
 
+// Whether clients here are of a type of Redis' clients: all are normal. Nothing: there is no such type.
+std::optional<bool> is_our_type(std::string_view name) {
+    if (equal_fold(name, "normal")) return true;
+    for (const std::string_view other : {"master", "replica", "slave", "pubsub"})
+        if (equal_fold(name, other)) return false;
+    return std::nullopt;
+}
+
+std::string unknown_type(std::string_view name) {
+    return fmt::format("ERR Unknown client type '{}'", name);
+}
+
+void client_list(call& c) {
+    // CLIENT LIST, CLIENT LIST TYPE type, or CLIENT LIST ID n ...
+    const std::size_t n = c.args.size();
+    bool all = true;
+    std::set<std::uint64_t> ids;
+    if (n == 4 && equal_fold(c.args[2], "TYPE")) {
+        const auto ours = is_our_type(c.args[3]);
+        if (!ours) return c.out.error(unknown_type(c.args[3]));
+        all = *ours;
+    } else if (n > 3 && equal_fold(c.args[2], "ID")) {
+        all = false;
+        for (std::size_t i = 3; i < n; ++i) {
+            const auto id = parse_unsigned(c.args[i]);
+            if (!id || *id == 0) return c.out.error("ERR Invalid client ID");
+            ids.insert(*id);
+        }
+    } else if (n > 2) {
+        return c.out.error(answer::syntax);
+    }
+    std::string text;
+    const std::lock_guard hold(c.server.clients_lock());
+    for (const auto& [id, s] : c.server.clients())
+        if (all || ids.contains(id)) text += describe(*s, c.client) + "\n";
+    c.out.verbatim(text);
+}
+
 void client_kill(call& c) {
-    // CLIENT KILL address, or CLIENT KILL ID n | ADDR address | LADDR address | SKIPME yes ...
+    // CLIENT KILL address, or CLIENT KILL ID n | TYPE type | USER name | ADDR address | LADDR address | SKIPME yes ...
     std::optional<std::uint64_t> id;
     std::optional<std::string_view> address, local;
-    bool skip_me = true;
+    bool skip_me = true, any = true;
     const bool old_form = c.args.size() == 3;
     if (old_form) {
         address = c.args[2];
@@ -188,6 +227,13 @@ void client_kill(call& c) {
             if (equal_fold(c.args[i], "ID")) {
                 id = parse_unsigned(value);
                 if (!id || *id == 0) return c.out.error("ERR client-id should be greater than 0");
+            } else if (equal_fold(c.args[i], "TYPE")) {
+                const auto ours = is_our_type(value);
+                if (!ours) return c.out.error(unknown_type(value));
+                any = *ours;
+            } else if (equal_fold(c.args[i], "USER")) {
+                if (value != "default")
+                    return c.out.error(fmt::format("ERR No such user '{}'", value));
             } else if (equal_fold(c.args[i], "ADDR")) {
                 address = value;
             } else if (equal_fold(c.args[i], "LADDR")) {
@@ -203,7 +249,7 @@ void client_kill(call& c) {
     std::int64_t killed = 0;
     const std::lock_guard hold(c.server.clients_lock());
     for (const auto& [number, s] : c.server.clients()) {
-        if (id && number != *id) continue;
+        if (!any || (id && number != *id)) continue;
         if (address && s->address != *address) continue;
         if (local && s->local != *local) continue;
         if (skip_me && s == &c.client) continue;
@@ -228,11 +274,12 @@ void client(call& c) {
         set_name(c, c.args[2]);
         return c.out.ok();
     }
-    if (wants(c, "LIST") && n == 2) {
-        std::string text;
-        const std::lock_guard hold(c.server.clients_lock());
-        for (const auto& [id, s] : c.server.clients()) text += describe(*s, c.client) + "\n";
-        return c.out.verbatim(text);
+    if (wants(c, "LIST")) return client_list(c);
+    if (wants(c, "NO-EVICT") && n == 3) {
+        // No client is closed for the memory of all: each has limits of its own.
+        if (!equal_fold(c.args[2], "ON") && !equal_fold(c.args[2], "OFF"))
+            return c.out.error(answer::syntax);
+        return c.out.ok();
     }
     if (wants(c, "INFO") && n == 2) {
         const std::lock_guard hold(c.server.clients_lock());
@@ -257,7 +304,8 @@ void client(call& c) {
     }
     if (wants(c, "HELP") && n == 2)
         return help(c, {"GETNAME", "ID", "INFO", "KILL <address>", "KILL <option> <value> ...",
-                        "LIST", "REPLY (ON|OFF|SKIP)", "SETNAME <name>"});
+                        "LIST [TYPE <type>|ID <id> ...]", "NO-EVICT (ON|OFF)",
+                        "REPLY (ON|OFF|SKIP)", "SETNAME <name>"});
     answer::unknown_subcommand(c);
 }
 
@@ -368,6 +416,12 @@ void config(call& c) {
     if (wants(c, "SET") && n >= 4 && n % 2 == 0) {
         std::vector<std::pair<std::string, std::string>> before;
         const auto all = c.server.options.all();
+        for (std::size_t i = 2; i < n; i += 2)
+            for (std::size_t earlier = 2; earlier < i; earlier += 2)
+                if (equal_fold(c.args[earlier], c.args[i]))
+                    return c.out.error(fmt::format("ERR CONFIG SET failed (possibly related to "
+                                                   "argument '{}') - duplicate parameter",
+                                                   c.args[i]));
         for (std::size_t i = 2; i < n; i += 2) {
             const std::string why = c.server.options.set(c.args[i], c.args[i + 1]);
             if (why.empty()) {
@@ -495,15 +549,22 @@ void lastsave(call& c) { c.out.integer(c.server.last_save_seconds); }
 
 void shutdown(call& c) {
     bool save_first = c.server.options.save_at_shutdown;
+    bool save = false, no_save = false, abort = false;
     for (std::size_t i = 1; i < c.args.size(); ++i) {
         if (equal_fold(c.args[i], "NOSAVE")) {
+            no_save = true;
             save_first = false;
         } else if (equal_fold(c.args[i], "SAVE")) {
-            save_first = true;
+            save = save_first = true;
+        } else if (equal_fold(c.args[i], "ABORT")) {
+            abort = true;
         } else if (!equal_fold(c.args[i], "NOW") && !equal_fold(c.args[i], "FORCE")) {
             return c.out.error(answer::syntax);
         }
     }
+    if ((save && no_save) || (abort && c.args.size() > 2)) return c.out.error(answer::syntax);
+    // One that has begun does not wait for replicas: there is none to be given up.
+    if (abort) return c.out.error("ERR No shutdown in progress.");
     if (!save_first) c.server.no_save = true;
     if (save_first) {
         c.server.abandon_background_save();
@@ -523,7 +584,10 @@ void slowlog(call& c) {
         c.server.slow.clear();
         return c.out.ok();
     }
-    if (wants(c, "GET") && n <= 3) {
+    if (wants(c, "GET") && n > 3)
+        return c.out.error("ERR unknown subcommand or wrong number of arguments for 'GET'. Try "
+                           "SLOWLOG HELP.");
+    if (wants(c, "GET")) {
         std::int64_t most = 10;
         if (n == 3) {
             const auto given = parse_integer(c.args[2]);

@@ -586,6 +586,13 @@ def test_storm():
             check(s.client()("DBSIZE") > 0, "the snapshot is read")
 
 
+def test_history_is_not_kept():
+    with scratch() as directory, server(directory, "--window", 0.01) as s:
+        c = s.client()
+        eventually(lambda: int(info(c, "obase_windows")) > 20, "windows pass")
+        check(info(c, "obase_history_windows") == "1", "one window of history, that grows to 4 MiB otherwise")
+
+
 def test_metrics():
     with scratch() as directory, reserved_port() as port, server(directory, "--metrics-port", port) as s:
         s.client()("SET", "k", "v")

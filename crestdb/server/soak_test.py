@@ -11,6 +11,7 @@ many windows as minutes of a server. Whatever the rounds, the same number of key
 
   used_memory       of the server's accounts, between rounds alike: growth is what the accounts forget
   used_memory_rss   beside used_memory, in the first third of the rounds and in the last: growth is what leaks
+  history           of the collector's windows, of which obase keeps 1,024 (4 MiB) unless it is told otherwise: one
   at the end        all keys deleted: the accounts are what empty tables take
 
 200 rounds in the long tier, 5,000 in the soak tier; 20 by hand. Exit status 1 if memory grew.
@@ -95,7 +96,7 @@ def main():
                 print(f"round {number}: used {used >> 10} KiB, resident {resident >> 10} KiB", flush=True)
         third = max(1, args.rounds // 3)
         several(client, [("DEL", f"k{key}") for key in range(KEYS)])
-        end, = info(client, "used_memory")
+        end, history, windows = info(client, "used_memory", "obase_history_windows", "obase_windows")
     print(f"used {min(overheads) >> 10} to {max(overheads) >> 10} KiB; resident at most {max(rss[:third]) >> 10} KiB in the first "
           f"third, {max(rss[-third:]) >> 10} in the last; {end >> 10} KiB of an empty server")
     failed = []
@@ -104,6 +105,8 @@ def main():
         failed.append("the accounts grew")
     if max(rss[-third:]) > max(rss[:third]) * 1.1 + (8 << 20):
         failed.append("resident memory grew")
+    if history > 1 or windows < 2:
+        failed.append(f"{history} of {windows} windows are kept")
     if end > 256 * 1024:
         failed.append("an empty server has used memory")
     print("; ".join(failed) or "no growth")

@@ -461,10 +461,12 @@ void zrange(call& c) {
 
 void zscan(call& c) {
     scan_request want;
-    if (!parse_scan(c, 2, false, want)) return;
+    if (!parse_cursor(c, 2, want)) return;
     bool ok = false;
     sorted_set* set = set_to_read(c, ok);
     if (!ok) return;
+    // As in Redis: options of a key that is not there are not looked at.
+    if (set != nullptr && !parse_scan_options(c, 2, false, want)) return;
     std::vector<node*> found;
     auto cursor = static_cast<std::uint32_t>(want.cursor);
     std::int64_t seen = 0;

@@ -91,8 +91,12 @@ std::optional<double> parse_double(std::string_view text) {
     return value;
 }
 
+constexpr std::size_t most_long_double_characters = 5 * 1024;
+
 std::optional<long double> parse_long_double(std::string_view text) {
-    if (text.empty() || text.size() > 255 || std::isspace(static_cast<unsigned char>(text[0])) != 0)
+    // What format_long_double() writes is at most so long.
+    if (text.empty() || text.size() >= most_long_double_characters ||
+        std::isspace(static_cast<unsigned char>(text[0])) != 0)
         return std::nullopt;
     const std::string copy(text);
     char* end = nullptr;
@@ -112,7 +116,7 @@ std::string format_double(double value) {
 
 std::string format_long_double(long double value) {
     if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
-    char text[5 * 1024];
+    char text[most_long_double_characters];
     int length = std::snprintf(text, sizeof text, "%.17Lf", value);
     std::string result(text, static_cast<std::size_t>(length));
     if (result.find('.') != std::string::npos) {

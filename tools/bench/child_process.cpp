@@ -21,6 +21,10 @@
 namespace obase::tools {
 namespace {
 
+bool is_left_out(std::string_view setting) noexcept {
+    return setting.starts_with("OBASE_") || setting.starts_with("LD_PRELOAD=");
+}
+
 bool write_all(int fd, const std::string& text) noexcept {
     for (std::size_t done = 0; done < text.size();) {
         const ssize_t n = ::write(fd, text.data() + done, text.size() - done);
@@ -135,6 +139,27 @@ nlohmann::json in_child_process(const std::string& what,
     if (answer.contains("error"))
         throw std::runtime_error(what + ": " + answer.at("error").get<std::string>());
     return answer.at("result");
+}
+
+std::vector<std::string> clean_environment() {
+    std::vector<std::string> kept;
+    for (char** setting = environ; *setting != nullptr; ++setting)
+        if (!is_left_out(*setting)) kept.emplace_back(*setting);
+    return kept;
+}
+
+std::vector<std::string> clean_command(const std::vector<std::string>& environment,
+                                       const std::vector<std::string>& words) {
+    std::vector<std::string> command{"env"};
+    for (char** setting = environ; *setting != nullptr; ++setting) {
+        const std::string_view text(*setting);
+        if (!is_left_out(text)) continue;
+        command.emplace_back("-u");
+        command.emplace_back(text.substr(0, text.find('=')));
+    }
+    command.insert(command.end(), environment.begin(), environment.end());
+    command.insert(command.end(), words.begin(), words.end());
+    return command;
 }
 
 finished_program run_program(const std::vector<std::string>& words) {

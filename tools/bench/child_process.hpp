@@ -20,6 +20,13 @@ namespace obase::tools {
 nlohmann::json in_child_process(const std::string& what,
                                 const std::function<nlohmann::json()>& work);
 
+// The environment of this process without settings of obase (OBASE_*) and preloaded libraries: what is measured has those
+// that its benchmark gives it.
+std::vector<std::string> clean_environment();
+// A command of env(1) that runs a program so, with `environment` (NAME=VALUE) besides.
+std::vector<std::string> clean_command(const std::vector<std::string>& environment,
+                                       const std::vector<std::string>& words);
+
 // Runs a program, found as a shell finds it.
 struct finished_program {
     int exit_status = -1; // -1: a signal ended it; 127: it cannot be run

@@ -28,13 +28,13 @@ std::string beside(const std::string& name) {
 
 std::vector<std::string> command_for(const std::string& allocator) {
     // The tool has an allocator of its own, and may have been told to load others.
-    std::vector<std::string> words{"env", "-u", "LD_PRELOAD"};
-    if (allocator == "jemalloc") words.emplace_back("LD_PRELOAD=libjemalloc.so.2");
-    if (allocator == "mimalloc") words.emplace_back("LD_PRELOAD=libmimalloc.so.2");
-    if (allocator == "obase-off") words.emplace_back("OBASE_HANDLES=off");
-    words.push_back(beside(allocator.starts_with("obase") ? "obase-fragmentation-load-handles"
-                                                          : "obase-fragmentation-load"));
-    return words;
+    std::vector<std::string> environment;
+    if (allocator == "jemalloc") environment.emplace_back("LD_PRELOAD=libjemalloc.so.2");
+    if (allocator == "mimalloc") environment.emplace_back("LD_PRELOAD=libmimalloc.so.2");
+    if (allocator == "obase-off") environment.emplace_back("OBASE_HANDLES=off");
+    return clean_command(environment,
+                         {beside(allocator.starts_with("obase") ? "obase-fragmentation-load-handles"
+                                                                : "obase-fragmentation-load")});
 }
 
 json run_synthetic(const std::string& allocator, const fragmentation_settings& settings) {

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: MIT
 #include "tools/fragmentation/redis.hpp"
 
+#include "tools/bench/child_process.hpp"
 #include "tools/bench/interrupt.hpp"
+#include "tools/server/resp_client.hpp"
 #include "tools/server/servers.hpp"
 
 #include <fmt/format.h>
 
-#include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstring>
+#include <condition_variable>
 #include <exception>
-#include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <optional>
 #include <stdexcept>
 #include <string_view>
@@ -32,71 +32,6 @@ double seconds_since(clock::time_point begin) {
     return std::chrono::duration<double>(clock::now() - begin).count();
 }
 
-// One connection, one request at a time.
-class redis_client {
-  public:
-    explicit redis_client(const std::string& path)
-        : socket_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-        sockaddr_un address{};
-        address.sun_family = AF_UNIX;
-        std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-        if (socket_ < 0 ||
-            ::connect(socket_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
-            ::close(socket_);
-            throw std::runtime_error(fmt::format("fragmentation: cannot connect to '{}'", path));
-        }
-    }
-    ~redis_client() { ::close(socket_); }
-    redis_client(const redis_client&) = delete;
-    redis_client& operator=(const redis_client&) = delete;
-
-    // A status or a value; nothing for nil. Throws std::runtime_error for an error, or if the server has gone.
-    std::optional<std::string> ask(std::initializer_list<std::string_view> words) {
-        std::string request = fmt::format("*{}\r\n", words.size());
-        for (const std::string_view word : words)
-            request += fmt::format("${}\r\n{}\r\n", word.size(), word);
-        for (std::size_t sent = 0; sent < request.size();) {
-            const ssize_t n =
-                ::send(socket_, request.data() + sent, request.size() - sent, MSG_NOSIGNAL);
-            if (n < 0) gone();
-            sent += static_cast<std::size_t>(n);
-        }
-        const std::string line = read_line();
-        if (line.starts_with('-'))
-            throw std::runtime_error(fmt::format("fragmentation: redis said '{}'", line));
-        if (!line.starts_with('$')) return line.substr(1);
-        const long size = std::strtol(line.c_str() + 1, nullptr, 10);
-        if (size < 0) return std::nullopt;
-        const std::size_t whole = static_cast<std::size_t>(size) + 2;
-        while (buffer_.size() < whole) receive();
-        std::string value = buffer_.substr(0, whole - 2);
-        buffer_.erase(0, whole);
-        return value;
-    }
-
-  private:
-    [[noreturn]] static void gone() {
-        throw std::runtime_error("fragmentation: redis closed the connection");
-    }
-    void receive() {
-        char piece[4096];
-        const ssize_t n = ::recv(socket_, piece, sizeof piece, 0);
-        if (n < 0 && errno == EINTR) return;
-        if (n <= 0) gone();
-        buffer_.append(piece, static_cast<std::size_t>(n));
-    }
-    std::string read_line() {
-        std::size_t end;
-        while ((end = buffer_.find("\r\n")) == std::string::npos) receive();
-        std::string line = buffer_.substr(0, end);
-        buffer_.erase(0, end + 2);
-        return line;
-    }
-
-    int socket_;
-    std::string buffer_;
-};
-
 // A field of /proc, in KiB there.
 double mib_of(const std::string& file, std::string_view field) {
     std::ifstream in(file);
@@ -106,19 +41,8 @@ double mib_of(const std::string& file, std::string_view field) {
     throw std::runtime_error(fmt::format("fragmentation: {} has no {}", file, field));
 }
 
-// Of the thread that moves objects; 0 without one.
-double collector_seconds(pid_t process) {
-    std::error_code ignored;
-    for (const auto& task :
-         std::filesystem::directory_iterator(fmt::format("/proc/{}/task", process), ignored)) {
-        std::string name;
-        std::ifstream(task.path() / "comm") >> name;
-        double ran = 0;
-        if (name == "obase-handles" && std::ifstream(task.path() / "schedstat") >> ran)
-            return ran * 1e-9;
-    }
-    return 0;
-}
+constexpr std::string_view collector =
+    "obase-handles"; // the thread that moves objects, where there is one
 
 // Asks for one value after the other.
 class reading_client {
@@ -138,14 +62,36 @@ class reading_client {
         thread_.join();
         if (failed_) std::rethrow_exception(failed_);
     }
+    // While one exists, nothing is asked for and no wait is measured.
+    class pause {
+      public:
+        explicit pause(reading_client& its) : its_(its) {
+            std::unique_lock hold(its_.lock_);
+            its_.pauses_ = true;
+            its_.changed_.wait(hold, [&] { return its_.paused_ || its_.ended_; });
+        }
+        ~pause() {
+            {
+                const std::lock_guard hold(its_.lock_);
+                its_.pauses_ = false;
+            }
+            its_.changed_.notify_all();
+        }
+        pause(const pause&) = delete;
+        pause& operator=(const pause&) = delete;
+
+      private:
+        reading_client& its_;
+    };
     double longest_us = 0;
     std::uint64_t found = 0, wrong = 0;
 
   private:
     void read(const std::string& socket, std::uint64_t values) {
         try {
-            redis_client client(socket);
+            resp_client client(socket);
             for (std::uint64_t i = 0; !stop_; i = (i + 7919) % values) {
+                wait_while_paused();
                 const std::string key = fmt::format("b:{}", i);
                 const auto begin = clock::now();
                 const std::optional<std::string> value = client.ask({"GET", key});
@@ -159,7 +105,24 @@ class reading_client {
         } catch (...) {
             failed_ = std::current_exception();
         }
+        {
+            const std::lock_guard hold(lock_);
+            ended_ = true;
+        }
+        changed_.notify_all();
     }
+    void wait_while_paused() {
+        std::unique_lock hold(lock_);
+        if (!pauses_) return;
+        paused_ = true;
+        changed_.notify_all();
+        changed_.wait(hold, [this] { return !pauses_; });
+        paused_ = false;
+    }
+
+    std::mutex lock_;
+    std::condition_variable changed_;
+    bool pauses_ = false, paused_ = false, ended_ = false; // under lock_
 
     std::atomic<bool> stop_ = false;
     std::exception_ptr failed_;
@@ -214,7 +177,7 @@ json run_redis(const redis_servers& servers, const std::string& allocator,
     system_under_test server(allocator,
                              words_for(servers, allocator, socket, scratch.path(), figures, bound),
                              socket, true);
-    redis_client client(socket);
+    resp_client client(socket);
     const std::uint64_t second = 170'000 / settings.scale;
     client.ask({"DEBUG", "POPULATE", std::to_string(700'000 / settings.scale), "a",
                 std::to_string(reading_client::first_bytes)});
@@ -239,7 +202,7 @@ json run_redis(const redis_servers& servers, const std::string& allocator,
 
     json run{{"allocator", allocator}};
     const auto begin = clock::now();
-    const double worked = collector_seconds(server.process());
+    const double worked = cpu_seconds(server.process(), collector);
     reading_client reader(socket, second);
     std::vector<unsigned> seconds = settings.seconds;
     std::sort(seconds.begin(), seconds.end());
@@ -250,13 +213,15 @@ json run_redis(const redis_servers& servers, const std::string& allocator,
             std::this_thread::sleep_for(
                 std::chrono::duration<double>(std::clamp(at - seconds_since(begin), 0.0, .1)));
         }
+        // Who reads smaps_rollup has the lock of the server's address space meanwhile, and INFO is a command.
+        const reading_client::pause not_measured(reader);
         const std::string proc = fmt::format("/proc/{}/", server.process());
         run["rss_mib"][std::to_string(at)] = mib_of(proc + "status", "VmRSS:");
         run["pss_mib"][std::to_string(at)] = mib_of(proc + "smaps_rollup", "Pss:");
         shares += static_cast<double>(server.info("active_defrag_running")) / 100;
     }
     const double took = std::max(seconds_since(begin), 1e-3);
-    const double collected = collector_seconds(server.process()) - worked;
+    const double collected = cpu_seconds(server.process(), collector) - worked;
     reader.finish();
     if (reader.found == 0)
         throw std::runtime_error("fragmentation: redis has none of the values that came last");

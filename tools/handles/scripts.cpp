@@ -5,7 +5,6 @@
 #include "tools/bench/child_process.hpp"
 #include "tools/bench/interrupt.hpp"
 
-#include "options/handles_variables.hpp"
 
 #include <fmt/format.h>
 
@@ -80,23 +79,6 @@ described describe_programs(const script_settings& settings, const std::string& 
             "handles: {} failed with status {}:\n{}", script.string(), done.exit_status,
             done.output.substr(done.output.size() - std::min(done.output.size(), shown))));
     return result;
-}
-
-std::vector<std::string> clean_command(const std::vector<std::string>& environment,
-                                       const std::vector<std::string>& words) {
-    std::vector<std::string> command{"env", "-u", "LD_PRELOAD"};
-    for (const std::string_view name : options_internal::handles_variables) {
-        command.emplace_back("-u");
-        command.emplace_back(name);
-    }
-    for (const char* const name :
-         {"OBASE_MODE", "OBASE_SHOW_STATS", "OBASE_POLICY", "OBASE_COLD_BACKING"}) {
-        command.emplace_back("-u");
-        command.emplace_back(name);
-    }
-    command.insert(command.end(), environment.begin(), environment.end());
-    command.insert(command.end(), words.begin(), words.end());
-    return command;
 }
 
 json take_figures(const std::string& path) {

@@ -29,10 +29,6 @@ described describe_programs(const script_settings& settings, const std::string& 
 // The folder that describe_programs() gives the script.
 std::string folder_of(const script_settings& settings, const std::string& name);
 
-// A program without settings of this process: no preloaded allocator, no setting of handles but `environment` (NAME=VALUE).
-std::vector<std::string> clean_command(const std::vector<std::string>& environment,
-                                       const std::vector<std::string>& words);
-
 // What compiler/handles/programs/figures.c wrote; null if it did not, and the file is gone afterwards.
 nlohmann::json take_figures(const std::string& path);
 

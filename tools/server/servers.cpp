@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "tools/server/servers.hpp"
 
+#include "tools/bench/child_process.hpp"
 #include "tools/bench/interrupt.hpp"
+#include "tools/server/resp_client.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +11,6 @@
 #include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,22 +35,6 @@ using clock = std::chrono::steady_clock;
 
 [[noreturn]] void fail(const std::string& what) {
     throw std::runtime_error(fmt::format("{}: {}", what, std::generic_category().message(errno)));
-}
-
-int connected_to(const std::string& path) {
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
-    const int s = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (s < 0) fail("socket");
-    for (int tries = 0; tries < 200; ++tries) {
-        if (::connect(s, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
-            return s;
-        if (errno != EAGAIN) break;
-        ::usleep(1000);
-    }
-    ::close(s);
-    return -1;
 }
 
 } // namespace
@@ -90,6 +75,10 @@ system_under_test::system_under_test(std::string name, std::vector<std::string> 
     std::vector<char*> arguments;
     for (std::string& word : words) arguments.push_back(word.data());
     arguments.push_back(nullptr);
+    std::vector<std::string> settings = clean_environment();
+    std::vector<char*> environment;
+    for (std::string& setting : settings) environment.push_back(setting.data());
+    environment.push_back(nullptr);
     const pid_t parent = ::getpid();
     {
         const interrupts_held held;
@@ -104,13 +93,13 @@ system_under_test::system_under_test(std::string name, std::vector<std::string> 
             ::dup2(nowhere, STDIN_FILENO);
             ::dup2(nowhere, STDOUT_FILENO);
             ::dup2(nowhere, STDERR_FILENO);
-            ::execv(arguments[0], arguments.data());
+            ::execve(arguments[0], arguments.data(), environment.data());
             ::_exit(127);
         }
     }
     if (process_ < 0) fail("fork");
     for (int tries = 0; tries < 1000; ++tries) {
-        if (const int s = connected_to(socket_); s >= 0) {
+        if (const int s = connect_unix(socket_); s >= 0) {
             ::close(s);
             empty_rss_ = rss();
             return;
@@ -141,17 +130,20 @@ std::string system_under_test::expected(bool set, std::string_view key,
                : fmt::format("VALUE {} 0 {}\r\n{}\r\nEND\r\n", key, value.size(), value);
 }
 
-double system_under_test::cpu_seconds() const {
+double cpu_seconds(pid_t process, std::string_view thread) {
     double nanoseconds = 0;
     std::error_code ignored;
     for (const auto& task :
-         std::filesystem::directory_iterator(fmt::format("/proc/{}/task", process_), ignored)) {
-        std::ifstream file(task.path() / "schedstat");
+         std::filesystem::directory_iterator(fmt::format("/proc/{}/task", process), ignored)) {
+        std::string name;
+        std::getline(std::ifstream(task.path() / "comm") >> std::ws, name);
+        if (!thread.empty() && name != thread) continue;
         double ran = 0;
-        if (file >> ran) nanoseconds += ran;
+        if (std::ifstream(task.path() / "schedstat") >> ran) nanoseconds += ran;
     }
     return nanoseconds / 1e9;
 }
+
 std::uint64_t system_under_test::rss() const {
     std::ifstream file(fmt::format("/proc/{}/statm", process_));
     std::uint64_t size = 0, resident = 0;
@@ -207,28 +199,14 @@ std::uint64_t system_under_test::major_faults(bool first_thread) const {
     return std::strtoull(field.c_str(), nullptr, 10);
 }
 
-std::uint64_t system_under_test::info(std::string_view field) const {
-    const int s = connected_to(socket_);
-    if (s < 0) return 0;
-    static constexpr std::string_view ask_for = "*2\r\n$4\r\nINFO\r\n$3\r\nall\r\n";
-    std::string text;
-    if (::send(s, ask_for.data(), ask_for.size(), MSG_NOSIGNAL) > 0) {
-        char buffer[4096];
-        std::size_t expected_size = SIZE_MAX;
-        while (text.size() < expected_size) {
-            const ssize_t n = ::recv(s, buffer, sizeof buffer, 0);
-            if (n <= 0) break;
-            text.append(buffer, static_cast<std::size_t>(n));
-            const std::size_t line = text.find("\r\n");
-            if (line != std::string::npos && text[0] == '$')
-                expected_size = line + 4 + std::strtoull(text.c_str() + 1, nullptr, 10);
-        }
-    }
-    ::close(s);
+std::uint64_t system_under_test::info(std::string_view field) const try {
+    const std::string text = resp_client(socket_).ask({"INFO", "all"}).value_or("");
     const std::size_t at = text.find(fmt::format("\n{}:", field));
     return at == std::string::npos
                ? 0
                : std::strtoull(text.c_str() + at + field.size() + 2, nullptr, 10);
+} catch (const std::runtime_error&) {
+    return 0; // it has gone, or has no INFO
 }
 
 run_result ask(system_under_test& system, const load_request& load) {
@@ -287,14 +265,14 @@ run_result ask(system_under_test& system, const load_request& load) {
         wait_to_write(c, false);
     };
     for (one& c : all) {
-        c.socket = connected_to(system.socket());
+        c.socket = connect_unix(system.socket());
         if (c.socket < 0) fail("cannot connect to " + system.name());
         epoll_event event{};
         event.events = EPOLLIN;
         event.data.ptr = &c;
         if (::epoll_ctl(poll, EPOLL_CTL_ADD, c.socket, &event) != 0) fail("epoll");
     }
-    const double cpu = system.cpu_seconds();
+    const double cpu = cpu_seconds(system.process());
     const std::uint64_t io = system.io_bytes();
     const auto begin = clock::now();
     for (one& c : all)
@@ -328,7 +306,7 @@ run_result ask(system_under_test& system, const load_request& load) {
         }
     }
     result.seconds = std::chrono::duration<double>(clock::now() - begin).count();
-    result.cpu_seconds = system.cpu_seconds() - cpu;
+    result.cpu_seconds = cpu_seconds(system.process()) - cpu;
     result.io_bytes = system.io_bytes() - io;
     return result;
 }

@@ -39,6 +39,10 @@ std::string key_of(std::uint64_t record);
 // Which no other record has; at least 20 bytes.
 std::string value_of(std::uint64_t record, std::size_t bytes);
 
+// Of the threads of a process that are there, or of those with that name, by the scheduler's count.
+double cpu_seconds(pid_t process, std::string_view thread = "");
+
+// It has the environment of this process without the settings of obase (clean_environment()).
 class system_under_test {
   public:
     // Throws std::runtime_error if it does not start. `group`: null or the one it is to be in.
@@ -56,7 +60,6 @@ class system_under_test {
     std::string request(bool set, std::string_view key, std::string_view value) const;
     std::string expected(bool set, std::string_view key, std::string_view value) const;
 
-    double cpu_seconds() const;
     std::uint64_t rss() const;
     // Since the empty server.
     std::uint64_t used() const;
