@@ -416,7 +416,8 @@ void config(call& c) {
     if (wants(c, "SET") && n >= 4 && n % 2 == 0) {
         std::vector<std::pair<std::string, std::string>> before;
         const auto all = c.server.options.all();
-        for (std::size_t i = 2; i < n; i += 2)
+        // Of more pairs than there are parameters one is unknown, or is among the first twice.
+        for (std::size_t i = 2; i < std::min(n, 4 + 2 * all.size()); i += 2)
             for (std::size_t earlier = 2; earlier < i; earlier += 2)
                 if (equal_fold(c.args[earlier], c.args[i]))
                     return c.out.error(fmt::format("ERR CONFIG SET failed (possibly related to "
