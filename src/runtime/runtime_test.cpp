@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 //
 // The runtime as a whole: modes, options, temperature, compaction, statistics, what it reports.
+#include "heap/sanitized.hpp"
 #include "testing/quiet_runtime.hpp"
 
 #include <obase/obase.hpp>
@@ -281,7 +282,7 @@ TEST_F(runtime_of_arming, retired_objects_go_without_anybody_asking) {
 
 // A busy machine makes windows longer and never shorter, so what is counted is no limit of time.
 TEST_F(runtime_of_arming, the_collector_keeps_to_its_share_of_a_core) {
-    auto items = make_items(300'000);
+    auto items = make_items(obase::heap::thread_sanitized ? 30'000 : 300'000);
     touch(items, 1);
     collect();
     configure([](obase::options& o) {
