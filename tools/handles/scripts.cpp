@@ -5,7 +5,6 @@
 #include "tools/bench/child_process.hpp"
 #include "tools/bench/interrupt.hpp"
 
-
 #include <fmt/format.h>
 
 #include <cstdlib>
