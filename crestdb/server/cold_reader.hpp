@@ -10,9 +10,10 @@
 // holding no lock; then the request runs. What comes across more than may be resident at once, KEYS, RANDOMKEY
 // and SAVE, is done by such a thread, and the I/O thread sends what it found.
 //
-// What may read much (takes_long) has half of the threads at most, and KEYS gives its thread back after
-// each slice; so a request of one key waits for other requests of few keys only. SAVE waits for a child, and there is
-// one at a time: it has a thread besides.
+// What may read much (takes_long) has half of the threads at most, and KEYS and expiry give their thread back after
+// each slice; the others, HGETALL for one, have it until all is read. So a request of few keys waits for others of few
+// keys only. After 16 of those in a row a long one begins all the same, if it may: else it would wait for as long as
+// they come. SAVE counts as one of few keys, and has a thread for as long as its child writes; there is one at a time.
 //
 // The same threads remove keys that have ended, and evict keys for requests that need room: both touch
 // what nobody has asked for in a long time.

@@ -183,6 +183,11 @@ int run(int argc, char** argv) {
 
 } // namespace crestdb::server
 
+// For jemalloc, which looks for this name: a thread of its own gives back what clients have left, within some seconds.
+// Without it only a thread that allocates does that, and a server that nobody asks keeps what it had.
+extern "C" __attribute__((visibility("default"))) const char* malloc_conf;
+const char* malloc_conf = "background_thread:true,max_background_threads:1,dirty_decay_ms:3000";
+
 int main(int argc, char** argv) {
     try {
         return crestdb::server::run(argc, argv);

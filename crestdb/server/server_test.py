@@ -593,6 +593,21 @@ def test_history_is_not_kept():
         check(info(c, "obase_history_windows") == "1", "one window of history, that grows to 4 MiB otherwise")
 
 
+def test_memory_of_clients_that_left_goes_back():
+    with scratch() as directory, server(directory) as s:
+        c = s.client()
+        before = int(info(c, "used_memory_rss"))
+        clients = [s.client() for _ in range(100)]
+        for one in clients:
+            one.many([("MULTI",)] + [("SET", "k", "v" * 1000)] * 500)
+        check(int(info(c, "used_memory_rss")) > before + (50 << 20), "queues take memory")
+        for one in clients:
+            one.close()
+        # Nobody asks for anything meanwhile.
+        status = f"/proc/{s.process.pid}/statm"
+        eventually(lambda: int(open(status).read().split()[1]) * 4096 < before + (16 << 20), "it goes back")
+
+
 def test_metrics():
     with scratch() as directory, reserved_port() as port, server(directory, "--metrics-port", port) as s:
         s.client()("SET", "k", "v")
