@@ -60,9 +60,20 @@ __attribute__((noinline)) static void* plain_realloc(void* address, size_t bytes
     return next_realloc != NULL ? next_realloc(address, bytes) : __libc_realloc(address, bytes);
 }
 
+/* 0 of the text that dlsym frees. */
+__attribute__((noinline)) static size_t plain_usable_size(void* address) {
+    static __thread volatile int looking;
+    if (next_usable_size == NULL && !looking) {
+        looking = 1;
+        OBASE_FIND_NEXT(next_usable_size, "malloc_usable_size");
+        looking = 0;
+    }
+    return next_usable_size != NULL ? next_usable_size(address) : 0;
+}
+
 __attribute__((weak, visibility("default"))) void free(void* address) {
     if (address == NULL) return;
-    const int owner = in_obase ? 0 : obase_memory_owner(address);
+    const int owner = in_obase ? 0 : obase_memory_owner(address, plain_usable_size);
     if (__builtin_expect(owner == 0, 1)) {
         if (__builtin_expect(next_free != NULL, 1))
             next_free(address);
@@ -78,7 +89,8 @@ __attribute__((weak, visibility("default"))) void free(void* address) {
 }
 
 __attribute__((weak, visibility("default"))) void* realloc(void* address, size_t bytes) {
-    const int owner = address == NULL || in_obase ? 0 : obase_memory_owner(address);
+    const int owner =
+        address == NULL || in_obase ? 0 : obase_memory_owner(address, plain_usable_size);
     if (__builtin_expect(owner == 0, 1)) return plain_realloc(address, bytes);
     in_obase = 1;
     void* const fresh = obase_memory_realloc(owner, address, bytes, __builtin_return_address(0));
@@ -97,13 +109,7 @@ __attribute__((weak, visibility("default"))) void* reallocarray(void* address, s
 }
 
 __attribute__((weak, visibility("default"))) size_t malloc_usable_size(void* address) {
-    const int owner = address == NULL || in_obase ? 0 : obase_memory_owner(address);
-    if (owner != 0) {
-        in_obase = 1;
-        const size_t size = obase_memory_usable_size(owner, address);
-        in_obase = 0;
-        return size;
-    }
-    if (next_usable_size == NULL) OBASE_FIND_NEXT(next_usable_size, "malloc_usable_size");
-    return next_usable_size != NULL && address != NULL ? next_usable_size(address) : 0;
+    if (address == NULL) return 0;
+    const size_t managed = in_obase ? 0 : obase_memory_managed_size(address);
+    return managed != 0 ? managed : plain_usable_size(address);
 }

@@ -171,12 +171,13 @@ OBASE_EXPORT void obase_marked_unit_thread_sanitized(const char* unit);
 
 /* For the functions that the drivers link into a program (compiler/driver/memory_functions.c), which are called
  * in the place of free and realloc by code that knows nothing of obase: libraries, and calls through pointers.
- * `owner`: not 0 if the memory is managed, or may have slots in it; what the others are given then. `caller` is
- * for the audit's report. Cost of `owner`: a few loads. */
-OBASE_EXPORT int obase_memory_owner(const void* address);
+ * `owner`: not 0 if the memory, not null, is managed, or has or had slots in it; what the others are given then.
+ * `usable_size` is that of memory that is not managed. `caller` is for the audit's report. `managed_size`: 0 if the
+ * memory is not managed. Cost of `owner`: a few loads, a scope where slots are within 16 MiB. */
+OBASE_EXPORT int obase_memory_owner(const void* address, size_t (*usable_size)(void*));
 OBASE_EXPORT void obase_memory_free(int owner, void* address, const void* caller);
 OBASE_EXPORT void* obase_memory_realloc(int owner, void* address, size_t bytes, const void* caller);
-OBASE_EXPORT size_t obase_memory_usable_size(int owner, const void* address);
+OBASE_EXPORT size_t obase_memory_managed_size(const void* address);
 
 #ifdef __cplusplus
 }

@@ -9,6 +9,7 @@
 #include <obase/marked.h>
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <csetjmp>
 #include <csignal>
@@ -341,14 +342,17 @@ TEST(audit, memory_that_comes_back_from_elsewhere_is_freed_right) {
             const operation one;
             void* const n = obase_marked_load(&head);
             obase_marked_store(&head, nullptr);
-            const int owner = obase_memory_owner(n);
-            if (owner == 0 || obase_memory_usable_size(owner, n) < sizeof(node)) std::exit(4);
+            const int owner = obase_memory_owner(n, &malloc_usable_size);
+            if (owner == 0 || obase_memory_managed_size(n) < sizeof(node)) std::exit(4);
             grown = obase_memory_realloc(owner, n, 200, nullptr);
             if (static_cast<node*>(grown)->key != 7) std::exit(5);
-            obase_memory_free(obase_memory_owner(grown), grown, nullptr);
+            obase_memory_free(obase_memory_owner(grown, &malloc_usable_size), grown, nullptr);
         }
         void* const plain = std::malloc(10);
-        std::exit(obase_memory_owner(plain) == 0 || obase_memory_owner(nullptr) == 0 ? 0 : 6);
+        std::exit(obase_memory_owner(plain, &malloc_usable_size) == 0 &&
+                          obase_memory_managed_size(plain) == 0
+                      ? 0
+                      : 6);
     };
     EXPECT_EXIT(scenario(), testing::ExitedWithCode(0), "note: foreign-free(.|\n)* 0 errors");
 }

@@ -7,6 +7,7 @@
 #include "audit/audit.hpp"
 #include "runtime/arming_engine.hpp"
 #include "runtime/marked_kinds.hpp"
+#include "runtime/marked_memory.hpp"
 #include "runtime/marked_pointers.hpp"
 
 #include <obase/arming.hpp>
@@ -68,6 +69,10 @@ using obase::runtime_internal::free_plain;
 using obase::runtime_internal::usual_alignment;
 
 } // namespace
+
+bool obase::runtime_internal::had_arming_slots(const void* begin, std::size_t bytes) noexcept {
+    return functions::had_slots(begin, bytes);
+}
 
 #define OBASE_MARKED(name) obase_marked_##name
 #include "runtime/marked_functions.inc"

@@ -7,6 +7,7 @@
 
 #include "runtime/atc_engine.hpp"
 #include "runtime/marked_kinds.hpp"
+#include "runtime/marked_memory.hpp"
 #include "runtime/marked_pointers.hpp"
 
 #include <obase/atc.hpp>
@@ -48,6 +49,10 @@ using obase::runtime_internal::free_plain;
 using obase::runtime_internal::usual_alignment;
 
 } // namespace
+
+bool obase::runtime_internal::had_atc_slots(const void* begin, std::size_t bytes) noexcept {
+    return functions::had_slots(begin, bytes);
+}
 
 #define OBASE_MARKED(name) obase_marked_atc_##name
 #include "runtime/marked_functions.inc"

@@ -29,6 +29,7 @@
 
 #include "heap/size_class.hpp"
 #include "os/thread.hpp"
+#include "runtime/marked_memory.hpp"
 
 #include <obase/allocation_options.hpp>
 #include <obase/export.hpp>
@@ -75,10 +76,6 @@ destroyer delete_array_for(std::size_t alignment, std::index_sequence<Log2...>) 
     static constexpr destroyer table[] = {&delete_array_aligned<Log2>...};
     return alignment <= usual_alignment ? &delete_array_plain : table[std::countr_zero(alignment)];
 }
-
-// True while the thread frees memory that is not managed and has waited: obase_memory_owner() knows nothing of it then.
-// Without it a program's free (compiler/driver/memory_functions.c) would let it wait once more, if all memory waits.
-extern OBASE_TLS constinit thread_local bool frees_what_has_waited;
 
 template <class Kind>
 class marked_pointers {
@@ -213,7 +210,12 @@ class marked_pointers {
         const bool was_managed = is_managed(address);
         const std::size_t before =
             was_managed ? protocol::usable_size(address) : malloc_usable_size(address);
-        if (!was_managed && !must_wait(address, before)) return std::realloc(address, bytes);
+        if (!was_managed && !must_wait(address, before)) {
+            needs_no_wait = address;
+            void* const fresh = std::realloc(address, bytes);
+            needs_no_wait = nullptr;
+            return fresh;
+        }
         if (bytes == 0) { // as glibc
             release(address, 0, &free_plain, caller);
             return nullptr;
@@ -241,6 +243,12 @@ class marked_pointers {
 
     static std::size_t usable_size(const void* address) noexcept {
         return address == nullptr ? 0 : protocol::usable_size(address);
+    }
+
+    // Of memory that is not managed: there are slots in it, or there have been, so whoever frees it waits for the
+    // operations that may be looking at it. Cost: a load where no slot is within 16 MiB, a scope and four loads else.
+    static bool had_slots(const void* begin, std::size_t bytes) noexcept {
+        return has_leaf(begin, bytes) && has_slots_or_traces(begin, bytes);
     }
 
     static void forget(void* begin, std::size_t bytes) noexcept {
@@ -335,7 +343,7 @@ class marked_pointers {
                                                 destroyer plain) noexcept {
         if (bytes == 0) bytes = malloc_usable_size(address);
         if (!must_wait(address, bytes)) {
-            plain(address);
+            free_at_once(address, plain);
             return;
         }
         end_slots(address, bytes);
@@ -350,11 +358,14 @@ class marked_pointers {
         const plain_memory memory = *static_cast<plain_memory*>(retired);
         end_slots(memory.address, memory.bytes);
         remove_traces(memory.address, memory.bytes);
-        frees_what_has_waited = true;
         std::free(retired);
         Kind::ended(memory.address, memory.bytes);
-        memory.plain(memory.address);
-        frees_what_has_waited = false;
+        free_at_once(memory.address, memory.plain);
+    }
+    static void free_at_once(void* address, destroyer plain) noexcept {
+        needs_no_wait = address;
+        plain(address);
+        needs_no_wait = nullptr;
     }
     static void retire_plain(void* address, std::size_t bytes, destroyer plain) noexcept {
         if (void* retired = std::malloc(sizeof(plain_memory)); retired != nullptr)
@@ -377,14 +388,13 @@ class marked_pointers {
     // Of memory that is not managed: whether operations that are open may be looking at it.
     static bool must_wait(const void* begin, std::size_t bytes) noexcept {
         if (Kind::short_of_memory().load_relaxed()) return true;
-        return has_leaf(begin, bytes) && has_slots_or_traces(begin, bytes);
+        return had_slots(begin, bytes);
     }
     [[gnu::noinline]] static bool has_slots_or_traces(const void* begin,
                                                       std::size_t bytes) noexcept {
         const scope one_operation;
         auto& directory = Kind::engine::instance().directory();
-        const char* end = end_of(begin, bytes);
-        return directory.any_in(begin, end) || directory.any_trace_in(begin, end);
+        return directory.any_slot_or_trace_in(begin, end_of(begin, bytes));
     }
     static void remove_traces(const void* begin, std::size_t bytes) noexcept {
         const scope one_operation;

@@ -19,6 +19,7 @@
 #include <obase/runtime.hpp>
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include <atomic>
 #include <cerrno>
@@ -40,6 +41,7 @@ namespace aligned_blocks {
 constexpr std::align_val_t alignment{256};
 inline void* watched = nullptr;
 inline int owner = -1;
+inline bool keep = false; // what is freed
 } // namespace aligned_blocks
 
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
@@ -49,8 +51,9 @@ void* operator new(std::size_t bytes, std::align_val_t alignment) {
     return made;
 }
 void operator delete(void* address, std::align_val_t) noexcept {
+    if (aligned_blocks::keep) return;
     if (address != nullptr && address == aligned_blocks::watched)
-        aligned_blocks::owner = obase_memory_owner(address);
+        aligned_blocks::owner = obase_memory_owner(address, &malloc_usable_size);
     std::free(address);
 }
 void operator delete(void* address, std::size_t, std::align_val_t alignment) noexcept {
@@ -995,10 +998,11 @@ TEST(marked, without_room_for_traces_memory_waits_once) {
         (void)make_node(1); // this thread is known
         void* const memory[] = {::operator new(64, aligned_blocks::alignment),
                                 ::operator new(64, aligned_blocks::alignment)};
-        // So that the directory knows something of the memory around.
         marked<node>* const slot = ::new (memory[0]) marked<node>{};
         slot->set(make_node(2));
-        require(slot->registered() && obase_memory_owner(memory[1]) != 0, "slots are near");
+        require(slot->registered() && obase_memory_owner(memory[0], &malloc_usable_size) != 0,
+                "a slot is there");
+        require(obase_memory_owner(memory[1], &malloc_usable_size) == 0, "and none there");
         use_scarce_memory();
         void* const far = reinterpret_cast<void*>(std::uintptr_t{0x123} << 32);
         aligned_blocks::watched = memory[1];
@@ -1019,6 +1023,62 @@ TEST(marked, without_room_for_traces_memory_waits_once) {
     EXPECT_EQ(child.status, 0) << child.err;
 }
 #endif
+
+#if !OBASE_THREAD_SANITIZER
+// What need not wait is known by its address until it is freed, and not any longer.
+TEST(marked, memory_that_lies_where_other_memory_was_freed_waits) {
+    quiet_runtime<protocol>();
+    void* const memory = ::operator new(64, aligned_blocks::alignment);
+    aligned_blocks::keep = true;
+    OBASE_MARKED(delete)(memory, 64, static_cast<std::size_t>(aligned_blocks::alignment));
+    aligned_blocks::keep = false;
+    const operation one;
+    auto* const slot = ::new (memory) marked<node>{};
+    slot->set(make_node(1));
+    EXPECT_NE(obase_memory_owner(memory, &malloc_usable_size), 0);
+    OBASE_MARKED(delete)(slot->exchange(nullptr), sizeof(node), 0);
+    OBASE_MARKED(delete)(memory, 64, static_cast<std::size_t>(aligned_blocks::alignment));
+}
+#endif
+
+// Slots and traces are found in all of a block, also behind a border of 16 MiB, and in no other.
+TEST(marked, foreign_frees_find_slots_in_all_of_a_block) {
+    constexpr std::size_t leaf_span = std::size_t{1} << 24;
+    quiet_runtime<protocol>();
+    char* const room = static_cast<char*>(obase::os::reserve(4 * leaf_span, leaf_span));
+    ASSERT_TRUE(room != nullptr && obase::os::commit(room, 4 * leaf_span) == 0);
+    char* const border = room + 2 * leaf_span;
+    static std::size_t bytes;
+    const auto owner = [](char* begin, char* end) {
+        bytes = static_cast<std::size_t>(end - begin);
+        return obase_memory_owner(begin, [](void*) { return bytes; });
+    };
+    for (const std::ptrdiff_t at : {-8, 0, 504, 512, 1 << 18, 1 << 20}) {
+        auto* const slot = ::new (border + at) marked<node>{};
+        const auto expect = [&](bool had, const char* when) {
+            EXPECT_EQ(owner(border - 16, border + at + 8) != 0, had) << when << ' ' << at;
+            EXPECT_EQ(owner(border + at, border + at + 8) != 0, had) << when << ' ' << at;
+            EXPECT_EQ(owner(border + at - 500, border + at + 500) != 0, had) << when << ' ' << at;
+            EXPECT_EQ(owner(border + at - 3000, border + at) != 0, false) << when << ' ' << at;
+            EXPECT_EQ(owner(border + at + 8, border + (4 << 20)) != 0, false) << when << ' ' << at;
+        };
+        expect(false, "no slot yet");
+        {
+            const operation one;
+            slot->set(make_node(1));
+        }
+        expect(true, "a slot");
+        {
+            const operation one;
+            OBASE_MARKED(delete)(slot->exchange(nullptr), sizeof(node), 0);
+            OBASE_MARKED(destroyed)(slot, sizeof *slot);
+        }
+        expect(true, "a trace");
+        const protocol::scope one_scope;
+        kind::engine::instance().directory().remove_traces(slot, slot + 1);
+    }
+    obase::os::release(room, 4 * leaf_span);
+}
 
 TEST(marked, memory_of_every_function) {
     quiet_runtime<protocol>();

@@ -139,6 +139,8 @@ struct operations {
     void any_in() {
         const auto [begin, end] = range();
         RC_ASSERT(d.any_in(at(begin), at(end)) == !within(m, begin, end).empty());
+        if (begin < end)
+            RC_ASSERT(d.any_slot_or_trace_in(at(begin), at(end)) == !within(m, begin, end).empty());
     }
     void scan() {
         const auto [begin, end] = range();
@@ -239,6 +241,11 @@ TEST(directory, traces_are_no_slots) {
     EXPECT_TRUE(d.any_trace_in(at(leaf_border + 16), at(leaf_border + 24)));
     EXPECT_FALSE(d.any_trace_in(at(leaf_border), at(leaf_border + 16)));
     EXPECT_FALSE(d.any_trace_in(at(leaf_border + 24), at(highest)));
+    for (const std::uintptr_t end : {leaf_border + 24, leaf_border + 600, highest}) {
+        EXPECT_TRUE(d.any_slot_or_trace_in(at(leaf_border + 16), at(end)));
+        EXPECT_TRUE(d.any_slot_or_trace_in(at(lowest), at(end)));
+        EXPECT_FALSE(d.any_slot_or_trace_in(at(leaf_border + 24), at(end + 8)));
+    }
     EXPECT_FALSE(d.test(at(leaf_border + 16)));
     EXPECT_FALSE(d.any_in(at(lowest), at(highest)));
     EXPECT_EQ(scanned(d, 0, ~std::uintptr_t{0}), model{});
