@@ -166,10 +166,13 @@ class library:
                                             number is added to it; with a file as the fourth, if it reads that
     workload(folder, seconds)               a command that says what compiler/programs/workload.h says, or None
     seconds                                 how long it goes on
+    window                                  seconds of it that are a window of 60 s: long enough for the workload to
+                                            use whatever it calls hot
     """
 
-    def __init__(self, options, name, here, archive, sha256, build, tests, instructions=None, workload=None, seconds=30):
-        self.options, self.name, self.here, self.seconds = options, name, here, seconds
+    def __init__(self, options, name, here, archive, sha256, build, tests, instructions=None, workload=None, seconds=30,
+                 window=1):
+        self.options, self.name, self.here, self.seconds, self.window = options, name, here, seconds, window
         self.archive, self.sha256 = archive, sha256
         self.build, self.tests, self.instructions, self.workload = build, tests, instructions, workload
 
@@ -239,7 +242,7 @@ class library:
             return
         cold = self.options.out / "cold"
         cold.mkdir(exist_ok=True)
-        quick = {"OBASE_WINDOW_SECONDS": "60", "OBASE_TIME_SCALE": "60"}
+        quick = {"OBASE_WINDOW_SECONDS": "60", "OBASE_TIME_SCALE": str(60 / self.window)}
         runs = {"plain clang": (plain, {}),
                 "obase, observing": (marked, {**quick, "OBASE_MODE": "observe"}),
                 "obase, moving": (marked, {**quick, "OBASE_MODE": "hint", "OBASE_COLD_BACKING": f"file:{cold}"})}
