@@ -147,6 +147,20 @@ static_assert(sizeof(near_page<os::native_platform>) == 320);
 // What the thread with a number has. It is changed in its sections.
 template <class P>
 struct alignas(64) near_thread {
+    // What is at hand: the group of the thread's that it allocated in last, its newest page, and two live objects there:
+    // the last one, and the last neighbour that was looked for. last_set is no_set: there is none of this.
+    const void* last_object = nullptr;
+    const void* last_neighbour = nullptr;
+    char* last_memory = nullptr;
+    near_page<P>* last_table = nullptr;
+    near_group<P>* last_entry = nullptr;
+    // Objects << 32 | granules that were allocated at hand, and are not counted below yet: of a page's at most.
+    typename P::template atomic<std::uint64_t> uncounted;
+    group_name last_name = 0;
+    std::uint32_t last_owner = 0; // the group's number + 1
+    unsigned last_set = no_set;   // attributes alone, of the chunks from the cursor on
+    static constexpr unsigned no_set = ~0U;
+
     // Chunks that are reserved: [next, end) of a page, whose number + 1 it is.
     std::uint32_t page = 0;
     std::uint8_t next = 0;
@@ -157,17 +171,6 @@ struct alignas(64) near_thread {
     // Added to those of stripes and pool.
     typename P::template atomic<std::uint64_t> live_bytes, live_objects, groups;
     typename P::template atomic<std::uint64_t> claimed;
-    // The group of the thread's that it allocated in last, its newest page, and two live objects there: the last one,
-    // and the last neighbour that was looked for. last_set is no_set: there is none of this.
-    const void* last_object = nullptr;
-    const void* last_neighbour = nullptr;
-    char* last_memory = nullptr;
-    near_page<P>* last_table = nullptr;
-    near_group<P>* last_entry = nullptr;
-    typename P::template atomic<std::uint32_t>* last_domain = nullptr;
-    std::uint32_t last_owner = 0; // the group's number + 1
-    unsigned last_set = no_set;   // attributes alone, of the chunks from the cursor on
-    static constexpr unsigned no_set = ~0U;
 };
 
 struct near_unit {
@@ -219,19 +222,24 @@ class near_heap {
         if (me == no_thread_number) [[unlikely]]
             return nullptr;
         thread& mine = threads_[me];
-        if (mine.last_set != attributes_set) return nullptr;
-        if (neighbour != mine.last_object && neighbour != mine.last_neighbour)
+        if (mine.last_set != attributes_set) [[unlikely]]
+            return nullptr;
+        if (neighbour != mine.last_object && neighbour != mine.last_neighbour) [[unlikely]]
             return join_newest_page(me, neighbour, size);
-        const auto inside = owners_.look_in(me);
-        if (!owners_.may_stay(*mine.last_domain, me)) [[unlikely]]
-            return left_without(inside);
-        group& its = *mine.last_entry;
-        const unsigned first = its.cursor;
-        const unsigned end = first + static_cast<unsigned>(size / granule);
-        if (end > its.limit) [[unlikely]]
-            return extend_and_join(me, inside, end);
-        char* const object = at_cursor(mine, its, first, end);
-        return owners_.leave_unless_waited_for(inside) ? object : left_with(inside, object);
+        return join_last(me, mine, size);
+    }
+    // The same in the group that the word names, if that is the one of before; or in a new one, if the word names none
+    // and the thread has a number and chunks for it.
+    [[gnu::noinline]] void* join_at_hand(typename P::template atomic<group_name>& name,
+                                         std::size_t size, unsigned set) noexcept {
+        const unsigned me = thread_number<P>::at_hand();
+        if (me == no_thread_number) [[unlikely]]
+            return nullptr;
+        thread& mine = threads_[me];
+        const group_name seen = name.load_acquire(); // pairs with begin_at_hand()
+        if (seen == 0) return begin_at_hand(me, name, size, set);
+        if (mine.last_name != seen || mine.last_set != set % attribute_sets) return nullptr;
+        return join_last(me, mine, size);
     }
     // In the group that the word names; a new one, which it names then, if it names none or one whose objects
     // have all been freed.
@@ -430,6 +438,9 @@ class near_heap {
     static unsigned longest_run(std::uint32_t free) noexcept;
     static unsigned first_fit(std::uint32_t free, unsigned count, unsigned alignment) noexcept;
 
+    static group_name name_of(const group& its, std::uint32_t number) noexcept {
+        return std::uint64_t{its.count.load_relaxed()} << 32 | (number + 1);
+    }
     thread& own() noexcept { return threads_[thread_number<P>::of_caller()]; }
     static std::uint64_t searched_for(std::uint32_t number, const wish& what) noexcept {
         return std::uint64_t{number + 1} << 32 | std::uint64_t{what.set} << 16 | what.granules;
@@ -489,23 +500,43 @@ class near_heap {
         its.cursor = static_cast<std::uint16_t>(end);
         mark(*mine.last_table, first, end - 1);
         ++its.objects;
-        add(mine.live_bytes, (end - first) * granule);
-        add(mine.live_objects, 1);
+        add(mine.uncounted, std::uint64_t{1} << 32 | (end - first));
         char* const object = mine.last_memory + first * granule;
         mine.last_object = object;
         return object;
     }
-    // The rest of join_at_hand(): another neighbour, room behind the limit, and what comes next.
+    [[gnu::always_inline]] void* join_last(unsigned me, thread& mine, std::size_t size) noexcept {
+        const auto inside = owners_.look_in(me);
+        if (owners_.is_wanted(inside)) [[unlikely]]
+            return give_way(me, inside);
+        group& its = *mine.last_entry;
+        const unsigned first = its.cursor;
+        const unsigned end = first + static_cast<unsigned>(size / granule);
+        if (end > its.limit) [[unlikely]]
+            return extend_and_join(me, inside, end);
+        char* const object = at_cursor(mine, its, first, end);
+        return owners_.leave_unless_waited_for(inside) ? object : left_with(inside, object);
+    }
+    // The rest of join_at_hand(): another neighbour, room behind the limit, a new group, and what comes next.
     [[gnu::noinline]] char* join_newest_page(unsigned me, const void* neighbour,
                                              std::size_t size) noexcept;
     [[gnu::noinline]] char* extend_and_join(unsigned me, inside_section inside,
                                             unsigned end) noexcept;
+    [[gnu::noinline]] char* begin_at_hand(unsigned me, typename P::template atomic<group_name>& name,
+                                          std::size_t size, unsigned set) noexcept;
+    // Another thread wants something of this one's, perhaps what is at hand.
+    [[gnu::noinline]] char* give_way(unsigned me, inside_section inside) noexcept;
     [[gnu::noinline]] static char* left_with(inside_section inside, char* object) noexcept {
         biased_sections<P>::leave(inside);
         return object;
     }
-    [[gnu::noinline]] static char* left_without(inside_section inside) noexcept {
-        return left_with(inside, nullptr);
+    // To be told by counters(), and of what was counted before a page is at hand.
+    static void count_uncounted(thread& mine) noexcept {
+        const std::uint64_t these = mine.uncounted.load_relaxed();
+        if (these == 0) return;
+        add(mine.live_bytes, (these & 0xFFFF'FFFF) * granule);
+        add(mine.live_objects, these >> 32);
+        mine.uncounted.store_release(0); // after them; pairs with counters()
     }
     // Claims what is behind the limit up to `end` of what the thread has reserved, and of what is left there a fourth
     // of what the group has. False: that is elsewhere.

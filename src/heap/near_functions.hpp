@@ -170,7 +170,7 @@ void* near_heap<P>::first_object(section& in, const wish& what, group_name* name
     if (object == nullptr)
         end_if_empty(in);
     else if (name != nullptr)
-        *name = std::uint64_t{in.its().count.load_relaxed()} << 32 | (in.number() + 1);
+        *name = name_of(in.its(), in.number());
     return object;
 }
 
@@ -258,8 +258,7 @@ void* near_heap<P>::join_named(typename P::template atomic<group_name>& name, co
         section in = begin_section();
         if (in.number() == no_group) return nullptr;
         make_group(in);
-        const group_name mine =
-            std::uint64_t{in.its().count.load_relaxed()} << 32 | (in.number() + 1);
+        const group_name mine = name_of(in.its(), in.number());
         if (name.cas_acq_rel(seen, mine)) {
             void* const object = allocate_in(in, 0, what, more);
             if (object == nullptr) end_if_empty(in);
@@ -294,13 +293,15 @@ void* near_heap<P>::allocate_in(section& in, std::uint32_t neighbour, wish what,
 template <class P>
 void near_heap<P>::note_last(thread& mine, std::uint32_t number, const void* object) noexcept {
     const std::uint32_t at = number_of(object);
+    group& its = groups_[number];
+    count_uncounted(mine);
     mine.last_object = mine.last_neighbour = object;
     mine.last_owner = number + 1;
+    mine.last_name = name_of(its, number);
     mine.last_memory = memory_of(at, 0);
-    mine.last_set = groups_[number].set % attribute_sets;
+    mine.last_set = its.set % attribute_sets;
     mine.last_table = &pages_[at];
-    mine.last_entry = &groups_[number];
-    mine.last_domain = &domains_[number / domain_groups];
+    mine.last_entry = &its;
 }
 
 // The group's newest page is another from here on, or none.
@@ -348,10 +349,10 @@ char* near_heap<P>::join_newest_page(unsigned me, const void* neighbour,
     const page& in = *mine.last_table;
     const std::size_t at = offset / granule, chunk = at / near_chunk_granules;
     const auto inside = owners_.look_in(me);
-    if (!owners_.may_stay(*mine.last_domain, me) ||
-        in.owner[chunk].load_relaxed() != mine.last_owner ||
+    if (owners_.is_wanted(inside)) return give_way(me, inside);
+    if (in.owner[chunk].load_relaxed() != mine.last_owner ||
         (in.begins[chunk].load_relaxed() >> (at % near_chunk_granules) & 1) == 0)
-        return left_without(inside);
+        return left_with(inside, nullptr);
     mine.last_neighbour = neighbour;
     return extend_and_join(me, inside,
                            mine.last_entry->cursor + static_cast<unsigned>(size / granule));
@@ -365,6 +366,61 @@ char* near_heap<P>::extend_and_join(unsigned me, inside_section inside, unsigned
     char* object = nullptr;
     if (end <= its.limit || extend_reserved(mine, mine.last_owner - 1, end))
         object = at_cursor(mine, its, its.cursor, end);
+    return left_with(inside, object);
+}
+
+template <class P>
+char* near_heap<P>::give_way(unsigned me, inside_section inside) noexcept {
+    thread& mine = threads_[me];
+    const std::uint32_t number = std::max(mine.last_owner, 1U) - 1; // 0 if there has been none
+    if (!owners_.owns_after_all(inside, domains_[number / domain_groups], me))
+        mine.last_set = thread::no_set;
+    return left_with(inside, nullptr);
+}
+
+// The first object of a group, which the word names then, in chunks that the thread has reserved. nullptr: that
+// takes more, and nothing was done.
+template <class P>
+char* near_heap<P>::begin_at_hand(unsigned me, typename P::template atomic<group_name>& name,
+                                  std::size_t size, unsigned set) noexcept {
+    thread& mine = threads_[me];
+    const auto granules = static_cast<unsigned>(size / granule);
+    const unsigned chunks = (granules + near_chunk_granules - 1) / near_chunk_granules;
+    // Sections over what is the thread's own are left before a fork waits; a number may be one of a shared domain.
+    if (mine.page == 0 || mine.spreads || chunks > unsigned{mine.end} - mine.next) return nullptr;
+    const std::uint32_t number = mine.unused_group != 0                 ? mine.unused_group - 1
+                                 : mine.fresh_group != mine.fresh_end ? mine.fresh_group
+                                                                      : no_group;
+    if (number == no_group) return nullptr;
+    const auto inside = owners_.look_in(me);
+    if (owners_.is_wanted(inside)) return give_way(me, inside);
+    const std::uint32_t at = mine.page - 1;
+    page& in = pages_[at];
+    group& made = groups_[number];
+    const unsigned kind = set / attribute_sets;
+    group_name none = 0;
+    // Who finds the name waits until the thread has left its section.
+    if (in.kind.load_relaxed() != kind || !owners_.owns(domains_[number / domain_groups], me) ||
+        !name.cas_acq_rel(none, name_of(made, number)))
+        return left_with(inside, nullptr);
+    (void)unused_number(mine);
+    made.used.store_relaxed(true);
+    made.kind = static_cast<std::uint8_t>(kind);
+    made.set = static_cast<std::uint8_t>(set);
+    made.newest = at + 1;
+    made.with_holes = 0;
+    made.objects = 1;
+    made.chunks = 0;
+    const unsigned first = unsigned{mine.next} * near_chunk_granules;
+    made.cursor = static_cast<std::uint16_t>(first + granules);
+    made.limit = static_cast<std::uint16_t>(first + chunks * near_chunk_granules);
+    take_reserved(mine, number, chunks, set);
+    mark(in, first, first + granules - 1);
+    add(mine.live_bytes, size);
+    add(mine.live_objects, 1);
+    add(mine.groups, 1);
+    char* const object = memory_of(at, first);
+    note_last(mine, number, object);
     return left_with(inside, object);
 }
 
@@ -554,7 +610,7 @@ void near_heap<P>::leave_newest(section& from) noexcept {
         part < end) { // the cursor's own chunk, whose objects may all have been freed
         bool inside = false;
         std::uint32_t used = 0;
-        for (unsigned chunk = 0; chunk <= part; ++chunk) {
+        for (unsigned chunk = mine.objects == 0 ? part + 1 : 0; chunk <= part; ++chunk) {
             if (in.owner[chunk].load_relaxed() != from.number() + 1) continue;
             used = used_in(in.begins[chunk].load_relaxed(), in.ends[chunk].load_relaxed(), inside);
         }
@@ -1049,6 +1105,10 @@ near_counters near_heap<P>::counters() const noexcept {
     const std::lock_guard hold(pool_);
     std::uint64_t claimed = 0;
     for (const thread& one : threads_) {
+        // First: what is counted meanwhile is counted twice then, and not missed. Pairs with count_uncounted().
+        const std::uint64_t uncounted = one.uncounted.load_acquire();
+        now.live_bytes += (uncounted & 0xFFFF'FFFF) * granule;
+        now.live_objects += uncounted >> 32;
         now.live_bytes += one.live_bytes.load_relaxed();
         now.live_objects += one.live_objects.load_relaxed();
         now.groups += one.groups.load_relaxed();
@@ -1216,8 +1276,9 @@ const char* near_heap<P>::validate() const noexcept {
     }
     auto told = static_cast<std::uint64_t>(claimed_);
     for (const thread& one : threads_) {
-        counted += one.live_objects.load_relaxed();
-        live += one.live_bytes.load_relaxed();
+        const std::uint64_t uncounted = one.uncounted.load_relaxed();
+        counted += one.live_objects.load_relaxed() + (uncounted >> 32);
+        live += one.live_bytes.load_relaxed() + (uncounted & 0xFFFF'FFFF) * granule;
         live_groups += one.groups.load_relaxed();
         told += one.claimed.load_relaxed();
     }

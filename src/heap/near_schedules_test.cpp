@@ -58,7 +58,8 @@ class world {
         return made != nullptr ? made : heap.join(neighbour, size, set);
     }
     void* join(typename P::template atomic<group_name>& name, std::size_t size, unsigned set) {
-        return heap.join(name, size, set);
+        void* const made = heap.join_at_hand(name, size, set);
+        return made != nullptr ? made : heap.join(name, size, set);
     }
     void end(void* object) {
         const std::size_t size = heap.size_of(object);
@@ -320,19 +321,23 @@ void one_thread_is_in_a_section() {
         look();
         s.lock.unlock();
     };
-    // In two halves, as near_heap goes on at hand.
-    const auto visit_at_hand = [&] {
+    // In two halves, as near_heap goes on at hand with what was its own before.
+    const auto visit_at_hand = [&](bool& mine) {
         const unsigned me = thread_number<P>::of_caller();
         const auto in = s.sections.look_in(me);
-        const bool stays = s.sections.may_stay(s.owner, me);
-        if (stays) look();
+        const bool stays = mine && !s.sections.is_wanted(in);
+        if (stays)
+            look();
+        else if (mine)
+            mine = s.sections.owns_after_all(in, s.owner, me);
         if (!s.sections.leave_unless_waited_for(in)) s.sections.leave(in);
         if (!stays) visit();
     };
     threads::spawn("owner", [&] {
         s.owner.store_release(s.sections.owner_for_caller());
-        visit();
-        for (int i = 0; i < 2; ++i) visit_at_hand();
+        bool mine = s.sections.enter(s.owner);
+        if (mine) s.sections.leave();
+        for (int i = 0; i < 3; ++i) visit_at_hand(mine);
     });
     for (int i = 0; i < 2; ++i)
         threads::spawn("other", [&] {

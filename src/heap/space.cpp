@@ -220,6 +220,13 @@ unsigned place_of_this_thread(unsigned places) noexcept {
 }
 } // namespace
 
+namespace {
+begun_groups::name_word& word_of(group_name* name) noexcept {
+    static_assert(sizeof(begun_groups::name_word) == sizeof(group_name));
+    return *reinterpret_cast<begun_groups::name_word*>(name);
+}
+} // namespace
+
 // Of an address in the space. What was freed in NEW is known only where frees are checked.
 bool space::has_neighbours(const void* object) const noexcept {
     const unsigned cls = class_of(object);
@@ -253,13 +260,17 @@ void* space::allocate_placed_elsewhere(std::size_t size, attributes attr, const 
     *found = asked ? neighbour::missed : neighbour::none;
     if (rounded >= size && rounded <= max_near_size) {
         const unsigned set = near_set(attr, expect);
+        if (in != nullptr && attr.log2_alignment <= 3 && quick_near_bytes_ != 0)
+            if (void* const made = near_.join_at_hand(word_of(in), rounded, set); made != nullptr) {
+                *found = neighbour::found;
+                return made;
+            }
         if (!asked && expect != expectation::nothing)
             object = allocate_born(rounded, attr, expect, guided);
         if (object != nullptr) {
             // that was all
         } else if (in != nullptr) {
-            static_assert(sizeof(begun_groups::name_word) == sizeof(group_name));
-            object = near_.join(*reinterpret_cast<begun_groups::name_word*>(in), rounded, set);
+            object = near_.join(word_of(in), rounded, set);
         } else if (near != nullptr && contains(near)) {
             if (in_near(near)) {
                 object = near_.join(near, rounded, set);
@@ -272,11 +283,13 @@ void* space::allocate_placed_elsewhere(std::size_t size, attributes attr, const 
                 (class_of(near) == classes_ ? info(near).size == 0 : !has_neighbours(near)))
                 *found = neighbour::no_object;
         }
-        if (object == nullptr && expect != expectation::nothing)
-            object = near_.join(
-                expected_[static_cast<unsigned>(expect)][place_of_this_thread(expected_groups)],
-                rounded, set);
-        else if (object != nullptr && asked)
+        if (object == nullptr && expect != expectation::nothing) {
+            begun_groups::name_word& group =
+                expected_[static_cast<unsigned>(expect)][place_of_this_thread(expected_groups)];
+            if (attr.log2_alignment <= 3 && quick_near_bytes_ != 0)
+                object = near_.join_at_hand(group, rounded, set);
+            if (object == nullptr) object = near_.join(group, rounded, set);
+        } else if (object != nullptr && asked)
             *found = neighbour::found;
     }
     if (object == nullptr) return allocate(size, attr);

@@ -180,8 +180,8 @@ class space {
     void* allocate_placed(std::size_t size, attributes attr, const placement& where,
                           neighbour* found) noexcept {
         const std::size_t rounded = object_size(size, attr);
-        if (where.in == nullptr && attr.log2_alignment <= 3 && rounded - 1 < quick_near_bytes_)
-            [[likely]]
+        if (where.in == nullptr && where.near != nullptr && attr.log2_alignment <= 3 &&
+            rounded - 1 < quick_near_bytes_) [[likely]]
             if (void* const object = near_.join_at_hand(where.near, rounded, attribute_index(attr));
                 object != nullptr) [[likely]] {
                 *found = neighbour::found;
