@@ -106,10 +106,12 @@ class biased_sections {
     bool owns(const owner_word& owner, unsigned me) const noexcept {
         return owner.load_relaxed() == me + 1;
     }
-    void leave() noexcept {
-        holder& mine = holders_[thread_number<P>::of_caller()];
-        leave({&mine, mine.inside.load_relaxed()});
+    // The section that the thread is in.
+    section now_in(unsigned me) noexcept {
+        holder& mine = holders_[me];
+        return {&mine, mine.inside.load_relaxed()};
     }
+    void leave() noexcept { leave(now_in(thread_number<P>::of_caller())); }
 
     // What a new thing's owner word is set to, by the thread that makes it.
     std::uint32_t owner_for_caller() noexcept {

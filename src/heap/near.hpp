@@ -165,6 +165,7 @@ struct alignas(64) near_thread {
     std::uint32_t page = 0;
     std::uint8_t next = 0;
     std::uint8_t end = 0;
+    std::uint8_t kind = 0; // of the page's objects
     bool spreads = false;           // what is left of them goes back before the next group begins
     std::uint32_t unused_group = 0; // number + 1; the rest through near_group::next
     std::uint32_t fresh_group = 0, fresh_end = 0; // numbers that never were a group's
@@ -225,11 +226,11 @@ class near_heap {
         if (mine.last_set != attributes_set) [[unlikely]]
             return nullptr;
         if (neighbour != mine.last_object && neighbour != mine.last_neighbour) [[unlikely]]
-            return join_newest_page(me, neighbour, size);
+            return join_newest_page(mine, neighbour, size);
         return join_last(me, mine, size);
     }
     // The same in the group that the word names, if that is the one of before; or in a new one, if the word names none
-    // and the thread has a number and chunks for it.
+    // and the thread has a number and chunks for it. `set`: a near_set() with the usual alignment.
     [[gnu::noinline]] void* join_at_hand(typename P::template atomic<group_name>& name,
                                          std::size_t size, unsigned set) noexcept {
         const unsigned me = thread_number<P>::at_hand();
@@ -237,7 +238,7 @@ class near_heap {
             return nullptr;
         thread& mine = threads_[me];
         const group_name seen = name.load_acquire(); // pairs with begin_at_hand()
-        if (seen == 0) return begin_at_hand(me, name, size, set);
+        if (seen == 0) return begin_at_hand(mine, name, size, set);
         if (mine.last_name != seen || mine.last_set != set % attribute_sets) return nullptr;
         return join_last(me, mine, size);
     }
@@ -403,6 +404,9 @@ class near_heap {
     char* memory_of(std::uint32_t number, unsigned at) const noexcept {
         return base_ + std::size_t{number} * os::page_size + at * granule;
     }
+    std::uint32_t number_of(const group& its) const noexcept {
+        return static_cast<std::uint32_t>(&its - groups_.data());
+    }
     stripe& stripe_of(std::uint32_t number) noexcept { return stripes_[number % stripes]; }
     bool begins_at(const void* address) const noexcept {
         const std::size_t offset = offset_of(address);
@@ -508,28 +512,31 @@ class near_heap {
     [[gnu::always_inline]] void* join_last(unsigned me, thread& mine, std::size_t size) noexcept {
         const auto inside = owners_.look_in(me);
         if (owners_.is_wanted(inside)) [[unlikely]]
-            return give_way(me, inside);
+            return give_way(mine);
         group& its = *mine.last_entry;
         const unsigned first = its.cursor;
         const unsigned end = first + static_cast<unsigned>(size / granule);
         if (end > its.limit) [[unlikely]]
-            return extend_and_join(me, inside, end);
+            return extend_and_join(mine, size);
         char* const object = at_cursor(mine, its, first, end);
-        return owners_.leave_unless_waited_for(inside) ? object : left_with(inside, object);
-    }
-    // The rest of join_at_hand(): another neighbour, room behind the limit, a new group, and what comes next.
-    [[gnu::noinline]] char* join_newest_page(unsigned me, const void* neighbour,
-                                             std::size_t size) noexcept;
-    [[gnu::noinline]] char* extend_and_join(unsigned me, inside_section inside,
-                                            unsigned end) noexcept;
-    [[gnu::noinline]] char* begin_at_hand(unsigned me, typename P::template atomic<group_name>& name,
-                                          std::size_t size, unsigned set) noexcept;
-    // Another thread wants something of this one's, perhaps what is at hand.
-    [[gnu::noinline]] char* give_way(unsigned me, inside_section inside) noexcept;
-    [[gnu::noinline]] static char* left_with(inside_section inside, char* object) noexcept {
-        biased_sections<P>::leave(inside);
+        if (!owners_.leave_unless_waited_for(inside)) [[unlikely]]
+            owners_.leave(inside);
         return object;
     }
+    // The rest of join_at_hand(): another neighbour, room behind the limit, a new group, and what comes next. The
+    // calling thread's row stands for its number, so that fewer values have to be kept for them.
+    [[gnu::noinline]] char* join_newest_page(thread& mine, const void* neighbour,
+                                             std::size_t size) noexcept;
+    [[gnu::noinline]] char* extend_and_join(thread& mine, std::size_t size) noexcept;
+    [[gnu::noinline]] char* begin_at_hand(thread& mine,
+                                          typename P::template atomic<group_name>& name,
+                                          std::size_t size, unsigned set) noexcept;
+    // Another thread wants something of this one's, perhaps what is at hand.
+    [[gnu::noinline]] char* give_way(thread& mine) noexcept;
+    unsigned number_of(const thread& mine) const noexcept {
+        return static_cast<unsigned>(&mine - threads_.data());
+    }
+    inside_section section_of(thread& mine) noexcept { return owners_.now_in(number_of(mine)); }
     // To be told by counters(), and of what was counted before a page is at hand.
     static void count_uncounted(thread& mine) noexcept {
         const std::uint64_t these = mine.uncounted.load_relaxed();
@@ -540,27 +547,26 @@ class near_heap {
     }
     // Claims what is behind the limit up to `end` of what the thread has reserved, and of what is left there a fourth
     // of what the group has. False: that is elsewhere.
-    bool extend_reserved(thread& mine, std::uint32_t number, unsigned end) noexcept {
-        group& its = groups_[number];
+    bool extend_reserved(thread& mine, group& its, unsigned end) noexcept {
         const unsigned first = its.limit / near_chunk_granules;
         unsigned last = (end + near_chunk_granules - 1) / near_chunk_granules;
         if (mine.page != its.newest || mine.next != first || last > mine.end) return false;
         last = std::min<unsigned>(std::max(last, first + its.chunks / 4), mine.end);
-        take_reserved(mine, number, last - first, its.set);
+        take_reserved(mine, its, pages_[mine.page - 1], number_of(its), last - first, its.set);
         its.limit = static_cast<std::uint16_t>(last * near_chunk_granules);
         return true;
     }
-    void take_reserved(thread& mine, std::uint32_t number, unsigned count, unsigned set) noexcept {
-        page& in = pages_[mine.page - 1];
-        const unsigned last = mine.next + count;
-        for (unsigned chunk = mine.next; chunk < last; ++chunk) {
+    void take_reserved(thread& mine, group& its, page& in, std::uint32_t number, unsigned count,
+                       unsigned set) noexcept {
+        const unsigned first = mine.next, last = first + count;
+        for (unsigned chunk = first; chunk < last; ++chunk) {
             in.set[chunk].store_relaxed(static_cast<std::uint8_t>(set));
             in.owner[chunk].store_relaxed(number + 1);
         }
-        groups_[number].chunks += count;
+        its.chunks += count;
         add(mine.claimed, count);
         mine.next = static_cast<std::uint8_t>(last);
-        if (mine.next == mine.end) mine.page = 0;
+        if (last == mine.end) mine.page = 0;
     }
     void unreserve(thread& mine) noexcept;
     void tell(thread& mine) noexcept;

@@ -340,88 +340,104 @@ char* near_heap<P>::at_cursor(section& in, const wish& what) noexcept {
 }
 
 template <class P>
-char* near_heap<P>::join_newest_page(unsigned me, const void* neighbour,
+char* near_heap<P>::join_newest_page(thread& mine, const void* neighbour,
                                      std::size_t size) noexcept {
-    thread& mine = threads_[me];
     const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(neighbour) -
                                   reinterpret_cast<std::uintptr_t>(mine.last_memory);
     if (offset >= os::page_size || offset % granule != 0) return nullptr;
     const page& in = *mine.last_table;
     const std::size_t at = offset / granule, chunk = at / near_chunk_granules;
-    const auto inside = owners_.look_in(me);
-    if (owners_.is_wanted(inside)) return give_way(me, inside);
+    const auto inside = owners_.look_in(number_of(mine));
+    if (owners_.is_wanted(inside)) return give_way(mine);
     if (in.owner[chunk].load_relaxed() != mine.last_owner ||
-        (in.begins[chunk].load_relaxed() >> (at % near_chunk_granules) & 1) == 0)
-        return left_with(inside, nullptr);
+        (in.begins[chunk].load_relaxed() >> (at % near_chunk_granules) & 1) == 0) {
+        owners_.leave(inside);
+        return nullptr;
+    }
     mine.last_neighbour = neighbour;
-    return extend_and_join(me, inside,
-                           mine.last_entry->cursor + static_cast<unsigned>(size / granule));
+    return extend_and_join(mine, size);
 }
 
 // In a section over what the thread used last, which is left.
 template <class P>
-char* near_heap<P>::extend_and_join(unsigned me, inside_section inside, unsigned end) noexcept {
-    thread& mine = threads_[me];
+char* near_heap<P>::extend_and_join(thread& mine, std::size_t size) noexcept {
     group& its = *mine.last_entry;
+    const unsigned first = its.cursor;
+    const unsigned end = first + static_cast<unsigned>(size / granule);
     char* object = nullptr;
-    if (end <= its.limit || extend_reserved(mine, mine.last_owner - 1, end))
-        object = at_cursor(mine, its, its.cursor, end);
-    return left_with(inside, object);
+    if (end <= its.limit || extend_reserved(mine, its, end))
+        object = at_cursor(mine, its, first, end);
+    owners_.leave(section_of(mine));
+    return object;
 }
 
 template <class P>
-char* near_heap<P>::give_way(unsigned me, inside_section inside) noexcept {
-    thread& mine = threads_[me];
+char* near_heap<P>::give_way(thread& mine) noexcept {
+    const unsigned me = number_of(mine);
+    const auto inside = section_of(mine);
     const std::uint32_t number = std::max(mine.last_owner, 1U) - 1; // 0 if there has been none
     if (!owners_.owns_after_all(inside, domains_[number / domain_groups], me))
         mine.last_set = thread::no_set;
-    return left_with(inside, nullptr);
+    owners_.leave(inside);
+    return nullptr;
 }
 
 // The first object of a group, which the word names then, in chunks that the thread has reserved. nullptr: that
 // takes more, and nothing was done.
 template <class P>
-char* near_heap<P>::begin_at_hand(unsigned me, typename P::template atomic<group_name>& name,
+char* near_heap<P>::begin_at_hand(thread& mine, typename P::template atomic<group_name>& name,
                                   std::size_t size, unsigned set) noexcept {
-    thread& mine = threads_[me];
     const auto granules = static_cast<unsigned>(size / granule);
     const unsigned chunks = (granules + near_chunk_granules - 1) / near_chunk_granules;
-    // Sections over what is the thread's own are left before a fork waits; a number may be one of a shared domain.
-    if (mine.page == 0 || mine.spreads || chunks > unsigned{mine.end} - mine.next) return nullptr;
-    const std::uint32_t number = mine.unused_group != 0                 ? mine.unused_group - 1
-                                 : mine.fresh_group != mine.fresh_end ? mine.fresh_group
-                                                                      : no_group;
-    if (number == no_group) return nullptr;
+    const unsigned next = mine.next;
+    if (mine.page == 0 || mine.spreads || mine.kind != set / attribute_sets ||
+        chunks > mine.end - next)
+        return nullptr;
+    const bool again = mine.unused_group != 0;
+    if (!again && mine.fresh_group == mine.fresh_end) return nullptr;
+    const std::uint32_t number = again ? mine.unused_group - 1 : mine.fresh_group;
+    const unsigned me = number_of(mine);
     const auto inside = owners_.look_in(me);
-    if (owners_.is_wanted(inside)) return give_way(me, inside);
+    if (owners_.is_wanted(inside)) return give_way(mine);
+    group& made = groups_[number];
+    group_name none = 0;
+    const group_name made_name = name_of(made, number);
+    // Who finds the name waits until the thread has left its section. The number may be one of a domain that is shared.
+    if (!owners_.owns(domains_[number / domain_groups], me) || !name.cas_acq_rel(none, made_name)) {
+        owners_.leave(inside);
+        return nullptr;
+    }
+    if (again)
+        mine.unused_group = made.next;
+    else
+        mine.fresh_group = number + 1;
     const std::uint32_t at = mine.page - 1;
     page& in = pages_[at];
-    group& made = groups_[number];
-    const unsigned kind = set / attribute_sets;
-    group_name none = 0;
-    // Who finds the name waits until the thread has left its section.
-    if (in.kind.load_relaxed() != kind || !owners_.owns(domains_[number / domain_groups], me) ||
-        !name.cas_acq_rel(none, name_of(made, number)))
-        return left_with(inside, nullptr);
-    (void)unused_number(mine);
+    const unsigned first = next * near_chunk_granules;
     made.used.store_relaxed(true);
-    made.kind = static_cast<std::uint8_t>(kind);
+    made.kind = mine.kind;
     made.set = static_cast<std::uint8_t>(set);
+    made.cursor = static_cast<std::uint16_t>(first + granules);
+    made.limit = static_cast<std::uint16_t>(first + chunks * near_chunk_granules);
     made.newest = at + 1;
     made.with_holes = 0;
     made.objects = 1;
     made.chunks = 0;
-    const unsigned first = unsigned{mine.next} * near_chunk_granules;
-    made.cursor = static_cast<std::uint16_t>(first + granules);
-    made.limit = static_cast<std::uint16_t>(first + chunks * near_chunk_granules);
-    take_reserved(mine, number, chunks, set);
+    take_reserved(mine, made, in, number, chunks, set);
     mark(in, first, first + granules - 1);
-    add(mine.live_bytes, size);
-    add(mine.live_objects, 1);
     add(mine.groups, 1);
+    count_uncounted(mine);
+    mine.uncounted.store_relaxed(std::uint64_t{1} << 32 | granules);
     char* const object = memory_of(at, first);
-    note_last(mine, number, object);
-    return left_with(inside, object);
+    mine.last_object = mine.last_neighbour = object;
+    mine.last_memory = memory_of(at, 0);
+    mine.last_table = &in;
+    mine.last_entry = &made;
+    mine.last_name = made_name;
+    mine.last_owner = number + 1;
+    mine.last_set = set % attribute_sets;
+    if (!owners_.leave_unless_waited_for(inside)) owners_.leave(inside);
+    return object;
 }
 
 // Claims what is behind the limit up to `end`.
@@ -431,7 +447,7 @@ bool near_heap<P>::extend(section& in, unsigned end, const wish& what) noexcept 
     if (end > near_granules) return false;
     const unsigned first = mine.limit / near_chunk_granules;
     const unsigned last = (end + near_chunk_granules - 1) / near_chunk_granules;
-    if (in.mine() != nullptr && extend_reserved(*in.mine(), in.number(), end)) return true;
+    if (in.mine() != nullptr && extend_reserved(*in.mine(), mine, end)) return true;
     if (!extend_from_pool(in, first, last, what)) return false;
     mine.limit = static_cast<std::uint16_t>(last * near_chunk_granules);
     return true;
@@ -451,7 +467,7 @@ bool near_heap<P>::extend_from_pool(section& in, unsigned first, unsigned last,
     if ((free & wanted) != wanted) return false;
     P::check(free != ~0U, "a group's newest page is in the map of free pages");
     unsigned end = last;
-    if (owner != nullptr && owner->page == 0 && what.kind() == 0)
+    if (owner != nullptr && owner->page == 0)
         while (end < near_chunks && end - last < std::min(mine.chunks, reserved_at_most) &&
                (free >> end & 1) != 0)
             ++end;
@@ -576,11 +592,11 @@ char* near_heap<P>::grow(section& in, const wish& what, units& more) noexcept {
     unsigned first = 0;
     std::uint32_t at = 0;
     thread* const owner = in.mine();
-    if (owner != nullptr && owner->page != 0 && !owner->spreads && what.kind() == 0 &&
+    if (owner != nullptr && owner->page != 0 && !owner->spreads && what.kind() == owner->kind &&
         what.chunk_alignment() == 1 && chunks <= unsigned{owner->end} - owner->next) {
         at = owner->page;
         first = owner->next;
-        take_reserved(*owner, in.number(), chunks, what.set);
+        take_reserved(*owner, mine, pages_[at - 1], in.number(), chunks, what.set);
     } else {
         const std::lock_guard hold(pool_);
         at = place_in_pool(in, before, what, more, &first, &chunks);
@@ -715,7 +731,7 @@ std::uint32_t near_heap<P>::place_in_pool(section& in, std::uint32_t before, con
     if (owner != nullptr) tell(*owner);
     const bool shares = *chunks != near_chunks;
     const bool spreads = shares && what.kind() == 0 && may_spread();
-    const bool reserves = owner != nullptr && shares && what.kind() == 0;
+    const bool reserves = owner != nullptr && shares;
     if (reserves) unreserve(*owner);
     std::uint32_t at = 0;
     if (spreads) {
@@ -786,6 +802,7 @@ void near_heap<P>::claim_and_reserve(section& in, std::uint32_t at, unsigned fir
     mine.next = static_cast<std::uint8_t>(last);
     mine.end = static_cast<std::uint8_t>(end);
     mine.spreads = spreads;
+    mine.kind = static_cast<std::uint8_t>(set / attribute_sets);
 }
 
 template <class P>

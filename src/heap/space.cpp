@@ -220,13 +220,6 @@ unsigned place_of_this_thread(unsigned places) noexcept {
 }
 } // namespace
 
-namespace {
-begun_groups::name_word& word_of(group_name* name) noexcept {
-    static_assert(sizeof(begun_groups::name_word) == sizeof(group_name));
-    return *reinterpret_cast<begun_groups::name_word*>(name);
-}
-} // namespace
-
 // Of an address in the space. What was freed in NEW is known only where frees are checked.
 bool space::has_neighbours(const void* object) const noexcept {
     const unsigned cls = class_of(object);
@@ -260,11 +253,6 @@ void* space::allocate_placed_elsewhere(std::size_t size, attributes attr, const 
     *found = asked ? neighbour::missed : neighbour::none;
     if (rounded >= size && rounded <= max_near_size) {
         const unsigned set = near_set(attr, expect);
-        if (in != nullptr && attr.log2_alignment <= 3 && quick_near_bytes_ != 0)
-            if (void* const made = near_.join_at_hand(word_of(in), rounded, set); made != nullptr) {
-                *found = neighbour::found;
-                return made;
-            }
         if (!asked && expect != expectation::nothing)
             object = allocate_born(rounded, attr, expect, guided);
         if (object != nullptr) {

@@ -180,13 +180,18 @@ class space {
     void* allocate_placed(std::size_t size, attributes attr, const placement& where,
                           neighbour* found) noexcept {
         const std::size_t rounded = object_size(size, attr);
-        if (where.in == nullptr && where.near != nullptr && attr.log2_alignment <= 3 &&
-            rounded - 1 < quick_near_bytes_) [[likely]]
-            if (void* const object = near_.join_at_hand(where.near, rounded, attribute_index(attr));
-                object != nullptr) [[likely]] {
+        if (attr.log2_alignment <= 3 && rounded - 1 < quick_near_bytes_) [[likely]] {
+            void* object = nullptr;
+            if (where.in != nullptr)
+                object = near_.join_at_hand(word_of(where.in), rounded,
+                                            near_set(attr, where.expect));
+            else if (where.near != nullptr)
+                object = near_.join_at_hand(where.near, rounded, attribute_index(attr));
+            if (object != nullptr) [[likely]] {
                 *found = neighbour::found;
                 return object;
             }
+        }
         return allocate_placed_elsewhere(size, attr, where.near, where.in, where.expect,
                                          where.guided, found);
     }
@@ -465,6 +470,10 @@ class space {
     bool validate(std::string* what) const;
 
   private:
+    static begun_groups::name_word& word_of(group_name* name) noexcept {
+        static_assert(sizeof(begun_groups::name_word) == sizeof(group_name));
+        return *reinterpret_cast<begun_groups::name_word*>(name);
+    }
     [[gnu::noinline]] void* allocate_placed_elsewhere(std::size_t size, attributes attr,
                                                       const void* near, group_name* in,
                                                       expectation expect, bool guided,
