@@ -154,7 +154,7 @@ struct alignas(64) near_thread {
     char* last_memory = nullptr;
     near_page<P>* last_table = nullptr;
     near_group<P>* last_entry = nullptr;
-    // Objects << 32 | granules that were allocated at hand, and are not counted below yet: of a page's at most.
+    // Objects << 32 | granules that were allocated at hand, and are not counted below yet.
     typename P::template atomic<std::uint64_t> uncounted;
     group_name last_name = 0;
     std::uint32_t last_owner = 0; // the group's number + 1
@@ -230,16 +230,17 @@ class near_heap {
         return join_last(me, mine, size);
     }
     // The same in the group that the word names, if that is the one of before; or in a new one, if the word names none
-    // and the thread has a number and chunks for it. `set`: a near_set() with the usual alignment.
+    // and the thread has a number and chunks for it. `kind`: what is expected; others than the four are found nowhere.
     [[gnu::noinline]] void* join_at_hand(typename P::template atomic<group_name>& name,
-                                         std::size_t size, unsigned set) noexcept {
+                                         std::size_t size, unsigned attributes_set,
+                                         unsigned kind) noexcept {
         const unsigned me = thread_number<P>::at_hand();
         if (me == no_thread_number) [[unlikely]]
             return nullptr;
         thread& mine = threads_[me];
         const group_name seen = name.load_acquire(); // pairs with begin_at_hand()
-        if (seen == 0) return begin_at_hand(mine, name, size, set);
-        if (mine.last_name != seen || mine.last_set != set % attribute_sets) return nullptr;
+        if (seen == 0) return begin_at_hand(mine, name, size, attributes_set, kind);
+        if (mine.last_name != seen || mine.last_set != attributes_set) return nullptr;
         return join_last(me, mine, size);
     }
     // In the group that the word names; a new one, which it names then, if it names none or one whose objects
@@ -303,7 +304,10 @@ class near_heap {
     static constexpr unsigned own_page_from = near_chunks / 2;
     static constexpr unsigned pages_tried = 8;
     static constexpr unsigned pages_with_holes_tried = 2;
-    static constexpr unsigned reserved_at_most = near_chunks / 2;
+    static constexpr unsigned reserved_at_most = near_chunks - 1;
+    // near_thread::uncounted: an object, and how many of them are counted at last.
+    static constexpr std::uint64_t one_uncounted = std::uint64_t{1} << 32;
+    static constexpr std::uint64_t most_uncounted = 4096 * one_uncounted;
     static constexpr std::uint32_t domain_groups = 1024;
     static constexpr std::uint32_t no_group = ~std::uint32_t{0};
     // std::popcount() is a call where the processor may lack the instruction.
@@ -479,7 +483,6 @@ class near_heap {
     char* place(section& in, std::uint32_t neighbour, const wish& what, units& more) noexcept;
     char* at_cursor(section& in, const wish& what) noexcept;
     bool extend(section& in, unsigned end, const wish& what) noexcept;
-    void note_last(thread& mine, std::uint32_t number, const void* object) noexcept;
     static void forget_last(section& in) noexcept;
     bool extend_from_pool(section& in, unsigned first, unsigned last, const wish& what) noexcept;
     char* fill(section& in, std::uint32_t at, const wish& what) noexcept;
@@ -504,7 +507,7 @@ class near_heap {
         its.cursor = static_cast<std::uint16_t>(end);
         mark(*mine.last_table, first, end - 1);
         ++its.objects;
-        add(mine.uncounted, std::uint64_t{1} << 32 | (end - first));
+        add(mine.uncounted, one_uncounted + (end - first));
         char* const object = mine.last_memory + first * granule;
         mine.last_object = object;
         return object;
@@ -530,19 +533,32 @@ class near_heap {
     [[gnu::noinline]] char* extend_and_join(thread& mine, std::size_t size) noexcept;
     [[gnu::noinline]] char* begin_at_hand(thread& mine,
                                           typename P::template atomic<group_name>& name,
-                                          std::size_t size, unsigned set) noexcept;
+                                          std::size_t size, unsigned attributes_set,
+                                          unsigned kind) noexcept;
     // Another thread wants something of this one's, perhaps what is at hand.
     [[gnu::noinline]] char* give_way(thread& mine) noexcept;
     unsigned number_of(const thread& mine) const noexcept {
         return static_cast<unsigned>(&mine - threads_.data());
     }
     inside_section section_of(thread& mine) noexcept { return owners_.now_in(number_of(mine)); }
-    // To be told by counters(), and of what was counted before a page is at hand.
-    static void count_uncounted(thread& mine) noexcept {
+    // The object, which lies in the newest page of a group of the thread's, is at hand.
+    static void note_last(thread& mine, group& its, group_name name, page& in, char* memory,
+                          const void* object, unsigned attributes_set) noexcept {
+        // Between two calls less than a page is added.
+        if (mine.uncounted.load_relaxed() >= most_uncounted) [[unlikely]]
+            count_uncounted(mine);
+        mine.last_object = mine.last_neighbour = object;
+        mine.last_memory = memory;
+        mine.last_table = &in;
+        mine.last_entry = &its;
+        mine.last_name = name;
+        mine.last_owner = static_cast<std::uint32_t>(name);
+        mine.last_set = attributes_set;
+    }
+    [[gnu::noinline]] static void count_uncounted(thread& mine) noexcept {
         const std::uint64_t these = mine.uncounted.load_relaxed();
-        if (these == 0) return;
-        add(mine.live_bytes, (these & 0xFFFF'FFFF) * granule);
-        add(mine.live_objects, these >> 32);
+        add(mine.live_bytes, these % one_uncounted * granule);
+        add(mine.live_objects, these / one_uncounted);
         mine.uncounted.store_release(0); // after them; pairs with counters()
     }
     // Claims what is behind the limit up to `end` of what the thread has reserved, and of what is left there a fourth

@@ -285,23 +285,10 @@ void* near_heap<P>::allocate_in(section& in, std::uint32_t neighbour, wish what,
     const live_counters counts = in.counts();
     add(*counts.bytes, what.granules * granule);
     add(*counts.objects, 1);
-    if (in.mine() != nullptr && mine.newest == number_of(object) + 1)
-        note_last(*in.mine(), in.number(), object);
+    if (const std::uint32_t at = number_of(object); in.mine() != nullptr && mine.newest == at + 1)
+        note_last(*in.mine(), mine, name_of(mine, in.number()), pages_[at], memory_of(at, 0),
+                  object, mine.set % attribute_sets);
     return object;
-}
-
-template <class P>
-void near_heap<P>::note_last(thread& mine, std::uint32_t number, const void* object) noexcept {
-    const std::uint32_t at = number_of(object);
-    group& its = groups_[number];
-    count_uncounted(mine);
-    mine.last_object = mine.last_neighbour = object;
-    mine.last_owner = number + 1;
-    mine.last_name = name_of(its, number);
-    mine.last_memory = memory_of(at, 0);
-    mine.last_set = its.set % attribute_sets;
-    mine.last_table = &pages_[at];
-    mine.last_entry = &its;
 }
 
 // The group's newest page is another from here on, or none.
@@ -375,7 +362,8 @@ template <class P>
 char* near_heap<P>::give_way(thread& mine) noexcept {
     const unsigned me = number_of(mine);
     const auto inside = section_of(mine);
-    const std::uint32_t number = std::max(mine.last_owner, 1U) - 1; // 0 if there has been none
+    const std::uint32_t number =
+        std::max(mine.last_owner, 1U) - 1; // 0 if there has been none
     if (!owners_.owns_after_all(inside, domains_[number / domain_groups], me))
         mine.last_set = thread::no_set;
     owners_.leave(inside);
@@ -386,16 +374,16 @@ char* near_heap<P>::give_way(thread& mine) noexcept {
 // takes more, and nothing was done.
 template <class P>
 char* near_heap<P>::begin_at_hand(thread& mine, typename P::template atomic<group_name>& name,
-                                  std::size_t size, unsigned set) noexcept {
+                                  std::size_t size, unsigned attributes_set,
+                                  unsigned kind) noexcept {
     const auto granules = static_cast<unsigned>(size / granule);
     const unsigned chunks = (granules + near_chunk_granules - 1) / near_chunk_granules;
     const unsigned next = mine.next;
-    if (mine.page == 0 || mine.spreads || mine.kind != set / attribute_sets ||
-        chunks > mine.end - next)
+    if (mine.page == 0 || mine.spreads || mine.kind != kind || next + chunks > mine.end)
         return nullptr;
     const bool again = mine.unused_group != 0;
-    if (!again && mine.fresh_group == mine.fresh_end) return nullptr;
     const std::uint32_t number = again ? mine.unused_group - 1 : mine.fresh_group;
+    if (!again && number == mine.fresh_end) return nullptr;
     const unsigned me = number_of(mine);
     const auto inside = owners_.look_in(me);
     if (owners_.is_wanted(inside)) return give_way(mine);
@@ -411,33 +399,29 @@ char* near_heap<P>::begin_at_hand(thread& mine, typename P::template atomic<grou
         mine.unused_group = made.next;
     else
         mine.fresh_group = number + 1;
-    const std::uint32_t at = mine.page - 1;
-    page& in = pages_[at];
-    const unsigned first = next * near_chunk_granules;
+    const unsigned first = next * near_chunk_granules, last = first + granules - 1;
+    const unsigned set = kind * attribute_sets + attributes_set;
     made.used.store_relaxed(true);
-    made.kind = mine.kind;
+    made.kind = static_cast<std::uint8_t>(kind);
     made.set = static_cast<std::uint8_t>(set);
-    made.cursor = static_cast<std::uint16_t>(first + granules);
+    made.cursor = static_cast<std::uint16_t>(last + 1);
     made.limit = static_cast<std::uint16_t>(first + chunks * near_chunk_granules);
-    made.newest = at + 1;
+    made.newest = mine.page;
     made.with_holes = 0;
     made.objects = 1;
     made.chunks = 0;
+    page& in = pages_[mine.page - 1];
+    char* const memory = memory_of(mine.page - 1, 0);
     take_reserved(mine, made, in, number, chunks, set);
-    mark(in, first, first + granules - 1);
+    // As mark() does; chunks that were not claimed have no bits.
+    in.ends[last / near_chunk_granules].store_relaxed(
+        static_cast<std::uint16_t>(1U << (last % near_chunk_granules)));
+    in.begins[next].store_release(1);
     add(mine.groups, 1);
-    count_uncounted(mine);
-    mine.uncounted.store_relaxed(std::uint64_t{1} << 32 | granules);
-    char* const object = memory_of(at, first);
-    mine.last_object = mine.last_neighbour = object;
-    mine.last_memory = memory_of(at, 0);
-    mine.last_table = &in;
-    mine.last_entry = &made;
-    mine.last_name = made_name;
-    mine.last_owner = number + 1;
-    mine.last_set = set % attribute_sets;
+    add(mine.uncounted, one_uncounted + granules);
+    note_last(mine, made, made_name, in, memory, memory + first * granule, attributes_set);
     if (!owners_.leave_unless_waited_for(inside)) owners_.leave(inside);
-    return object;
+    return memory + first * granule;
 }
 
 // Claims what is behind the limit up to `end`.
@@ -1124,8 +1108,8 @@ near_counters near_heap<P>::counters() const noexcept {
     for (const thread& one : threads_) {
         // First: what is counted meanwhile is counted twice then, and not missed. Pairs with count_uncounted().
         const std::uint64_t uncounted = one.uncounted.load_acquire();
-        now.live_bytes += (uncounted & 0xFFFF'FFFF) * granule;
-        now.live_objects += uncounted >> 32;
+        now.live_bytes += uncounted % one_uncounted * granule;
+        now.live_objects += uncounted / one_uncounted;
         now.live_bytes += one.live_bytes.load_relaxed();
         now.live_objects += one.live_objects.load_relaxed();
         now.groups += one.groups.load_relaxed();
@@ -1294,8 +1278,8 @@ const char* near_heap<P>::validate() const noexcept {
     auto told = static_cast<std::uint64_t>(claimed_);
     for (const thread& one : threads_) {
         const std::uint64_t uncounted = one.uncounted.load_relaxed();
-        counted += one.live_objects.load_relaxed() + (uncounted >> 32);
-        live += one.live_bytes.load_relaxed() + (uncounted & 0xFFFF'FFFF) * granule;
+        counted += one.live_objects.load_relaxed() + uncounted / one_uncounted;
+        live += one.live_bytes.load_relaxed() + uncounted % one_uncounted * granule;
         live_groups += one.groups.load_relaxed();
         told += one.claimed.load_relaxed();
     }

@@ -275,7 +275,8 @@ void* space::allocate_placed_elsewhere(std::size_t size, attributes attr, const 
             begun_groups::name_word& group =
                 expected_[static_cast<unsigned>(expect)][place_of_this_thread(expected_groups)];
             if (attr.log2_alignment <= 3 && quick_near_bytes_ != 0)
-                object = near_.join_at_hand(group, rounded, set);
+                object = near_.join_at_hand(group, rounded, attribute_index(attr),
+                                            static_cast<unsigned>(expect));
             if (object == nullptr) object = near_.join(group, rounded, set);
         } else if (object != nullptr && asked)
             *found = neighbour::found;

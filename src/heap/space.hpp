@@ -183,8 +183,8 @@ class space {
         if (attr.log2_alignment <= 3 && rounded - 1 < quick_near_bytes_) [[likely]] {
             void* object = nullptr;
             if (where.in != nullptr)
-                object = near_.join_at_hand(word_of(where.in), rounded,
-                                            near_set(attr, where.expect));
+                object = near_.join_at_hand(word_of(where.in), rounded, attribute_index(attr),
+                                            static_cast<unsigned>(where.expect));
             else if (where.near != nullptr)
                 object = near_.join_at_hand(where.near, rounded, attribute_index(attr));
             if (object != nullptr) [[likely]] {
