@@ -408,9 +408,6 @@ class near_heap {
     char* memory_of(std::uint32_t number, unsigned at) const noexcept {
         return base_ + std::size_t{number} * os::page_size + at * granule;
     }
-    std::uint32_t number_of(const group& its) const noexcept {
-        return static_cast<std::uint32_t>(&its - groups_.data());
-    }
     stripe& stripe_of(std::uint32_t number) noexcept { return stripes_[number % stripes]; }
     bool begins_at(const void* address) const noexcept {
         const std::size_t offset = offset_of(address);
@@ -490,6 +487,9 @@ class near_heap {
     char* fill_listed(section& in, std::uint32_t neighbour, const wish& what) noexcept;
     void list_holes(section& in, std::uint32_t at) noexcept;
     char* grow(section& in, const wish& what, units& more) noexcept;
+    std::uint32_t find_place(std::uint32_t before, const wish& what, bool spreads, unsigned* first,
+                             unsigned* chunks) noexcept;
+    static unsigned end_to_reserve(const page& in, unsigned from, bool spreads) noexcept;
     std::uint32_t place_in_pool(section& in, std::uint32_t before, const wish& what, units& more,
                                 unsigned* first, unsigned* chunks) noexcept;
     void leave_newest(section& in) noexcept;
@@ -519,8 +519,11 @@ class near_heap {
         group& its = *mine.last_entry;
         const unsigned first = its.cursor;
         const unsigned end = first + static_cast<unsigned>(size / granule);
-        if (end > its.limit) [[unlikely]]
-            return extend_and_join(mine, size);
+        if (end > its.limit &&
+            !extend_reserved(mine, its, *mine.last_table, mine.last_owner, end)) [[unlikely]] {
+            owners_.leave(inside);
+            return nullptr;
+        }
         char* const object = at_cursor(mine, its, first, end);
         if (!owners_.leave_unless_waited_for(inside)) [[unlikely]]
             owners_.leave(inside);
@@ -563,27 +566,39 @@ class near_heap {
     }
     // Claims what is behind the limit up to `end` of what the thread has reserved, and of what is left there a fourth
     // of what the group has. False: that is elsewhere.
-    bool extend_reserved(thread& mine, group& its, unsigned end) noexcept {
+    bool extend_reserved(thread& mine, group& its, page& in, std::uint32_t owner,
+                         unsigned end) noexcept {
         const unsigned first = its.limit / near_chunk_granules;
         unsigned last = (end + near_chunk_granules - 1) / near_chunk_granules;
         if (mine.page != its.newest || mine.next != first || last > mine.end) return false;
         last = std::min<unsigned>(std::max(last, first + its.chunks / 4), mine.end);
-        take_reserved(mine, its, pages_[mine.page - 1], number_of(its), last - first, its.set);
+        take_reserved(mine, its, in, owner, last - first, its.set);
         its.limit = static_cast<std::uint16_t>(last * near_chunk_granules);
         return true;
     }
-    void take_reserved(thread& mine, group& its, page& in, std::uint32_t number, unsigned count,
+    // `owner`: the group's number + 1. Precondition: count > 0.
+    void take_reserved(thread& mine, group& its, page& in, std::uint32_t owner, unsigned count,
                        unsigned set) noexcept {
-        const unsigned first = mine.next, last = first + count;
-        for (unsigned chunk = first; chunk < last; ++chunk) {
+        unsigned chunk = mine.next;
+        const unsigned last = chunk + count;
+        do {
             in.set[chunk].store_relaxed(static_cast<std::uint8_t>(set));
-            in.owner[chunk].store_relaxed(number + 1);
-        }
+            in.owner[chunk].store_relaxed(owner);
+        } while (++chunk != last);
         its.chunks += count;
         add(mine.claimed, count);
         mine.next = static_cast<std::uint8_t>(last);
         if (last == mine.end) mine.page = 0;
     }
+    static void note_reserved(thread& mine, std::uint32_t page_plus_one, unsigned first,
+                              unsigned end, bool spreads, unsigned kind) noexcept {
+        mine.page = page_plus_one;
+        mine.next = static_cast<std::uint8_t>(first);
+        mine.end = static_cast<std::uint8_t>(end);
+        mine.spreads = spreads;
+        mine.kind = static_cast<std::uint8_t>(kind);
+    }
+    bool reserve(thread& mine, unsigned chunks, unsigned kind) noexcept;
     void unreserve(thread& mine) noexcept;
     void tell(thread& mine) noexcept;
     std::uint32_t reserved_by(const thread& one) const noexcept {

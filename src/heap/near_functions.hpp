@@ -352,7 +352,7 @@ char* near_heap<P>::extend_and_join(thread& mine, std::size_t size) noexcept {
     const unsigned first = its.cursor;
     const unsigned end = first + static_cast<unsigned>(size / granule);
     char* object = nullptr;
-    if (end <= its.limit || extend_reserved(mine, its, end))
+    if (end <= its.limit || extend_reserved(mine, its, *mine.last_table, mine.last_owner, end))
         object = at_cursor(mine, its, first, end);
     owners_.leave(section_of(mine));
     return object;
@@ -370,7 +370,7 @@ char* near_heap<P>::give_way(thread& mine) noexcept {
     return nullptr;
 }
 
-// The first object of a group, which the word names then, in chunks that the thread has reserved. nullptr: that
+// The first object of a group, which the word names then, in chunks that the thread has reserved, or can. nullptr: that
 // takes more, and nothing was done.
 template <class P>
 char* near_heap<P>::begin_at_hand(thread& mine, typename P::template atomic<group_name>& name,
@@ -378,15 +378,19 @@ char* near_heap<P>::begin_at_hand(thread& mine, typename P::template atomic<grou
                                   unsigned kind) noexcept {
     const auto granules = static_cast<unsigned>(size / granule);
     const unsigned chunks = (granules + near_chunk_granules - 1) / near_chunk_granules;
-    const unsigned next = mine.next;
-    if (mine.page == 0 || mine.spreads || mine.kind != kind || next + chunks > mine.end)
-        return nullptr;
-    const bool again = mine.unused_group != 0;
-    const std::uint32_t number = again ? mine.unused_group - 1 : mine.fresh_group;
-    if (!again && number == mine.fresh_end) return nullptr;
     const unsigned me = number_of(mine);
     const auto inside = owners_.look_in(me);
     if (owners_.is_wanted(inside)) return give_way(mine);
+    const bool again = mine.unused_group != 0;
+    const std::uint32_t number = again ? mine.unused_group - 1 : mine.fresh_group;
+    if ((!again && number == mine.fresh_end) ||
+        ((mine.page == 0 || mine.spreads || mine.kind != kind ||
+          mine.next + chunks > unsigned{mine.end}) &&
+         !reserve(mine, chunks, kind))) {
+        owners_.leave(inside);
+        return nullptr;
+    }
+    const unsigned next = mine.next;
     group& made = groups_[number];
     group_name none = 0;
     const group_name made_name = name_of(made, number);
@@ -412,7 +416,7 @@ char* near_heap<P>::begin_at_hand(thread& mine, typename P::template atomic<grou
     made.chunks = 0;
     page& in = pages_[mine.page - 1];
     char* const memory = memory_of(mine.page - 1, 0);
-    take_reserved(mine, made, in, number, chunks, set);
+    take_reserved(mine, made, in, number + 1, chunks, set);
     // As mark() does; chunks that were not claimed have no bits.
     in.ends[last / near_chunk_granules].store_relaxed(
         static_cast<std::uint16_t>(1U << (last % near_chunk_granules)));
@@ -431,7 +435,9 @@ bool near_heap<P>::extend(section& in, unsigned end, const wish& what) noexcept 
     if (end > near_granules) return false;
     const unsigned first = mine.limit / near_chunk_granules;
     const unsigned last = (end + near_chunk_granules - 1) / near_chunk_granules;
-    if (in.mine() != nullptr && extend_reserved(*in.mine(), mine, end)) return true;
+    if (in.mine() != nullptr &&
+        extend_reserved(*in.mine(), mine, pages_[mine.newest - 1], in.number() + 1, end))
+        return true;
     if (!extend_from_pool(in, first, last, what)) return false;
     mine.limit = static_cast<std::uint16_t>(last * near_chunk_granules);
     return true;
@@ -580,7 +586,7 @@ char* near_heap<P>::grow(section& in, const wish& what, units& more) noexcept {
         what.chunk_alignment() == 1 && chunks <= unsigned{owner->end} - owner->next) {
         at = owner->page;
         first = owner->next;
-        take_reserved(*owner, mine, pages_[at - 1], in.number(), chunks, what.set);
+        take_reserved(*owner, mine, pages_[at - 1], in.number() + 1, chunks, what.set);
     } else {
         const std::lock_guard hold(pool_);
         at = place_in_pool(in, before, what, more, &first, &chunks);
@@ -707,6 +713,41 @@ void near_heap<P>::tell(thread& mine) noexcept {
 
 // The pool. All of it with pool_ held.
 
+// Number + 1 of a page in which `chunks` are free from `first` on; 0: there is none. `before`: the group's page so far.
+template <class P>
+std::uint32_t near_heap<P>::find_place(std::uint32_t before, const wish& what, bool spreads,
+                                       unsigned* first, unsigned* chunks) noexcept {
+    std::uint32_t at = 0;
+    if (spreads) {
+        at = second_half(*chunks, first);
+    } else if (*chunks != near_chunks) {
+        at = shared_place(*chunks, what, first);
+        if (at == 0 && what.chunks() < *chunks) {
+            at = shared_place(what.chunks(), what, first);
+            if (at != 0) *chunks = what.chunks();
+        }
+    }
+    if (at != 0) return at;
+    at = fresh_page(before);
+    *first = 0;
+    if (at != 0) {
+        pages_[at - 1].kind.store_relaxed(static_cast<std::uint8_t>(what.kind()));
+        if (spreads) half_ = at;
+    }
+    return at;
+}
+
+// Up to where chunks can be reserved in a page, of which a place ends before chunk `from`.
+template <class P>
+unsigned near_heap<P>::end_to_reserve(const page& in, unsigned from, bool spreads) noexcept {
+    const std::uint32_t free = in.free.load_relaxed();
+    const unsigned most = spreads ? (from <= near_chunks / 2 ? near_chunks / 2 : near_chunks)
+                                  : std::min(near_chunks, from + reserved_at_most);
+    unsigned end = from;
+    while (end < most && (free >> end & 1) != 0) ++end;
+    return end;
+}
+
 // Number + 1 of a page in which `chunks` are the group's from `first` on; 0: there is none.
 template <class P>
 std::uint32_t near_heap<P>::place_in_pool(section& in, std::uint32_t before, const wish& what,
@@ -717,24 +758,7 @@ std::uint32_t near_heap<P>::place_in_pool(section& in, std::uint32_t before, con
     const bool spreads = shares && what.kind() == 0 && may_spread();
     const bool reserves = owner != nullptr && shares;
     if (reserves) unreserve(*owner);
-    std::uint32_t at = 0;
-    if (spreads) {
-        at = second_half(*chunks, first);
-    } else if (shares) {
-        at = shared_place(*chunks, what, first);
-        if (at == 0 && what.chunks() < *chunks) {
-            at = shared_place(what.chunks(), what, first);
-            if (at != 0) *chunks = what.chunks();
-        }
-    }
-    if (at == 0) {
-        at = fresh_page(before);
-        *first = 0;
-        if (at != 0) {
-            pages_[at - 1].kind.store_relaxed(static_cast<std::uint8_t>(what.kind()));
-            if (spreads) half_ = at;
-        }
-    }
+    std::uint32_t at = find_place(before, what, spreads, first, chunks);
     if (at == 0 && more == units::may_be_asked_for) {
         more = units::wanted;
         return 0;
@@ -742,16 +766,28 @@ std::uint32_t near_heap<P>::place_in_pool(section& in, std::uint32_t before, con
     // The chunks of shared pages that are left.
     if (at == 0) at = shared_place(*chunks = what.chunks(), what, first);
     if (at == 0) return 0;
-    const std::uint32_t free = pages_[at - 1].free.load_relaxed();
     const unsigned from = *first + *chunks;
-    unsigned end = from;
-    if (reserves) {
-        const unsigned most = spreads ? (*first < near_chunks / 2 ? near_chunks / 2 : near_chunks)
-                                      : std::min(near_chunks, from + reserved_at_most);
-        while (end < most && (free >> end & 1) != 0) ++end;
-    }
+    const unsigned end = reserves ? end_to_reserve(pages_[at - 1], from, spreads) : from;
     claim_and_reserve(in, at - 1, *first, from, end, spreads, what.set);
     return at;
+}
+
+// For a new group of the thread's. False: there is no place, or that takes more.
+template <class P>
+bool near_heap<P>::reserve(thread& mine, unsigned chunks, unsigned kind) noexcept {
+    if (chunks >= own_page_from) return false;
+    const wish what{chunks * near_chunk_granules, 1, kind * attribute_sets};
+    const std::lock_guard hold(pool_);
+    tell(mine);
+    unreserve(mine);
+    const bool spreads = kind == 0 && may_spread();
+    unsigned first = 0;
+    const std::uint32_t at = find_place(0, what, spreads, &first, &chunks);
+    if (at == 0) return false;
+    const unsigned end = end_to_reserve(pages_[at - 1], first + chunks, spreads);
+    take_from_free(at - 1, mask_of(first, end - first));
+    note_reserved(mine, at, first, end, spreads, kind);
+    return true;
 }
 
 template <class P>
@@ -781,12 +817,7 @@ void near_heap<P>::claim_and_reserve(section& in, std::uint32_t at, unsigned fir
     own_chunks(in, at, mask_of(first, last - first), set);
     claimed_ += last - first;
     if (end == last) return;
-    thread& mine = *in.mine();
-    mine.page = at + 1;
-    mine.next = static_cast<std::uint8_t>(last);
-    mine.end = static_cast<std::uint8_t>(end);
-    mine.spreads = spreads;
-    mine.kind = static_cast<std::uint8_t>(set / attribute_sets);
+    note_reserved(*in.mine(), at + 1, last, end, spreads, set / attribute_sets);
 }
 
 template <class P>
