@@ -36,7 +36,11 @@
 
 namespace obase::heap {
 
-template <class P>
+// For threads that have nothing of their own.
+struct nothing_of_its_own {};
+
+// `Own`: what each number has, beside what sections take, and is changed in the sections of the thread with the number.
+template <class P, class Own = nothing_of_its_own>
 class biased_sections {
   public:
     // 0: shared, for good.
@@ -64,8 +68,8 @@ class biased_sections {
     }
     // enter() in two halves, for a thread that need not wait for the end of a fork: it may leave at once, and must
     // where it is wanted, or where it has not been in a section over the thing before.
-    section look_in(unsigned me) noexcept {
-        holder& mine = holders_[me];
+    section look_in(unsigned me) noexcept { return look_in(holders_[me]); }
+    static section look_in(holder& mine) noexcept {
         const std::uint32_t inside = mine.inside.load_relaxed() + 1;
         if constexpr (checks_nesting) P::check((inside & 1) != 0, "sections nest");
         mine.inside.store_relaxed(inside);
@@ -78,10 +82,10 @@ class biased_sections {
     }
     // Of a thread that is wanted, in the section, before it leaves: whether the thing is still its own. Asked of one
     // thing only: afterwards the thread believes nothing of others.
-    bool owns_after_all(const section& in, const owner_word& owner, unsigned me) noexcept {
-        in.its->wanted.exchange_acq_rel(0); // pairs with tell()
-        if (stopped_.load_acquire() != 0) in.its->wanted.store_relaxed(1);
-        return owner.load_relaxed() == me + 1;
+    bool owns_after_all(holder& mine, const owner_word& owner) noexcept {
+        mine.wanted.exchange_acq_rel(0); // pairs with tell()
+        if (stopped_.load_acquire() != 0) mine.wanted.store_relaxed(1);
+        return owns(owner, number_of(mine));
     }
     // False: leave() is next, once more.
     static bool leave_unless_waited_for(const section& in) noexcept {
@@ -106,12 +110,14 @@ class biased_sections {
     bool owns(const owner_word& owner, unsigned me) const noexcept {
         return owner.load_relaxed() == me + 1;
     }
-    // The section that the thread is in.
-    section now_in(unsigned me) noexcept {
-        holder& mine = holders_[me];
-        return {&mine, mine.inside.load_relaxed()};
+    // That the thread is in.
+    static void leave(holder& mine) noexcept { leave({&mine, mine.inside.load_relaxed()}); }
+    void leave() noexcept { leave(holders_[thread_number<P>::of_caller()]); }
+    holder& of_number(unsigned number) noexcept { return holders_[number]; }
+    unsigned number_of(const holder& one) const noexcept {
+        return static_cast<unsigned>(&one - holders_.data());
     }
-    void leave() noexcept { leave(now_in(thread_number<P>::of_caller())); }
+    const auto& all() const noexcept { return holders_; }
 
     // What a new thing's owner word is set to, by the thread that makes it.
     std::uint32_t owner_for_caller() noexcept {
@@ -166,6 +172,7 @@ class biased_sections {
         typename P::template atomic<std::uint32_t> inside; // odd: in a section
         os::wait_point<P> left;
         typename P::template atomic<std::uint32_t> wanted; // 1: what is at hand may be another's
+        [[no_unique_address]] Own own;
     };
 
   private:

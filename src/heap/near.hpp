@@ -58,6 +58,7 @@
 #include <cstdint>
 #include <iterator>
 #include <mutex>
+#include <type_traits>
 
 #include "heap/biased.hpp"
 #include "heap/invalid_free.hpp"
@@ -146,7 +147,7 @@ static_assert(sizeof(near_page<os::native_platform>) == 320);
 
 // What the thread with a number has. It is changed in its sections.
 template <class P>
-struct alignas(64) near_thread {
+struct near_thread {
     // What is at hand: the group of the thread's that it allocated in last, its newest page, and two live objects there:
     // the last one, and the last neighbour that was looked for. last_set is no_set: there is none of this.
     const void* last_object = nullptr;
@@ -157,9 +158,11 @@ struct alignas(64) near_thread {
     // Objects << 32 | granules that were allocated at hand, and are not counted below yet.
     typename P::template atomic<std::uint64_t> uncounted;
     group_name last_name = 0;
-    std::uint32_t last_owner = 0; // the group's number + 1
-    unsigned last_set = no_set;   // attributes alone, of the chunks from the cursor on
+    unsigned last_set = no_set; // attributes alone, of the chunks from the cursor on
     static constexpr unsigned no_set = ~0U;
+    std::uint32_t last_owner() const noexcept { // the group's number + 1
+        return static_cast<std::uint32_t>(last_name);
+    }
 
     // Chunks that are reserved: [next, end) of a page, whose number + 1 it is.
     std::uint32_t page = 0;
@@ -170,8 +173,8 @@ struct alignas(64) near_thread {
     std::uint32_t unused_group = 0; // number + 1; the rest through near_group::next
     std::uint32_t fresh_group = 0, fresh_end = 0; // numbers that never were a group's
     // Added to those of stripes and pool.
+    typename P::template atomic<std::uint32_t> claimed; // chunks; what has been told (tell()) is not in it
     typename P::template atomic<std::uint64_t> live_bytes, live_objects, groups;
-    typename P::template atomic<std::uint64_t> claimed;
 };
 
 struct near_unit {
@@ -195,8 +198,10 @@ template <class P>
 class near_heap {
     using page = near_page<P>;
     using group = near_group<P>;
-    using owner_word = typename biased_sections<P>::owner_word;
-    using inside_section = typename biased_sections<P>::section;
+    using thread = near_thread<P>;
+    using owners = biased_sections<P, thread>;
+    using owner_word = typename owners::owner_word;
+    using row = typename owners::holder; // of a thread
 
   public:
     static constexpr unsigned stripes = 64;
@@ -219,29 +224,29 @@ class near_heap {
     // A function without calls but last ones, so that all it needs is in registers.
     [[gnu::noinline]] void* join_at_hand(const void* neighbour, std::size_t size,
                                          unsigned attributes_set) noexcept {
-        const unsigned me = thread_number<P>::at_hand();
-        if (me == no_thread_number) [[unlikely]]
+        row* const its = row_at_hand();
+        if (its == nullptr) [[unlikely]]
             return nullptr;
-        thread& mine = threads_[me];
+        const thread& mine = its->own;
         if (mine.last_set != attributes_set) [[unlikely]]
             return nullptr;
         if (neighbour != mine.last_object && neighbour != mine.last_neighbour) [[unlikely]]
-            return join_newest_page(mine, neighbour, size);
-        return join_last(me, mine, size);
+            return join_newest_page(*its, neighbour, size);
+        return join_last(*its, size);
     }
     // The same in the group that the word names, if that is the one of before; or in a new one, if the word names none
     // and the thread has a number and chunks for it. `kind`: what is expected; others than the four are found nowhere.
     [[gnu::noinline]] void* join_at_hand(typename P::template atomic<group_name>& name,
                                          std::size_t size, unsigned attributes_set,
                                          unsigned kind) noexcept {
-        const unsigned me = thread_number<P>::at_hand();
-        if (me == no_thread_number) [[unlikely]]
+        row* const its = row_at_hand();
+        if (its == nullptr) [[unlikely]]
             return nullptr;
-        thread& mine = threads_[me];
+        const thread& mine = its->own;
         const group_name seen = name.load_acquire(); // pairs with begin_at_hand()
-        if (seen == 0) return begin_at_hand(mine, name, size, attributes_set, kind);
+        if (seen == 0) return begin_at_hand(*its, name, size, attributes_set, kind);
         if (mine.last_name != seen || mine.last_set != attributes_set) return nullptr;
-        return join_last(me, mine, size);
+        return join_last(*its, size);
     }
     // In the group that the word names; a new one, which it names then, if it names none or one whose objects
     // have all been freed.
@@ -317,7 +322,6 @@ class near_heap {
         return (((bits + (bits >> 4)) & 0x0F0F0F0FU) * 0x01010101U) >> 24;
     }
 
-    using thread = near_thread<P>;
     struct live_counters {
         typename P::template atomic<std::uint64_t>*bytes, *objects, *groups;
     };
@@ -446,7 +450,16 @@ class near_heap {
     static group_name name_of(const group& its, std::uint32_t number) noexcept {
         return std::uint64_t{its.count.load_relaxed()} << 32 | (number + 1);
     }
-    thread& own() noexcept { return threads_[thread_number<P>::of_caller()]; }
+    thread& own() noexcept { return owners_.of_number(thread_number<P>::of_caller()).own; }
+    // The calling thread's. nullptr: it has not been looked for, or there is none.
+    row* row_at_hand() noexcept {
+        const unsigned me = thread_number<P>::at_hand();
+        if (me == no_thread_number) [[unlikely]]
+            return nullptr;
+        row* its = &owners_.of_number(me);
+        asm("" : "+r"(its)); // one register for all in it
+        return its;
+    }
     static std::uint64_t searched_for(std::uint32_t number, const wish& what) noexcept {
         return std::uint64_t{number + 1} << 32 | std::uint64_t{what.set} << 16 | what.granules;
     }
@@ -512,38 +525,34 @@ class near_heap {
         mine.last_object = object;
         return object;
     }
-    [[gnu::always_inline]] void* join_last(unsigned me, thread& mine, std::size_t size) noexcept {
-        const auto inside = owners_.look_in(me);
-        if (owners_.is_wanted(inside)) [[unlikely]]
-            return give_way(mine);
+    [[gnu::always_inline]] void* join_last(row& me, std::size_t size) noexcept {
+        const auto inside = owners::look_in(me);
+        if (owners::is_wanted(inside)) [[unlikely]]
+            return give_way(me);
+        thread& mine = me.own;
         group& its = *mine.last_entry;
         const unsigned first = its.cursor;
         const unsigned end = first + static_cast<unsigned>(size / granule);
-        if (end > its.limit &&
-            !extend_reserved(mine, its, *mine.last_table, mine.last_owner, end)) [[unlikely]] {
-            owners_.leave(inside);
-            return nullptr;
-        }
+        if (end > its.limit) [[unlikely]]
+            return extend_and_join(me, size);
         char* const object = at_cursor(mine, its, first, end);
-        if (!owners_.leave_unless_waited_for(inside)) [[unlikely]]
-            owners_.leave(inside);
+        if (!owners::leave_unless_waited_for(inside)) [[unlikely]]
+            return left_with(me, object);
         return object;
     }
-    // The rest of join_at_hand(): another neighbour, room behind the limit, a new group, and what comes next. The
-    // calling thread's row stands for its number, so that fewer values have to be kept for them.
-    [[gnu::noinline]] char* join_newest_page(thread& mine, const void* neighbour,
+    // The rest of join_at_hand(): another neighbour, room behind the limit, a new group, and what comes next.
+    [[gnu::noinline]] char* join_newest_page(row& me, const void* neighbour,
                                              std::size_t size) noexcept;
-    [[gnu::noinline]] char* extend_and_join(thread& mine, std::size_t size) noexcept;
-    [[gnu::noinline]] char* begin_at_hand(thread& mine,
-                                          typename P::template atomic<group_name>& name,
+    [[gnu::noinline]] char* extend_and_join(row& me, std::size_t size) noexcept;
+    [[gnu::noinline]] char* begin_at_hand(row& me, typename P::template atomic<group_name>& name,
                                           std::size_t size, unsigned attributes_set,
                                           unsigned kind) noexcept;
     // Another thread wants something of this one's, perhaps what is at hand.
-    [[gnu::noinline]] char* give_way(thread& mine) noexcept;
-    unsigned number_of(const thread& mine) const noexcept {
-        return static_cast<unsigned>(&mine - threads_.data());
+    [[gnu::noinline]] char* give_way(row& me) noexcept;
+    [[gnu::noinline]] static char* left_with(row& me, char* object) noexcept {
+        me.left.notify();
+        return object;
     }
-    inside_section section_of(thread& mine) noexcept { return owners_.now_in(number_of(mine)); }
     // The object, which lies in the newest page of a group of the thread's, is at hand.
     static void note_last(thread& mine, group& its, group_name name, page& in, char* memory,
                           const void* object, unsigned attributes_set) noexcept {
@@ -555,7 +564,6 @@ class near_heap {
         mine.last_table = &in;
         mine.last_entry = &its;
         mine.last_name = name;
-        mine.last_owner = static_cast<std::uint32_t>(name);
         mine.last_set = attributes_set;
     }
     [[gnu::noinline]] static void count_uncounted(thread& mine) noexcept {
@@ -586,7 +594,7 @@ class near_heap {
             in.owner[chunk].store_relaxed(owner);
         } while (++chunk != last);
         its.chunks += count;
-        add(mine.claimed, count);
+        mine.claimed.store_relaxed(mine.claimed.load_relaxed() + count);
         mine.next = static_cast<std::uint8_t>(last);
         if (last == mine.end) mine.page = 0;
     }
@@ -635,11 +643,11 @@ class near_heap {
     reserved_array<group> groups_;
     reserved_array<near_unit> units_;
     reserved_array<owner_word> domains_;
-    biased_sections<P> owners_;
+    owners owners_;
+    static_assert(sizeof(row) == 128 || !std::is_same_v<P, os::native_platform>);
     typename P::template atomic<std::uint64_t> new_bytes_;
     typename P::template atomic<std::uint32_t> units_used_; // units [0, units_used_) are committed
     mutable std::array<stripe, stripes> stripes_;
-    std::array<thread, thread_number<P>::at_once> threads_;
 
     alignas(64) mutable os::blocking_lock<P> pool_; // guards what follows
     std::uint32_t domains_used_ = 0; // numbers [0, domains_used_ * domain_groups) can be groups'

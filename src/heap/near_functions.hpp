@@ -294,7 +294,7 @@ void* near_heap<P>::allocate_in(section& in, std::uint32_t neighbour, wish what,
 // The group's newest page is another from here on, or none.
 template <class P>
 void near_heap<P>::forget_last(section& in) noexcept {
-    if (thread* const owner = in.mine(); owner != nullptr && owner->last_owner == in.number() + 1)
+    if (thread* const owner = in.mine(); owner != nullptr && owner->last_owner() == in.number() + 1)
         owner->last_set = thread::no_set;
 }
 
@@ -327,67 +327,67 @@ char* near_heap<P>::at_cursor(section& in, const wish& what) noexcept {
 }
 
 template <class P>
-char* near_heap<P>::join_newest_page(thread& mine, const void* neighbour,
-                                     std::size_t size) noexcept {
+char* near_heap<P>::join_newest_page(row& me, const void* neighbour, std::size_t size) noexcept {
+    thread& mine = me.own;
     const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(neighbour) -
                                   reinterpret_cast<std::uintptr_t>(mine.last_memory);
     if (offset >= os::page_size || offset % granule != 0) return nullptr;
     const page& in = *mine.last_table;
     const std::size_t at = offset / granule, chunk = at / near_chunk_granules;
-    const auto inside = owners_.look_in(number_of(mine));
-    if (owners_.is_wanted(inside)) return give_way(mine);
-    if (in.owner[chunk].load_relaxed() != mine.last_owner ||
+    const auto inside = owners::look_in(me);
+    if (owners::is_wanted(inside)) return give_way(me);
+    if (in.owner[chunk].load_relaxed() != mine.last_owner() ||
         (in.begins[chunk].load_relaxed() >> (at % near_chunk_granules) & 1) == 0) {
-        owners_.leave(inside);
+        owners::leave(inside);
         return nullptr;
     }
     mine.last_neighbour = neighbour;
-    return extend_and_join(mine, size);
+    return extend_and_join(me, size);
 }
 
 // In a section over what the thread used last, which is left.
 template <class P>
-char* near_heap<P>::extend_and_join(thread& mine, std::size_t size) noexcept {
+char* near_heap<P>::extend_and_join(row& me, std::size_t size) noexcept {
+    thread& mine = me.own;
     group& its = *mine.last_entry;
     const unsigned first = its.cursor;
     const unsigned end = first + static_cast<unsigned>(size / granule);
     char* object = nullptr;
-    if (end <= its.limit || extend_reserved(mine, its, *mine.last_table, mine.last_owner, end))
+    if (end <= its.limit || extend_reserved(mine, its, *mine.last_table, mine.last_owner(), end))
         object = at_cursor(mine, its, first, end);
-    owners_.leave(section_of(mine));
+    owners::leave(me);
     return object;
 }
 
 template <class P>
-char* near_heap<P>::give_way(thread& mine) noexcept {
-    const unsigned me = number_of(mine);
-    const auto inside = section_of(mine);
+char* near_heap<P>::give_way(row& me) noexcept {
+    thread& mine = me.own;
     const std::uint32_t number =
-        std::max(mine.last_owner, 1U) - 1; // 0 if there has been none
-    if (!owners_.owns_after_all(inside, domains_[number / domain_groups], me))
+        std::max(mine.last_owner(), 1U) - 1; // 0 if there has been none
+    if (!owners_.owns_after_all(me, domains_[number / domain_groups]))
         mine.last_set = thread::no_set;
-    owners_.leave(inside);
+    owners::leave(me);
     return nullptr;
 }
 
 // The first object of a group, which the word names then, in chunks that the thread has reserved, or can. nullptr: that
 // takes more, and nothing was done.
 template <class P>
-char* near_heap<P>::begin_at_hand(thread& mine, typename P::template atomic<group_name>& name,
+char* near_heap<P>::begin_at_hand(row& me, typename P::template atomic<group_name>& name,
                                   std::size_t size, unsigned attributes_set,
                                   unsigned kind) noexcept {
     const auto granules = static_cast<unsigned>(size / granule);
     const unsigned chunks = (granules + near_chunk_granules - 1) / near_chunk_granules;
-    const unsigned me = number_of(mine);
-    const auto inside = owners_.look_in(me);
-    if (owners_.is_wanted(inside)) return give_way(mine);
+    const auto inside = owners::look_in(me);
+    if (owners::is_wanted(inside)) return give_way(me);
+    thread& mine = me.own;
     const bool again = mine.unused_group != 0;
     const std::uint32_t number = again ? mine.unused_group - 1 : mine.fresh_group;
     if ((!again && number == mine.fresh_end) ||
         ((mine.page == 0 || mine.spreads || mine.kind != kind ||
           mine.next + chunks > unsigned{mine.end}) &&
          !reserve(mine, chunks, kind))) {
-        owners_.leave(inside);
+        owners::leave(inside);
         return nullptr;
     }
     const unsigned next = mine.next;
@@ -395,8 +395,8 @@ char* near_heap<P>::begin_at_hand(thread& mine, typename P::template atomic<grou
     group_name none = 0;
     const group_name made_name = name_of(made, number);
     // Who finds the name waits until the thread has left its section. The number may be one of a domain that is shared.
-    if (!owners_.owns(domains_[number / domain_groups], me) || !name.cas_acq_rel(none, made_name)) {
-        owners_.leave(inside);
+    if (!owners_.owns(domains_[number / domain_groups], owners_.number_of(me)) || !name.cas_acq_rel(none, made_name)) {
+        owners::leave(inside);
         return nullptr;
     }
     if (again)
@@ -424,7 +424,7 @@ char* near_heap<P>::begin_at_hand(thread& mine, typename P::template atomic<grou
     add(mine.groups, 1);
     add(mine.uncounted, one_uncounted + granules);
     note_last(mine, made, made_name, in, memory, memory + first * granule, attributes_set);
-    if (!owners_.leave_unless_waited_for(inside)) owners_.leave(inside);
+    owners::leave(inside);
     return memory + first * granule;
 }
 
@@ -1136,7 +1136,8 @@ near_counters near_heap<P>::counters() const noexcept {
     // given back. Threads come after stripes: an object that a stripe takes off was added by a thread before.
     const std::lock_guard hold(pool_);
     std::uint64_t claimed = 0;
-    for (const thread& one : threads_) {
+    for (const row& its : owners_.all()) {
+        const thread& one = its.own;
         // First: what is counted meanwhile is counted twice then, and not missed. Pairs with count_uncounted().
         const std::uint64_t uncounted = one.uncounted.load_acquire();
         now.live_bytes += uncounted % one_uncounted * granule;
@@ -1255,8 +1256,8 @@ const char* near_heap<P>::validate() const noexcept {
     std::uint64_t listed = 0, shared = 0;
     std::array<const thread*, thread_number<P>::at_once> reserving;
     unsigned reserving_threads = 0;
-    for (const thread& one : threads_)
-        if (one.page != 0) reserving[reserving_threads++] = &one;
+    for (const row& its : owners_.all())
+        if (its.own.page != 0) reserving[reserving_threads++] = &its.own;
     const auto reserved_in = [&](std::uint32_t at) {
         std::uint32_t chunks = 0;
         for (unsigned i = 0; i < reserving_threads; ++i)
@@ -1307,7 +1308,8 @@ const char* near_heap<P>::validate() const noexcept {
         live_groups += one.groups.load_relaxed();
     }
     auto told = static_cast<std::uint64_t>(claimed_);
-    for (const thread& one : threads_) {
+    for (const row& its : owners_.all()) {
+        const thread& one = its.own;
         const std::uint64_t uncounted = one.uncounted.load_relaxed();
         counted += one.live_objects.load_relaxed() + uncounted / one_uncounted;
         live += one.live_bytes.load_relaxed() + uncounted % one_uncounted * granule;

@@ -330,7 +330,7 @@ void one_thread_is_in_a_section() {
         if (stays)
             look();
         else if (mine)
-            mine = s.sections.owns_after_all(in, s.owner, me);
+            mine = s.sections.owns_after_all(*in.its, s.owner);
         if (!s.sections.leave_unless_waited_for(in)) s.sections.leave(in);
         if (!stays) visit();
     };
