@@ -24,7 +24,7 @@
 // reads R's store, and so sees R's bit; or R's store comes after, and the next one finds it. While a fork stops all
 // threads `wanted` stays set.
 //
-// Threads without a number own nothing. Where there is no membarrier nothing has an owner.
+// All zero bytes are sections over nothing, and threads that have been in none. Threads without a number own nothing. Where there is no membarrier nothing has an owner.
 #pragma once
 
 #include <array>
@@ -83,9 +83,13 @@ class biased_sections {
     // Of a thread that is wanted, in the section, before it leaves: whether the thing is still its own. Asked of one
     // thing only: afterwards the thread believes nothing of others.
     bool owns_after_all(holder& mine, const owner_word& owner) noexcept {
+        take_wanted(mine);
+        return owns(owner, number_of(mine));
+    }
+    // The same of a thread for which only a fork can ask.
+    void take_wanted(holder& mine) noexcept {
         mine.wanted.exchange_acq_rel(0); // pairs with tell()
         if (stopped_.load_acquire() != 0) mine.wanted.store_relaxed(1);
-        return owns(owner, number_of(mine));
     }
     // False: leave() is next, once more.
     static bool leave_unless_waited_for(const section& in) noexcept {
@@ -198,7 +202,7 @@ class biased_sections {
     }
     // After the word, or `stopped_`, has been set, and before the barrier.
     void tell(unsigned number) noexcept {
-        holders_[number].wanted.store_release(1); // pairs with owns_after_all()
+        holders_[number].wanted.store_release(1); // pairs with take_wanted()
     }
     void wait_until_left(unsigned number) noexcept {
         holder& its = holders_[number];
