@@ -227,15 +227,11 @@ bool space::has_neighbours(const void* object) const noexcept {
     return cls != classes_ && info(object).size != 0;
 }
 
-// Where the class of what is expected lies. nullptr: not there.
+// nullptr: it is not born where what is expected lies.
 void* space::allocate_born(std::size_t size, attributes attr, expectation expect,
                            bool guided) noexcept {
-    dense_heap<native>* heap = &once_;
-    if (expect != expectation::once) {
-        const unsigned cls = births_[static_cast<unsigned>(expect)];
-        if (!guided || cls == 0 || (attr.never_cold && expect == expectation::cold)) return nullptr;
-        heap = &dense_[cls - 1];
-    }
+    dense_heap<native>* const heap = born_in(attr, expect, guided);
+    if (heap == nullptr) return nullptr;
     bool opened = false;
     void* const object = heap->allocate_born(size, attribute_index(attr), &opened);
     if (opened) born_bytes_.fetch_add_relaxed(run_bytes);
