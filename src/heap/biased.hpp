@@ -78,7 +78,8 @@ class biased_sections {
     }
     // False: all that was the thread's own when it last asked is its own until it leaves.
     static bool is_wanted(const section& in) noexcept {
-        return in.its->wanted.load_relaxed() != 0; // pairs with share() and stop(), by their membarrier
+        // Pairs with share() and stop(), by their membarrier.
+        return in.its->wanted.load_relaxed() != 0;
     }
     // Of a thread that is wanted, in the section, before it leaves: whether the thing is still its own. Asked of one
     // thing only: afterwards the thread believes nothing of others.

@@ -212,7 +212,8 @@ class dense_heap {
             const std::lock_guard hold(lock_);
             i = std::exchange(news_from_, SIZE_MAX);
         }
-        const std::size_t end = frontier_.load_acquire(); // afterwards: what has news lies before it
+        // Afterwards: what has news lies before it.
+        const std::size_t end = frontier_.load_acquire();
         try {
             for (; i < end; ++i)
                 if (take_birth(i, bit)) visit(memory_of(i), memory_of(i) + run_bytes);
@@ -465,7 +466,7 @@ class dense_heap {
     std::size_t returning_ = 0, returning_end_ = 0; // runs whose memory goes back just now
     std::uint64_t births_refused_ = 0; // bytes that births might have opened, had there been a run
     std::size_t news_from_ = SIZE_MAX; // no run before it has news of memory
-    reserved_array<owners> owners_memory_;          // one, once births have been allowed
+    reserved_array<owners> owners_memory_;        // one, once births have been allowed
     typename P::template atomic<owners*> owners_; // nullptr: no thread has runs
     typename P::template atomic<bool> births_on_;
     typename P::template atomic<std::uint64_t> births_allowed_;

@@ -230,7 +230,8 @@ void dense_heap<P>::seal_born(std::uint32_t number) noexcept {
     news_from_ = std::min<std::size_t>(news_from_, number);
     if (run.status.load_relaxed() == dense_state::born) {
         run.high = run.fill.load_relaxed();
-        run.live.fetch_add_acq_rel(handed_out_of(number)); // before the state; pairs with live_now()
+        // Before the state. Pairs with live_now().
+        run.live.fetch_add_acq_rel(handed_out_of(number));
     }
     seal(number);
 }
@@ -253,8 +254,7 @@ bool dense_heap<P>::open_run_for(std::size_t size, unsigned set) noexcept {
         adopt_free_runs();
         number = lowest_free();
     }
-    return open_run(open_for(size, set), size >= least_middle_size, set, number,
-                    dense_state::open);
+    return open_run(open_for(size, set), size >= least_middle_size, set, number, dense_state::open);
 }
 
 // The free run with that number; SIZE_MAX: one that was never used.
@@ -1000,8 +1000,8 @@ const char* dense_heap<P>::validate() const noexcept {
         }
         const std::size_t fill = run.fill.load_relaxed();
         const std::size_t length = length_of_run(i);
-        if ((fill > run.high && status != dense_run::state::born) || run.high > length << run_shift ||
-            (live & dense_detail::bytes_mask) > fill)
+        if ((fill > run.high && status != dense_run::state::born) ||
+            run.high > length << run_shift || (live & dense_detail::bytes_mask) > fill)
             return "more live bytes than filled ones";
         for (std::size_t joined = 1; joined < length; ++joined)
             if (i + joined >= end || runs_[i + joined].before.load_relaxed() != joined)

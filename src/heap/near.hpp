@@ -168,12 +168,13 @@ struct near_thread {
     std::uint32_t page = 0;
     std::uint8_t next = 0;
     std::uint8_t end = 0;
-    std::uint8_t kind = 0; // of the page's objects
+    std::uint8_t kind = 0;          // of the page's objects
     bool spreads = false;           // what is left of them goes back before the next group begins
     std::uint32_t unused_group = 0; // number + 1; the rest through near_group::next
     std::uint32_t fresh_group = 0, fresh_end = 0; // numbers that never were a group's
     // Added to those of stripes and pool.
-    typename P::template atomic<std::uint32_t> claimed; // chunks; what has been told (tell()) is not in it
+    typename P::template atomic<std::uint32_t>
+        claimed; // chunks; what has been told (tell()) is not in it
     typename P::template atomic<std::uint64_t> live_bytes, live_objects, groups;
 };
 

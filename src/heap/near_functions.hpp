@@ -362,8 +362,7 @@ char* near_heap<P>::extend_and_join(row& me, std::size_t size) noexcept {
 template <class P>
 char* near_heap<P>::give_way(row& me) noexcept {
     thread& mine = me.own;
-    const std::uint32_t number =
-        std::max(mine.last_owner(), 1U) - 1; // 0 if there has been none
+    const std::uint32_t number = std::max(mine.last_owner(), 1U) - 1; // 0 if there has been none
     if (!owners_.owns_after_all(me, domains_[number / domain_groups]))
         mine.last_set = thread::no_set;
     owners::leave(me);
@@ -395,7 +394,8 @@ char* near_heap<P>::begin_at_hand(row& me, typename P::template atomic<group_nam
     group_name none = 0;
     const group_name made_name = name_of(made, number);
     // Who finds the name waits until the thread has left its section. The number may be one of a domain that is shared.
-    if (!owners_.owns(domains_[number / domain_groups], owners_.number_of(me)) || !name.cas_acq_rel(none, made_name)) {
+    if (!owners_.owns(domains_[number / domain_groups], owners_.number_of(me)) ||
+        !name.cas_acq_rel(none, made_name)) {
         owners::leave(inside);
         return nullptr;
     }

@@ -58,8 +58,8 @@ class world {
         return made != nullptr ? made : heap.join(neighbour, size, set);
     }
     void* join(typename P::template atomic<group_name>& name, std::size_t size, unsigned set) {
-        void* const made = heap.join_at_hand(name, size, set % attribute_sets,
-                                               set / attribute_sets);
+        void* const made =
+            heap.join_at_hand(name, size, set % attribute_sets, set / attribute_sets);
         return made != nullptr ? made : heap.join(name, size, set);
     }
     void end(void* object) {

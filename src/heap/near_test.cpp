@@ -745,6 +745,51 @@ TEST(near, a_thread_has_nothing_at_hand_at_first) {
     space::destroy(s);
 }
 
+// Property: groups that a thread begins and goes on with at hand, by a name or by a neighbour, lie together; those of which
+// different things are expected on different pages; and what is counted is what is there.
+TEST(near, groups_at_hand_are_groups) {
+    space* const s = space::create({.range_bytes = 256 * mib}, nullptr);
+    ASSERT_NE(s, nullptr);
+    constexpr std::size_t groups = 6'000;
+    std::vector<void*> all;
+    std::size_t bytes = 0, together = 0;
+    std::map<std::uintptr_t, expectation> page_has;
+    std::string what;
+    const auto live = [s] { return s->counters(new_class); };
+    for (std::size_t i = 0; i < groups; ++i) {
+        group_name name = 0;
+        const expectation expect = i % 3 == 0 ? expectation::hot : expectation::nothing;
+        const auto make = [&](std::size_t size, const void* near) {
+            space::neighbour found;
+            void* const made = s->allocate_placed(
+                size, {}, {near, near != nullptr ? nullptr : &name, expect}, &found);
+            EXPECT_EQ(found, space::neighbour::found);
+            EXPECT_EQ(s->usable_size(made), size);
+            EXPECT_EQ(s->expected_of(made), expect);
+            all.push_back(made);
+            bytes += size;
+            const auto page = reinterpret_cast<std::uintptr_t>(made) / os::page_size;
+            EXPECT_EQ(page_has.emplace(page, expect).first->second, expect);
+            return page;
+        };
+        const auto first = make(96, nullptr);
+        const auto second = make(40, nullptr), third = make(64, all.back());
+        together += first == second && second == third;
+    }
+    EXPECT_GE(together, groups * 95 / 100);
+    EXPECT_EQ(live().live_objects, all.size());
+    EXPECT_EQ(live().live_bytes, bytes);
+    EXPECT_TRUE(s->validate(&what)) << what;
+    for (std::size_t i = 0; i < all.size(); i += 2) s->free(all[i]);
+    EXPECT_EQ(live().live_objects, all.size() / 2);
+    EXPECT_TRUE(s->validate(&what)) << what;
+    for (std::size_t i = 1; i < all.size(); i += 2) s->free(all[i]);
+    EXPECT_EQ(live().live_objects, 0u);
+    EXPECT_EQ(live().live_bytes, 0u);
+    EXPECT_TRUE(s->validate(&what)) << what;
+    space::destroy(s);
+}
+
 // What a thread has at hand is no neighbour any more once it is freed, and what comes there next may be another group's.
 TEST(near, what_is_at_hand_ends_when_it_is_freed) {
     near_world world;

@@ -558,7 +558,7 @@ class space {
     static constexpr unsigned expected_groups = 16;
     begun_groups::name_word expected_[expectations][expected_groups];
     dense_heap<native>* born_[expectations] = {}; // of what has a guide; nullptr: nowhere
-    native::atomic<std::uint64_t> born_bytes_; // of runs that births have opened
+    native::atomic<std::uint64_t> born_bytes_;    // of runs that births have opened
     dense_heap<native> dense_[max_classes - 1];
     touched_map touched_[max_classes + 2];
 };
