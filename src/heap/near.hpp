@@ -171,10 +171,13 @@ struct near_thread {
     std::uint8_t kind = 0;          // of the page's objects
     bool spreads = false;           // what is left of them goes back before the next group begins
     std::uint32_t unused_group = 0; // number + 1; the rest through near_group::next
-    std::uint32_t fresh_group = 0, fresh_end = 0; // numbers that never were a group's
+    std::uint32_t fresh_group =
+        0; // number + 1 that never was a group's; so are those behind it, up to its domain's end
+    // Chunks that it freed and has not given back: of the page whose number + 1 it is.
+    std::uint32_t freed_page = 0, freed = 0;
     // Added to those of stripes and pool.
     typename P::template atomic<std::uint32_t>
-        claimed; // chunks; what has been told (tell()) is not in it
+        claimed; // chunks, less those that were given up; what has been told (tell()) is not in it
     typename P::template atomic<std::uint64_t> live_bytes, live_objects, groups;
 };
 
@@ -610,6 +613,16 @@ class near_heap {
     bool reserve(thread& mine, unsigned chunks, unsigned kind) noexcept;
     void unreserve(thread& mine) noexcept;
     void tell(thread& mine) noexcept;
+    void give_back_freed(thread& mine) noexcept;
+    bool give_up(section& in, std::uint32_t at, std::uint32_t chunks) noexcept;
+    std::uint32_t take_fresh(thread& mine) noexcept {
+        const std::uint32_t number = mine.fresh_group - 1;
+        mine.fresh_group = (number + 1) % domain_groups == 0 ? 0 : number + 2;
+        return number;
+    }
+    static std::uint32_t freed_by(const thread& one, std::uint32_t at) noexcept {
+        return one.freed_page == at + 1 ? one.freed : 0;
+    }
     std::uint32_t reserved_by(const thread& one) const noexcept {
         return one.page == 0 ? 0 : mask_of(one.next, one.end - one.next);
     }

@@ -82,7 +82,7 @@ std::uint32_t near_heap<P>::unused_number(thread& mine) noexcept {
         mine.unused_group = groups_[number].next;
         return number;
     }
-    return mine.fresh_group != mine.fresh_end ? mine.fresh_group++ : no_group;
+    return mine.fresh_group != 0 ? take_fresh(mine) : no_group;
 }
 
 // One of a shared domain. Unless `any` will do, only if so many are unused that the table would grow for nothing.
@@ -128,8 +128,12 @@ bool near_heap<P>::take_domain(thread* mine, std::uint32_t* wanted) noexcept {
     if (owner == 0 && fresh_group_ != fresh_end_) return true; // another thread made one
     ++domains_used_;
     domains_[domain].store_relaxed(owner);
-    (owner != 0 ? mine->fresh_group : fresh_group_) = first;
-    (owner != 0 ? mine->fresh_end : fresh_end_) = first + domain_groups;
+    if (owner != 0) {
+        mine->fresh_group = first + 1;
+    } else {
+        fresh_group_ = first;
+        fresh_end_ = first + domain_groups;
+    }
     return true;
 }
 
@@ -381,8 +385,8 @@ char* near_heap<P>::begin_at_hand(row& me, typename P::template atomic<group_nam
     if (owners::is_wanted(inside)) return give_way(me);
     thread& mine = me.own;
     const bool again = mine.unused_group != 0;
-    const std::uint32_t number = again ? mine.unused_group - 1 : mine.fresh_group;
-    if ((!again && number == mine.fresh_end) ||
+    const std::uint32_t number = (again ? mine.unused_group : mine.fresh_group) - 1;
+    if (number == no_group || // 0 - 1
         ((mine.page == 0 || mine.spreads || mine.kind != kind ||
           mine.next + chunks > unsigned{mine.end}) &&
          !reserve(mine, chunks, kind))) {
@@ -402,7 +406,7 @@ char* near_heap<P>::begin_at_hand(row& me, typename P::template atomic<group_nam
     if (again)
         mine.unused_group = made.next;
     else
-        mine.fresh_group = number + 1;
+        take_fresh(mine);
     const unsigned first = next * near_chunk_granules, last = first + granules - 1;
     const unsigned set = kind * attribute_sets + attributes_set;
     made.used.store_relaxed(true);
@@ -453,6 +457,7 @@ bool near_heap<P>::extend_from_pool(section& in, unsigned first, unsigned last,
     thread* const owner = in.mine();
     const std::lock_guard hold(pool_);
     if (owner != nullptr && owner->page == at + 1) unreserve(*owner);
+    if (owner != nullptr && owner->freed_page == at + 1) give_back_freed(*owner);
     const std::uint32_t free = pages_[at].free.load_relaxed();
     if ((free & wanted) != wanted) return false;
     P::check(free != ~0U, "a group's newest page is in the map of free pages");
@@ -471,6 +476,10 @@ char* near_heap<P>::fill(section& into, std::uint32_t at, const wish& what) noex
     const std::uint32_t number = into.number();
     const group& mine = into.its();
     page& in = pages_[at];
+    if (thread* const owner = into.mine(); owner != nullptr && owner->freed_page == at + 1) {
+        const std::lock_guard hold(pool_); // what it has freed can be had again
+        give_back_freed(*owner);
+    }
     const std::uint64_t search = searched_for(number, what);
     const std::uint64_t in_vain = in.searched.load_relaxed();
     if (in_vain >> 16 == search >> 16 && in_vain <= search) return nullptr;
@@ -629,9 +638,7 @@ void near_heap<P>::leave_newest(section& from) noexcept {
     mine.newest = 0;
     mine.cursor = mine.limit = 0;
     forget_last(from);
-    if (unused == 0) return;
-    const std::lock_guard hold(pool_);
-    release(from, at, unused);
+    if (unused != 0) give_up(from, at, unused);
 }
 
 template <class P>
@@ -675,14 +682,10 @@ free_result near_heap<P>::free(void* object) noexcept {
     if (here + 1 == mine.newest) // from the cursor's on they are kept
         empty &= ~mask_of(mine.cursor / near_chunk_granules,
                           mine.limit / near_chunk_granules - mine.cursor / near_chunk_granules);
-    bool page_left = false;
-    if (empty != 0) {
-        const std::lock_guard hold_pool(pool_);
-        release(of, here, empty);
-        page_left = in.free.load_relaxed() == ~0U;
-    }
+    const bool page_left = empty != 0 && give_up(of, here, empty);
     // A page in which the group has nothing left can become anybody's at any time.
     if (empty != 0 && here + 1 == mine.newest && mine.cursor == mine.limit &&
+        in.owner[(mine.limit - 1U) / near_chunk_granules].load_relaxed() != owner &&
         !has_chunks_in(of.number(), in)) {
         mine.newest = mine.cursor = mine.limit = 0;
         forget_last(of);
@@ -707,8 +710,16 @@ void near_heap<P>::unreserve(thread& mine) noexcept {
 
 template <class P>
 void near_heap<P>::tell(thread& mine) noexcept {
-    claimed_ += static_cast<std::int64_t>(mine.claimed.load_relaxed());
+    claimed_ += static_cast<std::int32_t>(mine.claimed.load_relaxed());
     mine.claimed.store_relaxed(0);
+    give_back_freed(mine);
+}
+
+template <class P>
+void near_heap<P>::give_back_freed(thread& mine) noexcept {
+    if (mine.freed_page == 0) return;
+    const std::uint32_t at = std::exchange(mine.freed_page, 0) - 1;
+    put_to_free(at, std::exchange(mine.freed, 0));
 }
 
 // The pool. All of it with pool_ held.
@@ -827,10 +838,39 @@ void near_heap<P>::release(section& in, std::uint32_t at, std::uint32_t chunks) 
     in.its().chunks -= count_of(chunks);
     claimed_ -= count_of(chunks);
     put_to_free(at, chunks);
-    // The last of the page but for what its thread has reserved there.
-    if (thread* const owner = in.mine(); owner != nullptr && owner->page == at + 1 &&
-                                         (its.free.load_relaxed() | reserved_by(*owner)) == ~0U)
-        unreserve(*owner);
+}
+
+// Chunks of a group. Where its thread owns it they are given back when the thread frees chunks of another page, or has
+// pool_ anyway, or when nothing else is left of the page: so a lock is taken for a page and not for each of its chunks.
+// True: the page is free as a whole, and can become anybody's. Without pool_.
+template <class P>
+bool near_heap<P>::give_up(section& in, std::uint32_t at, std::uint32_t chunks) noexcept {
+    page& its = pages_[at];
+    thread* const owner = in.mine();
+    if (owner == nullptr) {
+        const std::lock_guard hold(pool_);
+        release(in, at, chunks);
+        return its.free.load_relaxed() == ~0U;
+    }
+    near_detail::for_each_bit(chunks, [&](unsigned chunk) { its.owner[chunk].store_relaxed(0); });
+    const unsigned count = count_of(chunks);
+    in.its().chunks -= count;
+    owner->claimed.store_relaxed(owner->claimed.load_relaxed() - count);
+    if (owner->freed_page != at + 1) {
+        if (owner->freed_page != 0) {
+            const std::lock_guard hold(pool_);
+            give_back_freed(*owner);
+        }
+        owner->freed_page = at + 1;
+    }
+    owner->freed |= chunks;
+    const std::uint32_t reserved = owner->page == at + 1 ? reserved_by(*owner) : 0;
+    // Other threads may give chunks of the page back just now: then it is whole a little later.
+    if ((its.free.load_relaxed() | owner->freed | reserved) != ~0U) return false;
+    const std::lock_guard hold(pool_);
+    give_back_freed(*owner);
+    if (reserved != 0 && (its.free.load_relaxed() | reserved) == ~0U) unreserve(*owner);
+    return its.free.load_relaxed() == ~0U;
 }
 
 template <class P>
@@ -1135,7 +1175,7 @@ near_counters near_heap<P>::counters() const noexcept {
     // With pool_ held no chunk is given back and no thread tells, so what has been claimed is at least what has been
     // given back. Threads come after stripes: an object that a stripe takes off was added by a thread before.
     const std::lock_guard hold(pool_);
-    std::uint64_t claimed = 0;
+    std::int64_t claimed = 0;
     for (const row& its : owners_.all()) {
         const thread& one = its.own;
         // First: what is counted meanwhile is counted twice then, and not missed. Pairs with count_uncounted().
@@ -1145,10 +1185,10 @@ near_counters near_heap<P>::counters() const noexcept {
         now.live_bytes += one.live_bytes.load_relaxed();
         now.live_objects += one.live_objects.load_relaxed();
         now.groups += one.groups.load_relaxed();
-        claimed += one.claimed.load_relaxed();
+        claimed += static_cast<std::int32_t>(one.claimed.load_relaxed());
     }
     now.extent_bytes = (pages_in_use_ + dirty_pages_) * os::page_size;
-    now.claimed_bytes = (static_cast<std::uint64_t>(claimed_) + claimed) * near_chunk_bytes;
+    now.claimed_bytes = static_cast<std::uint64_t>(claimed_ + claimed) * near_chunk_bytes;
     return now;
 }
 
@@ -1257,11 +1297,12 @@ const char* near_heap<P>::validate() const noexcept {
     std::array<const thread*, thread_number<P>::at_once> reserving;
     unsigned reserving_threads = 0;
     for (const row& its : owners_.all())
-        if (its.own.page != 0) reserving[reserving_threads++] = &its.own;
+        if (its.own.page != 0 || its.own.freed_page != 0) reserving[reserving_threads++] = &its.own;
     const auto reserved_in = [&](std::uint32_t at) {
         std::uint32_t chunks = 0;
         for (unsigned i = 0; i < reserving_threads; ++i)
-            if (reserving[i]->page == at + 1) chunks |= reserved_by(*reserving[i]);
+            chunks |= (reserving[i]->page == at + 1 ? reserved_by(*reserving[i]) : 0) |
+                      freed_by(*reserving[i], at);
         return chunks;
     };
     for (std::uint32_t unit = 0; unit < units_used_.load_relaxed(); ++unit) {
@@ -1314,7 +1355,7 @@ const char* near_heap<P>::validate() const noexcept {
         counted += one.live_objects.load_relaxed() + uncounted / one_uncounted;
         live += one.live_bytes.load_relaxed() + uncounted % one_uncounted * granule;
         live_groups += one.groups.load_relaxed();
-        told += one.claimed.load_relaxed();
+        told += static_cast<std::uint64_t>(static_cast<std::int32_t>(one.claimed.load_relaxed()));
     }
     for (std::uint32_t i = 0; i < domains_used_ * domain_groups; ++i) {
         if (!groups_[i].used.load_relaxed()) continue;
