@@ -276,6 +276,33 @@ TEST(near, a_search_in_vain_is_forgotten_when_an_object_is_freed) {
     EXPECT_EQ(world.broken(), "");
 }
 
+// Chunks that a thread frees go back to others when it frees in another page; it finds them itself at once.
+TEST(near, a_place_of_whole_chunks_is_found_again_at_once) {
+    near_world world;
+    std::vector<void*> all{world.begin(256)};
+    const std::size_t page = world.page_of(all[0]);
+    while (world.page_of(all.back()) == page) all.push_back(world.join(all.back(), 256));
+    EXPECT_NE(world.page_of(world.join(all[0], 256)), page) << "it is full";
+    const std::size_t before = world.heap.counters().claimed_bytes;
+    for (const std::size_t i : {3U, 4U, 9U}) ASSERT_EQ(world.heap.free(all[i]), free_result::done);
+    EXPECT_EQ(world.heap.counters().claimed_bytes, before - 3 * 256);
+    EXPECT_EQ(world.broken(), "");
+    EXPECT_EQ(world.join(all[0], 512), all[3]);
+    EXPECT_EQ(world.join(all[0], 256), all[9]);
+    EXPECT_EQ(world.heap.counters().claimed_bytes, before);
+    EXPECT_EQ(world.broken(), "");
+    // In two pages, in turns.
+    std::vector<void*> other{world.begin(256)};
+    while (other.size() < 40) other.push_back(world.join(other.back(), 256));
+    for (std::size_t i = 10; i < 14; ++i) {
+        ASSERT_EQ(world.heap.free(all[i]), free_result::done);
+        ASSERT_EQ(world.heap.free(other[i]), free_result::done);
+    }
+    EXPECT_EQ(world.broken(), "");
+    for (std::size_t i = 10; i < 14; ++i) EXPECT_EQ(world.join(all[0], 256), all[i]);
+    EXPECT_EQ(world.broken(), "");
+}
+
 // A group whose objects are freed in batches, and that grows without neighbours, uses the places again.
 TEST(near, holes_of_frees_in_batches_are_filled_by_name) {
     near_world world;
