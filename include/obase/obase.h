@@ -57,6 +57,9 @@ typedef struct obase_allocation_options {
         near; /* a live object of obase's, beside which to lie; NULL: none. One that is no such
                           object is ignored, and counted (statistics: near_missed) */
     obase_group* in; /* used instead of near, unless NULL */
+    int guided; /* the caller will put the object into a guide: then one that is expected to be cold or hot, and
+                        of which nothing else is said, is born where such objects lie. One that no guide ever holds
+                        stays there. */
 } obase_allocation_options;
 
 /* An open pin. */

@@ -47,6 +47,19 @@ class beginnings {
         return places_ != nullptr ? next_place(after, limit) : next_bit(after, limit);
     }
 
+    // How many there are. Precondition: none lies at `limit` or behind.
+    std::size_t count(std::size_t limit) const noexcept {
+        std::size_t all = 0;
+        if (places_ != nullptr) {
+            for (std::size_t at = 0; at * place < limit; ++at)
+                all += places_[at].load_relaxed() != 0;
+            return all;
+        }
+        for (std::size_t word_at = 0; word_at * 64 * unit_ < limit; ++word_at)
+            all += static_cast<std::size_t>(std::popcount(bits_[word_at].load_relaxed()));
+        return all;
+    }
+
     // Only one thread writes, so no read-modify-write is needed.
     void set(std::size_t offset) const noexcept {
         if (places_ != nullptr) {

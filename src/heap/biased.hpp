@@ -18,7 +18,13 @@
 // T's read of the word comes after, and T does not go in. Every thread that finds the bit does all of R's steps
 // itself: that another one has set the bit does not say that T has left. Only after them the word becomes 0.
 //
-// Threads without a number own nothing. Where there is no membarrier nothing has an owner.
+// At hand. A thread that goes on with a thing that it found its own before need not read that thing's word again, nor
+// ask whether a fork stops it: R sets `wanted` of T before its barrier, whatever the thing, and T, which makes `inside`
+// odd and then finds `wanted`, gives way: it takes `wanted` back to 0 and then reads the word. The exchange that takes it
+// reads R's store, and so sees R's bit; or R's store comes after, and the next one finds it. While a fork stops all
+// threads `wanted` stays set.
+//
+// All zero bytes are sections over nothing, and threads that have been in none. Threads without a number own nothing. Where there is no membarrier nothing has an owner.
 #pragma once
 
 #include <array>
@@ -30,7 +36,11 @@
 
 namespace obase::heap {
 
-template <class P>
+// For threads that have nothing of their own.
+struct nothing_of_its_own {};
+
+// `Own`: what each number has, beside what sections take, and is changed in the sections of the thread with the number.
+template <class P, class Own = nothing_of_its_own>
 class biased_sections {
   public:
     // 0: shared, for good.
@@ -57,17 +67,30 @@ class biased_sections {
         return {};
     }
     // enter() in two halves, for a thread that need not wait for the end of a fork: it may leave at once, and must
-    // where may_stay() says no.
-    section look_in(unsigned me) noexcept {
-        holder& mine = holders_[me];
+    // where it is wanted, or where it has not been in a section over the thing before.
+    section look_in(unsigned me) noexcept { return look_in(holders_[me]); }
+    static section look_in(holder& mine) noexcept {
         const std::uint32_t inside = mine.inside.load_relaxed() + 1;
         if constexpr (checks_nesting) P::check((inside & 1) != 0, "sections nest");
         mine.inside.store_relaxed(inside);
         P::compiler_fence(); // pairs with share() and stop(), by their membarrier
         return {&mine, inside};
     }
-    bool may_stay(const owner_word& owner, unsigned me) const noexcept {
-        return stopped_.load_relaxed() == 0 && owner.load_relaxed() == me + 1;
+    // False: all that was the thread's own when it last asked is its own until it leaves.
+    static bool is_wanted(const section& in) noexcept {
+        // Pairs with share() and stop(), by their membarrier.
+        return in.its->wanted.load_relaxed() != 0;
+    }
+    // Of a thread that is wanted, in the section, before it leaves: whether the thing is still its own. Asked of one
+    // thing only: afterwards the thread believes nothing of others.
+    bool owns_after_all(holder& mine, const owner_word& owner) noexcept {
+        take_wanted(mine);
+        return owns(owner, number_of(mine));
+    }
+    // The same of a thread for which only a fork can ask.
+    void take_wanted(holder& mine) noexcept {
+        mine.wanted.exchange_acq_rel(0); // pairs with tell()
+        if (stopped_.load_acquire() != 0) mine.wanted.store_relaxed(1);
     }
     // False: leave() is next, once more.
     static bool leave_unless_waited_for(const section& in) noexcept {
@@ -87,12 +110,19 @@ class biased_sections {
     }
     // In a section: whether the thing, too, is the calling thread's. If so it stays it until leave().
     bool owns(const owner_word& owner) const noexcept {
-        return owner.load_relaxed() == thread_number<P>::of_caller() + 1;
+        return owns(owner, thread_number<P>::of_caller());
     }
-    void leave() noexcept {
-        holder& mine = holders_[thread_number<P>::of_caller()];
-        leave({&mine, mine.inside.load_relaxed()});
+    bool owns(const owner_word& owner, unsigned me) const noexcept {
+        return owner.load_relaxed() == me + 1;
     }
+    // That the thread is in.
+    static void leave(holder& mine) noexcept { leave({&mine, mine.inside.load_relaxed()}); }
+    void leave() noexcept { leave(holders_[thread_number<P>::of_caller()]); }
+    holder& of_number(unsigned number) noexcept { return holders_[number]; }
+    unsigned number_of(const holder& one) const noexcept {
+        return static_cast<unsigned>(&one - holders_.data());
+    }
+    const auto& all() const noexcept { return holders_; }
 
     // What a new thing's owner word is set to, by the thread that makes it.
     std::uint32_t owner_for_caller() noexcept {
@@ -110,6 +140,7 @@ class biased_sections {
             if (owner.cas_acq_rel(seen, seen | leaving)) seen |= leaving;
         if (seen == 0) return;
         const unsigned its = (seen & ~leaving) - 1;
+        tell(its);
         if (its != thread_number<P>::of_caller()) {
             order_all_threads(); // pairs with go_in()
             wait_until_left(its);
@@ -122,6 +153,7 @@ class biased_sections {
         stopped_.store_seq_cst(1);
         // Nothing has an owner, nor will before let_go(). Not a question of has_membarrier(): it may have worked before.
         if (owned_.load_seq_cst() == 0) return; // pairs with owner_for_caller()
+        for (unsigned number = 0; number < thread_number<P>::at_once; ++number) tell(number);
         order_all_threads();
         const unsigned me = thread_number<P>::of_caller();
         for (unsigned number = 0; number < thread_number<P>::at_once; ++number)
@@ -144,6 +176,8 @@ class biased_sections {
     struct alignas(64) holder {
         typename P::template atomic<std::uint32_t> inside; // odd: in a section
         os::wait_point<P> left;
+        typename P::template atomic<std::uint32_t> wanted; // 1: what is at hand may be another's
+        [[no_unique_address]] Own own;
     };
 
   private:
@@ -166,6 +200,10 @@ class biased_sections {
     [[gnu::noinline]] void wait_to_go(const section& in) noexcept {
         leave(in);
         going_.wait([this] { return stopped_.load_acquire() == 0; });
+    }
+    // After the word, or `stopped_`, has been set, and before the barrier.
+    void tell(unsigned number) noexcept {
+        holders_[number].wanted.store_release(1); // pairs with take_wanted()
     }
     void wait_until_left(unsigned number) noexcept {
         holder& its = holders_[number];

@@ -14,6 +14,7 @@
 #include <set>
 #include <string>
 #include <sys/wait.h>
+#include <thread>
 #include <unistd.h>
 #include <vector>
 
@@ -85,6 +86,50 @@ TEST_P(births, lie_in_the_class_of_what_is_expected) {
     made->allow_births(cold_class, 0);
     EXPECT_EQ(class_of(make(100, expectation::cold)), near);
     EXPECT_EQ(made->counters(cold_class).live_objects, 3u);
+}
+
+// Property: a thread's own runs have objects of one attribute set, large and small ones apart; what has another set lies in
+// runs that threads share. All keep their bytes, sizes and attributes, whoever frees the others.
+TEST_P(births, of_several_sets_and_sizes_keep_what_they_are) {
+    struct one {
+        char* object;
+        std::size_t size;
+        attributes attr;
+    };
+    std::vector<one> all;
+    const attributes sets[] = {{}, {6, false}, {3, true}};
+    const std::size_t sizes[] = {64, 1024, 192, 15'872};
+    for (std::size_t i = 0; i < 3'000; ++i) {
+        const attributes attr = sets[i % 7 % 3];
+        const std::size_t size = sizes[i % 50 == 0 ? 3 : i % 3];
+        all.push_back(
+            {make(size, attr.never_cold ? expectation::hot : expectation::cold, attr), size, attr});
+        std::memset(all.back().object, static_cast<int>(i), size);
+    }
+    const auto is_whole = [this](const one& each, int byte) {
+        const space::object_info what = made->info(each.object);
+        return what.size == each.size && what.attr.never_cold == each.attr.never_cold &&
+               what.attr.log2_alignment == each.attr.log2_alignment &&
+               each.object[0] == static_cast<char>(byte) &&
+               each.object[each.size - 1] == static_cast<char>(byte) &&
+               reinterpret_cast<std::uintptr_t>(each.object) % (1U << each.attr.log2_alignment) ==
+                   0;
+    };
+    for (std::size_t i = 0; i < all.size(); ++i) ASSERT_TRUE(is_whole(all[i], static_cast<int>(i)));
+    std::string what;
+    EXPECT_TRUE(made->validate(&what)) << what;
+    std::jthread([&] {
+        for (std::size_t i = 0; i < all.size(); i += 2)
+            EXPECT_EQ(made->free_checked(all[i].object), free_result::done);
+    }).join();
+    EXPECT_TRUE(made->validate(&what)) << what;
+    made->decommit_free_memory();
+    for (std::size_t i = 1; i < all.size(); i += 2)
+        ASSERT_TRUE(is_whole(all[i], static_cast<int>(i)));
+    std::uint64_t objects = 0;
+    for (const unsigned cls : {hot_class, cold_class}) objects += made->counters(cls).live_objects;
+    EXPECT_EQ(objects, all.size() / 2);
+    for (std::size_t i = 1; i < all.size(); i += 2) made->free(all[i].object);
 }
 
 TEST_P(births, count_as_new_memory_and_free_their_runs) {
@@ -165,7 +210,9 @@ TEST(births_that_die, take_no_more_than_a_bound) {
 // own.
 TEST_P(births, go_on_after_a_fork_on_both_sides) {
     std::vector<char*> all;
-    for (int i = 0; i < 200; ++i) all.push_back(make(1000, expectation::cold));
+    for (int i = 0; i < 200; ++i) // in a run of the thread's own, and in one that threads share
+        all.push_back(
+            make(1000, expectation::cold, i % 2 == 0 ? attributes{} : attributes{4, false}));
     const auto goes_on = [&](char mark) {
         for (char* const object : all) {
             if (object[0] != 1 || object[999] != 1) return false;
@@ -174,7 +221,8 @@ TEST_P(births, go_on_after_a_fork_on_both_sides) {
         made->allow_births(cold_class, UINT64_MAX);
         std::vector<char*> more;
         for (int i = 0; i < 200; ++i) {
-            more.push_back(make(1000, expectation::cold));
+            more.push_back(
+                make(1000, expectation::cold, i % 2 == 0 ? attributes{} : attributes{4, false}));
             if (class_of(more.back()) != cold_class) return false;
             std::memset(more.back(), mark, 1000);
         }

@@ -18,7 +18,13 @@
 //
 // Births. What the program says it expects can be born here, by any thread: allocate_born() fills runs of its own, which
 // the collector neither fills nor empties before they are full. They are runs like others then. Where births are not
-// allowed, or no run can be had, the object is born elsewhere.
+// allowed, or no run can be had, the object is born elsewhere. A thread with a number (thread_number.hpp) fills runs that
+// are its own, without a lock: one for small objects and one for larger ones, of the attribute set that it used first; the
+// next thread with the number goes on with them. All else that is born goes into runs that threads share, under lock_.
+//
+// A thread's own run. It is filled in a section of the thread's (biased.hpp), which a fork waits for, and opened and sealed
+// with lock_ held, too. While it is filled (`born`) its live word has what was freed of it alone, so that no
+// read-modify-write is needed for a birth: what was handed out is what is marked below the fill mark (live_of()).
 //
 // Threads: allocate, undo, evacuation, return and what is told of births are the collector's alone; free(), size_of(),
 // allocate_born() and allow_births() are for any thread. `lock_` guards what they share: which runs are free and how many there are, the file, and the
@@ -26,7 +32,7 @@
 // not while memory goes back: runs that do (*returning*) are not taken by births meanwhile.
 //
 // Invariants
-//   live bytes of a run == sum of the sizes of its objects that were not freed <= fill <= its length
+//   live bytes of a run (live_of()) == sum of the sizes of its objects that were not freed <= fill <= its length
 //   the beginning of every object allocated since the run was opened stays marked, freed or not
 //   when the last allocation is undone its mark stays and the fill mark goes back to it: a free()
 //   of the object before it, at the same time, still finds where that object ends
@@ -61,6 +67,7 @@
 #include <utility>
 
 #include "heap/beginnings.hpp"
+#include "heap/biased.hpp"
 #include "heap/invalid_free.hpp"
 #include "heap/pacer.hpp"
 #include "heap/poison.hpp"
@@ -71,14 +78,14 @@
 
 namespace obase::heap {
 
-// joined: belongs to the long run that begins before it.
-enum class dense_state : std::uint8_t { unused, open, sealed, joined };
+// joined: belongs to the long run that begins before it. born: a thread fills it, without a lock.
+enum class dense_state : std::uint8_t { unused, open, sealed, joined, born };
 
 template <class P>
 struct dense_run {
     using state = dense_state;
 
-    typename P::template atomic<std::uint64_t> live; // {objects 32, bytes 32}
+    typename P::template atomic<std::uint64_t> live; // {objects 32, bytes 32}; see live_of()
     typename P::template atomic<std::uint32_t> fill; // bytes handed out from the front
     std::uint32_t high = 0;                          // marks may be set up to here (>= fill)
     typename P::template atomic<state> status;
@@ -87,7 +94,7 @@ struct dense_run {
     bool evacuating = false; // the collector is moving its objects out
     typename P::template atomic<std::uint32_t> file;   // number of the file beneath
     bool shared = false;                               // mapped shared, as long as no fork froze it
-    std::uint8_t births = 0;                           // birth_seen bits; under lock_
+    typename P::template atomic<std::uint8_t> births;  // birth_news
     typename P::template atomic<std::uint16_t> before; // runs from the head of its long run; else 0
     typename P::template atomic<std::uint16_t> length; // of the head of a long run: runs; else 0
     typename P::template atomic<bool> middle;          // has objects from least_middle_size bytes
@@ -154,11 +161,38 @@ class dense_heap {
     void undo(void* object) noexcept;
     // Any thread. size == object_size(...). nullptr: as allocate(), larger than max_small_size, or more runs would be
     // opened than births may. Where no run can be had none is opened any more, until allow_births(). *opened: a run was
-    // opened. Cost: a lock.
-    void* allocate_born(std::size_t size, unsigned set, bool* opened) noexcept;
+    // opened. Cost: once in a run, and where the thread has no run of its own, a lock.
+    void* allocate_born(std::size_t size, unsigned set, bool* opened) noexcept {
+        *opened = false;
+        void* const object = born_at_hand(size, set);
+        return object != nullptr ? object : allocate_born_elsewhere(size, set, opened);
+    }
+    // The same in the calling thread's own run, if that has room. A function without calls but last ones.
+    void* born_at_hand(std::size_t size, unsigned set) noexcept {
+        owners* const all = owners_.load_acquire(); // pairs with make_owners()
+        const unsigned me = thread_number<P>::at_hand();
+        if (all == nullptr || !births_on_.load_relaxed() || me == no_thread_number) return nullptr;
+        row& its = all->of_number(me);
+        const auto inside = owners::look_in(its);
+        if (owners::is_wanted(inside)) [[unlikely]]
+            return give_way(its);
+        const bool middle = size >= least_middle_size;
+        const std::uint32_t number = its.own.run[middle];
+        if (number == 0 || its.own.set[middle] != set) [[unlikely]]
+            return left_without(its);
+        dense_run& run = runs_[number - 1];
+        const std::uint32_t begin = run.fill.load_relaxed();
+        if (begin + size > run_bytes) [[unlikely]]
+            return left_without(its);
+        char* const object = fill_own(number - 1, middle, begin, size);
+        if (!owners::leave_unless_waited_for(inside)) [[unlikely]]
+            its.left.notify();
+        return object;
+    }
     // Any thread. How many bytes of runs may be opened for births from now on; UINT64_MAX: no limit; 0, as at first: what
     // is open is not filled either. Returns how many still might have been.
     std::uint64_t allow_births(std::uint64_t bytes) noexcept {
+        if (bytes != 0) make_owners();
         const std::lock_guard hold(lock_);
         const std::uint64_t left =
             births_allowed_.load_relaxed() + std::exchange(births_refused_, 0); // one of them is 0
@@ -173,12 +207,13 @@ class dense_heap {
     template <class Visit>
     void take_births(birth_news what, Visit&& visit) {
         const auto bit = static_cast<std::uint8_t>(what);
-        const std::size_t end = frontier_.load_acquire();
         std::size_t i = 0;
         if (what == birth_news::memory) {
             const std::lock_guard hold(lock_);
             i = std::exchange(news_from_, SIZE_MAX);
         }
+        // Afterwards: what has news lies before it.
+        const std::size_t end = frontier_.load_acquire();
         try {
             for (; i < end; ++i)
                 if (take_birth(i, bit)) visit(memory_of(i), memory_of(i) + run_bytes);
@@ -233,12 +268,8 @@ class dense_heap {
     std::size_t decommit_free_memory(pacer& ask) noexcept;
 
     std::size_t runs() const noexcept { return frontier_.load_acquire(); }
-    std::size_t objects_in_run(std::size_t run) const noexcept {
-        return runs_[run].live.load_relaxed() >> 32;
-    }
-    std::size_t bytes_in_run(std::size_t run) const noexcept {
-        return runs_[run].live.load_relaxed() & 0xFFFF'FFFF;
-    }
+    std::size_t objects_in_run(std::size_t run) const noexcept { return live_now(run) >> 32; }
+    std::size_t bytes_in_run(std::size_t run) const noexcept { return live_now(run) & 0xFFFF'FFFF; }
     // True if the run is full, and its memory would go back if it were empty.
     bool closed(std::size_t run) const noexcept {
         return runs_[run].status.load_relaxed() == dense_run::state::sealed && !frozen(runs_[run]);
@@ -257,7 +288,10 @@ class dense_heap {
 
     // In the forking thread, the collector parked.
     void fork_prepare() noexcept;
-    void fork_parent() noexcept { lock_.unlock(); }
+    void fork_parent() noexcept {
+        lock_.unlock();
+        if (owners* const all = owners_.load_acquire(); all != nullptr) all->let_go();
+    }
     // False: not all of the class could be taken along. What is missing cannot be accessed here, and
     // no objects of this class may be moved.
     bool fork_child() noexcept;
@@ -267,6 +301,15 @@ class dense_heap {
     static constexpr std::size_t long_run_bytes = 4 * run_bytes;
 
   private:
+    // Of a thread: the numbers + 1 of the runs that it fills, by `middle`, and the sets of what is born in them. Written with
+    // lock_ held, too.
+    struct own_runs {
+        std::uint32_t run[2];
+        std::uint8_t set[2];
+    };
+    using owners = biased_sections<P, own_runs>;
+    using row = typename owners::holder;
+
     static constexpr std::size_t words_per_run = run_bytes / granule / 64;
     static constexpr std::size_t long_words_per_run = run_bytes / large_granule / 64;
     static constexpr std::size_t places_per_run = run_bytes / beginnings::place;
@@ -296,10 +339,56 @@ class dense_heap {
         return size < least_middle_size ? born_[set] : born_middle_[set];
     }
     char* fill(std::uint32_t number, std::size_t size) noexcept;
+    // Precondition: there is room at `begin`, the fill mark, and the run is the calling thread's own. No marks lie behind.
+    char* fill_own(std::uint32_t number, bool middle, std::uint32_t begin,
+                   std::size_t size) noexcept {
+        dense_run& run = runs_[number];
+        if (middle)
+            beginnings(middle_starts_.data() + number * places_per_run).set(begin);
+        else
+            beginnings(starts_.data() + number * words_per_run, granule).set(begin);
+        run.fill.store_release(static_cast<std::uint32_t>(begin + size)); // pairs with size_of
+        note_birth(run);
+        return memory_of(number) + begin;
+    }
+    // After the fill mark. Who is told at the same time (take_birth()) may be told of this birth then or the next time.
+    static void note_birth(dense_run& run) noexcept {
+        constexpr auto window = static_cast<std::uint8_t>(birth_news::window);
+        if ((run.births.load_relaxed() & window) == 0) run.births.fetch_or_relaxed(window);
+    }
+    // {objects, bytes} that live in the run. With lock_ held: no run is sealed meanwhile.
+    std::uint64_t live_of(std::size_t number) const noexcept {
+        const dense_run& run = runs_[number];
+        const std::uint64_t live = run.live.load_acquire(); // before what was handed out
+        return run.status.load_relaxed() == dense_state::born ? live + handed_out_of(number) : live;
+    }
+    // The same without it.
+    std::uint64_t live_now(std::size_t number) const noexcept {
+        const dense_run& run = runs_[number];
+        if (run.status.load_acquire() != dense_state::born) return run.live.load_relaxed();
+        const std::lock_guard hold(lock_);
+        return live_of(number);
+    }
+    std::uint64_t handed_out_of(std::size_t number) const noexcept {
+        const std::uint64_t fill = runs_[number].fill.load_acquire();
+        return std::uint64_t{beginnings_of(number).count(fill)} << 32 | fill;
+    }
+    [[gnu::noinline]] void* allocate_born_elsewhere(std::size_t size, unsigned set,
+                                                    bool* opened) noexcept;
+    void* allocate_born_in(std::uint32_t& open, std::size_t size, unsigned set, dense_state filled,
+                           bool* opened) noexcept;
+    [[gnu::noinline]] void* give_way(row& its) noexcept;
+    [[gnu::noinline]] static void* left_without(row& its) noexcept {
+        owners::leave(its);
+        return nullptr;
+    }
+    void make_owners() noexcept;
+    unsigned filling_threads(std::size_t run) const noexcept;
     bool open_run_for(std::size_t size, unsigned set) noexcept;
-    bool open_run(std::uint32_t& open, bool middle, unsigned set, std::size_t number) noexcept;
-    bool open_born_run_for(std::size_t size, unsigned set) noexcept;
-    void seal_born(std::uint32_t& open) noexcept;
+    bool open_run(std::uint32_t& open, bool middle, unsigned set, std::size_t number,
+                  dense_state filled) noexcept;
+    bool open_born_run(std::uint32_t& open, bool middle, unsigned set, dense_state filled) noexcept;
+    void seal_born(std::uint32_t number) noexcept;
     bool take_birth(std::size_t run, std::uint8_t what) noexcept;
     void forget_beginnings(std::size_t run, bool middle) noexcept;
     bool open_long_run_for(std::size_t size, unsigned set) noexcept;
@@ -377,6 +466,8 @@ class dense_heap {
     std::size_t returning_ = 0, returning_end_ = 0; // runs whose memory goes back just now
     std::uint64_t births_refused_ = 0; // bytes that births might have opened, had there been a run
     std::size_t news_from_ = SIZE_MAX; // no run before it has news of memory
+    reserved_array<owners> owners_memory_;        // one, once births have been allowed
+    typename P::template atomic<owners*> owners_; // nullptr: no thread has runs
     typename P::template atomic<bool> births_on_;
     typename P::template atomic<std::uint64_t> births_allowed_;
     typename P::template atomic<std::uint64_t> births_in_memory_;

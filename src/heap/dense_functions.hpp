@@ -47,7 +47,7 @@ int dense_heap<P>::create(char* base, std::size_t bytes, const char* directory,
     if (!runs_.reserve(runs) || !starts_.reserve(runs * words_per_run) ||
         !long_starts_.reserve(runs * long_words_per_run) ||
         !middle_starts_.reserve(runs * places_per_run) || !freed_.reserve(runs * words_per_run) ||
-        !free_.reserve((runs + 63) / 64)) {
+        !free_.reserve((runs + 63) / 64) || !owners_memory_.reserve(1)) {
         return ENOMEM;
     }
     if (directory == nullptr) return 0;
@@ -81,6 +81,8 @@ void dense_heap<P>::destroy() noexcept {
     middle_starts_.release();
     freed_.release();
     free_.release();
+    owners_.store_relaxed(nullptr);
+    owners_memory_.release();
 }
 
 // Where objects end.
@@ -141,17 +143,57 @@ char* dense_heap<P>::fill(std::uint32_t number, std::size_t size) noexcept {
     return memory_of(number) + begin;
 }
 
+// Births.
+
+// Zero bytes, and only where births have been allowed: there are many heaps, and few have births.
+template <class P>
+void dense_heap<P>::make_owners() noexcept {
+    if (owners_.load_acquire() == nullptr && owners_memory_.commit_to(1))
+        owners_.store_release(owners_memory_.data()); // pairs with born_at_hand()
+}
+
+// A fork stops all threads.
+template <class P>
+void* dense_heap<P>::give_way(row& its) noexcept {
+    owners_.load_acquire()->take_wanted(its);
+    return left_without(its);
+}
+
+// In a run of the thread's own from here on, if it can have one; else in one that threads share.
+template <class P>
+void* dense_heap<P>::allocate_born_elsewhere(std::size_t size, unsigned set,
+                                             bool* opened) noexcept {
+    if (size > max_small_size || !births_on_.load_relaxed()) return nullptr;
+    owners* const all = owners_.load_acquire();
+    const bool inside = all != nullptr && all->enter();
+    void* object = nullptr;
+    {
+        const std::lock_guard hold(lock_);
+        row* const its = inside ? &all->of_number(thread_number<P>::of_caller()) : nullptr;
+        const bool middle = size >= least_middle_size;
+        if (its != nullptr && all->owner_for_caller() != 0 &&
+            (its->own.run[middle] == 0 || its->own.set[middle] == set)) {
+            std::uint32_t open = its->own.run[middle] - 1; // 0 - 1 is no_run
+            object = allocate_born_in(open, size, set, dense_state::born, opened);
+            its->own.run[middle] = open + 1;
+            its->own.set[middle] = static_cast<std::uint8_t>(set);
+        } else {
+            object = allocate_born_in(born_for(size, set), size, set, dense_state::open, opened);
+        }
+    }
+    if (inside) all->leave();
+    return object;
+}
+
 // Of what follows, that takes runs from the free ones and gives them back holds lock_.
 
 template <class P>
-void* dense_heap<P>::allocate_born(std::size_t size, unsigned set, bool* opened) noexcept {
-    *opened = false;
-    if (size > max_small_size || !births_on_.load_relaxed()) return nullptr;
-    const std::lock_guard hold(lock_);
-    const std::uint32_t& number = born_for(size, set);
-    const bool fits = number != no_run && runs_[number].fill.load_relaxed() + size <= run_bytes;
+void* dense_heap<P>::allocate_born_in(std::uint32_t& open, std::size_t size, unsigned set,
+                                      dense_state filled, bool* opened) noexcept {
+    const bool middle = size >= least_middle_size;
+    const bool fits = open != no_run && runs_[open].fill.load_relaxed() + size <= run_bytes;
     if (!fits) {
-        if (!open_born_run_for(size, set)) {
+        if (!open_born_run(open, middle, set, filled)) {
             births_refused_ += births_allowed_.load_relaxed();
             births_allowed_.store_relaxed(0); // each try would take system calls
             births_on_.store_relaxed(false);
@@ -159,40 +201,47 @@ void* dense_heap<P>::allocate_born(std::size_t size, unsigned set, bool* opened)
         }
         *opened = true;
     }
-    runs_[number].births |= static_cast<std::uint8_t>(birth_news::window);
-    return fill(number, size);
+    if (filled == dense_state::born)
+        return fill_own(open, middle, runs_[open].fill.load_relaxed(), size);
+    note_birth(runs_[open]);
+    return fill(open, size);
 }
 
 // Not a run that is just going back, and none over a frozen file: to take that is the collector's.
 template <class P>
-bool dense_heap<P>::open_born_run_for(std::size_t size, unsigned set) noexcept {
+bool dense_heap<P>::open_born_run(std::uint32_t& open, bool middle, unsigned set,
+                                  dense_state filled) noexcept {
     const os::no_cancellation to_the_end; // of calls for the file; this is the program's thread
-    std::uint32_t& open = born_for(size, set);
     const std::uint64_t allowed = births_allowed_.load_relaxed();
     if (allowed < run_bytes) return false;
     std::size_t number = lowest_free();
     if (number >= returning_ && number < returning_end_) number = SIZE_MAX;
-    if (open != no_run) seal_born(open);
-    if (!open_run(open, size >= least_middle_size, set, number)) return false;
+    if (open != no_run) seal_born(std::exchange(open, no_run));
+    if (!open_run(open, middle, set, number, filled)) return false;
     if (allowed != UINT64_MAX) births_allowed_.store_relaxed(allowed - run_bytes);
     return true;
 }
 
 template <class P>
-void dense_heap<P>::seal_born(std::uint32_t& open) noexcept {
-    runs_[open].births |= static_cast<std::uint8_t>(birth_news::memory);
+void dense_heap<P>::seal_born(std::uint32_t number) noexcept {
+    dense_run& run = runs_[number];
+    run.births.fetch_or_relaxed(static_cast<std::uint8_t>(birth_news::memory));
     births_in_memory_.fetch_add_relaxed(run_bytes);
-    news_from_ = std::min<std::size_t>(news_from_, open);
-    seal(open);
-    open = no_run;
+    news_from_ = std::min<std::size_t>(news_from_, number);
+    if (run.status.load_relaxed() == dense_state::born) {
+        run.high = run.fill.load_relaxed();
+        // Before the state. Pairs with live_now().
+        run.live.fetch_add_acq_rel(handed_out_of(number));
+    }
+    seal(number);
 }
 
 template <class P>
 bool dense_heap<P>::take_birth(std::size_t number, std::uint8_t what) noexcept {
     const std::lock_guard hold(lock_);
     dense_run& run = runs_[number];
-    if ((run.births & what) == 0) return false;
-    run.births = static_cast<std::uint8_t>(run.births & ~what);
+    if ((run.births.load_relaxed() & what) == 0) return false;
+    run.births.fetch_and_relaxed(static_cast<std::uint8_t>(~what));
     if (what == static_cast<std::uint8_t>(birth_news::memory))
         births_in_memory_.fetch_sub_relaxed(run_bytes);
     return true;
@@ -205,13 +254,13 @@ bool dense_heap<P>::open_run_for(std::size_t size, unsigned set) noexcept {
         adopt_free_runs();
         number = lowest_free();
     }
-    return open_run(open_for(size, set), size >= least_middle_size, set, number);
+    return open_run(open_for(size, set), size >= least_middle_size, set, number, dense_state::open);
 }
 
 // The free run with that number; SIZE_MAX: one that was never used.
 template <class P>
-bool dense_heap<P>::open_run(std::uint32_t& open, bool middle, unsigned set,
-                             std::size_t number) noexcept {
+bool dense_heap<P>::open_run(std::uint32_t& open, bool middle, unsigned set, std::size_t number,
+                             dense_state filled) noexcept {
     const bool reused = number != SIZE_MAX;
     if (!reused) {
         number = frontier_.load_relaxed();
@@ -235,7 +284,7 @@ bool dense_heap<P>::open_run(std::uint32_t& open, bool middle, unsigned set,
     run.set = static_cast<std::uint8_t>(set);
     run.returned = false;
     if (hides(poison_)) asan::hide(memory_of(number), run_bytes);
-    run.status.store_release(dense_run::state::open);
+    run.status.store_release(filled);
     open = static_cast<std::uint32_t>(number);
     return true;
 }
@@ -402,9 +451,9 @@ void dense_heap<P>::end_run(std::size_t number) noexcept {
     run.before.store_release(0);
     run.evacuating = false;
     run.returned = false;
-    if ((run.births & static_cast<std::uint8_t>(birth_news::memory)) != 0)
+    if ((run.births.load_relaxed() & static_cast<std::uint8_t>(birth_news::memory)) != 0)
         births_in_memory_.fetch_sub_relaxed(run_bytes);
-    run.births = 0;
+    run.births.store_relaxed(0);
     if (frozen(run)) {
         ++frozen_free_;
     } else {
@@ -492,7 +541,10 @@ void dense_heap<P>::free(void* object) noexcept {
 template <class P>
 free_result dense_heap<P>::free_checked(void* object) noexcept {
     if (size_of_racy(object) == 0) return free_result::no_object;
-    if (runs_[run_of(object)].live.load_relaxed() < dense_detail::one_object)
+    // Of a run that a thread fills the live word has what was freed alone.
+    if (const dense_run& its = runs_[run_of(object)];
+        its.status.load_acquire() != dense_state::born &&
+        its.live.load_relaxed() < dense_detail::one_object)
         return free_result::freed_before;
     const std::size_t run = run_number(object);
     if (freed_.commit_to((run + 1) * words_per_run)) { // else it is taken for right
@@ -575,7 +627,7 @@ std::size_t dense_heap<P>::select_frozen(std::size_t max_bytes) noexcept {
     std::size_t dead = frozen_storage_.load_relaxed();
     const std::size_t end = frontier_.load_acquire();
     for (std::size_t i = 0; i < end; ++i) {
-        const std::size_t bytes = runs_[i].live.load_relaxed() & dense_detail::bytes_mask;
+        const std::size_t bytes = live_now(i) & dense_detail::bytes_mask;
         live += bytes;
         if (!frozen(runs_[i])) continue;
         live_in[entry_of(runs_[i].file.load_relaxed())] += bytes;
@@ -838,7 +890,7 @@ dense_counters dense_heap<P>::counters() const noexcept {
             continue;
         }
         if (status == dense_run::state::joined) continue;
-        const std::uint64_t live = run.live.load_relaxed();
+        const std::uint64_t live = live_of(i);
         sum.live_bytes += live & dense_detail::bytes_mask;
         sum.live_objects += live >> 32;
         const std::size_t length = length_of_run(i);
@@ -871,7 +923,9 @@ void dense_heap<P>::walk_extents(void (*visit)(void*, char*, char*), void* conte
         if (status == dense_run::state::unused || fill == 0) continue;
         char* const memory = memory_of(i);
         const std::size_t length =
-            status == dense_run::state::open ? round_up(fill, os::page_size) : room_of_run(i);
+            status == dense_run::state::open || status == dense_run::state::born
+                ? round_up(fill, os::page_size)
+                : room_of_run(i);
         if (memory != stop) {
             if (begin != nullptr) visit(context, begin, stop);
             begin = memory;
@@ -894,6 +948,15 @@ void dense_heap<P>::walk_backing(void (*visit)(void*, char*, char*, int), void* 
 }
 
 template <class P>
+unsigned dense_heap<P>::filling_threads(std::size_t run) const noexcept {
+    unsigned threads = 0;
+    if (const owners* const all = owners_.load_acquire(); all != nullptr)
+        for (const row& its : all->all())
+            threads += its.own.run[runs_[run].middle.load_relaxed()] == run + 1;
+    return threads;
+}
+
+template <class P>
 const char* dense_heap<P>::validate() const noexcept {
     const std::size_t end = frontier_.load_acquire();
     std::size_t free_runs = 0;
@@ -903,11 +966,12 @@ const char* dense_heap<P>::validate() const noexcept {
     for (std::size_t i = 0; i < end; ++i) {
         const dense_run& run = runs_[i];
         const auto status = run.status.load_relaxed();
-        const std::uint64_t live = run.live.load_relaxed();
+        const std::uint64_t live = live_of(i);
         const bool free = (free_[i / 64] >> (i % 64) & 1U) != 0;
         if (frozen(run)) {
             ++frozen_runs;
-            if (status == dense_run::state::open) return "a frozen run is being filled";
+            if (status == dense_run::state::open || status == dense_run::state::born)
+                return "a frozen run is being filled";
             if (free) return "a frozen run may be filled";
             if (status == dense_run::state::unused) {
                 ++frozen_free;
@@ -936,8 +1000,8 @@ const char* dense_heap<P>::validate() const noexcept {
         }
         const std::size_t fill = run.fill.load_relaxed();
         const std::size_t length = length_of_run(i);
-        if (fill > run.high || run.high > length << run_shift ||
-            (live & dense_detail::bytes_mask) > fill)
+        if ((fill > run.high && status != dense_run::state::born) ||
+            run.high > length << run_shift || (live & dense_detail::bytes_mask) > fill)
             return "more live bytes than filled ones";
         for (std::size_t joined = 1; joined < length; ++joined)
             if (i + joined >= end || runs_[i + joined].before.load_relaxed() != joined)
@@ -955,7 +1019,9 @@ const char* dense_heap<P>::validate() const noexcept {
         const bool births = !is_long && born[run.set] == i;
         if (status == dense_run::state::open && (open[run.set] == i) == births)
             return "an open run that is not being filled, or twice";
-        if ((run.births & static_cast<std::uint8_t>(birth_news::memory)) != 0)
+        if (status == dense_run::state::born && filling_threads(i) != 1)
+            return "a run is filled by no thread, or by two";
+        if ((run.births.load_relaxed() & static_cast<std::uint8_t>(birth_news::memory)) != 0)
             in_memory += run_bytes;
     }
     if (frozen_free != frozen_free_) return "free frozen runs are miscounted";
@@ -991,6 +1057,7 @@ const char* dense_heap<P>::validate() const noexcept {
 // and the replacement; copying in the child would be no snapshot.
 template <class P>
 void dense_heap<P>::fork_prepare() noexcept {
+    if (owners* const all = owners_.load_acquire(); all != nullptr) all->stop();
     lock_.lock();
     if (!file_backed()) return;
     const std::size_t end = frontier_.load_relaxed();
@@ -1016,7 +1083,11 @@ template <class P>
 std::size_t dense_heap<P>::freeze_current_file() noexcept {
     for (auto* const opened : {&born_, &born_middle_})
         for (std::uint32_t& open : *opened)
-            if (open != no_run) seal_born(open);
+            if (open != no_run) seal_born(std::exchange(open, no_run));
+    if (owners* const all = owners_.load_acquire(); all != nullptr)
+        for (unsigned number = 0; number < thread_number<P>::at_once; ++number)
+            for (std::uint32_t& run : all->of_number(number).own.run)
+                if (run != 0) seal_born(std::exchange(run, 0) - 1);
     for (auto* const opened : {&open_, &open_middle_, &open_long_})
         for (std::uint32_t& open : *opened) {
             if (open != no_run) runs_[open].status.store_release(dense_run::state::sealed);
@@ -1090,6 +1161,10 @@ bool dense_heap<P>::fork_child() noexcept {
     }
     returning_ = returning_end_ = 0; // by the collector of the parent
     lock_.unlock_in_child();
+    if (owners* const all = owners_.load_acquire(); all != nullptr) {
+        all->only_caller_is_left();
+        all->let_go();
+    }
     return complete;
 }
 

@@ -58,6 +58,7 @@
 #include <cstdint>
 #include <iterator>
 #include <mutex>
+#include <type_traits>
 
 #include "heap/biased.hpp"
 #include "heap/invalid_free.hpp"
@@ -146,28 +147,38 @@ static_assert(sizeof(near_page<os::native_platform>) == 320);
 
 // What the thread with a number has. It is changed in its sections.
 template <class P>
-struct alignas(64) near_thread {
-    // Chunks that are reserved: [next, end) of a page, whose number + 1 it is.
-    std::uint32_t page = 0;
-    std::uint8_t next = 0;
-    std::uint8_t end = 0;
-    bool spreads = false;           // what is left of them goes back before the next group begins
-    std::uint32_t unused_group = 0; // number + 1; the rest through near_group::next
-    std::uint32_t fresh_group = 0, fresh_end = 0; // numbers that never were a group's
-    // Added to those of stripes and pool.
-    typename P::template atomic<std::uint64_t> live_bytes, live_objects, groups;
-    typename P::template atomic<std::uint64_t> claimed;
-    // The group of the thread's that it allocated in last, its newest page, and two live objects there: the last one,
-    // and the last neighbour that was looked for. last_set is no_set: there is none of this.
+struct near_thread {
+    // What is at hand: the group of the thread's that it allocated in last, its newest page, and two live objects there:
+    // the last one, and the last neighbour that was looked for. last_set is no_set: there is none of this.
     const void* last_object = nullptr;
     const void* last_neighbour = nullptr;
     char* last_memory = nullptr;
     near_page<P>* last_table = nullptr;
     near_group<P>* last_entry = nullptr;
-    typename P::template atomic<std::uint32_t>* last_domain = nullptr;
-    std::uint32_t last_owner = 0; // the group's number + 1
-    unsigned last_set = no_set;   // attributes alone, of the chunks from the cursor on
+    // Objects << 32 | granules that were allocated at hand, and are not counted below yet.
+    typename P::template atomic<std::uint64_t> uncounted;
+    group_name last_name = 0;
+    unsigned last_set = no_set; // attributes alone, of the chunks from the cursor on
     static constexpr unsigned no_set = ~0U;
+    std::uint32_t last_owner() const noexcept { // the group's number + 1
+        return static_cast<std::uint32_t>(last_name);
+    }
+
+    // Chunks that are reserved: [next, end) of a page, whose number + 1 it is.
+    std::uint32_t page = 0;
+    std::uint8_t next = 0;
+    std::uint8_t end = 0;
+    std::uint8_t kind = 0;          // of the page's objects
+    bool spreads = false;           // what is left of them goes back before the next group begins
+    std::uint32_t unused_group = 0; // number + 1; the rest through near_group::next
+    std::uint32_t fresh_group =
+        0; // number + 1 that never was a group's; so are those behind it, up to its domain's end
+    // Chunks that it freed and has not given back: of the page whose number + 1 it is.
+    std::uint32_t freed_page = 0, freed = 0;
+    // Added to those of stripes and pool.
+    typename P::template atomic<std::uint32_t>
+        claimed; // chunks, less those that were given up; what has been told (tell()) is not in it
+    typename P::template atomic<std::uint64_t> live_bytes, live_objects, groups;
 };
 
 struct near_unit {
@@ -191,8 +202,10 @@ template <class P>
 class near_heap {
     using page = near_page<P>;
     using group = near_group<P>;
-    using owner_word = typename biased_sections<P>::owner_word;
-    using inside_section = typename biased_sections<P>::section;
+    using thread = near_thread<P>;
+    using owners = biased_sections<P, thread>;
+    using owner_word = typename owners::owner_word;
+    using row = typename owners::holder; // of a thread
 
   public:
     static constexpr unsigned stripes = 64;
@@ -215,23 +228,29 @@ class near_heap {
     // A function without calls but last ones, so that all it needs is in registers.
     [[gnu::noinline]] void* join_at_hand(const void* neighbour, std::size_t size,
                                          unsigned attributes_set) noexcept {
-        const unsigned me = thread_number<P>::at_hand();
-        if (me == no_thread_number) [[unlikely]]
+        row* const its = row_at_hand();
+        if (its == nullptr) [[unlikely]]
             return nullptr;
-        thread& mine = threads_[me];
-        if (mine.last_set != attributes_set) return nullptr;
-        if (neighbour != mine.last_object && neighbour != mine.last_neighbour)
-            return join_newest_page(me, neighbour, size);
-        const auto inside = owners_.look_in(me);
-        if (!owners_.may_stay(*mine.last_domain, me)) [[unlikely]]
-            return left_without(inside);
-        group& its = *mine.last_entry;
-        const unsigned first = its.cursor;
-        const unsigned end = first + static_cast<unsigned>(size / granule);
-        if (end > its.limit) [[unlikely]]
-            return extend_and_join(me, inside, end);
-        char* const object = at_cursor(mine, its, first, end);
-        return owners_.leave_unless_waited_for(inside) ? object : left_with(inside, object);
+        const thread& mine = its->own;
+        if (mine.last_set != attributes_set) [[unlikely]]
+            return nullptr;
+        if (neighbour != mine.last_object && neighbour != mine.last_neighbour) [[unlikely]]
+            return join_newest_page(*its, neighbour, size);
+        return join_last(*its, size);
+    }
+    // The same in the group that the word names, if that is the one of before; or in a new one, if the word names none
+    // and the thread has a number and chunks for it. `kind`: what is expected; others than the four are found nowhere.
+    [[gnu::noinline]] void* join_at_hand(typename P::template atomic<group_name>& name,
+                                         std::size_t size, unsigned attributes_set,
+                                         unsigned kind) noexcept {
+        row* const its = row_at_hand();
+        if (its == nullptr) [[unlikely]]
+            return nullptr;
+        const thread& mine = its->own;
+        const group_name seen = name.load_acquire(); // pairs with begin_at_hand()
+        if (seen == 0) return begin_at_hand(*its, name, size, attributes_set, kind);
+        if (mine.last_name != seen || mine.last_set != attributes_set) return nullptr;
+        return join_last(*its, size);
     }
     // In the group that the word names; a new one, which it names then, if it names none or one whose objects
     // have all been freed.
@@ -294,7 +313,10 @@ class near_heap {
     static constexpr unsigned own_page_from = near_chunks / 2;
     static constexpr unsigned pages_tried = 8;
     static constexpr unsigned pages_with_holes_tried = 2;
-    static constexpr unsigned reserved_at_most = near_chunks / 2;
+    static constexpr unsigned reserved_at_most = near_chunks - 1;
+    // near_thread::uncounted: an object, and how many of them are counted at last.
+    static constexpr std::uint64_t one_uncounted = std::uint64_t{1} << 32;
+    static constexpr std::uint64_t most_uncounted = 4096 * one_uncounted;
     static constexpr std::uint32_t domain_groups = 1024;
     static constexpr std::uint32_t no_group = ~std::uint32_t{0};
     // std::popcount() is a call where the processor may lack the instruction.
@@ -304,7 +326,6 @@ class near_heap {
         return (((bits + (bits >> 4)) & 0x0F0F0F0FU) * 0x01010101U) >> 24;
     }
 
-    using thread = near_thread<P>;
     struct live_counters {
         typename P::template atomic<std::uint64_t>*bytes, *objects, *groups;
     };
@@ -430,7 +451,19 @@ class near_heap {
     static unsigned longest_run(std::uint32_t free) noexcept;
     static unsigned first_fit(std::uint32_t free, unsigned count, unsigned alignment) noexcept;
 
-    thread& own() noexcept { return threads_[thread_number<P>::of_caller()]; }
+    static group_name name_of(const group& its, std::uint32_t number) noexcept {
+        return std::uint64_t{its.count.load_relaxed()} << 32 | (number + 1);
+    }
+    thread& own() noexcept { return owners_.of_number(thread_number<P>::of_caller()).own; }
+    // The calling thread's. nullptr: it has not been looked for, or there is none.
+    row* row_at_hand() noexcept {
+        const unsigned me = thread_number<P>::at_hand();
+        if (me == no_thread_number) [[unlikely]]
+            return nullptr;
+        row* its = &owners_.of_number(me);
+        asm("" : "+r"(its)); // one register for all in it
+        return its;
+    }
     static std::uint64_t searched_for(std::uint32_t number, const wish& what) noexcept {
         return std::uint64_t{number + 1} << 32 | std::uint64_t{what.set} << 16 | what.granules;
     }
@@ -464,7 +497,6 @@ class near_heap {
     char* place(section& in, std::uint32_t neighbour, const wish& what, units& more) noexcept;
     char* at_cursor(section& in, const wish& what) noexcept;
     bool extend(section& in, unsigned end, const wish& what) noexcept;
-    void note_last(thread& mine, std::uint32_t number, const void* object) noexcept;
     static void forget_last(section& in) noexcept;
     bool extend_from_pool(section& in, unsigned first, unsigned last, const wish& what) noexcept;
     char* fill(section& in, std::uint32_t at, const wish& what) noexcept;
@@ -472,6 +504,9 @@ class near_heap {
     char* fill_listed(section& in, std::uint32_t neighbour, const wish& what) noexcept;
     void list_holes(section& in, std::uint32_t at) noexcept;
     char* grow(section& in, const wish& what, units& more) noexcept;
+    std::uint32_t find_place(std::uint32_t before, const wish& what, bool spreads, unsigned* first,
+                             unsigned* chunks) noexcept;
+    static unsigned end_to_reserve(const page& in, unsigned from, bool spreads) noexcept;
     std::uint32_t place_in_pool(section& in, std::uint32_t before, const wish& what, units& more,
                                 unsigned* first, unsigned* chunks) noexcept;
     void leave_newest(section& in) noexcept;
@@ -489,50 +524,105 @@ class near_heap {
         its.cursor = static_cast<std::uint16_t>(end);
         mark(*mine.last_table, first, end - 1);
         ++its.objects;
-        add(mine.live_bytes, (end - first) * granule);
-        add(mine.live_objects, 1);
+        add(mine.uncounted, one_uncounted + (end - first));
         char* const object = mine.last_memory + first * granule;
         mine.last_object = object;
         return object;
     }
-    // The rest of join_at_hand(): another neighbour, room behind the limit, and what comes next.
-    [[gnu::noinline]] char* join_newest_page(unsigned me, const void* neighbour,
-                                             std::size_t size) noexcept;
-    [[gnu::noinline]] char* extend_and_join(unsigned me, inside_section inside,
-                                            unsigned end) noexcept;
-    [[gnu::noinline]] static char* left_with(inside_section inside, char* object) noexcept {
-        biased_sections<P>::leave(inside);
+    [[gnu::always_inline]] void* join_last(row& me, std::size_t size) noexcept {
+        const auto inside = owners::look_in(me);
+        if (owners::is_wanted(inside)) [[unlikely]]
+            return give_way(me);
+        thread& mine = me.own;
+        group& its = *mine.last_entry;
+        const unsigned first = its.cursor;
+        const unsigned end = first + static_cast<unsigned>(size / granule);
+        if (end > its.limit) [[unlikely]]
+            return extend_and_join(me, size);
+        char* const object = at_cursor(mine, its, first, end);
+        if (!owners::leave_unless_waited_for(inside)) [[unlikely]]
+            return left_with(me, object);
         return object;
     }
-    [[gnu::noinline]] static char* left_without(inside_section inside) noexcept {
-        return left_with(inside, nullptr);
+    // The rest of join_at_hand(): another neighbour, room behind the limit, a new group, and what comes next.
+    [[gnu::noinline]] char* join_newest_page(row& me, const void* neighbour,
+                                             std::size_t size) noexcept;
+    [[gnu::noinline]] char* extend_and_join(row& me, std::size_t size) noexcept;
+    [[gnu::noinline]] char* begin_at_hand(row& me, typename P::template atomic<group_name>& name,
+                                          std::size_t size, unsigned attributes_set,
+                                          unsigned kind) noexcept;
+    // Another thread wants something of this one's, perhaps what is at hand.
+    [[gnu::noinline]] char* give_way(row& me) noexcept;
+    [[gnu::noinline]] static char* left_with(row& me, char* object) noexcept {
+        me.left.notify();
+        return object;
+    }
+    // The object, which lies in the newest page of a group of the thread's, is at hand.
+    static void note_last(thread& mine, group& its, group_name name, page& in, char* memory,
+                          const void* object, unsigned attributes_set) noexcept {
+        // Between two calls less than a page is added.
+        if (mine.uncounted.load_relaxed() >= most_uncounted) [[unlikely]]
+            count_uncounted(mine);
+        mine.last_object = mine.last_neighbour = object;
+        mine.last_memory = memory;
+        mine.last_table = &in;
+        mine.last_entry = &its;
+        mine.last_name = name;
+        mine.last_set = attributes_set;
+    }
+    [[gnu::noinline]] static void count_uncounted(thread& mine) noexcept {
+        const std::uint64_t these = mine.uncounted.load_relaxed();
+        add(mine.live_bytes, these % one_uncounted * granule);
+        add(mine.live_objects, these / one_uncounted);
+        mine.uncounted.store_release(0); // after them; pairs with counters()
     }
     // Claims what is behind the limit up to `end` of what the thread has reserved, and of what is left there a fourth
     // of what the group has. False: that is elsewhere.
-    bool extend_reserved(thread& mine, std::uint32_t number, unsigned end) noexcept {
-        group& its = groups_[number];
+    bool extend_reserved(thread& mine, group& its, page& in, std::uint32_t owner,
+                         unsigned end) noexcept {
         const unsigned first = its.limit / near_chunk_granules;
         unsigned last = (end + near_chunk_granules - 1) / near_chunk_granules;
         if (mine.page != its.newest || mine.next != first || last > mine.end) return false;
         last = std::min<unsigned>(std::max(last, first + its.chunks / 4), mine.end);
-        take_reserved(mine, number, last - first, its.set);
+        take_reserved(mine, its, in, owner, last - first, its.set);
         its.limit = static_cast<std::uint16_t>(last * near_chunk_granules);
         return true;
     }
-    void take_reserved(thread& mine, std::uint32_t number, unsigned count, unsigned set) noexcept {
-        page& in = pages_[mine.page - 1];
-        const unsigned last = mine.next + count;
-        for (unsigned chunk = mine.next; chunk < last; ++chunk) {
+    // `owner`: the group's number + 1. Precondition: count > 0.
+    void take_reserved(thread& mine, group& its, page& in, std::uint32_t owner, unsigned count,
+                       unsigned set) noexcept {
+        unsigned chunk = mine.next;
+        const unsigned last = chunk + count;
+        do {
             in.set[chunk].store_relaxed(static_cast<std::uint8_t>(set));
-            in.owner[chunk].store_relaxed(number + 1);
-        }
-        groups_[number].chunks += count;
-        add(mine.claimed, count);
+            in.owner[chunk].store_relaxed(owner);
+        } while (++chunk != last);
+        its.chunks += count;
+        mine.claimed.store_relaxed(mine.claimed.load_relaxed() + count);
         mine.next = static_cast<std::uint8_t>(last);
-        if (mine.next == mine.end) mine.page = 0;
+        if (last == mine.end) mine.page = 0;
     }
+    static void note_reserved(thread& mine, std::uint32_t page_plus_one, unsigned first,
+                              unsigned end, bool spreads, unsigned kind) noexcept {
+        mine.page = page_plus_one;
+        mine.next = static_cast<std::uint8_t>(first);
+        mine.end = static_cast<std::uint8_t>(end);
+        mine.spreads = spreads;
+        mine.kind = static_cast<std::uint8_t>(kind);
+    }
+    bool reserve(thread& mine, unsigned chunks, unsigned kind) noexcept;
     void unreserve(thread& mine) noexcept;
     void tell(thread& mine) noexcept;
+    void give_back_freed(thread& mine) noexcept;
+    bool give_up(section& in, std::uint32_t at, std::uint32_t chunks) noexcept;
+    std::uint32_t take_fresh(thread& mine) noexcept {
+        const std::uint32_t number = mine.fresh_group - 1;
+        mine.fresh_group = (number + 1) % domain_groups == 0 ? 0 : number + 2;
+        return number;
+    }
+    static std::uint32_t freed_by(const thread& one, std::uint32_t at) noexcept {
+        return one.freed_page == at + 1 ? one.freed : 0;
+    }
     std::uint32_t reserved_by(const thread& one) const noexcept {
         return one.page == 0 ? 0 : mask_of(one.next, one.end - one.next);
     }
@@ -567,11 +657,11 @@ class near_heap {
     reserved_array<group> groups_;
     reserved_array<near_unit> units_;
     reserved_array<owner_word> domains_;
-    biased_sections<P> owners_;
+    owners owners_;
+    static_assert(sizeof(row) == 128 || !std::is_same_v<P, os::native_platform>);
     typename P::template atomic<std::uint64_t> new_bytes_;
     typename P::template atomic<std::uint32_t> units_used_; // units [0, units_used_) are committed
     mutable std::array<stripe, stripes> stripes_;
-    std::array<thread, thread_number<P>::at_once> threads_;
 
     alignas(64) mutable os::blocking_lock<P> pool_; // guards what follows
     std::uint32_t domains_used_ = 0; // numbers [0, domains_used_ * domain_groups) can be groups'

@@ -82,7 +82,7 @@ std::uint32_t near_heap<P>::unused_number(thread& mine) noexcept {
         mine.unused_group = groups_[number].next;
         return number;
     }
-    return mine.fresh_group != mine.fresh_end ? mine.fresh_group++ : no_group;
+    return mine.fresh_group != 0 ? take_fresh(mine) : no_group;
 }
 
 // One of a shared domain. Unless `any` will do, only if so many are unused that the table would grow for nothing.
@@ -128,8 +128,12 @@ bool near_heap<P>::take_domain(thread* mine, std::uint32_t* wanted) noexcept {
     if (owner == 0 && fresh_group_ != fresh_end_) return true; // another thread made one
     ++domains_used_;
     domains_[domain].store_relaxed(owner);
-    (owner != 0 ? mine->fresh_group : fresh_group_) = first;
-    (owner != 0 ? mine->fresh_end : fresh_end_) = first + domain_groups;
+    if (owner != 0) {
+        mine->fresh_group = first + 1;
+    } else {
+        fresh_group_ = first;
+        fresh_end_ = first + domain_groups;
+    }
     return true;
 }
 
@@ -170,7 +174,7 @@ void* near_heap<P>::first_object(section& in, const wish& what, group_name* name
     if (object == nullptr)
         end_if_empty(in);
     else if (name != nullptr)
-        *name = std::uint64_t{in.its().count.load_relaxed()} << 32 | (in.number() + 1);
+        *name = name_of(in.its(), in.number());
     return object;
 }
 
@@ -258,8 +262,7 @@ void* near_heap<P>::join_named(typename P::template atomic<group_name>& name, co
         section in = begin_section();
         if (in.number() == no_group) return nullptr;
         make_group(in);
-        const group_name mine =
-            std::uint64_t{in.its().count.load_relaxed()} << 32 | (in.number() + 1);
+        const group_name mine = name_of(in.its(), in.number());
         if (name.cas_acq_rel(seen, mine)) {
             void* const object = allocate_in(in, 0, what, more);
             if (object == nullptr) end_if_empty(in);
@@ -286,27 +289,16 @@ void* near_heap<P>::allocate_in(section& in, std::uint32_t neighbour, wish what,
     const live_counters counts = in.counts();
     add(*counts.bytes, what.granules * granule);
     add(*counts.objects, 1);
-    if (in.mine() != nullptr && mine.newest == number_of(object) + 1)
-        note_last(*in.mine(), in.number(), object);
+    if (const std::uint32_t at = number_of(object); in.mine() != nullptr && mine.newest == at + 1)
+        note_last(*in.mine(), mine, name_of(mine, in.number()), pages_[at], memory_of(at, 0),
+                  object, mine.set % attribute_sets);
     return object;
-}
-
-template <class P>
-void near_heap<P>::note_last(thread& mine, std::uint32_t number, const void* object) noexcept {
-    const std::uint32_t at = number_of(object);
-    mine.last_object = mine.last_neighbour = object;
-    mine.last_owner = number + 1;
-    mine.last_memory = memory_of(at, 0);
-    mine.last_set = groups_[number].set % attribute_sets;
-    mine.last_table = &pages_[at];
-    mine.last_entry = &groups_[number];
-    mine.last_domain = &domains_[number / domain_groups];
 }
 
 // The group's newest page is another from here on, or none.
 template <class P>
 void near_heap<P>::forget_last(section& in) noexcept {
-    if (thread* const owner = in.mine(); owner != nullptr && owner->last_owner == in.number() + 1)
+    if (thread* const owner = in.mine(); owner != nullptr && owner->last_owner() == in.number() + 1)
         owner->last_set = thread::no_set;
 }
 
@@ -339,33 +331,105 @@ char* near_heap<P>::at_cursor(section& in, const wish& what) noexcept {
 }
 
 template <class P>
-char* near_heap<P>::join_newest_page(unsigned me, const void* neighbour,
-                                     std::size_t size) noexcept {
-    thread& mine = threads_[me];
+char* near_heap<P>::join_newest_page(row& me, const void* neighbour, std::size_t size) noexcept {
+    thread& mine = me.own;
     const std::uintptr_t offset = reinterpret_cast<std::uintptr_t>(neighbour) -
                                   reinterpret_cast<std::uintptr_t>(mine.last_memory);
     if (offset >= os::page_size || offset % granule != 0) return nullptr;
     const page& in = *mine.last_table;
     const std::size_t at = offset / granule, chunk = at / near_chunk_granules;
-    const auto inside = owners_.look_in(me);
-    if (!owners_.may_stay(*mine.last_domain, me) ||
-        in.owner[chunk].load_relaxed() != mine.last_owner ||
-        (in.begins[chunk].load_relaxed() >> (at % near_chunk_granules) & 1) == 0)
-        return left_without(inside);
+    const auto inside = owners::look_in(me);
+    if (owners::is_wanted(inside)) return give_way(me);
+    if (in.owner[chunk].load_relaxed() != mine.last_owner() ||
+        (in.begins[chunk].load_relaxed() >> (at % near_chunk_granules) & 1) == 0) {
+        owners::leave(inside);
+        return nullptr;
+    }
     mine.last_neighbour = neighbour;
-    return extend_and_join(me, inside,
-                           mine.last_entry->cursor + static_cast<unsigned>(size / granule));
+    return extend_and_join(me, size);
 }
 
 // In a section over what the thread used last, which is left.
 template <class P>
-char* near_heap<P>::extend_and_join(unsigned me, inside_section inside, unsigned end) noexcept {
-    thread& mine = threads_[me];
+char* near_heap<P>::extend_and_join(row& me, std::size_t size) noexcept {
+    thread& mine = me.own;
     group& its = *mine.last_entry;
+    const unsigned first = its.cursor;
+    const unsigned end = first + static_cast<unsigned>(size / granule);
     char* object = nullptr;
-    if (end <= its.limit || extend_reserved(mine, mine.last_owner - 1, end))
-        object = at_cursor(mine, its, its.cursor, end);
-    return left_with(inside, object);
+    if (end <= its.limit || extend_reserved(mine, its, *mine.last_table, mine.last_owner(), end))
+        object = at_cursor(mine, its, first, end);
+    owners::leave(me);
+    return object;
+}
+
+template <class P>
+char* near_heap<P>::give_way(row& me) noexcept {
+    thread& mine = me.own;
+    const std::uint32_t number = std::max(mine.last_owner(), 1U) - 1; // 0 if there has been none
+    if (!owners_.owns_after_all(me, domains_[number / domain_groups]))
+        mine.last_set = thread::no_set;
+    owners::leave(me);
+    return nullptr;
+}
+
+// The first object of a group, which the word names then, in chunks that the thread has reserved, or can. nullptr: that
+// takes more, and nothing was done.
+template <class P>
+char* near_heap<P>::begin_at_hand(row& me, typename P::template atomic<group_name>& name,
+                                  std::size_t size, unsigned attributes_set,
+                                  unsigned kind) noexcept {
+    const auto granules = static_cast<unsigned>(size / granule);
+    const unsigned chunks = (granules + near_chunk_granules - 1) / near_chunk_granules;
+    const auto inside = owners::look_in(me);
+    if (owners::is_wanted(inside)) return give_way(me);
+    thread& mine = me.own;
+    const bool again = mine.unused_group != 0;
+    const std::uint32_t number = (again ? mine.unused_group : mine.fresh_group) - 1;
+    if (number == no_group || // 0 - 1
+        ((mine.page == 0 || mine.spreads || mine.kind != kind ||
+          mine.next + chunks > unsigned{mine.end}) &&
+         !reserve(mine, chunks, kind))) {
+        owners::leave(inside);
+        return nullptr;
+    }
+    const unsigned next = mine.next;
+    group& made = groups_[number];
+    group_name none = 0;
+    const group_name made_name = name_of(made, number);
+    // Who finds the name waits until the thread has left its section. The number may be one of a domain that is shared.
+    if (!owners_.owns(domains_[number / domain_groups], owners_.number_of(me)) ||
+        !name.cas_acq_rel(none, made_name)) {
+        owners::leave(inside);
+        return nullptr;
+    }
+    if (again)
+        mine.unused_group = made.next;
+    else
+        take_fresh(mine);
+    const unsigned first = next * near_chunk_granules, last = first + granules - 1;
+    const unsigned set = kind * attribute_sets + attributes_set;
+    made.used.store_relaxed(true);
+    made.kind = static_cast<std::uint8_t>(kind);
+    made.set = static_cast<std::uint8_t>(set);
+    made.cursor = static_cast<std::uint16_t>(last + 1);
+    made.limit = static_cast<std::uint16_t>(first + chunks * near_chunk_granules);
+    made.newest = mine.page;
+    made.with_holes = 0;
+    made.objects = 1;
+    made.chunks = 0;
+    page& in = pages_[mine.page - 1];
+    char* const memory = memory_of(mine.page - 1, 0);
+    take_reserved(mine, made, in, number + 1, chunks, set);
+    // As mark() does; chunks that were not claimed have no bits.
+    in.ends[last / near_chunk_granules].store_relaxed(
+        static_cast<std::uint16_t>(1U << (last % near_chunk_granules)));
+    in.begins[next].store_release(1);
+    add(mine.groups, 1);
+    add(mine.uncounted, one_uncounted + granules);
+    note_last(mine, made, made_name, in, memory, memory + first * granule, attributes_set);
+    owners::leave(inside);
+    return memory + first * granule;
 }
 
 // Claims what is behind the limit up to `end`.
@@ -375,7 +439,9 @@ bool near_heap<P>::extend(section& in, unsigned end, const wish& what) noexcept 
     if (end > near_granules) return false;
     const unsigned first = mine.limit / near_chunk_granules;
     const unsigned last = (end + near_chunk_granules - 1) / near_chunk_granules;
-    if (in.mine() != nullptr && extend_reserved(*in.mine(), in.number(), end)) return true;
+    if (in.mine() != nullptr &&
+        extend_reserved(*in.mine(), mine, pages_[mine.newest - 1], in.number() + 1, end))
+        return true;
     if (!extend_from_pool(in, first, last, what)) return false;
     mine.limit = static_cast<std::uint16_t>(last * near_chunk_granules);
     return true;
@@ -391,11 +457,12 @@ bool near_heap<P>::extend_from_pool(section& in, unsigned first, unsigned last,
     thread* const owner = in.mine();
     const std::lock_guard hold(pool_);
     if (owner != nullptr && owner->page == at + 1) unreserve(*owner);
+    if (owner != nullptr && owner->freed_page == at + 1) give_back_freed(*owner);
     const std::uint32_t free = pages_[at].free.load_relaxed();
     if ((free & wanted) != wanted) return false;
     P::check(free != ~0U, "a group's newest page is in the map of free pages");
     unsigned end = last;
-    if (owner != nullptr && owner->page == 0 && what.kind() == 0)
+    if (owner != nullptr && owner->page == 0)
         while (end < near_chunks && end - last < std::min(mine.chunks, reserved_at_most) &&
                (free >> end & 1) != 0)
             ++end;
@@ -409,6 +476,10 @@ char* near_heap<P>::fill(section& into, std::uint32_t at, const wish& what) noex
     const std::uint32_t number = into.number();
     const group& mine = into.its();
     page& in = pages_[at];
+    if (thread* const owner = into.mine(); owner != nullptr && owner->freed_page == at + 1) {
+        const std::lock_guard hold(pool_); // what it has freed can be had again
+        give_back_freed(*owner);
+    }
     const std::uint64_t search = searched_for(number, what);
     const std::uint64_t in_vain = in.searched.load_relaxed();
     if (in_vain >> 16 == search >> 16 && in_vain <= search) return nullptr;
@@ -520,11 +591,11 @@ char* near_heap<P>::grow(section& in, const wish& what, units& more) noexcept {
     unsigned first = 0;
     std::uint32_t at = 0;
     thread* const owner = in.mine();
-    if (owner != nullptr && owner->page != 0 && !owner->spreads && what.kind() == 0 &&
+    if (owner != nullptr && owner->page != 0 && !owner->spreads && what.kind() == owner->kind &&
         what.chunk_alignment() == 1 && chunks <= unsigned{owner->end} - owner->next) {
         at = owner->page;
         first = owner->next;
-        take_reserved(*owner, in.number(), chunks, what.set);
+        take_reserved(*owner, mine, pages_[at - 1], in.number() + 1, chunks, what.set);
     } else {
         const std::lock_guard hold(pool_);
         at = place_in_pool(in, before, what, more, &first, &chunks);
@@ -554,7 +625,7 @@ void near_heap<P>::leave_newest(section& from) noexcept {
         part < end) { // the cursor's own chunk, whose objects may all have been freed
         bool inside = false;
         std::uint32_t used = 0;
-        for (unsigned chunk = 0; chunk <= part; ++chunk) {
+        for (unsigned chunk = mine.objects == 0 ? part + 1 : 0; chunk <= part; ++chunk) {
             if (in.owner[chunk].load_relaxed() != from.number() + 1) continue;
             used = used_in(in.begins[chunk].load_relaxed(), in.ends[chunk].load_relaxed(), inside);
         }
@@ -567,9 +638,7 @@ void near_heap<P>::leave_newest(section& from) noexcept {
     mine.newest = 0;
     mine.cursor = mine.limit = 0;
     forget_last(from);
-    if (unused == 0) return;
-    const std::lock_guard hold(pool_);
-    release(from, at, unused);
+    if (unused != 0) give_up(from, at, unused);
 }
 
 template <class P>
@@ -613,14 +682,10 @@ free_result near_heap<P>::free(void* object) noexcept {
     if (here + 1 == mine.newest) // from the cursor's on they are kept
         empty &= ~mask_of(mine.cursor / near_chunk_granules,
                           mine.limit / near_chunk_granules - mine.cursor / near_chunk_granules);
-    bool page_left = false;
-    if (empty != 0) {
-        const std::lock_guard hold_pool(pool_);
-        release(of, here, empty);
-        page_left = in.free.load_relaxed() == ~0U;
-    }
+    const bool page_left = empty != 0 && give_up(of, here, empty);
     // A page in which the group has nothing left can become anybody's at any time.
     if (empty != 0 && here + 1 == mine.newest && mine.cursor == mine.limit &&
+        in.owner[(mine.limit - 1U) / near_chunk_granules].load_relaxed() != owner &&
         !has_chunks_in(of.number(), in)) {
         mine.newest = mine.cursor = mine.limit = 0;
         forget_last(of);
@@ -645,11 +710,54 @@ void near_heap<P>::unreserve(thread& mine) noexcept {
 
 template <class P>
 void near_heap<P>::tell(thread& mine) noexcept {
-    claimed_ += static_cast<std::int64_t>(mine.claimed.load_relaxed());
+    claimed_ += static_cast<std::int32_t>(mine.claimed.load_relaxed());
     mine.claimed.store_relaxed(0);
+    give_back_freed(mine);
+}
+
+template <class P>
+void near_heap<P>::give_back_freed(thread& mine) noexcept {
+    if (mine.freed_page == 0) return;
+    const std::uint32_t at = std::exchange(mine.freed_page, 0) - 1;
+    put_to_free(at, std::exchange(mine.freed, 0));
 }
 
 // The pool. All of it with pool_ held.
+
+// Number + 1 of a page in which `chunks` are free from `first` on; 0: there is none. `before`: the group's page so far.
+template <class P>
+std::uint32_t near_heap<P>::find_place(std::uint32_t before, const wish& what, bool spreads,
+                                       unsigned* first, unsigned* chunks) noexcept {
+    std::uint32_t at = 0;
+    if (spreads) {
+        at = second_half(*chunks, first);
+    } else if (*chunks != near_chunks) {
+        at = shared_place(*chunks, what, first);
+        if (at == 0 && what.chunks() < *chunks) {
+            at = shared_place(what.chunks(), what, first);
+            if (at != 0) *chunks = what.chunks();
+        }
+    }
+    if (at != 0) return at;
+    at = fresh_page(before);
+    *first = 0;
+    if (at != 0) {
+        pages_[at - 1].kind.store_relaxed(static_cast<std::uint8_t>(what.kind()));
+        if (spreads) half_ = at;
+    }
+    return at;
+}
+
+// Up to where chunks can be reserved in a page, of which a place ends before chunk `from`.
+template <class P>
+unsigned near_heap<P>::end_to_reserve(const page& in, unsigned from, bool spreads) noexcept {
+    const std::uint32_t free = in.free.load_relaxed();
+    const unsigned most = spreads ? (from <= near_chunks / 2 ? near_chunks / 2 : near_chunks)
+                                  : std::min(near_chunks, from + reserved_at_most);
+    unsigned end = from;
+    while (end < most && (free >> end & 1) != 0) ++end;
+    return end;
+}
 
 // Number + 1 of a page in which `chunks` are the group's from `first` on; 0: there is none.
 template <class P>
@@ -659,26 +767,9 @@ std::uint32_t near_heap<P>::place_in_pool(section& in, std::uint32_t before, con
     if (owner != nullptr) tell(*owner);
     const bool shares = *chunks != near_chunks;
     const bool spreads = shares && what.kind() == 0 && may_spread();
-    const bool reserves = owner != nullptr && shares && what.kind() == 0;
+    const bool reserves = owner != nullptr && shares;
     if (reserves) unreserve(*owner);
-    std::uint32_t at = 0;
-    if (spreads) {
-        at = second_half(*chunks, first);
-    } else if (shares) {
-        at = shared_place(*chunks, what, first);
-        if (at == 0 && what.chunks() < *chunks) {
-            at = shared_place(what.chunks(), what, first);
-            if (at != 0) *chunks = what.chunks();
-        }
-    }
-    if (at == 0) {
-        at = fresh_page(before);
-        *first = 0;
-        if (at != 0) {
-            pages_[at - 1].kind.store_relaxed(static_cast<std::uint8_t>(what.kind()));
-            if (spreads) half_ = at;
-        }
-    }
+    std::uint32_t at = find_place(before, what, spreads, first, chunks);
     if (at == 0 && more == units::may_be_asked_for) {
         more = units::wanted;
         return 0;
@@ -686,16 +777,28 @@ std::uint32_t near_heap<P>::place_in_pool(section& in, std::uint32_t before, con
     // The chunks of shared pages that are left.
     if (at == 0) at = shared_place(*chunks = what.chunks(), what, first);
     if (at == 0) return 0;
-    const std::uint32_t free = pages_[at - 1].free.load_relaxed();
     const unsigned from = *first + *chunks;
-    unsigned end = from;
-    if (reserves) {
-        const unsigned most = spreads ? (*first < near_chunks / 2 ? near_chunks / 2 : near_chunks)
-                                      : std::min(near_chunks, from + reserved_at_most);
-        while (end < most && (free >> end & 1) != 0) ++end;
-    }
+    const unsigned end = reserves ? end_to_reserve(pages_[at - 1], from, spreads) : from;
     claim_and_reserve(in, at - 1, *first, from, end, spreads, what.set);
     return at;
+}
+
+// For a new group of the thread's. False: there is no place, or that takes more.
+template <class P>
+bool near_heap<P>::reserve(thread& mine, unsigned chunks, unsigned kind) noexcept {
+    if (chunks >= own_page_from) return false;
+    const wish what{chunks * near_chunk_granules, 1, kind * attribute_sets};
+    const std::lock_guard hold(pool_);
+    tell(mine);
+    unreserve(mine);
+    const bool spreads = kind == 0 && may_spread();
+    unsigned first = 0;
+    const std::uint32_t at = find_place(0, what, spreads, &first, &chunks);
+    if (at == 0) return false;
+    const unsigned end = end_to_reserve(pages_[at - 1], first + chunks, spreads);
+    take_from_free(at - 1, mask_of(first, end - first));
+    note_reserved(mine, at, first, end, spreads, kind);
+    return true;
 }
 
 template <class P>
@@ -725,11 +828,7 @@ void near_heap<P>::claim_and_reserve(section& in, std::uint32_t at, unsigned fir
     own_chunks(in, at, mask_of(first, last - first), set);
     claimed_ += last - first;
     if (end == last) return;
-    thread& mine = *in.mine();
-    mine.page = at + 1;
-    mine.next = static_cast<std::uint8_t>(last);
-    mine.end = static_cast<std::uint8_t>(end);
-    mine.spreads = spreads;
+    note_reserved(*in.mine(), at + 1, last, end, spreads, set / attribute_sets);
 }
 
 template <class P>
@@ -739,10 +838,39 @@ void near_heap<P>::release(section& in, std::uint32_t at, std::uint32_t chunks) 
     in.its().chunks -= count_of(chunks);
     claimed_ -= count_of(chunks);
     put_to_free(at, chunks);
-    // The last of the page but for what its thread has reserved there.
-    if (thread* const owner = in.mine(); owner != nullptr && owner->page == at + 1 &&
-                                         (its.free.load_relaxed() | reserved_by(*owner)) == ~0U)
-        unreserve(*owner);
+}
+
+// Chunks of a group. Where its thread owns it they are given back when the thread frees chunks of another page, or has
+// pool_ anyway, or when nothing else is left of the page: so a lock is taken for a page and not for each of its chunks.
+// True: the page is free as a whole, and can become anybody's. Without pool_.
+template <class P>
+bool near_heap<P>::give_up(section& in, std::uint32_t at, std::uint32_t chunks) noexcept {
+    page& its = pages_[at];
+    thread* const owner = in.mine();
+    if (owner == nullptr) {
+        const std::lock_guard hold(pool_);
+        release(in, at, chunks);
+        return its.free.load_relaxed() == ~0U;
+    }
+    near_detail::for_each_bit(chunks, [&](unsigned chunk) { its.owner[chunk].store_relaxed(0); });
+    const unsigned count = count_of(chunks);
+    in.its().chunks -= count;
+    owner->claimed.store_relaxed(owner->claimed.load_relaxed() - count);
+    if (owner->freed_page != at + 1) {
+        if (owner->freed_page != 0) {
+            const std::lock_guard hold(pool_);
+            give_back_freed(*owner);
+        }
+        owner->freed_page = at + 1;
+    }
+    owner->freed |= chunks;
+    const std::uint32_t reserved = owner->page == at + 1 ? reserved_by(*owner) : 0;
+    // Other threads may give chunks of the page back just now: then it is whole a little later.
+    if ((its.free.load_relaxed() | owner->freed | reserved) != ~0U) return false;
+    const std::lock_guard hold(pool_);
+    give_back_freed(*owner);
+    if (reserved != 0 && (its.free.load_relaxed() | reserved) == ~0U) unreserve(*owner);
+    return its.free.load_relaxed() == ~0U;
 }
 
 template <class P>
@@ -1047,15 +1175,20 @@ near_counters near_heap<P>::counters() const noexcept {
     // With pool_ held no chunk is given back and no thread tells, so what has been claimed is at least what has been
     // given back. Threads come after stripes: an object that a stripe takes off was added by a thread before.
     const std::lock_guard hold(pool_);
-    std::uint64_t claimed = 0;
-    for (const thread& one : threads_) {
+    std::int64_t claimed = 0;
+    for (const row& its : owners_.all()) {
+        const thread& one = its.own;
+        // First: what is counted meanwhile is counted twice then, and not missed. Pairs with count_uncounted().
+        const std::uint64_t uncounted = one.uncounted.load_acquire();
+        now.live_bytes += uncounted % one_uncounted * granule;
+        now.live_objects += uncounted / one_uncounted;
         now.live_bytes += one.live_bytes.load_relaxed();
         now.live_objects += one.live_objects.load_relaxed();
         now.groups += one.groups.load_relaxed();
-        claimed += one.claimed.load_relaxed();
+        claimed += static_cast<std::int32_t>(one.claimed.load_relaxed());
     }
     now.extent_bytes = (pages_in_use_ + dirty_pages_) * os::page_size;
-    now.claimed_bytes = (static_cast<std::uint64_t>(claimed_) + claimed) * near_chunk_bytes;
+    now.claimed_bytes = static_cast<std::uint64_t>(claimed_ + claimed) * near_chunk_bytes;
     return now;
 }
 
@@ -1163,12 +1296,13 @@ const char* near_heap<P>::validate() const noexcept {
     std::uint64_t listed = 0, shared = 0;
     std::array<const thread*, thread_number<P>::at_once> reserving;
     unsigned reserving_threads = 0;
-    for (const thread& one : threads_)
-        if (one.page != 0) reserving[reserving_threads++] = &one;
+    for (const row& its : owners_.all())
+        if (its.own.page != 0 || its.own.freed_page != 0) reserving[reserving_threads++] = &its.own;
     const auto reserved_in = [&](std::uint32_t at) {
         std::uint32_t chunks = 0;
         for (unsigned i = 0; i < reserving_threads; ++i)
-            if (reserving[i]->page == at + 1) chunks |= reserved_by(*reserving[i]);
+            chunks |= (reserving[i]->page == at + 1 ? reserved_by(*reserving[i]) : 0) |
+                      freed_by(*reserving[i], at);
         return chunks;
     };
     for (std::uint32_t unit = 0; unit < units_used_.load_relaxed(); ++unit) {
@@ -1215,11 +1349,13 @@ const char* near_heap<P>::validate() const noexcept {
         live_groups += one.groups.load_relaxed();
     }
     auto told = static_cast<std::uint64_t>(claimed_);
-    for (const thread& one : threads_) {
-        counted += one.live_objects.load_relaxed();
-        live += one.live_bytes.load_relaxed();
+    for (const row& its : owners_.all()) {
+        const thread& one = its.own;
+        const std::uint64_t uncounted = one.uncounted.load_relaxed();
+        counted += one.live_objects.load_relaxed() + uncounted / one_uncounted;
+        live += one.live_bytes.load_relaxed() + uncounted % one_uncounted * granule;
         live_groups += one.groups.load_relaxed();
-        told += one.claimed.load_relaxed();
+        told += static_cast<std::uint64_t>(static_cast<std::int32_t>(one.claimed.load_relaxed()));
     }
     for (std::uint32_t i = 0; i < domains_used_ * domain_groups; ++i) {
         if (!groups_[i].used.load_relaxed()) continue;

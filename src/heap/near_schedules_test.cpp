@@ -58,7 +58,9 @@ class world {
         return made != nullptr ? made : heap.join(neighbour, size, set);
     }
     void* join(typename P::template atomic<group_name>& name, std::size_t size, unsigned set) {
-        return heap.join(name, size, set);
+        void* const made =
+            heap.join_at_hand(name, size, set % attribute_sets, set / attribute_sets);
+        return made != nullptr ? made : heap.join(name, size, set);
     }
     void end(void* object) {
         const std::size_t size = heap.size_of(object);
@@ -211,7 +213,10 @@ void groups_are_shared_while_their_thread_uses_them() {
     threads::spawn("owner", [&] {
         void* const first = w.filled(w.heap.begin_group(64, usual, nullptr), 64);
         given[0].store_release(first);
-        void* const second = w.filled(w.join(first, 200, usual), 200);
+        // By then the other may have freed it, which leaves no neighbour.
+        void* second = w.join(first, 200, usual);
+        if (second == nullptr) second = w.heap.begin_group(200, usual, nullptr);
+        w.filled(second, 200);
         void* const other = w.filled(w.heap.begin_group(48, usual, nullptr), 48);
         given[1].store_release(other);
         kept.push_back(w.filled(w.join(second, 128, usual), 128));
@@ -320,19 +325,23 @@ void one_thread_is_in_a_section() {
         look();
         s.lock.unlock();
     };
-    // In two halves, as near_heap goes on at hand.
-    const auto visit_at_hand = [&] {
+    // In two halves, as near_heap goes on at hand with what was its own before.
+    const auto visit_at_hand = [&](bool& mine) {
         const unsigned me = thread_number<P>::of_caller();
         const auto in = s.sections.look_in(me);
-        const bool stays = s.sections.may_stay(s.owner, me);
-        if (stays) look();
+        const bool stays = mine && !s.sections.is_wanted(in);
+        if (stays)
+            look();
+        else if (mine)
+            mine = s.sections.owns_after_all(*in.its, s.owner);
         if (!s.sections.leave_unless_waited_for(in)) s.sections.leave(in);
         if (!stays) visit();
     };
     threads::spawn("owner", [&] {
         s.owner.store_release(s.sections.owner_for_caller());
-        visit();
-        for (int i = 0; i < 2; ++i) visit_at_hand();
+        bool mine = s.sections.enter(s.owner);
+        if (mine) s.sections.leave();
+        for (int i = 0; i < 3; ++i) visit_at_hand(mine);
     });
     for (int i = 0; i < 2; ++i)
         threads::spawn("other", [&] {

@@ -276,6 +276,33 @@ TEST(near, a_search_in_vain_is_forgotten_when_an_object_is_freed) {
     EXPECT_EQ(world.broken(), "");
 }
 
+// Chunks that a thread frees go back to others when it frees in another page; it finds them itself at once.
+TEST(near, a_place_of_whole_chunks_is_found_again_at_once) {
+    near_world world;
+    std::vector<void*> all{world.begin(256)};
+    const std::size_t page = world.page_of(all[0]);
+    while (world.page_of(all.back()) == page) all.push_back(world.join(all.back(), 256));
+    EXPECT_NE(world.page_of(world.join(all[0], 256)), page) << "it is full";
+    const std::size_t before = world.heap.counters().claimed_bytes;
+    for (const std::size_t i : {3U, 4U, 9U}) ASSERT_EQ(world.heap.free(all[i]), free_result::done);
+    EXPECT_EQ(world.heap.counters().claimed_bytes, before - 3 * 256);
+    EXPECT_EQ(world.broken(), "");
+    EXPECT_EQ(world.join(all[0], 512), all[3]);
+    EXPECT_EQ(world.join(all[0], 256), all[9]);
+    EXPECT_EQ(world.heap.counters().claimed_bytes, before);
+    EXPECT_EQ(world.broken(), "");
+    // In two pages, in turns.
+    std::vector<void*> other{world.begin(256)};
+    while (other.size() < 40) other.push_back(world.join(other.back(), 256));
+    for (std::size_t i = 10; i < 14; ++i) {
+        ASSERT_EQ(world.heap.free(all[i]), free_result::done);
+        ASSERT_EQ(world.heap.free(other[i]), free_result::done);
+    }
+    EXPECT_EQ(world.broken(), "");
+    for (std::size_t i = 10; i < 14; ++i) EXPECT_EQ(world.join(all[0], 256), all[i]);
+    EXPECT_EQ(world.broken(), "");
+}
+
 // A group whose objects are freed in batches, and that grows without neighbours, uses the places again.
 TEST(near, holes_of_frees_in_batches_are_filled_by_name) {
     near_world world;
@@ -742,6 +769,51 @@ TEST(near, a_thread_has_nothing_at_hand_at_first) {
         EXPECT_EQ(s->expected_of(made), expectation::cold);
         s->free(made);
     }).join();
+    space::destroy(s);
+}
+
+// Property: groups that a thread begins and goes on with at hand, by a name or by a neighbour, lie together; those of which
+// different things are expected on different pages; and what is counted is what is there.
+TEST(near, groups_at_hand_are_groups) {
+    space* const s = space::create({.range_bytes = 256 * mib}, nullptr);
+    ASSERT_NE(s, nullptr);
+    constexpr std::size_t groups = 6'000;
+    std::vector<void*> all;
+    std::size_t bytes = 0, together = 0;
+    std::map<std::uintptr_t, expectation> page_has;
+    std::string what;
+    const auto live = [s] { return s->counters(new_class); };
+    for (std::size_t i = 0; i < groups; ++i) {
+        group_name name = 0;
+        const expectation expect = i % 3 == 0 ? expectation::hot : expectation::nothing;
+        const auto make = [&](std::size_t size, const void* near) {
+            space::neighbour found;
+            void* const made = s->allocate_placed(
+                size, {}, {near, near != nullptr ? nullptr : &name, expect}, &found);
+            EXPECT_EQ(found, space::neighbour::found);
+            EXPECT_EQ(s->usable_size(made), size);
+            EXPECT_EQ(s->expected_of(made), expect);
+            all.push_back(made);
+            bytes += size;
+            const auto page = reinterpret_cast<std::uintptr_t>(made) / os::page_size;
+            EXPECT_EQ(page_has.emplace(page, expect).first->second, expect);
+            return page;
+        };
+        const auto first = make(96, nullptr);
+        const auto second = make(40, nullptr), third = make(64, all.back());
+        together += first == second && second == third;
+    }
+    EXPECT_GE(together, groups * 95 / 100);
+    EXPECT_EQ(live().live_objects, all.size());
+    EXPECT_EQ(live().live_bytes, bytes);
+    EXPECT_TRUE(s->validate(&what)) << what;
+    for (std::size_t i = 0; i < all.size(); i += 2) s->free(all[i]);
+    EXPECT_EQ(live().live_objects, all.size() / 2);
+    EXPECT_TRUE(s->validate(&what)) << what;
+    for (std::size_t i = 1; i < all.size(); i += 2) s->free(all[i]);
+    EXPECT_EQ(live().live_objects, 0u);
+    EXPECT_EQ(live().live_bytes, 0u);
+    EXPECT_TRUE(s->validate(&what)) << what;
     space::destroy(s);
 }
 

@@ -227,15 +227,11 @@ bool space::has_neighbours(const void* object) const noexcept {
     return cls != classes_ && info(object).size != 0;
 }
 
-// Where the class of what is expected lies. nullptr: not there.
+// nullptr: it is not born where what is expected lies.
 void* space::allocate_born(std::size_t size, attributes attr, expectation expect,
                            bool guided) noexcept {
-    dense_heap<native>* heap = &once_;
-    if (expect != expectation::once) {
-        const unsigned cls = births_[static_cast<unsigned>(expect)];
-        if (!guided || cls == 0 || (attr.never_cold && expect == expectation::cold)) return nullptr;
-        heap = &dense_[cls - 1];
-    }
+    dense_heap<native>* const heap = born_in(attr, expect, guided);
+    if (heap == nullptr) return nullptr;
     bool opened = false;
     void* const object = heap->allocate_born(size, attribute_index(attr), &opened);
     if (opened) born_bytes_.fetch_add_relaxed(run_bytes);
@@ -258,8 +254,7 @@ void* space::allocate_placed_elsewhere(std::size_t size, attributes attr, const 
         if (object != nullptr) {
             // that was all
         } else if (in != nullptr) {
-            static_assert(sizeof(begun_groups::name_word) == sizeof(group_name));
-            object = near_.join(*reinterpret_cast<begun_groups::name_word*>(in), rounded, set);
+            object = near_.join(word_of(in), rounded, set);
         } else if (near != nullptr && contains(near)) {
             if (in_near(near)) {
                 object = near_.join(near, rounded, set);
@@ -272,11 +267,14 @@ void* space::allocate_placed_elsewhere(std::size_t size, attributes attr, const 
                 (class_of(near) == classes_ ? info(near).size == 0 : !has_neighbours(near)))
                 *found = neighbour::no_object;
         }
-        if (object == nullptr && expect != expectation::nothing)
-            object = near_.join(
-                expected_[static_cast<unsigned>(expect)][place_of_this_thread(expected_groups)],
-                rounded, set);
-        else if (object != nullptr && asked)
+        if (object == nullptr && expect != expectation::nothing) {
+            begun_groups::name_word& group =
+                expected_[static_cast<unsigned>(expect)][place_of_this_thread(expected_groups)];
+            if (attr.log2_alignment <= 3 && quick_near_bytes_ != 0)
+                object = near_.join_at_hand(group, rounded, attribute_index(attr),
+                                            static_cast<unsigned>(expect));
+            if (object == nullptr) object = near_.join(group, rounded, set);
+        } else if (object != nullptr && asked)
             *found = neighbour::found;
     }
     if (object == nullptr) return allocate(size, attr);

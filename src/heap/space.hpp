@@ -100,7 +100,7 @@ class space {
     // Before the first object is made: objects of which that is expected, and nothing else is said, are born in the
     // dense class `cls`, as far as allow_births() lets them, and otherwise in NEAR.
     void give_births(expectation what, unsigned cls) noexcept {
-        births_[static_cast<unsigned>(what)] = cls;
+        born_[static_cast<unsigned>(what)] = &dense_[cls - 1];
     }
     // Any thread. How many bytes of runs of 64 KiB may be opened in the class for births, from now on; UINT64_MAX: any.
     // 0 at first, and when no run could be had. Returns how many still might have been.
@@ -180,13 +180,23 @@ class space {
     void* allocate_placed(std::size_t size, attributes attr, const placement& where,
                           neighbour* found) noexcept {
         const std::size_t rounded = object_size(size, attr);
-        if (where.in == nullptr && attr.log2_alignment <= 3 && rounded - 1 < quick_near_bytes_)
-            [[likely]]
-            if (void* const object = near_.join_at_hand(where.near, rounded, attribute_index(attr));
-                object != nullptr) [[likely]] {
-                *found = neighbour::found;
-                return object;
+        if (rounded - 1 < quick_near_bytes_) [[likely]] {
+            const unsigned set = attribute_index(attr);
+            void* object = nullptr;
+            *found = neighbour::found;
+            if (where.in == nullptr && where.near == nullptr) {
+                *found = neighbour::none;
+                if (auto* const heap = born_in(attr, where.expect, where.guided); heap != nullptr)
+                    object = heap->born_at_hand(rounded, set);
+            } else if (attr.log2_alignment <= 3) {
+                object = where.in != nullptr
+                             ? near_.join_at_hand(word_of(where.in), rounded, set,
+                                                  static_cast<unsigned>(where.expect))
+                             : near_.join_at_hand(where.near, rounded, set);
             }
+            if (object != nullptr) [[likely]]
+                return object;
+        }
         return allocate_placed_elsewhere(size, attr, where.near, where.in, where.expect,
                                          where.guided, found);
     }
@@ -465,10 +475,22 @@ class space {
     bool validate(std::string* what) const;
 
   private:
+    static begun_groups::name_word& word_of(group_name* name) noexcept {
+        static_assert(sizeof(begun_groups::name_word) == sizeof(group_name));
+        return *reinterpret_cast<begun_groups::name_word*>(name);
+    }
     [[gnu::noinline]] void* allocate_placed_elsewhere(std::size_t size, attributes attr,
                                                       const void* near, group_name* in,
                                                       expectation expect, bool guided,
                                                       neighbour* found) noexcept;
+    // Where what is expected, and nothing else is said, is born. nullptr: in NEAR.
+    dense_heap<native>* born_in(attributes attr, expectation expect, bool guided) noexcept {
+        if (expect == expectation::once) return &once_;
+        if (!guided || static_cast<unsigned>(expect) >= expectations ||
+            (attr.never_cold && expect == expectation::cold))
+            return nullptr;
+        return born_[static_cast<unsigned>(expect)];
+    }
     void* allocate_born(std::size_t size, attributes attr, expectation expect,
                         bool guided) noexcept;
     space() = default;
@@ -535,8 +557,8 @@ class space {
     // Of what is expected alone, without a neighbour: groups that threads share.
     static constexpr unsigned expected_groups = 16;
     begun_groups::name_word expected_[expectations][expected_groups];
-    unsigned births_[expectations] = {};       // 0: none
-    native::atomic<std::uint64_t> born_bytes_; // of runs that births have opened
+    dense_heap<native>* born_[expectations] = {}; // of what has a guide; nullptr: nowhere
+    native::atomic<std::uint64_t> born_bytes_;    // of runs that births have opened
     dense_heap<native> dense_[max_classes - 1];
     touched_map touched_[max_classes + 2];
 };

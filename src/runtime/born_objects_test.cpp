@@ -9,12 +9,14 @@
 #include "heap/sanitized.hpp"
 #include "os/process.hpp"
 
+#include <obase/obase.h>
 #include <obase/obase.hpp>
 
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <sys/wait.h>
 #include <thread>
@@ -117,6 +119,75 @@ TEST_F(births, of_what_is_cold_are_out_of_memory_before_a_window) {
         collect(2);
         require(in_heap(all, hot_heap) > all.size() * 9 / 10, "what is used is promoted");
         require(whole(all), "still there");
+        return 0;
+    });
+    EXPECT_EQ(child.status, 0) << child.err;
+    EXPECT_TRUE(child.messages().empty()) << child.err;
+}
+
+// Property: objects of the C interface are born where those of C++ are, if the caller says that a guide will hold them; they
+// come home when they are used. Others, of which only the address is known, could not.
+TEST_F(births, of_c_objects_are_the_same) {
+    const auto child = run_in_child([] {
+        configure(run_mode::move);
+        const auto heap_of = [](const void* object) {
+            return obase::runtime::get().heap_of(object);
+        };
+        obase_allocation_options how = {};
+        how.alignment = 8;
+        for (const int expect : {OBASE_EXPECT_COLD, OBASE_EXPECT_HOT, OBASE_EXPECT_ONCE}) {
+            how.expect = expect;
+            how.guided = 0;
+            void* const unguided = obase_alloc(200, &how);
+            require(heap_of(unguided) == 0, "without a guide it is born in memory");
+            how.guided = 1;
+            void* const guided = obase_alloc(200, &how);
+            require(heap_of(guided) == (expect == OBASE_EXPECT_COLD  ? cold_heap
+                                        : expect == OBASE_EXPECT_HOT ? hot_heap
+                                                                     : 0),
+                    "with one, where such objects lie");
+            obase_free(unguided);
+            obase_free(guided);
+        }
+        how.expect = OBASE_EXPECT_COLD;
+        how.never_cold = 1;
+        void* const kept = obase_alloc(200, &how);
+        require(heap_of(kept) == 0, "what may not be cold is not");
+        how.never_cold = 0;
+        how.near = kept;
+        void* const beside = obase_alloc(200, &how);
+        require(heap_of(beside) == 0, "a neighbour is a promise");
+        how.near = nullptr;
+        std::vector<obase_guide> all(1'000);
+        for (obase_guide& guide : all) {
+            obase_guide_init(&guide);
+            char* const text = static_cast<char*>(obase_alloc(200, &how));
+            require(heap_of(text) == cold_heap, "born in COLD");
+            std::memset(text, 'c', 200);
+            require(obase_guide_exchange(&guide, text) == nullptr, "the guide was empty");
+        }
+        const auto whole = [&all] {
+            const std::uint64_t outer = obase_scope_enter();
+            bool all_there = true;
+            for (obase_guide& guide : all) {
+                const char* const text = static_cast<const char*>(obase_guide_get(&guide));
+                all_there = all_there && text[0] == 'c' && text[199] == 'c';
+            }
+            obase_scope_exit(outer);
+            return all_there;
+        };
+        collect(); // arms
+        require(whole(), "used");
+        collect(2);
+        std::size_t hot = 0;
+        const std::uint64_t outer = obase_scope_enter();
+        for (obase_guide& guide : all) hot += heap_of(obase_guide_get(&guide)) == hot_heap;
+        obase_scope_exit(outer);
+        require(hot > all.size() * 9 / 10, "what is used is promoted");
+        require(whole(), "still there");
+        for (obase_guide& guide : all) obase_guide_destroy(&guide);
+        obase_free(beside);
+        obase_free(kept);
         return 0;
     });
     EXPECT_EQ(child.status, 0) << child.err;

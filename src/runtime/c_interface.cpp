@@ -60,6 +60,7 @@ void* obase_alloc(size_t bytes, const obase_allocation_options* how) {
         wish.in = reinterpret_cast<obase::group*>(how->in);
         if (how->expect > 0 && how->expect <= OBASE_EXPECT_ONCE)
             wish.expect = static_cast<obase::expectation>(how->expect);
+        wish.guided = how->guided != 0;
     }
     return arming::allocate(bytes, wish);
 }
