@@ -5,7 +5,7 @@
 #
 #   obase_add_test(<name> SOURCES <file>... [LIBS <target>...] [LABELS <label>...]
 #                  [ENV <KEY=VALUE>...] [ARGS <argument>...] [REARM] [SERIAL] [NO_MAIN]
-#                  [NO_LIBRARY] [LOCKS <name>...])
+#                  [NO_LIBRARY] [LOCKS <name>...] [COST <seconds>])
 #       A GoogleTest executable, linked with obase (LIBS rapidcheck for properties). LABELS (default: ci):
 #         ci, long, soak   the tier. One ctest entry per tier, with OBASE_TEST_TIER=<tier> in its
 #                          environment: <name> for ci, <name>.long, <name>.soak. `make test` runs ci.
@@ -23,6 +23,8 @@
 #         there are no mutants, it is linked as the others are: nothing is compiled twice, and the
 #         precompiled headers are used.
 #       LOCKS: tests that name the same one do not run at the same time.
+#       COST: what begins first in the ci tier, so that it does not run alone in the end: a clean clone knows no
+#         times. For what takes long, also sanitized.
 #
 #   obase_add_fuzzer(<name> SOURCES <file>... CORPUS <directory> [LIBS <target>...])
 #       The sources define LLVMFuzzerTestOneInput. With OBASE_FUZZ (preset `fuzz`) a libFuzzer
@@ -84,7 +86,7 @@ function(obase_add_test name)
     if(NOT OBASE_BUILD_TESTS)
         return()
     endif()
-    cmake_parse_arguments(PARSE_ARGV 1 test "REARM;SERIAL;NO_MAIN;NO_LIBRARY" ""
+    cmake_parse_arguments(PARSE_ARGV 1 test "REARM;SERIAL;NO_MAIN;NO_LIBRARY" "COST"
                           "SOURCES;LIBS;LABELS;ENV;ARGS;LOCKS")
     if(NOT test_SOURCES OR test_UNPARSED_ARGUMENTS)
         message(FATAL_ERROR "obase_add_test(${name}): SOURCES missing, or not understood: "
@@ -143,6 +145,9 @@ function(obase_add_test name)
             set_tests_properties(${entry} PROPERTIES
                 LABELS "${tier};${marks}" ENVIRONMENT "${environment}"
                 RUN_SERIAL "${test_SERIAL}" RESOURCE_LOCK "${test_LOCKS}")
+            if(tier STREQUAL "ci" AND test_COST)
+                set_tests_properties(${entry} PROPERTIES COST ${test_COST})
+            endif()
             if(NOT tier STREQUAL "ci")
                 # ctest's default would end a long run that is merely long.
                 set_tests_properties(${entry} PROPERTIES TIMEOUT 604800)

@@ -21,12 +21,12 @@ obase_add_test(processor_share_test SOURCES processor_share_test.cpp)
 obase_add_test(wait_credit_test SOURCES wait_credit_test.cpp)
 # What makes swap, and what must not have any, take turns.
 obase_add_test(backpressure_test SOURCES backpressure_test.cpp LABELS ci sanitize
-    ENV TSAN_OPTIONS=die_after_fork=0 LOCKS swap)
+    ENV TSAN_OPTIONS=die_after_fork=0 LOCKS swap COST 45)
 obase_add_test(shorter_windows_test SOURCES shorter_windows_test.cpp LABELS ci sanitize)
 obase_add_test(near_objects_test SOURCES near_objects_test.cpp LABELS ci sanitize)
 obase_add_test(born_objects_test SOURCES born_objects_test.cpp LABELS ci sanitize
     ENV TSAN_OPTIONS=die_after_fork=0)
-obase_add_test(runtime_test SOURCES runtime_test.cpp LABELS ci sanitize)
+obase_add_test(runtime_test SOURCES runtime_test.cpp LABELS ci sanitize COST 50)
 # die_after_fork: ThreadSanitizer else ends a child of a fork that starts a thread.
 obase_add_test(lifecycle_test SOURCES lifecycle_test.cpp LABELS ci sanitize
     ENV TSAN_OPTIONS=die_after_fork=0)
