@@ -71,9 +71,18 @@ __attribute__((noinline)) static size_t plain_usable_size(void* address) {
     return next_usable_size != NULL ? next_usable_size(address) : 0;
 }
 
+/* What obase frees while it looks is malloc's. */
+static int owner_of(void* address) {
+    if (in_obase) return 0;
+    in_obase = 1;
+    const int owner = obase_memory_owner(address, plain_usable_size);
+    in_obase = 0;
+    return owner;
+}
+
 __attribute__((weak, visibility("default"))) void free(void* address) {
     if (address == NULL) return;
-    const int owner = in_obase ? 0 : obase_memory_owner(address, plain_usable_size);
+    const int owner = owner_of(address);
     if (__builtin_expect(owner == 0, 1)) {
         if (__builtin_expect(next_free != NULL, 1))
             next_free(address);
@@ -89,8 +98,7 @@ __attribute__((weak, visibility("default"))) void free(void* address) {
 }
 
 __attribute__((weak, visibility("default"))) void* realloc(void* address, size_t bytes) {
-    const int owner =
-        address == NULL || in_obase ? 0 : obase_memory_owner(address, plain_usable_size);
+    const int owner = address == NULL ? 0 : owner_of(address);
     if (__builtin_expect(owner == 0, 1)) return plain_realloc(address, bytes);
     in_obase = 1;
     void* const fresh = obase_memory_realloc(owner, address, bytes, __builtin_return_address(0));
