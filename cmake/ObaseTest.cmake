@@ -5,19 +5,26 @@
 #
 #   obase_add_test(<name> SOURCES <file>... [LIBS <target>...] [LABELS <label>...]
 #                  [ENV <KEY=VALUE>...] [ARGS <argument>...] [REARM] [SERIAL] [NO_MAIN]
-#                  [NO_LIBRARY] [LOCKS <name>...])
+#                  [NO_LIBRARY] [LOCKS <name>...] [COST <seconds>])
 #       A GoogleTest executable, linked with obase (LIBS rapidcheck for properties). LABELS (default: ci):
 #         ci, long, soak   the tier. One ctest entry per tier, with OBASE_TEST_TIER=<tier> in its
 #                          environment: <name> for ci, <name>.long, <name>.soak. `make test` runs ci.
 #                          What `make check` runs besides has the label `check`, and is added
 #                          with add_test (scripts/, models/, compiler/fuzz).
 #         any other        a mark on every entry. `sanitize` puts the test into the subset that
-#                          `make check` builds and runs with the thread and address sanitizers.
+#                          `make check` builds and runs with the thread and address sanitizers,
+#                          `sanitize_address` into that of the second alone. In what one thread does,
+#                          or the fibers of the deterministic scheduler, a switch of which is a
+#                          synchronization to it, ThreadSanitizer has no race to see.
 #       REARM: each entry a second time, <entry>.rearm, with OBASE_DEBUG_REARM=1.
 #       SERIAL: no other test at the same time. NO_MAIN: the sources define main().
 #       NO_LIBRARY: linked with src/os only. For layers that are headers: changing one then rebuilds
-#         its tests and not the library, which `make mutants` does a hundred times.
+#         its tests and not the library, which `make mutants` does a hundred times. Sanitized, where
+#         there are no mutants, it is linked as the others are: nothing is compiled twice, and the
+#         precompiled headers are used.
 #       LOCKS: tests that name the same one do not run at the same time.
+#       COST: what begins first in the ci tier, so that it does not run alone in the end: a clean clone knows no
+#         times. For what takes long, also sanitized.
 #
 #   obase_add_fuzzer(<name> SOURCES <file>... CORPUS <directory> [LIBS <target>...])
 #       The sources define LLVMFuzzerTestOneInput. With OBASE_FUZZ (preset `fuzz`) a libFuzzer
@@ -51,8 +58,24 @@ if(OBASE_BUILD_TESTS)
         obase GTest::gtest rapidcheck rapidcheck_gtest)
 endif()
 
+# obase_add_test_library(<name> SOURCES <file>... [LIBS <target>...]): some sources of the library, for
+# tests that are NO_LIBRARY. Sanitized, all of the library.
+function(obase_add_test_library name)
+    cmake_parse_arguments(PARSE_ARGV 1 library "" "" "SOURCES;LIBS")
+    if(OBASE_SANITIZE)
+        add_library(${name} INTERFACE)
+        target_link_libraries(${name} INTERFACE obase)
+        return()
+    endif()
+    add_library(${name} STATIC EXCLUDE_FROM_ALL ${library_SOURCES})
+    target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")
+    target_link_libraries(${name} PUBLIC ${library_LIBS})
+endfunction()
+
 set(obase_tiers ci long soak)
-set(obase_fuzz_replay_main "${CMAKE_CURRENT_LIST_DIR}/fuzz_replay_main.cpp")
+if(OBASE_BUILD_TESTS AND NOT OBASE_FUZZ)
+    add_library(obase_fuzz_replay_main OBJECT "${CMAKE_CURRENT_LIST_DIR}/fuzz_replay_main.cpp")
+endif()
 
 function(obase_set_test_executable name)
     target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/src")
@@ -65,7 +88,7 @@ function(obase_add_test name)
     if(NOT OBASE_BUILD_TESTS)
         return()
     endif()
-    cmake_parse_arguments(PARSE_ARGV 1 test "REARM;SERIAL;NO_MAIN;NO_LIBRARY" ""
+    cmake_parse_arguments(PARSE_ARGV 1 test "REARM;SERIAL;NO_MAIN;NO_LIBRARY" "COST"
                           "SOURCES;LIBS;LABELS;ENV;ARGS;LOCKS")
     if(NOT test_SOURCES OR test_UNPARSED_ARGUMENTS)
         message(FATAL_ERROR "obase_add_test(${name}): SOURCES missing, or not understood: "
@@ -80,7 +103,7 @@ function(obase_add_test name)
     endif()
 
     add_executable(${name} ${test_SOURCES})
-    if(test_NO_LIBRARY)
+    if(test_NO_LIBRARY AND NOT OBASE_SANITIZE)
         target_include_directories(${name} PRIVATE
             "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}/include")
         target_link_libraries(${name} PRIVATE ${test_LIBS} ${main} obase_os)
@@ -96,6 +119,9 @@ function(obase_add_test name)
 
     set(marks ${test_LABELS})
     list(REMOVE_ITEM marks ${obase_tiers})
+    if("sanitize_address" IN_LIST marks AND NOT OBASE_SANITIZE MATCHES "thread")
+        list(APPEND marks sanitize)
+    endif()
     if("sanitize" IN_LIST marks)
         add_dependencies(obase_sanitize_tests ${name})
     endif()
@@ -121,6 +147,9 @@ function(obase_add_test name)
             set_tests_properties(${entry} PROPERTIES
                 LABELS "${tier};${marks}" ENVIRONMENT "${environment}"
                 RUN_SERIAL "${test_SERIAL}" RESOURCE_LOCK "${test_LOCKS}")
+            if(tier STREQUAL "ci" AND test_COST)
+                set_tests_properties(${entry} PROPERTIES COST ${test_COST})
+            endif()
             if(NOT tier STREQUAL "ci")
                 # ctest's default would end a long run that is merely long.
                 set_tests_properties(${entry} PROPERTIES TIMEOUT 604800)
@@ -152,7 +181,7 @@ function(obase_add_fuzzer name)
         add_test(NAME ${name} COMMAND ${name} -seed=1 -runs=200000 "${found}" "${corpus}")
         set_tests_properties(${name} PROPERTIES LABELS fuzz TIMEOUT 604800)
     else()
-        target_sources(${name} PRIVATE "${obase_fuzz_replay_main}")
+        target_link_libraries(${name} PRIVATE obase_fuzz_replay_main)
         add_test(NAME ${name} COMMAND ${name} "${corpus}")
         set_tests_properties(${name} PROPERTIES LABELS "ci;fuzz")
         if(fuzz_LONG)

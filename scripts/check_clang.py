@@ -3,11 +3,11 @@
 """Lets clang read what no other build of `make check` compiles with it: tools, plugins, tests that no
 sanitizer runs. Its warnings are errors. Nothing is compiled: that would take three times as long.
 
-usage: scripts/check_clang.py BUILD [--but COMPILED] [--jobs N]
+usage: scripts/check_clang.py BUILD [--but COMPILED]... [--jobs N]
 
 BUILD and COMPILED are build directories that have compile_commands.json. Of BUILD's sources those
-are checked whose object COMPILED has not (default: all). Exit code 0: no warnings, 1: warnings,
-2: usage.
+are checked whose object no COMPILED has (default: all), and what is compiled twice in the same way
+once. Exit code 0: no warnings, 1: warnings, 2: usage.
 """
 import argparse
 import concurrent.futures
@@ -46,28 +46,44 @@ def compiled(build):
     return found
 
 
-def check(entry):
+def reading(entry):
+    """The command that reads the entry's source and writes nothing."""
     command = shlex.split(entry["command"])
     if os.path.basename(command[0]) == "ccache":
         del command[0]
-    at = command.index("-o")
-    del command[at:at + 2]
-    command.remove("-c")
+    for option in ("-o", "-MT", "-MF"):
+        if option in command:
+            at = command.index(option)
+            del command[at:at + 2]
+    command = [word for word in command if word not in ("-c", "-MD")]
     command.append("-fsyntax-only")
-    ran = subprocess.run(command, cwd=entry["directory"], capture_output=True, text=True, check=False)
+    return command
+
+
+def once(entries):
+    """The first of those that are read by one command in one directory."""
+    kept = {}
+    for entry in entries:
+        kept.setdefault((entry["directory"], *reading(entry)), entry)
+    return list(kept.values())
+
+
+def check(entry):
+    ran = subprocess.run(reading(entry), cwd=entry["directory"], capture_output=True, text=True,
+                         check=False)
     return entry["file"], ran.returncode, ran.stderr
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("build")
-    parser.add_argument("--but", metavar="COMPILED")
+    parser.add_argument("--but", metavar="COMPILED", action="append", default=[])
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
 
-    done = compiled(options.but) if options.but else set()
-    todo = [entry for entry in commands(options.build)
-            if source(options.build, entry) not in done]
+    done = set().union(*map(compiled, options.but))
+    todo = once(entry for entry in commands(options.build)
+                if source(options.build, entry) not in done)
     if not todo:
         print("check_clang: nothing to check")
         return 0

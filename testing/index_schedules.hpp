@@ -393,7 +393,7 @@ template <class Index, class Scene>
     result r;
     for (const auto how : {strategy::random, strategy::pct}) {
         exploration e;
-        e.seeds = scaled(seeds, 100 * seeds, 10'000 * seeds);
+        e.seeds = scaled_schedules(seeds, 100 * seeds, 10'000 * seeds);
         e.strategy = how;
         e.name = name + (how == strategy::pct ? " pct" : "");
         e.depth = 4;

@@ -60,4 +60,12 @@ inline std::uint64_t scaled_for_build(std::uint64_t ci, std::uint64_t extended,
     return scaled(heap::sanitized ? ci / 5 : ci, extended, soak);
 }
 
+// How many schedules of the deterministic scheduler, likewise: a tenth with a sanitizer in the ci tier. What
+// interleavings do is the same without one. ThreadSanitizer sees no race in a schedule, since a switch to another
+// fiber is a synchronization to it; AddressSanitizer has each access of the body to look at, in fewer orders.
+inline std::uint64_t scaled_schedules(std::uint64_t ci, std::uint64_t extended,
+                                      std::uint64_t soak) {
+    return scaled(heap::sanitized ? (ci + 9) / 10 : ci, extended, soak);
+}
+
 } // namespace obase::testing

@@ -9,6 +9,7 @@ a set, remaining times with a second's grace. Exit status 77 without redis-serve
 """
 
 import argparse
+import itertools
 import os
 import random
 import sys
@@ -297,11 +298,18 @@ class Commands:
                                   ["TYPE"], ["AUTH", "x"], ["AUTH", "u", "x"], ["CLIENT", "GETNAME"], ["HELLO", "4"],
                                   ["HELLO", "x"], ["CLIENT", "SETNAME", "a b"], ["RANDOMKEY", "x"], ["EXEC", "a"],
                                   ["MEMORY", "USAGE", "none"], ["COMMAND", "GETKEYS", "GET", "k"]])),
-            (3, lambda: [key() if word == "K" else word for word in r.choice(EDGES)]),
+            (3, lambda: self.edge(r.choice(EDGES))),
             (2, lambda: self.transaction()),
         ]
         weights = [w for w, _ in table]
         return r.choices(table, weights)[0][1]()
+
+    def edge(self, words):
+        return [self.key() if word == "K" else word for word in words]
+
+    def edges(self):
+        """Each once, outside a transaction."""
+        return [["DISCARD"], *map(self.edge, EDGES)]
 
     def transaction(self):
         return self.r.choice([["MULTI"], ["MULTI"], ["EXEC"], ["EXEC"], ["EXEC"], ["DISCARD"],
@@ -398,8 +406,13 @@ def main():
             for client in (ours, theirs):
                 client.many([["MULTI"], ["DISCARD"], ["HELLO", protocol]])
             queued.clear()
-            while done < count * (1 if protocol == "2" else 2) // 2:
-                batch = [commands.one() for _ in range(200)]
+            most = count * (1 if protocol == "2" else 2) // 2
+            # At first no key is there; in the end most are.
+            batches = itertools.chain([commands.edges()], itertools.repeat(None))
+            while done < most:
+                batch = next(batches) or [commands.one() for _ in range(200)]
+                if done + len(batch) >= most:
+                    batch += commands.edges()
                 why = compare(ours, theirs, batch, queued)
                 if why:
                     print(f"after {done} commands, seed {arguments.seed}, RESP{protocol}: {why}")

@@ -375,7 +375,7 @@ namespace {
 // are kept back: how long those are is a matter of time then.)
 TEST(biased_sections, a_fork_waits_for_owners_from_before_membarrier_was_lost) {
     using P = losing_platform;
-    const testing::exploration e{.seeds = testing::scaled(300, 3'000, 30'000),
+    const testing::exploration e{.seeds = testing::scaled_schedules(300, 3'000, 30'000),
                                  .name = "lost",
                                  .memory = testing::memory_model::sequential};
     const testing::result r = testing::explore(e, [] {

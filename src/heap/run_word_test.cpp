@@ -92,7 +92,7 @@ void blocks_come_back_once() {
 
 TEST(run_word, blocks_come_back_once_in_every_schedule) {
     for (const auto strategy : {testing::strategy::random, testing::strategy::pct}) {
-        const testing::exploration e{.seeds = testing::scaled(3'000, 100'000, 3'000'000),
+        const testing::exploration e{.seeds = testing::scaled_schedules(3'000, 100'000, 3'000'000),
                                      .strategy = strategy,
                                      .name = "blocks come back once"};
         const auto r = testing::threads_for<deterministic_platform>::explore(
@@ -159,7 +159,7 @@ void a_deserted_run_is_found() {
 
 TEST(run_word, a_deserted_run_is_found_in_every_schedule) {
     for (const auto strategy : {testing::strategy::random, testing::strategy::pct}) {
-        const testing::exploration e{.seeds = testing::scaled(3'000, 100'000, 3'000'000),
+        const testing::exploration e{.seeds = testing::scaled_schedules(3'000, 100'000, 3'000'000),
                                      .strategy = strategy,
                                      .name = "a deserted run is found"};
         const auto r = testing::threads_for<deterministic_platform>::explore(
@@ -224,7 +224,7 @@ void stack_keeps_every_run() {
 
 TEST(run_stack, keeps_every_run_in_every_schedule) {
     for (const auto strategy : {testing::strategy::random, testing::strategy::pct}) {
-        const testing::exploration e{.seeds = testing::scaled(3'000, 100'000, 3'000'000),
+        const testing::exploration e{.seeds = testing::scaled_schedules(3'000, 100'000, 3'000'000),
                                      .strategy = strategy,
                                      .name = "stack keeps every run"};
         const auto r = testing::threads_for<deterministic_platform>::explore(

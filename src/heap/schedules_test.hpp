@@ -29,7 +29,7 @@ void explore_schedules(const char* name, void (*body)(), std::uint64_t seeds,
                                 : std::vector{testing::strategy::random};
     for (const auto strategy : strategies) {
         const testing::exploration e{
-            .seeds = testing::scaled(seeds, 30 * seeds, 1000 * seeds),
+            .seeds = testing::scaled_schedules(seeds, 30 * seeds, 1000 * seeds),
             .strategy = strategy,
             .name = name,
             .max_steps = max_steps,

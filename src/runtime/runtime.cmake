@@ -15,18 +15,18 @@ endfunction()
 
 obase_add_test(guide_test SOURCES guide_test.cpp LABELS ci sanitize REARM)
 obase_add_test(string_test SOURCES string_test.cpp LIBS rapidcheck rapidcheck_gtest LABELS ci sanitize)
-obase_add_test(memory_budget_test SOURCES memory_budget_test.cpp LABELS ci sanitize)
-obase_add_test(allocation_watch_test SOURCES allocation_watch_test.cpp LABELS ci sanitize)
+obase_add_test(memory_budget_test SOURCES memory_budget_test.cpp LABELS ci sanitize_address)
+obase_add_test(allocation_watch_test SOURCES allocation_watch_test.cpp LABELS ci sanitize_address)
 obase_add_test(processor_share_test SOURCES processor_share_test.cpp)
 obase_add_test(wait_credit_test SOURCES wait_credit_test.cpp)
 # What makes swap, and what must not have any, take turns.
 obase_add_test(backpressure_test SOURCES backpressure_test.cpp LABELS ci sanitize
-    ENV TSAN_OPTIONS=die_after_fork=0 LOCKS swap)
+    ENV TSAN_OPTIONS=die_after_fork=0 LOCKS swap COST 45)
 obase_add_test(shorter_windows_test SOURCES shorter_windows_test.cpp LABELS ci sanitize)
 obase_add_test(near_objects_test SOURCES near_objects_test.cpp LABELS ci sanitize)
 obase_add_test(born_objects_test SOURCES born_objects_test.cpp LABELS ci sanitize
     ENV TSAN_OPTIONS=die_after_fork=0)
-obase_add_test(runtime_test SOURCES runtime_test.cpp LABELS ci sanitize)
+obase_add_test(runtime_test SOURCES runtime_test.cpp LABELS ci sanitize COST 50)
 # die_after_fork: ThreadSanitizer else ends a child of a fork that starts a thread.
 obase_add_test(lifecycle_test SOURCES lifecycle_test.cpp LABELS ci sanitize
     ENV TSAN_OPTIONS=die_after_fork=0)
