@@ -3,6 +3,7 @@
 
 #include "tools/bench/child_process.hpp"
 #include "tools/bench/interrupt.hpp"
+#include "tools/fragmentation/reading_client.hpp"
 #include "tools/server/resp_client.hpp"
 #include "tools/server/servers.hpp"
 
@@ -11,13 +12,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <chrono>
-#include <condition_variable>
-#include <exception>
 #include <fstream>
-#include <mutex>
-#include <optional>
 #include <stdexcept>
 #include <string_view>
 #include <thread>
@@ -43,94 +39,6 @@ double mib_of(const std::string& file, std::string_view field) {
 
 constexpr std::string_view collector =
     "obase-handles"; // the thread that moves objects, where there is one
-
-// Asks for one value after the other.
-class reading_client {
-  public:
-    reading_client(const std::string& socket, std::uint64_t values)
-        : thread_([this, socket, values] { read(socket, values); }) {}
-    ~reading_client() {
-        stop_ = true;
-        if (thread_.joinable()) thread_.join();
-    }
-    reading_client(const reading_client&) = delete;
-    reading_client& operator=(const reading_client&) = delete;
-
-    // Throws what the thread met.
-    void finish() {
-        stop_ = true;
-        thread_.join();
-        if (failed_) std::rethrow_exception(failed_);
-    }
-    // While one exists, nothing is asked for and no wait is measured.
-    class pause {
-      public:
-        explicit pause(reading_client& its) : its_(its) {
-            std::unique_lock hold(its_.lock_);
-            its_.pauses_ = true;
-            its_.changed_.wait(hold, [&] { return its_.paused_ || its_.ended_; });
-        }
-        ~pause() {
-            {
-                const std::lock_guard hold(its_.lock_);
-                its_.pauses_ = false;
-            }
-            its_.changed_.notify_all();
-        }
-        pause(const pause&) = delete;
-        pause& operator=(const pause&) = delete;
-
-      private:
-        reading_client& its_;
-    };
-    double longest_us = 0;
-    std::uint64_t found = 0, wrong = 0;
-
-  private:
-    void read(const std::string& socket, std::uint64_t values) {
-        try {
-            resp_client client(socket);
-            for (std::uint64_t i = 0; !stop_; i = (i + 7919) % values) {
-                wait_while_paused();
-                const std::string key = fmt::format("b:{}", i);
-                const auto begin = clock::now();
-                const std::optional<std::string> value = client.ask({"GET", key});
-                longest_us = std::max(longest_us, seconds_since(begin) * 1e6);
-                if (!value.has_value()) continue;
-                ++found;
-                if (value->size() != second_bytes ||
-                    !value->starts_with(fmt::format("value:{}", i)))
-                    ++wrong;
-            }
-        } catch (...) {
-            failed_ = std::current_exception();
-        }
-        {
-            const std::lock_guard hold(lock_);
-            ended_ = true;
-        }
-        changed_.notify_all();
-    }
-    void wait_while_paused() {
-        std::unique_lock hold(lock_);
-        if (!pauses_) return;
-        paused_ = true;
-        changed_.notify_all();
-        changed_.wait(hold, [this] { return !pauses_; });
-        paused_ = false;
-    }
-
-    std::mutex lock_;
-    std::condition_variable changed_;
-    bool pauses_ = false, paused_ = false, ended_ = false; // under lock_
-
-    std::atomic<bool> stop_ = false;
-    std::exception_ptr failed_;
-    std::thread thread_; // last: the others are there when it begins
-
-  public:
-    static constexpr std::size_t first_bytes = 240, second_bytes = 492;
-};
 
 std::vector<std::string> words_for(const redis_servers& servers, const std::string& allocator,
                                    const std::string& socket, const std::string& directory,

@@ -2,6 +2,7 @@
 #include "tools/server/cold_rows.hpp"
 
 #include "tools/bench/interrupt.hpp"
+#include "tools/server/moving_turns.hpp"
 #include "tools/server/servers.hpp"
 #include "tools/workload/distribution.hpp"
 #include "tools/ycsb/control_group.hpp"
@@ -344,50 +345,28 @@ bench_result bench_server_moving(const server_bench_settings& s) {
         }
         tell(fmt::format("{} of {}: loading", pair + 1, s.pairs));
         for (auto& system : systems) fill(*system, s.records, s.value_bytes);
-        run_result all[2];
-        // Requests of turns in which something moved, and objects that moved meanwhile.
-        std::uint64_t done = 0, moved_here = 0;
-        constexpr std::uint64_t turn = 10'000;
-        const auto patience = std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-            std::chrono::duration<double>(longest_without_moves * s.window_seconds));
-        auto until = std::chrono::steady_clock::now() + patience;
-        // In short turns, so that both meet the same machine. Who is not asked is stopped: its collector would
-        // take a processor from the other.
-        for (std::uint64_t i = 0;
-             done < s.requests && !interrupted() && std::chrono::steady_clock::now() < until; ++i) {
-            run_result both[2];
-            std::uint64_t moved_in_turn = 0;
-            for (const std::size_t which : {i % 2, 1 - i % 2}) {
-                load_request load{
+        constexpr std::uint64_t per_turn = 10'000;
+        moving_turns turns = take_moving_turns(
+            s.requests, per_turn,
+            std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+                std::chrono::duration<double>(longest_without_moves * s.window_seconds)),
+            [&](std::size_t which, std::uint64_t turn) {
+                const load_request load{
                     false,
-                    turn,
+                    per_turn,
                     s.clients,
                     1,
                     s.value_bytes,
-                    i,
+                    turn,
                     [&](workload::random_stream& random, bool&) { return zipf.next(random); }};
                 const system_under_test::stopped other(*systems[1 - which]);
-                const auto moved_now = [&] { return systems[0]->info("obase_moved_objects"); };
-                const std::uint64_t before = which == 0 ? moved_now() : 0;
-                both[which] = ask(*systems[which], load);
-                if (which == 0) moved_in_turn = moved_now() - before;
-            }
-            if (moved_in_turn == 0) continue;
-            moved_here += moved_in_turn;
-            done += turn;
-            until = std::chrono::steady_clock::now() + patience;
-            for (const std::size_t which : {0u, 1u}) {
-                all[which].seconds += both[which].seconds;
-                all[which].cpu_seconds += both[which].cpu_seconds;
-                all[which].latencies_us.insert(all[which].latencies_us.end(),
-                                               both[which].latencies_us.begin(),
-                                               both[which].latencies_us.end());
-            }
-        }
-        if (done == 0) break;
-        moved += moved_here;
-        asked += done;
-        for (const std::size_t which : {0u, 1u}) cells[which].add(all[which], done);
+                return ask(*systems[which], load);
+            },
+            [&] { return systems[0]->info("obase_moved_objects"); }, [] { return !interrupted(); });
+        if (turns.requests == 0) break;
+        moved += turns.moved;
+        asked += turns.requests;
+        for (const std::size_t which : {0u, 1u}) cells[which].add(turns.of[which], turns.requests);
         if (pair + 1 == s.pairs || interrupted())
             for (const std::size_t which : {0u, 1u})
                 add_cell(result, which == 0 ? "get, objects move" : "get, no collector", "crestdb",
