@@ -32,12 +32,19 @@
 // belongs to a group (its entry, and the bits in its chunks) is changed in a section over its domain, or, once that
 // is shared, under the group's stripe, one of 64 locks. `pool_` guards which chunks and pages are free; it
 // comes after either. So that it is not needed for each chunk a thread *reserves* some in a row: they are not
-// free, have no owner, and are claimed in its sections one after the other. None of these is held across a
-// system call but those that wait for pool_.
+// free, have no owner, and are claimed in its sections one after the other; and it keeps those that it *freed* of one
+// page until it frees in another, takes pool_ anyway, or nothing else of the page is left (give_up()). None of these is
+// held across a system call but those that wait for pool_.
+//
+// At hand. A thread goes on with the group that it used last (near_thread::last_*) without a look at the neighbour's
+// page, the group's domain or the pool: it is its own until another thread says that it wants something
+// (biased.hpp), and whoever frees what is at hand, or takes the newest page from the group, forgets it
+// (forget_last()): that is the thread itself, in a section, or one that has shared the domain. What is allocated so is
+// counted once in some thousand objects (near_thread::uncounted).
 //
 // Invariants
-//   a chunk is free (owner 0, bit in near_page::free), reserved by one thread (owner 0, no bit) or claimed by one
-//   group; one that is not claimed has no bits
+//   a chunk is free (owner 0, bit in near_page::free), reserved or freed by one thread (owner 0, no bit) or claimed by
+//   one group; one that is not claimed has no bits
 //   a group has a claimed chunk in its newest page
 //   every claimed chunk but those from the cursor's to the limit's touches an object
 //   begins and ends alternate within the chunks of a group, and no object leaves its page
@@ -48,7 +55,7 @@
 //
 // Memory: a page of free chunks only goes back at the next decommit_free_memory(), and so do the tables of a unit of
 // such pages only, which are zero bytes then. Nothing is allocated for a
-// group but its entry of 32 bytes. A thread keeps at most 31 chunks reserved.
+// group but its entry of 32 bytes. A thread keeps at most 31 chunks reserved, and 31 freed.
 #pragma once
 
 #include <algorithm>
@@ -462,6 +469,7 @@ class near_heap {
             return nullptr;
         row* its = &owners_.of_number(me);
         asm("" : "+r"(its)); // one register for all in it
+        if (its == nullptr) __builtin_unreachable();
         return its;
     }
     static std::uint64_t searched_for(std::uint32_t number, const wish& what) noexcept {
