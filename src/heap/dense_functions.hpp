@@ -908,7 +908,8 @@ dense_counters dense_heap<P>::counters() const noexcept {
 template <class P>
 std::size_t dense_heap<P>::metadata_bytes() const noexcept {
     return runs_.committed_bytes() + starts_.committed_bytes() + long_starts_.committed_bytes() +
-           middle_starts_.committed_bytes() + freed_.committed_bytes() + free_.committed_bytes();
+           middle_starts_.committed_bytes() + freed_.committed_bytes() + free_.committed_bytes() +
+           owners_memory_.committed_bytes();
 }
 
 template <class P>

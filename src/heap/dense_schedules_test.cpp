@@ -270,6 +270,18 @@ void births_meet_frees_and_counts() {
         w.dense.fork_prepare();
         const char* const broken = w.dense.validate();
         threads::require(broken == nullptr, broken);
+        const auto filled = [&] {
+            std::size_t bytes = 0;
+            w.dense.walk_extents(
+                [](void* sum, char* begin, char* end) {
+                    *static_cast<std::size_t*>(sum) += static_cast<std::size_t>(end - begin);
+                },
+                &bytes);
+            return bytes;
+        };
+        const std::size_t before = filled();
+        for (int i = 0; i < 3; ++i)
+            threads::require(filled() == before, "nothing is born while a fork stops all threads");
         w.dense.fork_parent();
         const dense_counters now = w.dense.counters();
         threads::require(now.live_objects <= each && now.live_bytes <= each * size,

@@ -246,7 +246,7 @@ class near_heap {
         return join_last(*its, size);
     }
     // The same in the group that the word names, if that is the one of before; or in a new one, if the word names none
-    // and the thread has a number and chunks for it. `kind`: what is expected; others than the four are found nowhere.
+    // and the thread has a number and chunks for it. `kind`: what is expected; nothing is begun for others than the four.
     [[gnu::noinline]] void* join_at_hand(typename P::template atomic<group_name>& name,
                                          std::size_t size, unsigned attributes_set,
                                          unsigned kind) noexcept {

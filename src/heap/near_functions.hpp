@@ -379,6 +379,7 @@ template <class P>
 char* near_heap<P>::begin_at_hand(row& me, typename P::template atomic<group_name>& name,
                                   std::size_t size, unsigned attributes_set,
                                   unsigned kind) noexcept {
+    if (kind >= expectations) return nullptr;
     const auto granules = static_cast<unsigned>(size / granule);
     const unsigned chunks = (granules + near_chunk_granules - 1) / near_chunk_granules;
     const auto inside = owners::look_in(me);

@@ -804,6 +804,19 @@ TEST(near, groups_at_hand_are_groups) {
         together += first == second && second == third;
     }
     EXPECT_GE(together, groups * 95 / 100);
+    // An expectation that is none of the four is none, of a group or of an object alone.
+    for (unsigned value = 4; value < 256; value += 7) {
+        group_name name = 0;
+        space::neighbour found;
+        for (group_name* const in : {&name, static_cast<group_name*>(nullptr)}) {
+            void* const made = s->allocate_placed(
+                64, {}, {nullptr, in, static_cast<expectation>(value), in == nullptr}, &found);
+            EXPECT_EQ(s->expected_of(made), expectation::nothing);
+            all.push_back(made);
+            bytes += 64;
+        }
+    }
+    EXPECT_TRUE(s->validate(&what)) << what;
     EXPECT_EQ(live().live_objects, all.size());
     EXPECT_EQ(live().live_bytes, bytes);
     EXPECT_TRUE(s->validate(&what)) << what;
