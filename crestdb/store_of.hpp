@@ -31,7 +31,12 @@ namespace crestdb {
 template <index Index>
 class store_of final : public store {
   public:
-    explicit store_of(std::size_t expected_keys) : index_(expected_keys) {}
+    // `how`: what the index is made with.
+    template <class... How>
+    explicit store_of(std::size_t expected_keys, const How&... how)
+        : index_(expected_keys, how...) {}
+
+    Index& index() noexcept { return index_; }
 
     bool get(std::string_view key, callback<void(std::string_view)> use) const override {
         return index_.get(key, use);

@@ -24,6 +24,18 @@ store_bench add_m2t(CLI::App& bench) {
                     "dram: measured; limit: under a memory limit; model: modelled; all that can be "
                     "had unless given")
                 ->check(CLI::IsMember({"dram", "limit", "model"})));
+    several(command
+                ->add_option("--transport", s->transports,
+                             "of tier dram; memory: the table is called; tcp: it is served on "
+                             "127.0.0.1 and asked by clients")
+                ->check(CLI::IsMember({"memory", "tcp"}))
+                ->capture_default_str());
+    command->add_option("--clients", s->connections, "connections of transport tcp")
+        ->check(CLI::Range(1, 1000))
+        ->capture_default_str();
+    command->add_option("--server-threads", s->server_threads, "of the server of transport tcp")
+        ->check(CLI::Range(1, 256))
+        ->capture_default_str();
     several(
         command
             ->add_option(

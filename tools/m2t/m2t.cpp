@@ -6,6 +6,7 @@
 #include "tools/bench/spread.hpp"
 #include "tools/bench/stopwatch.hpp"
 #include "tools/bench/zipf.hpp"
+#include "tools/m2t/table_client.hpp"
 #include "tools/m2t/tiered_memory_model.hpp"
 #include "tools/workload/distribution.hpp"
 #include "tools/workload/key_format.hpp"
@@ -15,6 +16,8 @@
 #include "tools/ycsb/swap_space.hpp"
 
 #include "crestdb/hash/chained_hash_table.hpp"
+#include "crestdb/store_of.hpp"
+#include "crestdb/store_server/store_server.hpp"
 #include "os/process.hpp"
 
 #include <obase/obase.hpp>
@@ -81,6 +84,7 @@ struct cell_of {
     std::string workload;
     std::size_t per_bucket = 1;
     std::string tier = "dram";
+    std::string transport = "memory";
     const control_group* group = nullptr; // of tier limit; the process is in it
     std::uint64_t limit = 0;              // 0: only what is charged is measured
 
@@ -93,10 +97,7 @@ std::size_t operations_of(const m2t_settings& s, std::size_t per_bucket) {
     return std::clamp<std::size_t>(12'000'000 / (per_bucket / 2 + 1), 10'000, 600'000);
 }
 
-struct request {
-    workload::operation what;
-    std::uint64_t id;
-};
+using request = table_request;
 
 std::vector<request> requests_of(const m2t_settings& s, char letter, std::size_t count,
                                  std::uint64_t seed) {
@@ -233,7 +234,9 @@ json run_cell(const m2t_settings& s, const cell_of& cell, bool temperature, std:
     }
     const std::string value = value_of(s);
     const std::uint64_t before = os::resident_bytes();
-    crestdb::basic_chained_hash_table<Protocol, Placement> table(s.records, cell.per_bucket);
+    crestdb::store_of<crestdb::basic_chained_hash_table<Protocol, Placement>> store(
+        s.records, cell.per_bucket);
+    auto& table = store.index();
     key_text text;
     for (std::size_t id = 0; id < s.records; ++id) {
         table.put_absent(key_of(text, id), value);
@@ -261,6 +264,20 @@ json run_cell(const m2t_settings& s, const cell_of& cell, bool temperature, std:
     if (!cell.measured()) {
         result.update(
             model_of(s, table, requests_of(s, 'C', std::min<std::size_t>(count, 100'000), seed)));
+        return result;
+    }
+    if (cell.transport == "tcp") {
+        crestdb::store_server server(store, {.threads = s.server_threads});
+        server.start();
+        const table_client clients({.port = server.port(),
+                                    .connections = s.connections,
+                                    .records = s.records,
+                                    .value = value});
+        if (!temperature) clients.ask(requests_of(s, 'C', count / 4 + 1, seed + 1));
+        const double cpu = server.cpu_seconds(), began = wall_ns();
+        clients.ask(requests);
+        result["ns_per_op"] = (wall_ns() - began) / static_cast<double>(count);
+        result["cpu_ns_per_op"] = (server.cpu_seconds() - cpu) * 1e9 / static_cast<double>(count);
         return result;
     }
     if (cell.group != nullptr) {
@@ -306,13 +323,17 @@ std::string command_for(const m2t_settings& s, const cell_of& cell) {
         cell.layout, cell.per_bucket, cell.workload, cell.tier, s.records, s.value_bytes);
     if (!s.distribution.empty()) text += " --distribution " + s.distribution;
     if (s.theta != workload::ycsb_theta) text += fmt::format(" --theta {}", s.theta);
+    if (cell.transport == "tcp")
+        text += fmt::format(" --transport tcp --clients {} --server-threads {}", s.connections,
+                            s.server_threads);
     return text;
 }
 
 // The targets of issue "M2T" for the defaults; none for anything else.
 double target_of(const m2t_settings& s, const cell_of& cell) {
-    if (cell.tier != "dram" || s.value_bytes != 1000 || s.records < 1'000'000 ||
-        cell.layout != "near-meta" || !s.distribution.empty() || s.theta != workload::ycsb_theta)
+    if (cell.tier != "dram" || cell.transport != "memory" || s.value_bytes != 1000 ||
+        s.records < 1'000'000 || cell.layout != "near-meta" || !s.distribution.empty() ||
+        s.theta != workload::ycsb_theta)
         return 0;
     const bool reads = cell.workload == "C";
     switch (cell.per_bucket) {
@@ -336,7 +357,7 @@ json cell_json(const m2t_settings& s, const cell_of& cell) {
             {"workload", cell.workload},
             {"distribution", s.distribution.empty() ? "default" : s.distribution},
             {"theta", s.theta},
-            {"transport", "memory"},
+            {"transport", cell.transport},
             {"tier", cell.tier},
             {"throughput_ops", nullptr},
             {"ratio", nullptr},
@@ -357,13 +378,13 @@ json cell_json(const m2t_settings& s, const cell_of& cell) {
 class row {
   public:
     row(const m2t_settings& s, const std::vector<std::string>& names, std::size_t per_bucket,
-        std::string letter, std::string tier)
+        std::string letter, std::string tier, std::string transport)
         : s_(s), names_(names), per_bucket_(per_bucket), letter_(std::move(letter)),
-          tier_(std::move(tier)), measured_(tier_ != "model") {}
+          tier_(std::move(tier)), transport_(std::move(transport)), measured_(tier_ != "model") {}
 
     void run_all(bench_result& into) {
         std::optional<own_control_group> group;
-        cell_of all{"malloc", letter_, per_bucket_, tier_};
+        cell_of all{"malloc", letter_, per_bucket_, tier_, transport_};
         if (tier_ == "limit") {
             group.emplace();
             all.group = &group->group();
@@ -383,8 +404,8 @@ class row {
                     const std::string& name = names_[(i + pair) % names_.size()];
                     cell_of cell = all;
                     cell.layout = name;
-                    tell(fmt::format("m2t {} {} per bucket, {} {}", name, per_bucket_, letter_,
-                                     tier_));
+                    tell(fmt::format("m2t {} {} per bucket, {} {}{}", name, per_bucket_, letter_,
+                                     tier_, over_what()));
                     if (group) check(all.group->remove_limit());
                     results_[name].push_back(in_child_process(
                         "m2t " + name, [&] { return run_layout(s_, cell, 1 + pair); }));
@@ -397,25 +418,35 @@ class row {
     }
 
   private:
-    // Processor or modelled time of an operation, in each repetition.
+    const char* over_what() const { return transport_ == "tcp" ? ", TCP" : ""; }
+    // Of an operation, in each repetition: processor time, the clients' by the clock, or modelled.
     std::vector<double> times(const std::string& name) const {
         std::vector<double> all;
         const auto found = results_.find(name);
         if (found == results_.end()) return all;
-        for (const json& one : found->second)
-            all.push_back(one.at(measured_ ? "cpu_ns_per_op" : "modelled_ns_per_op").get<double>());
+        for (const json& one : found->second) all.push_back(one.at(timed_by()).get<double>());
         return all;
+    }
+    const char* timed_by() const {
+        if (!measured_) return "modelled_ns_per_op";
+        return transport_ == "tcp" ? "ns_per_op" : "cpu_ns_per_op";
     }
     void report(const std::string& name, bench_result& into) {
         const auto found = results_.find(name);
         if (found == results_.end() || found->second.empty()) return;
-        const cell_of cell{name, letter_, per_bucket_, tier_};
+        const cell_of cell{name, letter_, per_bucket_, tier_, transport_};
         json out = cell_json(s_, cell);
         for (const auto& [key, value] : found->second.front().items())
             if (key != "sum") out[key] = value;
         const std::vector<double> mine = times(name), base = times("malloc");
         const double typical = spread_of(mine).median;
-        if (measured_) out["cpu_ns_per_op"] = typical;
+        out[timed_by()] = typical;
+        if (transport_ == "tcp") {
+            std::vector<double> cpu;
+            for (const json& one : found->second)
+                cpu.push_back(one.at("cpu_ns_per_op").get<double>());
+            out["cpu_ns_per_op"] = spread_of(cpu).median;
+        }
         out["throughput_ops"] = 1e9 / typical;
         std::vector<double> ratios;
         for (std::size_t i = 0; i < std::min(mine.size(), base.size()); ++i)
@@ -428,9 +459,10 @@ class row {
             out["ci95"] = {ratio.low, ratio.high};
             if (name != "malloc") {
                 figure f;
-                f.name = fmt::format(
-                    "m2t {}, {} per bucket, {} bytes, {}, {}: throughput to malloc", name,
-                    per_bucket_, s_.value_bytes, letter_, measured_ ? tier_ : "modelled");
+                f.name =
+                    fmt::format("m2t {}, {} per bucket, {} bytes, {}, {}{}: throughput to malloc",
+                                name, per_bucket_, s_.value_bytes, letter_,
+                                measured_ ? tier_ : "modelled", over_what());
                 f.value = ratio;
                 f.target = target_of(s_, cell);
                 f.kind = f.target > 0 ? bound::at_least : bound::none;
@@ -472,6 +504,7 @@ class row {
     std::size_t per_bucket_;
     std::string letter_;
     std::string tier_;
+    std::string transport_;
     bool measured_;
     std::map<std::string, std::vector<json>> results_;
 };
@@ -648,6 +681,15 @@ class claims {
         add("YCSB-C: throughput of NextTo to standard allocation (Fig. 2), lists as long as the "
             "paper's",
             "3.39-4.69", long_lists && best != nullptr ? &(*best)["ratio"] : nullptr, 3.39, 4.69);
+        const json* served = nullptr;
+        for (const char* name : {"near", "near-meta"})
+            if (const json* one = longest(name, "dram", workload::ycsb_theta, "tcp");
+                one != nullptr && (*one)["records_per_bucket"].get<std::size_t>() >= 1000 &&
+                !(*one)["ratio"].is_null() &&
+                (served == nullptr || (*one)["ratio"] > (*served)["ratio"]))
+                served = one;
+        add("the same through the server, over TCP", "3.39-4.69",
+            served != nullptr ? &(*served)["ratio"] : nullptr, 3.39, 4.69);
         const json* near = longest("near", "dram");
         add("mnalloc alone, everything next to (Fig. 4)", "3.86-4.14",
             long_lists && near != nullptr ? &(*near)["ratio"] : nullptr, 3.86, 4.14);
@@ -686,11 +728,13 @@ class claims {
 
   private:
     const json* longest(const std::string& layout, const std::string& tier,
-                        double theta = workload::ycsb_theta) const {
+                        double theta = workload::ycsb_theta,
+                        const char* transport = "memory") const {
         const json* found = nullptr;
         for (const json& one : cells_)
             if (one["layout"] == layout && one["tier"] == tier && one["workload"] == "C" &&
-                one["distribution"] == "default" && one["theta"] == theta &&
+                one["transport"] == transport && one["distribution"] == "default" &&
+                one["theta"] == theta &&
                 (found == nullptr || one["records_per_bucket"] > (*found)["records_per_bucket"]))
                 found = &one;
         return found;
@@ -788,14 +832,21 @@ bench_result bench_m2t(const m2t_settings& s) {
     }
     for (const std::size_t per_bucket : s.per_bucket)
         for (const std::string& letter : s.workloads)
-            for (const std::string tier : {"dram", "limit", "model"}) {
-                const bool asked = s.tiers.empty() ||
-                                   std::find(s.tiers.begin(), s.tiers.end(), tier) != s.tiers.end();
+            for (const auto& [tier, transport] :
+                 {std::pair<std::string, std::string>{"dram", "memory"},
+                  {"dram", "tcp"},
+                  {"limit", "memory"},
+                  {"model", "memory"}}) {
+                const bool asked =
+                    (s.tiers.empty() ||
+                     std::find(s.tiers.begin(), s.tiers.end(), tier) != s.tiers.end()) &&
+                    (tier != "dram" || std::find(s.transports.begin(), s.transports.end(),
+                                                 transport) != s.transports.end());
                 // The model knows searches, whatever the workload writes.
                 if (!asked || result.partial || (tier == "model" && letter != "C")) continue;
                 if (tier == "limit" && !no_limit.empty()) continue;
                 try {
-                    row(s, names, per_bucket, letter, tier).run_all(result);
+                    row(s, names, per_bucket, letter, tier, transport).run_all(result);
                 } catch (const interruption&) { // before it had a cell
                     result.partial = true;
                 }

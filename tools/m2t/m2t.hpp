@@ -15,6 +15,9 @@
 // group with a limit of a share of what `malloc` takes, once everything is loaded, and counts major faults (it makes
 // swap where there is none, and a group, which takes root); `model` is tiered_memory_model.hpp over the addresses of the same table.
 //
+// Transports of tier `dram`: `memory` calls the table; `tcp` serves it (crestdb/store_server) to clients of this process on
+// 127.0.0.1, as the paper's server does. There a ratio is of what clients wait for, and cpu_ns_per_op the server's threads'.
+//
 // Hints: values alone, in an array of guides, loaded with what the loop will ask for said rightly, wrongly or not at all;
 // what is cold goes to a file. Memory and time of each window from loading on.
 #pragma once
@@ -29,8 +32,9 @@
 namespace obase::tools {
 
 struct m2t_settings {
-    std::vector<std::string> layouts;                            // empty: all
-    std::vector<std::string> tiers;                              // empty: all that can be had
+    std::vector<std::string> layouts; // empty: all
+    std::vector<std::string> tiers;   // empty: all that can be had
+    std::vector<std::string> transports = {"memory"};
     std::vector<std::string> hints = {"none", "right", "wrong"}; // empty: no such cells
     std::vector<std::size_t> per_bucket = {1, 8, 64, 1024};
     std::vector<std::string> workloads = {"C"}; // A, B, C, D, F
@@ -43,6 +47,8 @@ struct m2t_settings {
     std::size_t value_bytes = 1000;
     std::size_t operations = 0;                     // 0: by the length of the lists
     std::size_t cache_bytes = std::size_t{1} << 20; // of the model
+    unsigned connections = 16;                      // of the clients of transport tcp
+    unsigned server_threads = 1;                    // of its server
     std::size_t pairs = 5;
 };
 

@@ -4,12 +4,22 @@
 #include "tools/m2t/m2t.hpp"
 
 #include "heap/sanitized.hpp"
+#include "tools/m2t/table_client.hpp"
 #include "tools/m2t/tiered_memory_model.hpp"
+#include "tools/workload/key_format.hpp"
+
+#include "crestdb/store.hpp"
+#include "crestdb/store_server/store_server.hpp"
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstdint>
+#include <memory>
 #include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
 
 namespace obase::tools {
 namespace {
@@ -174,6 +184,106 @@ TEST(m2t, hints_have_a_row_for_each_window) {
     // Nothing comes back: what was cold at loading is still out. The margin is for tables and partly filled runs.
     EXPECT_LT(used(right, 8), used(right, 0) + .1 * loaded);
     EXPECT_EQ(result.figures.size(), 3u);
+}
+
+// Through sockets as without them: every reply is compared by the clients.
+TEST(m2t, every_workload_runs_over_tcp) {
+    m2t_settings s = small();
+    s.layouts = {"malloc", "near", "near-meta+temperature"};
+    s.tiers = {"dram", "model"};
+    s.transports = {"tcp"};
+    s.workloads = {"A", "B", "C", "D", "F"};
+    s.per_bucket = {8};
+    s.pairs = 1;
+    s.connections = 7;
+    s.server_threads = 2;
+    const bench_result result = bench_m2t(s);
+    std::size_t served = 0;
+    for (const auto& cell : result.json["cells"]) {
+        if (cell["tier"] == "model") {
+            EXPECT_EQ(cell["transport"], "memory") << cell;
+            continue;
+        }
+        EXPECT_EQ(cell["transport"], "tcp") << cell;
+        EXPECT_GT(cell["cpu_ns_per_op"].get<double>(), 0) << cell;
+        // What clients wait for, not the processor's time.
+        EXPECT_DOUBLE_EQ(cell["throughput_ops"].get<double>() * cell["ns_per_op"].get<double>(),
+                         1e9)
+            << cell;
+        ++served;
+    }
+    EXPECT_EQ(served, 15u);
+    bool claimed = false;
+    for (const auto& claim : result.json["claims"])
+        if (claim["claim"] == "the same through the server, over TCP") {
+            claimed = true;
+            EXPECT_EQ(claim["verdict"], "not testable") << "lists of 8 are not the paper's";
+        }
+    EXPECT_TRUE(claimed);
+}
+
+class served_store {
+  public:
+    served_store()
+        : db_(crestdb::store::open(
+              {.index = "chained-hash-table", .protocol = "none", .expected_keys = 100})),
+          server_(std::make_unique<crestdb::store_server>(*db_, crestdb::store_server_options{})),
+          port_(server_->port()) {
+        server_->start();
+    }
+    void put(std::uint64_t id, std::string_view value) {
+        std::array<char, 24> key;
+        workload::write_key(key, id);
+        db_->put({key.data(), key.size()}, value);
+    }
+    table_client_settings clients(std::uint64_t records) const {
+        return {.port = port_, .connections = 3, .records = records, .value = "value"};
+    }
+    crestdb::store& db() { return *db_; }
+    void end() { server_.reset(); }
+
+  private:
+    std::unique_ptr<crestdb::store> db_;
+    std::unique_ptr<crestdb::store_server> server_;
+    unsigned port_;
+};
+
+TEST(table_client, asks_for_all_and_writes_what_it_says) {
+    served_store served;
+    for (std::uint64_t id = 0; id < 10; ++id) served.put(id, "value");
+    using what = workload::operation;
+    std::vector<table_request> requests;
+    for (std::uint64_t id = 0; id < 10; ++id) requests.push_back({what::read, id});
+    for (std::uint64_t id = 10; id < 30; ++id) requests.push_back({what::insert, id});
+    for (std::uint64_t id = 10; id < 30; ++id) requests.push_back({what::read, id});
+    for (std::uint64_t id = 0; id < 10; ++id) requests.push_back({what::read_modify_write, id});
+    for (std::uint64_t id = 0; id < 10; ++id) requests.push_back({what::update, id});
+    for (std::uint64_t id = 30; id < 35; ++id) requests.push_back({what::read_modify_write, id});
+    table_client(served.clients(10)).ask(requests);
+    EXPECT_EQ(served.db().size(), 35u) << "read, and written though they were absent";
+    table_client(served.clients(10)).ask({});
+}
+
+TEST(table_client, tells_other_replies_than_it_expects) {
+    served_store served;
+    for (std::uint64_t id = 0; id < 10; ++id) served.put(id, id == 7 ? "other" : "value");
+    const auto error_of = [&](std::vector<table_request> requests) -> std::string {
+        try {
+            table_client(served.clients(12)).ask(requests);
+        } catch (const std::runtime_error& error) {
+            return error.what();
+        }
+        return "";
+    };
+    using what = workload::operation;
+    EXPECT_EQ(error_of({{what::read, 6}}), "");
+    EXPECT_EQ(error_of({{what::read, 6}, {what::read, 7}}),
+              "the server of the table: another reply than expected, for record 7");
+    EXPECT_EQ(error_of({{what::read, 12}}), "") << "might be inserted by others";
+    const std::string absent = error_of({{what::read, 11}});
+    EXPECT_EQ(absent, "the server of the table: another reply than expected, for record 11");
+    served.end();
+    EXPECT_EQ(error_of({{what::read, 1}}), "the server of the table: a connection has ended");
 }
 
 TEST(m2t, refuses_what_it_does_not_have) {
