@@ -49,6 +49,11 @@ store_bench add_m2t(CLI::App& bench) {
                      "limit of tier limit, as a share of what malloc takes")
         ->check(CLI::Range(0.05, 1.0))
         ->capture_default_str();
+    command
+        ->add_option("--swap-directory", s->swap_directory,
+                     "of tier limit: swap is a file there; unless given it is the machine's own, "
+                     "or zram")
+        ->check(CLI::ExistingDirectory);
     command->add_option("--cold", s->cold, "OBASE_COLD_BACKING of the cells of hints")
         ->capture_default_str();
     several(command->add_option("--records-per-bucket", s->per_bucket, "repeatable")

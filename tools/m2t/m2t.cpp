@@ -323,6 +323,8 @@ std::string command_for(const m2t_settings& s, const cell_of& cell) {
         cell.layout, cell.per_bucket, cell.workload, cell.tier, s.records, s.value_bytes);
     if (!s.distribution.empty()) text += " --distribution " + s.distribution;
     if (s.theta != workload::ycsb_theta) text += fmt::format(" --theta {}", s.theta);
+    if (cell.tier == "limit" && !s.swap_directory.empty())
+        text += " --swap-directory " + s.swap_directory;
     if (cell.transport == "tcp")
         text += fmt::format(" --transport tcp --clients {} --server-threads {}", s.connections,
                             s.server_threads);
@@ -782,8 +784,9 @@ std::string why_no_limit(const m2t_settings& s, std::optional<swap_space>& swap)
         const own_control_group group;
         if (!group.group().made()) return "no memory control group can be made";
     }
-    swap.emplace(
-        swap_request{.bytes = s.records * (s.value_bytes + 300) + (std::size_t{64} << 20)});
+    swap.emplace(swap_request{.kind = s.swap_directory.empty() ? swap_kind::any : swap_kind::file,
+                              .bytes = s.records * (s.value_bytes + 300) + (std::size_t{64} << 20),
+                              .directory = s.swap_directory});
     return swap->why_not();
 }
 

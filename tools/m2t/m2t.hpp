@@ -41,7 +41,8 @@ struct m2t_settings {
     std::string distribution;                   // "": the workload's own
     double theta = .99; // of Zipf's law; other values than .99: workload C only
     double loop_share = .31;
-    double limit_share = .59;           // of what malloc takes
+    double limit_share = .59;   // of what malloc takes
+    std::string swap_directory; // of tier limit: a swap file there; "": what there is, or zram
     std::string cold = "file:/var/tmp"; // OBASE_COLD_BACKING of the cells of hints
     std::size_t records = 1'000'000;
     std::size_t value_bytes = 1000;
