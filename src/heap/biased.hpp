@@ -43,6 +43,13 @@ struct nothing_of_its_own {};
 template <class P, class Own = nothing_of_its_own>
 class biased_sections {
   public:
+    // On tests' platforms, and under debug checks.
+#if defined(OBASE_DEBUG_CHECKS)
+    static constexpr bool checks = true;
+#else
+    static constexpr bool checks = !std::is_same_v<P, os::native_platform>;
+#endif
+
     // 0: shared, for good.
     using owner_word = typename P::template atomic<std::uint32_t>;
 
@@ -71,7 +78,7 @@ class biased_sections {
     section look_in(unsigned me) noexcept { return look_in(holders_[me]); }
     static section look_in(holder& mine) noexcept {
         const std::uint32_t inside = mine.inside.load_relaxed() + 1;
-        if constexpr (checks_nesting) P::check((inside & 1) != 0, "sections nest");
+        if constexpr (checks) P::check((inside & 1) != 0, "sections nest");
         mine.inside.store_relaxed(inside);
         P::compiler_fence(); // pairs with share() and stop(), by their membarrier
         return {&mine, inside};
@@ -91,6 +98,12 @@ class biased_sections {
     void take_wanted(holder& mine) noexcept {
         mine.wanted.exchange_acq_rel(0); // pairs with tell()
         if (stopped_.load_acquire() != 0) mine.wanted.store_relaxed(1);
+    }
+    // At hand, of a thread that is not wanted: whoever shares the thing waits until it has left.
+    void check_own(const owner_word& owner, const holder& mine) const noexcept {
+        if constexpr (checks)
+            P::check((owner.load_relaxed() & ~leaving) == number_of(mine) + 1,
+                     "what is at hand is another thread's");
     }
     // False: leave() is next, once more.
     static bool leave_unless_waited_for(const section& in) noexcept {
@@ -183,12 +196,6 @@ class biased_sections {
   private:
     static constexpr std::uint32_t leaving = std::uint32_t{1} << 31;
     static constexpr unsigned barrier_tries = 20;
-#if defined(OBASE_DEBUG_CHECKS)
-    static constexpr bool checks_nesting = true;
-#else
-    static constexpr bool checks_nesting = !std::is_same_v<P, os::native_platform>;
-#endif
-
     section go_in(unsigned me) noexcept {
         for (;;) {
             const section in = look_in(me);

@@ -541,6 +541,7 @@ class near_heap {
         const auto inside = owners::look_in(me);
         if (owners::is_wanted(inside)) [[unlikely]]
             return give_way(me);
+        check_at_hand(me, me.own.last_owner());
         thread& mine = me.own;
         group& its = *mine.last_entry;
         const unsigned first = its.cursor;
@@ -551,6 +552,10 @@ class near_heap {
         if (!owners::leave_unless_waited_for(inside)) [[unlikely]]
             return left_with(me, object);
         return object;
+    }
+    // In the section, before the group with that number + 1 is changed.
+    void check_at_hand(const row& me, std::uint32_t owner) const noexcept {
+        if constexpr (owners::checks) owners_.check_own(domains_[(owner - 1) / domain_groups], me);
     }
     // The rest of join_at_hand(): another neighbour, room behind the limit, a new group, and what comes next.
     [[gnu::noinline]] char* join_newest_page(row& me, const void* neighbour,

@@ -345,6 +345,7 @@ char* near_heap<P>::join_newest_page(row& me, const void* neighbour, std::size_t
         owners::leave(inside);
         return nullptr;
     }
+    check_at_hand(me, mine.last_owner());
     mine.last_neighbour = neighbour;
     return extend_and_join(me, size);
 }
@@ -404,6 +405,7 @@ char* near_heap<P>::begin_at_hand(row& me, typename P::template atomic<group_nam
         owners::leave(inside);
         return nullptr;
     }
+    check_at_hand(me, number + 1);
     if (again)
         mine.unused_group = made.next;
     else

@@ -182,6 +182,56 @@ void threads_name_a_group_at_once() {
 }
 IN_BOTH_WORLDS(near_schedules, threads_name_a_group_at_once, 200)
 
+// The same of threads that have groups and chunks of their own, and so begin one at hand.
+template <class P>
+void threads_with_groups_name_one_at_once() {
+    using threads = testing::threads_for<P>;
+    world<P> w;
+    typename P::template atomic<group_name> own[2], name;
+    std::vector<void*> kept[2];
+    for (const unsigned me : {0U, 1U})
+        threads::spawn("namer", [&, me] {
+            kept[me].push_back(w.filled(w.join(own[me], 48, usual), 48));
+            kept[me].push_back(w.filled(w.join(name, 64, usual), 64));
+            kept[me].push_back(w.filled(w.join(name, 72, usual), 72));
+        });
+    threads::run();
+    w.finish(6, 3);
+    for (auto& mine : kept)
+        for (void* const object : mine) w.end(object);
+    w.finish(0, 0);
+}
+IN_BOTH_WORLDS(near_schedules, threads_with_groups_name_one_at_once, 200)
+
+// Property: what a thread has begun is its own at hand only until another one wants any of its groups: those that it begins
+// later in the same thousand are shared, too.
+template <class P>
+void what_is_shared_is_not_at_hand() {
+    using threads = testing::threads_for<P>;
+    world<P> w;
+    typename P::template atomic<group_name> names[3];
+    typename P::template atomic<void*> given;
+    std::vector<void*> kept[2];
+    threads::spawn("owner", [&] {
+        for (auto& name : names) {
+            for (const std::size_t size : {48U, 56U, 64U})
+                kept[0].push_back(w.filled(w.join(name, size, usual), size));
+            given.store_release(kept[0].back());
+        }
+    });
+    threads::spawn("other", [&] {
+        for (int i = 0; i < 3; ++i)
+            if (void* const found = given.load_acquire(); found != nullptr)
+                kept[1].push_back(w.filled(w.join(found, 72, usual), 72));
+    });
+    threads::run();
+    w.finish(9 + kept[1].size(), 3);
+    for (auto& mine : kept)
+        for (void* const object : mine) w.end(object);
+    w.finish(0, 0);
+}
+IN_BOTH_WORLDS(near_schedules, what_is_shared_is_not_at_hand, 200)
+
 // Property: pages go back to the system only while they have no objects.
 template <class P>
 void memory_goes_back_while_groups_come_and_go() {
@@ -354,6 +404,42 @@ void one_thread_is_in_a_section() {
     threads::run();
 }
 IN_BOTH_WORLDS(biased_sections, one_thread_is_in_a_section, 1'000)
+
+// Property: while a fork stops all threads none goes in at hand, also one that has already given way to it and has met no
+// section since that waits for its end.
+template <class P>
+void a_fork_finds_nobody_at_hand() {
+    using threads = testing::threads_for<P>;
+    struct shared {
+        biased_sections<P> sections;
+        typename biased_sections<P>::owner_word owner;
+        typename P::template atomic<unsigned> inside;
+    } s;
+    threads::spawn("owner", [&] {
+        const unsigned me = thread_number<P>::of_caller();
+        s.owner.store_release(s.sections.owner_for_caller());
+        bool mine = s.sections.enter(s.owner);
+        if (mine) s.sections.leave();
+        for (int i = 0; mine && i < 4; ++i) {
+            const auto in = s.sections.look_in(me);
+            if (s.sections.is_wanted(in)) {
+                mine = s.sections.owns_after_all(*in.its, s.owner);
+            } else {
+                s.inside.store_release(1);
+                s.inside.store_release(0);
+            }
+            s.sections.leave(in);
+        }
+    });
+    threads::spawn("forker", [&] {
+        s.sections.stop();
+        for (int i = 0; i < 3; ++i)
+            threads::require(s.inside.load_acquire() == 0, "no thread is in a section");
+        s.sections.let_go();
+    });
+    threads::run();
+}
+IN_BOTH_WORLDS(biased_sections, a_fork_finds_nobody_at_hand, 1'000)
 
 // As it is where a filter of system calls is set while the program runs.
 struct losing_platform : testing::deterministic_platform {
