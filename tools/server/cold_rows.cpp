@@ -51,16 +51,18 @@ class groups {
 
 std::vector<std::string> crestdb_words(const scratch_directory& scratch, const std::string& socket,
                                        const server_bench_settings& s) {
-    return {crestdb_program(),
-            "--port",
-            "0",
-            "--unixsocket",
-            socket,
-            "--dir",
-            scratch.path(),
-            "--no-load",
-            "--window",
-            fmt::format("{}", s.window_seconds)};
+    std::vector<std::string> words = {crestdb_program(),
+                                      "--port",
+                                      "0",
+                                      "--unixsocket",
+                                      socket,
+                                      "--dir",
+                                      scratch.path(),
+                                      "--no-load",
+                                      "--window",
+                                      fmt::format("{}", s.window_seconds)};
+    if (!s.policy.empty()) words.insert(words.end(), {"--policy", s.policy});
+    return words;
 }
 
 struct samples {

@@ -50,6 +50,8 @@ store_bench add_server(CLI::App& bench) {
         ->capture_default_str();
     command->add_option("--warm-ups", s->warm_ups, "turns that are not measured")
         ->capture_default_str();
+    command->add_option("--policy", s->policy, "crestdb's, with rows other than speed")
+        ->check(CLI::IsMember({"papers", "graded"}));
     command->add_option("--window", s->window_seconds, "crestdb's, with rows other than speed")
         ->check(CLI::Range(.01, 1e6))
         ->capture_default_str();

@@ -33,6 +33,7 @@ struct server_bench_settings {
     std::string directory = "/var/tmp";
     std::size_t warm_ups = 8; // turns before it is measured
     double window_seconds = 1;
+    std::string policy; // crestdb's; "": its own default
 };
 
 // crestdb, crestdb-none (--protocol none), redis, memcached.
