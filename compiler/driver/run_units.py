@@ -58,7 +58,7 @@ class maker:
 
     def by_hand(self, name, *inputs):
         program = self.out / name
-        self.made([self.options.clangxx, "-rdynamic", *self.objects, *inputs, self.options.library,
+        self.made([self.options.clangxx, "-rdynamic", *self.objects, *inputs, self.options.runtime,
                    f"-Wl,-rpath,{self.out}", "-pthread", "-o", program])
         return program
 
@@ -69,7 +69,7 @@ def lines(text):
 
 def main():
     parser = argparse.ArgumentParser(description="Says who names units that were compiled without the passes.")
-    for name in ["drivers", "include", "out", "library"]:
+    for name in ["drivers", "include", "out", "runtime"]:
         parser.add_argument(f"--{name}", required=True, type=pathlib.Path)
     for name in ["clang", "clangxx"]:
         parser.add_argument(f"--{name}", required=True)

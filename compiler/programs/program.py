@@ -155,7 +155,7 @@ def resident_kib(process):
             int(fields["RssFile"].split()[0]) + int(fields["RssShmem"].split()[0]))
 
 
-class library:
+class tested_program:
     """What the scripts of small libraries and programs have in common: their own tests, plain, while the collector is
     forced, with every slot rearmed, and under audit; or, with --measure, instructions, and memory if there is a workload
     that most of the data rests in.

@@ -81,7 +81,7 @@ def workload(folder, seconds):
 
 def main():
     options = program.arguments(__doc__)
-    program.library(options, "acme 0.97", HERE, ARCHIVE, SHA256, build, tests, instructions, workload, 120, 4).main()
+    program.tested_program(options, "acme 0.97", HERE, ARCHIVE, SHA256, build, tests, instructions, workload, 120, 4).main()
 
 
 if __name__ == "__main__":

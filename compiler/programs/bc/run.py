@@ -95,7 +95,7 @@ def workload(folder, seconds):
 
 def main():
     options = program.arguments(__doc__)
-    program.library(options, "bc 1.07.1", HERE, ARCHIVE, SHA256, build, tests, instructions, workload, 45).main()
+    program.tested_program(options, "bc 1.07.1", HERE, ARCHIVE, SHA256, build, tests, instructions, workload, 45).main()
 
 
 if __name__ == "__main__":

@@ -56,7 +56,7 @@ def workload(folder, seconds):
 
 def main():
     options = program.arguments(__doc__)
-    program.library(options, "cJSON 1.7.15", HERE, ARCHIVE, SHA256, build, tests, instructions, workload, 45).main()
+    program.tested_program(options, "cJSON 1.7.15", HERE, ARCHIVE, SHA256, build, tests, instructions, workload, 45).main()
 
 
 if __name__ == "__main__":

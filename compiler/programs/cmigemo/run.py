@@ -80,7 +80,7 @@ def workload(folder, seconds):
 
 def main():
     options = program.arguments(__doc__)
-    program.library(options, "cmigemo 1.2", HERE, ARCHIVE, SHA256, build, tests, instructions, workload, 45).main()
+    program.tested_program(options, "cmigemo 1.2", HERE, ARCHIVE, SHA256, build, tests, instructions, workload, 45).main()
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ def instructions(folder):
 
 def main():
     options = program.arguments(__doc__)
-    program.library(options, "FIGlet 2.2.5", HERE, ARCHIVE, SHA256, build, tests, instructions).main()
+    program.tested_program(options, "FIGlet 2.2.5", HERE, ARCHIVE, SHA256, build, tests, instructions).main()
 
 
 if __name__ == "__main__":

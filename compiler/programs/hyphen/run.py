@@ -55,7 +55,7 @@ def workload(folder, seconds):
 
 def main():
     options = program.arguments(__doc__)
-    program.library(options, "hyphen 2.8.8", HERE, ARCHIVE, SHA256, build, tests, instructions, workload).main()
+    program.tested_program(options, "hyphen 2.8.8", HERE, ARCHIVE, SHA256, build, tests, instructions, workload).main()
 
 
 if __name__ == "__main__":

@@ -50,7 +50,7 @@ def workload(folder, seconds):
 
 def main():
     options = program.arguments(__doc__)
-    program.library(options, "libHX 4.10", HERE, ARCHIVE, SHA256, build, tests, instructions, workload).main()
+    program.tested_program(options, "libHX 4.10", HERE, ARCHIVE, SHA256, build, tests, instructions, workload).main()
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ def workload(folder, seconds):
 
 def main():
     options = program.arguments(__doc__)
-    program.library(options, "tinycdb 0.78", HERE, ARCHIVE, SHA256, build, tests, instructions, workload).main()
+    program.tested_program(options, "tinycdb 0.78", HERE, ARCHIVE, SHA256, build, tests, instructions, workload).main()
 
 
 if __name__ == "__main__":

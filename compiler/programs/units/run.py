@@ -47,7 +47,7 @@ def instructions(folder):
 
 def main():
     options = program.arguments(__doc__)
-    program.library(options, "GNU units 2.22", HERE, ARCHIVE, SHA256, build, tests, instructions).main()
+    program.tested_program(options, "GNU units 2.22", HERE, ARCHIVE, SHA256, build, tests, instructions).main()
 
 
 if __name__ == "__main__":
