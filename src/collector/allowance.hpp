@@ -11,7 +11,9 @@
 //
 // A move that fails takes nothing: what is queued counts until its batch ends, what has moved until the window
 // does. plan() is for wishes that are carried out later in the window, each asked once: it keeps more from being
-// noted than can be had.
+// noted than can be had. Where more was wished for in the window before than may be had now, lots are drawn: else those
+// that are asked first would have all of it in every window, and what is wished for in each window, as a hot object is,
+// would get no more than what is wished for once.
 //
 // Threads: the collector.
 #pragma once
@@ -28,7 +30,8 @@ class allowance {
 
     void begin(std::uint64_t most) noexcept {
         most_ = most;
-        taken_ = queued_ = planned_ = 0;
+        share_ = wished_ <= most_ ? 1 : static_cast<double>(most_) / static_cast<double>(wished_);
+        taken_ = queued_ = planned_ = wished_ = 0;
     }
     bool limited() const noexcept { return most_ != unlimited; }
     void add(std::uint64_t bytes) noexcept {
@@ -40,17 +43,26 @@ class allowance {
     }
     bool fits(std::size_t bytes) const noexcept { return bytes <= left(); }
 
-    bool plan(std::size_t bytes) noexcept {
-        if (limited() && planned_ + bytes > most_) return false;
+    // `lot`: of all 32-bit numbers any is as likely as another.
+    bool plan(std::size_t bytes, std::uint32_t lot) noexcept {
+        if (!limited()) return true;
+        wished_ += bytes;
+        if (planned_ + bytes > most_ || lot >= share_ * lots) return false;
         planned_ += bytes;
         return true;
     }
+    // Wished for in this window, and not to be had.
+    std::uint64_t refused() const noexcept { return wished_ - planned_; }
     void queue(std::size_t bytes) noexcept { queued_ += bytes; }
     void end_batch() noexcept { queued_ = 0; }
     void take(std::size_t bytes) noexcept { taken_ += bytes; }
 
   private:
+    static constexpr double lots = 0x1p32;
+
     std::uint64_t most_ = unlimited;
+    double share_ = 1; // of the wishes, that is drawn
+    std::uint64_t wished_ = 0;
     std::uint64_t taken_ = 0;
     std::uint64_t queued_ = 0;
     std::uint64_t planned_ = 0;

@@ -37,6 +37,7 @@
 #include "heap/space.hpp"
 #include "mobility/arming_mover.hpp"
 #include "os/platform.hpp"
+#include "os/process.hpp"
 #include "os/thread.hpp"
 #include "policy/placement.hpp"
 #include "soda/directory.hpp"
@@ -96,9 +97,10 @@ struct window_plan {
     double in_flight = 0.02;  // share of what is resident that moving may keep twice
     std::size_t least_in_flight = std::size_t{1} << 20; // bytes; however little is resident
     std::size_t least_holes = std::size_t{1} << 20; // bytes that dense tiers may have in any case
-    // Bytes that moving may take from a tier in a file, whose pages the kernel can drop, into memory that it
-    // cannot drop.
+    // Bytes by which memory may grow that the kernel cannot drop.
     std::uint64_t may_grow = UINT64_MAX;
+    // Bytes that moving may take there from a tier in a file, whose pages the kernel can drop.
+    std::uint64_t may_return = UINT64_MAX;
     // Bytes that moving may write into tiers in a file.
     std::uint64_t may_write = UINT64_MAX;
     // For the policy (policy/placement.hpp). An early window ends when runs have given back what is wanted.
@@ -150,6 +152,8 @@ class collector final : private policy::objects {
     bool abandoned() const noexcept { return abandoned_; }
     // Bytes moved in the last window, [from][to].
     const auto& moved_bytes() const noexcept { return moved_bytes_; }
+    // That should have left a tier in a file in the last window, and found no room (window_plan::may_return).
+    std::uint64_t refused_bytes() const noexcept { return growth_.refused(); }
 
   private:
     static constexpr std::size_t batch_candidates = std::size_t{1} << 15;
@@ -243,12 +247,15 @@ class collector final : private policy::objects {
     }
     bool new_stays_behind() const noexcept;
     bool empty_tier(control& control);
-    // As window_log::run_out(), of a run of any length.
+    // As window_log::run_out(), of a run of any length. What lies in a file the kernel may have dropped unasked.
     bool run_out(policy::tier_id id, std::size_t run) const noexcept {
         const std::size_t length = space_.length_of_run(id, run);
         std::size_t out = 0;
         for (std::size_t i = 0; i < length; ++i) out += log_.run_out(id, run + i);
-        return 2 * out >= length && out != 0;
+        if (2 * out >= length && out != 0) return true;
+        const std::size_t bytes = length * heap::run_bytes;
+        return (in_files_ >> id & 1) != 0 &&
+               2 * os::resident_in(space_.range_begin(id) + run * heap::run_bytes, bytes) < bytes;
     }
     bool in_tier(std::uintptr_t address) const noexcept {
         return range_of(tier_).contains(address);
@@ -464,7 +471,7 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
     slots_.refresh();
     space_.clear_touched();
     in_files_ = 0;
-    growth_.begin(plan_.may_grow);
+    growth_.begin(plan_.may_return);
     writes_.begin(plan_.may_write);
     judged_in_turn_ = false;
     for (policy::tier_id id = policy::first_tier + 1; id < tiers_.count(); ++id)
@@ -1022,11 +1029,17 @@ bool collector<Mover>::leaves_file(policy::tier_id from, policy::tier_id to) con
 // written into files as may be.
 template <class Mover>
 bool collector<Mover>::plan_move(unsigned bit, policy::tier_id target) noexcept {
-    if (leaves_file(word_.tier[bit], target) && !growth_.plan(size(bit))) {
+    const std::uint32_t lot = (static_cast<std::uint32_t>(word_base_ / 8) + bit +
+                               static_cast<std::uint32_t>(window_) * 0x85ebca6bu) *
+                              0x9e3779b1u;
+    // Where not all can come back, those do that need not be read again.
+    if (leaves_file(word_.tier[bit], target) &&
+        ((growth_.limited() && !os::all_resident(object_at(bit), size(bit))) ||
+         !growth_.plan(size(bit), lot))) {
         recorder_.live.no_budget_skips.add(1);
         return false;
     }
-    if (enters_file(target) && !writes_.plan(size(bit))) {
+    if (enters_file(target) && !writes_.plan(size(bit), lot)) {
         recorder_.live.write_limit_skips.add(1);
         return false;
     }

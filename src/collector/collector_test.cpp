@@ -490,12 +490,12 @@ TYPED_TEST(collector_of, no_more_leaves_a_file_than_may) {
     while (w.in_tier(tier_cold) != w.count()) ASSERT_TRUE(w.window());
     EXPECT_TRUE(w.window());
     w.heap.in_files = 1u << tier_cold;
-    w.plan.may_grow = 10 * kib + kib / 2;
+    w.plan.may_return = 10 * kib + kib / 2;
     for (std::size_t i = 0; i < w.count(); ++i) w.use(w.main, i);
     EXPECT_TRUE(w.window());
     EXPECT_EQ(w.in_tier(tier_hot), 10u);
     EXPECT_EQ(w.recorder.live.no_budget_skips.get(), w.count() - 10);
-    w.plan.may_grow = 0;
+    w.plan.may_return = 0;
     for (std::size_t i = 0; i < w.count(); i += 3)
         w.heap.free(w.exchange(w.main, w.guides[i], nullptr));
     const auto compacted = w.recorder.live.compacted.get();
@@ -507,11 +507,49 @@ TYPED_TEST(collector_of, no_more_leaves_a_file_than_may) {
         if (i % 3 == 1) w.heap.free(w.exchange(w.main, w.guides[i], nullptr));
         if (i % 3 == 2) w.use(w.main, i);
     }
-    w.plan.may_grow = 10 * kib + kib / 2;
+    w.plan.may_return = 10 * kib + kib / 2;
     EXPECT_TRUE(w.window());
     std::size_t hot = 0;
     for (std::size_t i = 2; i < w.count(); i += 3) hot += w.tier_of(i) == tier_hot;
     EXPECT_EQ(hot, 10u);
+    w.check();
+}
+
+int nothing_resident(void*, std::size_t bytes, unsigned char* seen) {
+    std::fill_n(seen, bytes / os::page_size, 0);
+    return 0;
+}
+
+// Of a file the kernel drops pages that nobody told it to. What is there is not compacted unless it is mostly holes,
+// and does not come back where not all can; else it would be read for that.
+TYPED_TEST(collector_of, what_the_kernel_has_dropped_is_not_read_back) {
+    typename TestFixture::world w(6 * 64);
+    w.policy.least_live = 0.9;
+    w.policy.cold_leaves = false;
+    while (w.in_tier(tier_cold) != w.count()) ASSERT_TRUE(w.window());
+    EXPECT_TRUE(w.window());
+    os::memory_calls calls = os::real_memory_calls();
+    calls.mincore = nothing_resident;
+    os::use_memory_calls(&calls);
+    w.heap.in_files = 1u << tier_cold;
+    for (std::size_t i = 0; i < w.count(); i += 3)
+        w.heap.free(w.exchange(w.main, w.guides[i], nullptr));
+    const auto compacted = w.recorder.live.compacted.get();
+    for (int i = 0; i < 4; ++i) EXPECT_TRUE(w.window());
+    EXPECT_EQ(w.recorder.live.compacted.get(), compacted);
+    w.plan.may_return = 100 * kib;
+    for (std::size_t i = 1; i < w.count(); i += 3) w.use(w.main, i);
+    EXPECT_TRUE(w.window());
+    EXPECT_EQ(w.in_tier(tier_hot), 0u);
+    EXPECT_EQ(w.recorder.live.no_budget_skips.get(), w.count() / 3);
+    EXPECT_EQ(w.gc.refused_bytes(), 0u) << "nothing has to make room for it";
+    w.plan.may_return = UINT64_MAX;
+    for (std::size_t i = 1; i < w.count(); i += 3) w.use(w.main, i);
+    EXPECT_TRUE(w.window());
+    EXPECT_EQ(w.in_tier(tier_hot), w.count() / 3) << "there is room";
+    os::use_memory_calls(nullptr);
+    for (int i = 0; i < 4; ++i) EXPECT_TRUE(w.window());
+    EXPECT_GT(w.recorder.live.compacted.get(), compacted) << "it is in memory";
     w.check();
 }
 

@@ -38,12 +38,10 @@ void* remap(void* from, std::size_t bytes, std::size_t fresh, int flags, void* t
 
 constexpr memory_calls real{
     ::mmap,      mmap_in_place, ::munmap,          ::mprotect,      ::madvise, ::fallocate,
-    ::ftruncate, open_mode,     ::sync_file_range, ::posix_fadvise, remap,
+    ::ftruncate, open_mode,     ::sync_file_range, ::posix_fadvise, remap,     ::mincore,
 };
 
 constinit word::native_atomic<const memory_calls*> current{&real};
-
-const memory_calls& calls() noexcept { return *current.load_acquire(); }
 
 // Callers' errno survives: obase runs inside allocation paths of programs that test errno later.
 class errno_kept {
@@ -111,6 +109,8 @@ void keep_small_pages(void* begin, std::size_t bytes) noexcept {
 } // namespace
 
 const memory_calls& real_memory_calls() noexcept { return real; }
+
+const memory_calls& calls() noexcept { return *current.load_acquire(); }
 
 void use_memory_calls(const memory_calls* replacement) noexcept {
     current.store_release(replacement == nullptr ? &real : replacement);

@@ -33,9 +33,13 @@ struct memory_calls {
     int (*sync_file_range)(int, off_t, off_t, unsigned);
     int (*fadvise)(int, off_t, off_t, int);
     void* (*mremap)(void*, std::size_t, std::size_t, int, void*);
+    int (*mincore)(void*, std::size_t, unsigned char*);
 };
 
 const memory_calls& real_memory_calls() noexcept;
+
+// Those in use.
+const memory_calls& calls() noexcept;
 
 // Replaces the calls; nullptr puts the real ones back. Tests only; `calls` must outlive its use.
 void use_memory_calls(const memory_calls* calls) noexcept;

@@ -39,6 +39,12 @@ TEST(os_memory, reserved_pages_become_usable_in_steps_and_go_back) {
     EXPECT_EQ(resident_in(begin, 2 * mib), 2 * mib);
     ASSERT_EQ(advise(begin, mib, advice::dontneed), 0);
     EXPECT_EQ(resident_in(begin, 2 * mib), mib);
+    EXPECT_TRUE(all_resident(begin + mib, 1));
+    EXPECT_TRUE(all_resident(begin + mib + page_size - 1, 2)) << "two pages";
+    EXPECT_FALSE(all_resident(begin + mib - 1, 2)) << "the first of them is not";
+    EXPECT_FALSE(all_resident(begin + mib - page_size, 2 * page_size));
+    EXPECT_TRUE(all_resident(begin + mib, 64 * page_size));
+    EXPECT_FALSE(all_resident(begin + mib, 65 * page_size)) << "too many to ask about";
     EXPECT_EQ(begin[0], 0);
     EXPECT_EQ(begin[mib], 1);
     EXPECT_EQ(advise(begin, mib, advice::cold), 0);

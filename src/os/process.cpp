@@ -97,12 +97,25 @@ std::uint64_t resident_in(const void* begin, std::size_t bytes) noexcept {
     for (std::size_t done = 0; done < bytes;) {
         const std::size_t left = (bytes - done) / page_size;
         const std::size_t count = left < sizeof seen ? left : sizeof seen;
-        if (count == 0 || ::mincore(at + done, count * page_size, seen) != 0) break;
+        if (count == 0 || calls().mincore(at + done, count * page_size, seen) != 0) break;
         for (std::size_t i = 0; i < count; ++i) pages += seen[i] & 1U;
         done += count * page_size;
     }
     errno = before;
     return pages * page_size;
+}
+
+bool all_resident(const void* begin, std::size_t bytes) noexcept {
+    const auto address = reinterpret_cast<std::uintptr_t>(begin);
+    const std::uintptr_t first = address & ~std::uintptr_t{page_size - 1};
+    const std::size_t pages = (address + bytes - first + page_size - 1) / page_size;
+    return pages <= 64 && resident_in(reinterpret_cast<const void*>(first), pages * page_size) ==
+                              pages * page_size;
+}
+
+std::uint64_t swapped_bytes() noexcept {
+    const small_file status("/proc/self/status");
+    return status.after("VmSwap:", 0) * kib;
 }
 
 std::uint64_t peak_resident_bytes() noexcept {

@@ -26,12 +26,18 @@ bool read_process_memory(process_memory* out) noexcept;
 // Resident bytes alone, from /proc/self/statm: cheap. 0 when unreadable.
 std::uint64_t resident_bytes() noexcept;
 
+// Bytes in swap, from /proc/self/status. 0 when unreadable.
+std::uint64_t swapped_bytes() noexcept;
+
 // The most resident bytes that the process has had so far (VmHWM). 0 when unreadable.
 std::uint64_t peak_resident_bytes() noexcept;
 
 // Resident bytes among [begin, begin+bytes), by mincore: includes pages of files that are cached.
 // Preconditions as in memory.hpp; 0 when the range is not mapped.
 std::uint64_t resident_in(const void* begin, std::size_t bytes) noexcept;
+
+// True if all pages of [begin, begin+bytes) are resident; false, too, where more than 64 would have to be asked about.
+bool all_resident(const void* begin, std::size_t bytes) noexcept;
 
 struct machine {
     std::uint64_t ram_bytes = 0;

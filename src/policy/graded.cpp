@@ -37,8 +37,10 @@ tier_id graded::tier_of_rate(int sixteenths) noexcept {
 
 void graded::begin_window(const window_beginning& now) noexcept {
     early_ = now.early;
-    relief_.begin_window(early_ ? now.wanted_bytes : 0);
+    relief_.begin_window(early_ ? now.wanted_bytes : 0, early_);
     if (early_) return;
+    wanted_bytes_ = now.wanted_bytes;
+    kept_.fill(0);
     set_budget();
     rates_.end_window();
     together_.end_window();
@@ -77,9 +79,10 @@ bool graded::within_budget(unsigned distance, const word_facts& word,
 }
 
 // By how many windows one outside of the class counts: above it 1 or 2, below it -1 or -2.
-int graded::outside_by(int rate, tier_id at) noexcept {
-    const int upper = static_cast<int>(class_of(at)) * octave; // the class's octave ends here
-    const int lower = upper - octave;
+int graded::outside_by(int rate, tier_id at) const noexcept {
+    const int end = static_cast<int>(class_of(at)) * octave; // of the class's octave
+    const int upper = at == coldest ? cut_ : end;
+    const int lower = std::max(end - octave, at == coldest ? end - octave : cut_);
     if (rate > upper + margin && at != hottest) return rate > upper + clearly ? 2 : 1;
     if (rate < lower - margin && at != coldest) return rate < lower - clearly ? -2 : -1;
     return 0;
@@ -163,8 +166,37 @@ void graded::count_windows(word_facts& word) noexcept {
     if (block_of(word) > 1) join_neighbours(word);
     for (std::uint64_t left = word.seen & ~word.unmoved; left != 0; left &= left - 1)
         if (const auto slot = static_cast<unsigned>(std::countr_zero(left));
-            word.tier[slot] != first_tier)
+            word.tier[slot] != first_tier) {
             judge(word, slot);
+            if (counts_kept_ && word.tier[slot] != coldest) count_kept(word, slot);
+        }
+}
+
+void graded::count_kept(const word_facts& word, unsigned slot) noexcept {
+    if ((word.movable >> slot & 1) == 0 || word.about->never_cold(slot)) return;
+    const int rate = std::max(rates_.sixteenths(word.state[slot]) - size_of(word, slot), 0);
+    const auto at = static_cast<std::size_t>(rate / cut_step);
+    kept_[std::min(at, kept_.size() - 1)] += word.about->size(slot);
+}
+
+// What is on its way to the coldest class already counts. An object leaves its class when its rate is `margin` beyond it.
+void graded::set_cut(const window_facts& facts) noexcept {
+    const bool counted = counts_kept_;
+    counts_kept_ = std::isfinite(facts.excess_bytes) && facts.tiers[coldest].can_leave &&
+                   !facts.tiers[hottest].can_leave;
+    if (!counts_kept_) {
+        cut_ = 0;
+    } else if (wanted_bytes_ == 0) {
+        if (facts.excess_bytes < 0) cut_ = std::max(cut_ - octave / 8, 0);
+    } else if (counted) {
+        std::uint64_t below = 0;
+        int end = 0; // of what is counted
+        for (std::size_t i = 0; i + 1 < kept_.size() && below < wanted_bytes_; ++i) {
+            below += kept_[i];
+            end += cut_step;
+        }
+        cut_ = std::clamp(end + margin, cut_, highest_cut);
+    }
 }
 
 void graded::count_window(word_facts& word, unsigned slot) noexcept {
@@ -195,7 +227,7 @@ bool graded::relieves(const word_facts& word, unsigned slot) noexcept {
     if ((word.movable >> slot & 1) == 0 || word.about->never_cold(slot)) return false;
     const unsigned rank = relief::rank(false, word.quiet[slot]);
     if (!word.again) relief_.note(rank, word.about->size(slot));
-    return (word.newborn >> slot & 1) == 0 && relief_.leaves(rank);
+    return (word.newborn >> slot & 1) == 0 && relief_.leaves(rank, word.base / 8 + slot);
 }
 
 // An object that nobody touched in this window becomes hotter only when its estimate rests on as many windows as an
@@ -273,7 +305,8 @@ tier_id graded::expected_tier(const word_facts& word, unsigned slot) noexcept {
 tier_id graded::wanted_tier(const word_facts& word, unsigned slot) noexcept {
     const std::uint16_t state = word.state[slot];
     if (touch_rate::windows(state) == 0) return hottest;
-    return tier_of_rate(rates_.sixteenths(state) - size_of(word, slot));
+    const int rate = rates_.sixteenths(state) - size_of(word, slot);
+    return rate < cut_ ? coldest : tier_of_rate(rate);
 }
 
 // Of one place in 64, another in each window: what sizes there are must be known where none is asked for.
@@ -328,6 +361,7 @@ directives graded::end_of_window(const window_facts& facts) noexcept {
             std::max(facts.running_seconds, least_running * facts.length_seconds);
         allowed_stall_ = stall_target_ * running;
         // Objects that no window sees, since nobody touched them, are among those that live.
+        set_cut(facts);
         length_.end_window(used_, live_objects - std::min(live_objects, born_));
         current_.window_factor = length_.factor();
     }

@@ -35,6 +35,11 @@
 // once, those idle for longest first (relief.hpp). An early window does nothing else: no rate, no age and no
 // hazard changes, and what it saw touched counts in the next one that is not early.
 //
+// Where nothing but the coldest class can leave (its file, and no swap), the price has no say over the rest. So in
+// a process that is over its budget, or for whose cold objects in use there is no room, the coldest class reaches up to
+// the *cut*: the rate below which the bytes lie that should leave. It falls again, an eighth of an octave in a window, while
+// there is room.
+//
 // State per slot: 16 bits. touch_rate's; three more: in the first tier for how many windows the object has been
 // seen there, else how far the rate has been outside of the class, -3 to 3, plus 4; and whether an early window has
 // seen it touched since the last one that was not.
@@ -122,7 +127,7 @@ class graded final : public placement {
         return !here.knows() ? all : here.block() == 1 ? 1 : here.joins(all) ? all : here.block();
     }
 
-    static int outside_by(int rate, tier_id at) noexcept;
+    int outside_by(int rate, tier_id at) const noexcept;
     static int outside_of(std::uint16_t state) noexcept;
     static std::uint16_t older(std::uint16_t state) noexcept;
     bool relieves(const word_facts& word, unsigned slot) noexcept;
@@ -139,6 +144,8 @@ class graded final : public placement {
     void note_a_size(const word_facts& word) noexcept;
     static tier_id expected_tier(const word_facts& word, unsigned slot) noexcept;
     tier_id wanted_tier(const word_facts& word, unsigned slot) noexcept;
+    void count_kept(const word_facts& word, unsigned slot) noexcept;
+    void set_cut(const window_facts& facts) noexcept;
     bool within_budget(unsigned distance, const word_facts& word, unsigned slot) const noexcept;
     void set_budget() noexcept;
     void correct(double measured, double predicted) noexcept;
@@ -154,6 +161,15 @@ class graded final : public placement {
     window_length length_;
     std::uint64_t used_ = 0, born_ = 0; // objects of this window
     bool early_ = false;
+    // Where only the coldest class can leave and memory is short, what has a rate below this belongs there; in sixteenths
+    // of an octave, 0: the end of the coldest class.
+    int cut_ = 0;
+    static constexpr int cut_step = 4; // kept_ counts by so many
+    static constexpr int highest_cut = 16 * (static_cast<int>(classes) - 1);
+    bool counts_kept_ = false;
+    std::uint64_t wanted_bytes_ = 0;
+    // Of this window: bytes in other classes than the coldest, by the rate; the last: all that is not below highest_cut.
+    std::array<std::uint64_t, highest_cut / cut_step + 1> kept_{};
     double allowed_stall_ = 0; // seconds, as the last window that was not early says
     double stall_target_ = 0;
     double minute_seconds_ = 60;

@@ -14,10 +14,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 #include <cstdio>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <numeric>
 #include <random>
@@ -213,6 +215,85 @@ TEST(graded, only_early_windows_relieve) {
         EXPECT_EQ(target_of(policy, {.quiet = 3}), early ? graded::coldest : no_tier);
         policy.end_of_window({});
     }
+}
+
+// Four groups of objects, each touched half as often as the one before, none so seldom that it belongs in the coldest
+// class. Moves always succeed.
+struct groups_by_rate {
+    static constexpr unsigned objects = 1024; // of a group
+    static constexpr std::array<double, 4> touched{.9, .5, .25, .12};
+
+    explicit groups_by_rate() : policy({}) { tier.fill(first_tier); }
+
+    void windows(int count, std::uint64_t wanted, double excess, bool swap = false) {
+        for (; count > 0; --count) {
+            policy.begin_window(waited_for(wanted, false));
+            for (unsigned first = 0; first < tier.size(); first += 64) {
+                word_builder word(policy.tiers());
+                for (unsigned slot = 0; slot < 64; ++slot) {
+                    const unsigned i = first + slot;
+                    const bool used = unit(random) < touched[i / objects];
+                    idle[i] = used ? 0 : idle[i] + 1;
+                    word.put(slot, {.tier = tier[i], .touched = used, .idle = idle[i]});
+                    word.facts.state[slot] = state[i];
+                }
+                word.facts.base = std::uintptr_t{first} * 8;
+                const word_verdict verdict = word.ask(policy);
+                for (unsigned slot = 0; slot < 64; ++slot) {
+                    state[first + slot] = word.facts.state[slot];
+                    if ((verdict.move >> slot & 1) == 0) continue;
+                    if (tier[first + slot] == first_tier) state[first + slot] &= 0xfff;
+                    tier[first + slot] = verdict.to[slot];
+                }
+            }
+            window_facts facts;
+            facts.length_seconds = 1;
+            facts.excess_bytes = excess;
+            facts.tiers[graded::coldest].can_leave = true;
+            for (tier_id id = graded::hottest; id < graded::coldest; ++id)
+                facts.tiers[id].can_leave = swap;
+            for (const tier_id id : tier)
+                facts.tiers[id].live_bytes += 64, ++facts.tiers[id].live_objects;
+            policy.end_of_window(facts);
+        }
+    }
+    double cold(unsigned group) const { // share
+        const auto begin = tier.begin() + group * objects;
+        return static_cast<double>(std::count(begin, begin + objects, graded::coldest)) / objects;
+    }
+
+    graded policy;
+    std::array<tier_id, 4 * objects> tier;
+    std::array<std::uint16_t, 4 * objects> state{};
+    std::array<unsigned, 4 * objects> idle{};
+    std::mt19937 random{3};
+    std::uniform_real_distribution<double> unit{0, 1};
+};
+
+// Without swap the coldest class is all that can leave, so it takes what is touched least, as much as is wanted.
+TEST(graded, over_its_budget_the_coldest_class_takes_what_the_budget_wants) {
+    constexpr double none = -std::numeric_limits<double>::infinity();
+    groups_by_rate all;
+    all.windows(24, 0, none);
+    for (unsigned group = 0; group < 4; ++group) EXPECT_LT(all.cold(group), .1) << group;
+    groups_by_rate swapping = all, roomy = all;
+    swapping.windows(24, 64 * groups_by_rate::objects, 1, true);
+    EXPECT_LT(swapping.cold(3), .1) << "each class can leave";
+    roomy.windows(24, 0, -1);
+    EXPECT_LT(roomy.cold(3), .1) << "nothing has to";
+    for (int window = 0; window < 40 && all.cold(3) < .9; ++window)
+        all.windows(1, 64 * groups_by_rate::objects / 2, 1);
+    EXPECT_GE(all.cold(3), .9);
+    EXPECT_LT(all.cold(2), .5);
+    EXPECT_LT(all.cold(1), .02);
+    EXPECT_LT(all.cold(0), .001);
+    groups_by_rate kept = all;
+    kept.windows(24, 0, 1);
+    EXPECT_GT(kept.cold(3), .8) << "there is no room yet";
+    all.windows(60, 0, -1);
+    EXPECT_LT(all.cold(3), .2) << "and with room it takes them back";
+    kept.windows(60, 0, none);
+    EXPECT_LT(kept.cold(3), .2) << "as without a budget";
 }
 
 // What went out with hardly a window behind it may look warmer than it is: nothing is known of it. It comes back when

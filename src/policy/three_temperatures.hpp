@@ -69,7 +69,7 @@ class three_temperatures final : public placement {
 
     void begin_window(const window_beginning& now) noexcept override {
         moves_ = now.moves;
-        relief_.begin_window(now.early ? now.wanted_bytes : 0);
+        relief_.begin_window(now.wanted_bytes, now.early);
         if (!moves_ || now.early) return;
         const std::uint64_t live = now.live_bytes[hot];
         churn_.begin_window(promoted_, hot_live_ > live ? hot_live_ - live : 0);
@@ -148,7 +148,7 @@ class three_temperatures final : public placement {
         const unsigned rank = relief::rank(word.tier[slot] == hot, word.quiet[slot]);
         if ((word.movable & bit) == 0 || word.about->never_cold(slot)) return false;
         if (!word.again && (word.unmoved & bit) == 0) relief_.note(rank, word.about->size(slot));
-        return (word.newborn & bit) == 0 && relief_.leaves(rank);
+        return (word.newborn & bit) == 0 && relief_.leaves(rank, word.base / 8 + slot);
     }
 
     // An object of NEW that would be promoted, but whose place is used again.

@@ -11,6 +11,8 @@
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>
 
+#include <bit>
+
 using namespace obase;
 using namespace obase::policy;
 
@@ -317,15 +319,28 @@ TEST(three_temperatures, counts_what_may_leave_once) {
     EXPECT_EQ(target_of(policy, idle_in(fresh, 0)), cold) << "ten are not enough";
 }
 
-// A window in its turn does what windows do, whether threads wait or not: nothing would stop it when enough has left.
-TEST(three_temperatures, only_early_windows_relieve) {
-    for (const bool early : {true, false}) {
-        three_temperatures policy(starting_at(3));
-        policy.begin_window(waited_for(64));
-        see(policy, {{{.tier = fresh, .quiet = 3}, 1}});
-        policy.begin_window(waited_for(64, early));
-        EXPECT_EQ(target_of(policy, {.tier = fresh, .quiet = 3}), early ? cold : no_tier);
-    }
+// A window in its turn takes no more than is wanted, and nothing that one of the last two saw in use: nothing would
+// stop it when enough has left.
+TEST(three_temperatures, relieves_with_care_unless_the_window_is_early) {
+    for (const bool early : {true, false})
+        for (const tier_id at : {fresh, hot})
+            for (const unsigned quiet : {1U, 3U}) {
+                three_temperatures policy(starting_at(3));
+                policy.begin_window(waited_for(64));
+                see(policy, {{{.tier = at, .quiet = early ? quiet : quiet - 1}, 1}});
+                policy.begin_window(waited_for(64, early));
+                EXPECT_EQ(target_of(policy, {.tier = at, .quiet = quiet}),
+                          early || quiet == 3 ? cold : no_tier);
+            }
+    three_temperatures policy(starting_at(3));
+    policy.begin_window(waited_for(1, false));
+    see(policy, {{{.tier = hot, .quiet = 3}, 64}});
+    policy.begin_window(waited_for(16 * 64, false));
+    word_builder word(policy.tiers());
+    for (unsigned slot = 0; slot < 64; ++slot) word.put(slot, {.tier = hot, .quiet = 4});
+    const int left = std::popcount(word.ask(policy).move);
+    EXPECT_GT(left, 4) << "a fourth, drawn";
+    EXPECT_LT(left, 32);
 }
 
 // With a budget the promotion rate does not decide; how much leaves is bounded by what is over it.

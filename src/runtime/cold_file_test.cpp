@@ -435,6 +435,89 @@ TEST_F(cold_file, a_budget_is_used) {
     unsetenv("OBASE_POLICY");
 }
 
+// Every object is touched once, then only some are: those that are idle leave for the sake of the budget, long before C_t
+// windows have passed.
+TEST_F(cold_file, over_budget_idle_objects_become_cold_before_their_time) {
+    if (!on_disk) GTEST_SKIP() << "/tmp is memory itself (tmpfs)";
+    if (obase::heap::sanitized) GTEST_SKIP() << "the sanitizer's shadow is charged, and grows";
+    for (const char* policy : {"papers", "graded"}) {
+        setenv("OBASE_POLICY", policy, 1);
+        const auto child = run_in_child([] {
+            configure(run_mode::hint);
+            obase::options settings = settings_now();
+            settings.cold_threshold = 32;
+            require(obase::runtime::get().configure(settings).empty(), "configure");
+            checked_objects<> objects(80'000, 800);
+            objects.grow(80'000);
+            obase::statistics now;
+            for (int window = 0; window < 10; ++window) {
+                objects.verify(window < 9 ? 1 : 8);
+                now = collect();
+            }
+            const unsigned cold = static_cast<unsigned>(now.heap_count) - 2;
+            require(now.heaps[cold].live_objects < 8'000, "next to nothing is cold");
+            const std::uint64_t budget = obase::os::resident_bytes() - 20 * mib;
+            settings.memory = std::to_string(budget);
+            require(obase::runtime::get().configure(settings).empty(), "configure");
+            for (int window = 0; window < 16; ++window) {
+                objects.verify(8);
+                now = collect();
+            }
+            const std::uint64_t resident = obase::os::resident_bytes();
+            if (resident > budget + budget / 16)
+                std::fprintf(stderr, "resident: %zu, budget: %zu\n",
+                             static_cast<std::size_t>(resident), static_cast<std::size_t>(budget));
+            require(resident <= budget + budget / 16, "memory falls to the budget");
+            require(now.heaps[cold].live_bytes > 18 * mib, "since what is idle is in the file");
+            require(now.heaps[cold].live_bytes < 28 * mib, "and no more");
+            objects.verify(1);
+            return 0;
+        });
+        EXPECT_EQ(child.status, 0) << policy << ": " << child.err;
+    }
+    unsetenv("OBASE_POLICY");
+}
+
+// At the limit there is room for half of the objects. Those in use are others than those in memory: they change places.
+TEST_F(cold_file, at_the_limit_what_is_in_use_takes_the_place_of_what_is_not) {
+    if (!on_disk) GTEST_SKIP() << "/tmp is memory itself (tmpfs)";
+    if (obase::heap::sanitized) GTEST_SKIP() << "the sanitizer's shadow is charged, and grows";
+    const auto child = run_in_child([] {
+        configure(run_mode::hint);
+        obase::options settings = settings_now();
+        checked_objects<> before(40'000, 800);
+        before.grow(40'000);
+        collect(5);
+        settings.cold_threshold = 32; // from now on nothing becomes cold by its age
+        require(obase::runtime::get().configure(settings).empty(), "configure");
+        checked_objects<> after(40'000, 800);
+        after.grow(40'000);
+        for (int window = 0; window < 4; ++window) {
+            after.verify(1);
+            collect();
+        }
+        auto now = collect();
+        require(now.heaps[1].live_objects > 39'000, "half are in HOT");
+        require(now.heaps[2].live_objects > 39'000, "half in COLD");
+        settings.memory = std::to_string(obase::os::resident_bytes());
+        require(obase::runtime::get().configure(settings).empty(), "configure");
+        const auto came = now.moved("cold", "hot");
+        for (int window = 0; window < 40; ++window) {
+            before.verify(1);
+            now = collect();
+        }
+        if (now.moved("cold", "hot") < came + 30'000)
+            std::fprintf(stderr, "came back: %zu\n",
+                         static_cast<std::size_t>(now.moved("cold", "hot") - came));
+        require(now.moved("cold", "hot") >= came + 30'000, "what is in use comes back");
+        require(now.heaps[2].live_objects > 30'000, "and the others made room");
+        before.verify(1);
+        after.verify(1);
+        return 0;
+    });
+    EXPECT_EQ(child.status, 0) << child.err;
+}
+
 // A disk wears. What moves into the file, or within it, is bounded by the option, window by window.
 TEST_F(cold_file, no_more_is_written_into_it_than_may) {
     const auto child = run_in_child([] {

@@ -22,6 +22,7 @@
 #include "audit/plain_units.hpp"
 #include "audit/slot_places.hpp"
 #include "backend/backends.hpp"
+#include "backend/misplaced.hpp"
 #include "backend/tier_facts.hpp"
 #include "backend/window_log.hpp"
 #include "collector/collector.hpp"
@@ -36,6 +37,7 @@
 #include "os/process.hpp"
 #include "os/thread.hpp"
 #include "os/thread_memory.hpp"
+#include "policy/exchange_share.hpp"
 #include "policy/policies.hpp"
 #include "policy/write_credit.hpp"
 #include "runtime/allocation_watch.hpp"
@@ -339,6 +341,8 @@ class engine final : public obase::runtime, private collector::control {
     void note_faults(policy::window_facts& facts) noexcept;
     std::uint64_t leaves_after(policy::tier_id id) const noexcept;
     bool gives_hints() noexcept { return window_settings_.mode == run_mode::hint && !degraded(); }
+    memory_budget budget_now() const noexcept;
+    void find_misplaced() noexcept;
     void notify_backend(heap::space& heaps, std::uint64_t may_leave, bool large_leaves) noexcept;
     void report_stuck_scopes() noexcept;
 
@@ -422,9 +426,10 @@ class engine final : public obase::runtime, private collector::control {
     collect_result last_result_ = collect_result::done; // under state_
     // Under state_: bytes that threads want that allocate, and a window at once; 0: none do.
     std::uint64_t pressed_ = 0;
-    std::uint64_t reliefs_ = 0;               // under state_: times when waits for it ended
-    wait_credit credit_;                      // under state_
-    platform::atomic<std::uint32_t> waiting_; // threads in room_; changed under state_
+    std::uint64_t reliefs_ = 0;                 // under state_: times when waits for it ended
+    wait_credit credit_;                        // under state_
+    platform::atomic<std::uint32_t> waiting_;   // threads in room_; changed under state_
+    platform::atomic<std::uint64_t> misplaced_; // memory_use; by the collector, for any
     allocation_watch<platform> watch_;
     // Classes of the heaps in which what is expected to be hot and cold is born; 0: none. Made with the heaps.
     unsigned hot_births_ = 0, cold_births_ = 0;
@@ -439,7 +444,10 @@ class engine final : public obase::runtime, private collector::control {
     // The collector thread only.
     record* self_ = nullptr;
     options window_settings_;
-    memory_budget budget_; // when the window began
+    memory_budget budget_;  // when the window began
+    double still_over_ = 0; // bytes over the budget, after the last window that was not early
+    std::uint64_t in_use_in_files_ = 0; // bytes of COLD's pages, in that window
+    std::uint64_t refused_bytes_ = 0;   // in that window: in use in a file, and no room elsewhere
     backend::window_view window_view_;
     struct collector_and_all {
         std::uint64_t own = 0, all = 0; // of the collector thread, of the process
@@ -454,6 +462,7 @@ class engine final : public obase::runtime, private collector::control {
     double window_cpu_ = 0;    // seconds that the last window took
     double window_factor_ = 1; // policy::directives
     audit::plain_units units_;
+    policy::exchange_share exchange_share_;
     policy::write_credit write_credit_{heap::max_dense_size}; // of option cold_write_limit
     double credited_at_ = 0;                                  // monotonic; 0: never
     // Under state_: what births in a file may still write, as it was said last; all, while there is no limit.

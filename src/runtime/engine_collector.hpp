@@ -122,7 +122,7 @@ double engine<Binding>::next_window() const noexcept {
 template <class Binding>
 void engine<Binding>::end_early_window(std::uint64_t left) noexcept {
     const heap::space& heaps = *space_.load_relaxed();
-    const memory_budget now = current_budget(window_settings_.memory);
+    const memory_budget now = budget_now();
     if (early_) watch_.note_window(left, now);
     std::uint64_t live_bytes = 0;
     for (unsigned cls = 0; cls <= heaps.large_class(); ++cls)
@@ -164,10 +164,15 @@ void engine<Binding>::run_window(bool forced, bool early, std::uint64_t pressed)
     plan.live_fraction = window_settings_.compaction_live_fraction;
     plan.evacuate = plan.live_fraction > 0;
     plan.in_flight = window_settings_.move_in_flight;
-    budget_ = plan.move ? current_budget(window_settings_.memory) : memory_budget();
+    if (!early) find_misplaced();
+    budget_ = plan.move ? budget_now() : memory_budget();
     plan.may_grow = budget_.may_grow();
+    plan.may_return = budget_.may_return(early ? 0 : in_use_in_files_, exchange_share_.now());
     plan.early = early;
-    if (pressed != 0) plan.wanted_bytes = budget_.wanted(pressed);
+    if (pressed != 0)
+        plan.wanted_bytes = budget_.wanted(pressed);
+    else if (!early)
+        plan.wanted_bytes = budget_.exchange(still_over_, refused_bytes_, exchange_share_.now());
     watch_.note_budget(budget_);
     if (early) recorder_.load_relaxed()->live.early_windows.add(1);
     plan.may_write = write_allowance();
@@ -198,7 +203,11 @@ void engine<Binding>::run_window(bool forced, bool early, std::uint64_t pressed)
         say_once(said_no_budget_,
                  "memory is at its limit (OBASE_MEMORY): objects that are in use again stay in the "
                  "file under COLD until there is room; statistics count them");
-    finish_window(*collector_, plan.wanted_bytes, pressed);
+    if (!early) {
+        refused_bytes_ = collector_->refused_bytes();
+        exchange_share_.note(refused_bytes_);
+    }
+    finish_window(*collector_, pressed != 0 ? plan.wanted_bytes : 0, pressed);
     window_cpu_ = static_cast<double>(pace_.used(os::thread_cpu_ns())) * 1e-9;
     paid_at_ = window_began_ + window_cpu_ / window_settings_.collector_cpu_share;
 }
@@ -307,8 +316,7 @@ void engine<Binding>::finish_window(const object_collector&, std::uint64_t wante
     facts.early = early_;
     facts.length_seconds = now - (early_ ? last_end_ : last_window_end_);
     facts.moved_bytes = collector_->moved_bytes();
-    const memory_budget budget =
-        budget_.allowed == 0 ? budget_ : current_budget(window_settings_.memory);
+    const memory_budget budget = budget_.allowed == 0 ? budget_ : budget_now();
     facts.excess_bytes = wanted != 0 ? static_cast<double>(wanted) : budget.excess();
     if (!early_) note_faults(facts);
     window_log_->end_window(heaps, early_);
@@ -339,6 +347,22 @@ void engine<Binding>::finish_window(const object_collector&, std::uint64_t wante
         recorder.of_heap(id).fault_seconds = facts.tiers[id].fault_seconds;
     }
     notify_backend(heaps, budget.may_leave(pressed), swap);
+    if (!early_) {
+        find_misplaced();
+        in_use_in_files_ = 0;
+        for (policy::tier_id id = 0; id < tiers.count(); ++id)
+            if (heaps.file_backed(id) && tiers[id].cold)
+                in_use_in_files_ += facts.tiers[id].touched_pages * os::page_size;
+        // What became cold in this window leaves memory after the next.
+        double became_cold = 0;
+        for (policy::tier_id to = 0; to < tiers.count(); ++to)
+            if (tiers[to].cold)
+                for (const auto& from : facts.moved_bytes)
+                    became_cold += static_cast<double>(from[to]);
+        still_over_ = gives_hints() && window_settings_.hint_pageout
+                          ? budget_now().excess() - became_cold
+                          : 0;
+    }
 
     const std::uint64_t dense_pages = (touched_bytes + 4095) / 4096;
     live.window_seconds.set(facts.length_seconds);
@@ -381,6 +405,20 @@ void engine<Binding>::finish_window(const object_collector&, std::uint64_t wante
     if (!early_) last_window_end_ = now;
     const std::chrono::duration<double> wall = std::chrono::system_clock::now().time_since_epoch();
     recorder.end_window(to_string(window_settings_.mode), wall.count(), early_);
+}
+
+template <class Binding>
+memory_budget engine<Binding>::budget_now() const noexcept {
+    return current_budget(window_settings_.memory, misplaced_.load_relaxed());
+}
+
+template <class Binding>
+void engine<Binding>::find_misplaced() noexcept {
+    const bool budget = current_budget(window_settings_.memory).allowed != 0;
+    misplaced_.store_relaxed(budget ? backend::misplaced_bytes(*space_.load_relaxed(),
+                                                               policy_->tiers(), *window_log_,
+                                                               os::swapped_bytes())
+                                    : 0);
 }
 
 // Of the program's threads, in the window.

@@ -21,16 +21,19 @@ memory_use gather_memory_use(memory_limit::of kind) noexcept {
     return use;
 }
 
-memory_budget current_budget(std::string_view memory_option) noexcept {
-    return current_budget(parse_memory_limit(memory_option).value_or(memory_limit()));
+memory_budget current_budget(std::string_view memory_option, std::uint64_t misplaced) noexcept {
+    return current_budget(parse_memory_limit(memory_option).value_or(memory_limit()), misplaced);
 }
 
-memory_budget current_budget(const memory_limit& asked) noexcept {
-    return budget_of(asked, gather_memory_use(asked.kind));
+memory_budget current_budget(const memory_limit& asked, std::uint64_t misplaced) noexcept {
+    memory_use use = gather_memory_use(asked.kind);
+    use.misplaced = misplaced;
+    return budget_of(asked, use);
 }
 
 memory_budget budget_of(const memory_limit& asked, const memory_use& use) noexcept {
     memory_budget budget;
+    const std::uint64_t own = use.process + use.misplaced;
     const auto share_of = [](double share, std::uint64_t whole) {
         // At least a byte: 0 says that there is no budget.
         return std::max(static_cast<std::uint64_t>(share * static_cast<double>(whole)),
@@ -41,19 +44,20 @@ memory_budget budget_of(const memory_limit& asked, const memory_use& use) noexce
         break;
     case memory_limit::of::bytes:
         budget.allowed = asked.bytes;
-        budget.used = use.process;
+        budget.used = own;
+        budget.files_count = true;
         break;
     case memory_limit::of::percent:
         budget.allowed = share_of(asked.percent / 100, std::min(use.group_limit, use.machine));
-        budget.used = use.process;
+        budget.used = own;
+        budget.files_count = true;
         break;
     case memory_limit::of::group:
         if (use.group_limit == UINT64_MAX) break;
         budget.allowed = share_of(group_target, use.group_limit);
-        budget.used = use.group_charged;
-        if (use.group_charged > use.process)
-            budget.share =
-                static_cast<double>(use.process) / static_cast<double>(use.group_charged);
+        budget.used = use.group_charged + use.misplaced;
+        if (budget.used > own)
+            budget.share = static_cast<double>(own) / static_cast<double>(budget.used);
         break;
     }
     return budget;

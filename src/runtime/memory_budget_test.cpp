@@ -74,6 +74,50 @@ TEST(memory_budget, says_how_much_may_leave) {
         << "the share of the process";
 }
 
+// What the kernel has put into swap is no room for others, and counts for the process.
+TEST(memory_budget, what_is_misplaced_is_used) {
+    memory_use use{.process = 100 * mib, .misplaced = 30 * mib, .machine = 800 * mib};
+    EXPECT_EQ(budget_by("110M", use).excess(), 20. * mib);
+    EXPECT_EQ(budget_by("20%", use).excess(), -30. * mib);
+    EXPECT_EQ(budget_by("none", use).used, 0u);
+    use.group_charged = 470 * mib;
+    use.group_limit = 500 * mib;
+    EXPECT_NEAR(budget_by("cgroup", use).excess(), 50. * mib * 130 / 500, 1);
+}
+
+TEST(memory_budget, says_what_may_come_back) {
+    EXPECT_EQ(budget_by("none", {}).may_return(0, .1), UINT64_MAX);
+    EXPECT_EQ(budget_by("72M", {.process = 40 * mib}).may_return(0, 1. / 36), 34 * mib)
+        << "there is room, and a part beyond it";
+    EXPECT_EQ(budget_by("72M", {.process = 40 * mib}).may_return(0, .5), 36 * mib)
+        << "what may grow";
+    // Pages of files that are in use count in the process's own use, so what is in them may take their place.
+    const memory_budget own = budget_by("64M", {.process = 80 * mib});
+    EXPECT_EQ(own.may_return(0, 1. / 16), 0u);
+    EXPECT_EQ(own.may_return(3 * mib, 1. / 16), 3 * mib);
+    EXPECT_EQ(own.may_return(30 * mib, 1. / 16), 4 * mib);
+    memory_use group{.process = 80 * mib, .group_charged = 80 * mib, .group_limit = 80 * mib};
+    EXPECT_EQ(budget_by("cgroup", group).may_return(30 * mib, 1. / 16), 0u) << "they do not count";
+    group.group_charged = 72 * mib;
+    EXPECT_NEAR(static_cast<double>(budget_by("cgroup", group).may_return(0, 1. / 64)),
+                72. / 64 * mib, 2)
+        << "at the budget";
+}
+
+TEST(memory_budget, says_what_changes_places) {
+    const memory_budget all = budget_by("64M", {.process = 70 * mib});
+    EXPECT_EQ(all.exchange(-1e9, 0, 1. / 16), 0u);
+    EXPECT_EQ(all.exchange(6. * mib, 0, 1. / 16), 6 * mib) << "what is still over the budget";
+    EXPECT_EQ(all.exchange(-1e9, 3 * mib, 1. / 16), 3 * mib) << "as much as found no room";
+    EXPECT_EQ(all.exchange(6. * mib, 100 * mib, 1. / 16), 10 * mib) << "but no more than a 16th";
+    EXPECT_EQ(budget_by("none", {}).exchange(6. * mib, mib, 1), 0u);
+    const memory_use group{
+        .process = 250 * mib, .group_charged = 1000 * mib, .group_limit = 1280 * mib};
+    EXPECT_NEAR(static_cast<double>(budget_by("cgroup", group).exchange(0, 999 * mib, 1. / 16)),
+                1280 * mib * .9 / 16 / 4, 2)
+        << "the share of the process";
+}
+
 TEST(memory_budget, reads_what_there_is) {
     EXPECT_EQ(current_budget("none").allowed, 0u);
     EXPECT_EQ(current_budget("1M").allowed, mib);

@@ -5,6 +5,7 @@
 #include "tools/server/moving_turns.hpp"
 #include "tools/server/servers.hpp"
 #include "tools/workload/distribution.hpp"
+#include "tools/workload/scattered_power_law.hpp"
 #include "tools/ycsb/control_group.hpp"
 #include "tools/ycsb/keeper.hpp"
 #include "tools/ycsb/swap_space.hpp"
@@ -130,12 +131,14 @@ std::uint64_t records_for(const server_bench_settings& s) {
 using generator = std::function<std::uint64_t(workload::random_stream&, bool&)>;
 
 std::map<std::string, generator> distributions(std::uint64_t records) {
-    auto zipf = std::make_shared<workload::scrambled_zipfian>(records);
+    const workload::scattered_power_law zipf(records, .99);
+    const workload::scrambled_zipfian ycsb(records);
     // Every tenth record, in turn, again and again: what is asked for lies anywhere among what is not.
     auto at = std::make_shared<std::uint64_t>(0);
     const std::uint64_t part = std::max<std::uint64_t>(records / 10, 1);
     return {
-        {"zipfian", [zipf](workload::random_stream& random, bool&) { return zipf->next(random); }},
+        {"zipfian", [zipf](workload::random_stream& random, bool&) { return zipf.next(random); }},
+        {"ycsb", [ycsb](workload::random_stream& random, bool&) { return ycsb.next(random); }},
         {"loop", [at, part](workload::random_stream&, bool&) { return (*at)++ % part * 10; }}};
 }
 
@@ -335,7 +338,7 @@ bench_result bench_server_moving(const server_bench_settings& s) {
     samples cells[2];
     std::uint64_t moved = 0, asked = 0;
     constexpr double longest_without_moves = 8; // windows
-    const workload::scrambled_zipfian zipf(s.records);
+    const workload::scattered_power_law zipf(s.records, .99);
     for (std::size_t pair = 0; pair < s.pairs && !interrupted(); ++pair) {
         const scratch_directory scratch;
         std::vector<std::unique_ptr<system_under_test>> systems;
