@@ -9,8 +9,8 @@
 //
 // While what finds no room becomes less, exchanging pays: `most` of the budget. On a load with a tail it never ends, since
 // there is always something in use that was idle before; all that is gained by then is wear. So when it has not become
-// less for `patience` windows the share falls by a fourth in each, down to `least`. When clearly more finds no room than at
-// the best time the hot set has changed, and it is `most` again.
+// less for `patience` windows the share falls by a fourth in each, down to `least`. When it becomes less again, or clearly
+// more finds no room than at the best time, the load has changed, and it is `most` again.
 //
 // Threads: the collector. Source: docs/temperature.md, "A budget".
 #pragma once
@@ -39,6 +39,7 @@ class exchange_share {
         } else if (mean_ < best_ * better) {
             best_ = mean_;
             no_better_ = 0;
+            share_ = most;
         } else if (++no_better_ > patience) {
             share_ = std::max(share_ * 3 / 4, least);
         }

@@ -53,6 +53,8 @@ TEST(exchange_share, is_most_again_when_the_hot_set_changes) {
     // And from there it falls by what is best then.
     for (int window = 0; window < 30; ++window) share.note(40 * mib);
     EXPECT_EQ(share.now(), exchange_share::least);
+    for (int window = 0; window < 6; ++window) share.note(5 * mib);
+    EXPECT_EQ(share.now(), exchange_share::most) << "of another load less finds no room";
 }
 
 } // namespace
