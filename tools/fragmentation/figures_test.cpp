@@ -28,7 +28,7 @@ TEST(FragmentationFigures, RedisWithHandlesIsJudgedAfterThreeAndTenSeconds) {
     for (const auto& [after_3, after_10, first, second] :
          {std::tuple{129.0, 126.0, "met", "not met"}, {131.0, 124.0, "not met", "met"}}) {
         const std::vector<figure> figures =
-            fragmentation_figures(run_of("obase", after_3, after_10), redis());
+            fragmentation_figures({run_of("obase", after_3, after_10)}, redis());
         ASSERT_EQ(figures.size(), 5u);
         EXPECT_EQ(verdict(figures[0]), "");
         EXPECT_EQ(figures[1].value.median, after_3);
@@ -41,10 +41,21 @@ TEST(FragmentationFigures, RedisWithHandlesIsJudgedAfterThreeAndTenSeconds) {
     }
 }
 
+TEST(FragmentationFigures, RunsInTurnsHaveASpread) {
+    fragmentation_settings s = redis();
+    s.repetitions = 3;
+    const std::vector<figure> figures = fragmentation_figures(
+        {run_of("obase", 131, 100), run_of("obase", 127, 110), run_of("obase", 129, 90)}, s);
+    EXPECT_EQ(figures[1].value.median, 129);
+    EXPECT_EQ(figures[2].value.median, 100);
+    EXPECT_EQ(figures[1].value.samples, 3u);
+    EXPECT_NE(figures[1].command.find("--pairs 3 "), std::string::npos);
+}
+
 TEST(FragmentationFigures, NothingElseIsJudged) {
     const auto judged = [](const std::string& allocator, const fragmentation_settings& s) {
         int count = 0;
-        for (const figure& f : fragmentation_figures(run_of(allocator, 100, 100), s))
+        for (const figure& f : fragmentation_figures({run_of(allocator, 100, 100)}, s))
             count += verdict(f).empty() ? 0 : 1;
         return count;
     };

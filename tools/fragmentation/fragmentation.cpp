@@ -68,15 +68,24 @@ const std::vector<std::string>& fragmentation_allocators() {
     return all;
 }
 
-std::vector<figure> fragmentation_figures(const json& run, const fragmentation_settings& settings) {
-    const std::string allocator = run.at("allocator");
+std::vector<figure> fragmentation_figures(const std::vector<json>& runs,
+                                          const fragmentation_settings& settings) {
+    const std::string allocator = runs.front().at("allocator");
     const std::string command =
-        fmt::format("obase bench fragmentation --program {} --allocator {} --scale {}",
-                    settings.program, allocator, settings.scale);
+        fmt::format("obase bench fragmentation --pairs {} --program {} --allocator {} --scale {}",
+                    settings.repetitions, settings.program, allocator, settings.scale);
+    const auto figure_of = [&](const std::string& name, const std::string& unit, auto&& value) {
+        std::vector<double> values;
+        for (const json& run : runs) values.push_back(value(run));
+        figure f = counted_figure(fmt::format("{}, {}", allocator, name), unit, values[0], command);
+        if (values.size() > 1) f.value = spread_of(values);
+        return f;
+    };
     std::vector<figure> figures;
     for (const unsigned at : settings.seconds) {
-        figure f = counted_figure(fmt::format("{}, RSS after {} s", allocator, at), "MiB",
-                                  run.at("rss_mib").at(std::to_string(at)), command);
+        figure f = figure_of(fmt::format("RSS after {} s", at), "MiB", [&](const json& run) {
+            return run.at("rss_mib").at(std::to_string(at)).get<double>();
+        });
         if (settings.program == "redis" && settings.scale == 1 && allocator == "obase" &&
             (at == 3 || at == 10)) {
             f.kind = bound::at_most;
@@ -84,10 +93,11 @@ std::vector<figure> fragmentation_figures(const json& run, const fragmentation_s
         }
         figures.push_back(std::move(f));
     }
-    figures.push_back(counted_figure(fmt::format("{}, longest stall", allocator), "us",
-                                     run.at("longest_stall_us"), command));
-    figures.push_back(counted_figure(fmt::format("{}, share of a processor", allocator), "",
-                                     run.at("cpu_share"), command));
+    figures.push_back(figure_of("longest stall", "us", [](const json& run) {
+        return run.at("longest_stall_us").get<double>();
+    }));
+    figures.push_back(figure_of("share of a processor", "",
+                                [](const json& run) { return run.at("cpu_share").get<double>(); }));
     return figures;
 }
 
@@ -113,13 +123,15 @@ bench_result bench_fragmentation(const fragmentation_settings& settings) {
         const json& paths = built.json.at("servers");
         servers = {paths.at("plain"), paths.at("handles"), paths.at("activedefrag")};
     }
-    std::map<std::string, double> stalls;
-    for (const std::string& allocator : allocators) {
+    std::map<std::string, std::vector<json>> runs;
+    for (std::size_t turn = 0; turn < settings.repetitions * allocators.size(); ++turn) {
         if (interrupted()) {
             result.partial = true;
             break;
         }
-        tell(fmt::format("{}, {}", settings.program, allocator));
+        const std::string& allocator = allocators[turn % allocators.size()];
+        tell(fmt::format("{}, {}, {} of {}", settings.program, allocator,
+                         turn / allocators.size() + 1, settings.repetitions));
         json run;
         try {
             run = redis ? run_redis(servers, allocator, settings)
@@ -128,20 +140,27 @@ bench_result bench_fragmentation(const fragmentation_settings& settings) {
             result.partial = true;
             break;
         }
-        for (figure& f : fragmentation_figures(run, settings))
-            result.figures.push_back(std::move(f));
         if (run.value("wrong", 0) != 0 && result.failure.empty())
             result.failure = fmt::format("fragmentation: {}: {} values are wrong", allocator,
                                          run.at("wrong").get<std::uint64_t>());
-        stalls[allocator] = run.at("longest_stall_us");
-        result.json["runs"].push_back(std::move(run));
+        result.json["runs"].push_back(run);
+        runs[allocator].push_back(std::move(run));
     }
-    if (stalls.contains("obase") && stalls.contains("obase-off") && stalls["obase-off"] > 0) {
+    for (const std::string& allocator : allocators)
+        if (runs.contains(allocator))
+            for (figure& f : fragmentation_figures(runs[allocator], settings))
+                result.figures.push_back(std::move(f));
+    std::vector<double> stalls; // of one turn each
+    for (std::size_t i = 0; i < std::min(runs["obase"].size(), runs["obase-off"].size()); ++i)
+        if (const double still = runs["obase-off"][i].at("longest_stall_us"); still > 0)
+            stalls.push_back(runs["obase"][i].at("longest_stall_us").get<double>() / still);
+    if (!stalls.empty()) {
         figure f = counted_figure(
-            "longest stall, obase / the same without moving", "",
-            stalls["obase"] / stalls["obase-off"],
-            fmt::format("obase bench fragmentation --program {} --allocator obase-off,obase",
-                        settings.program));
+            "longest stall, obase / the same without moving", "", stalls[0],
+            fmt::format(
+                "obase bench fragmentation --pairs {} --program {} --allocator obase-off,obase",
+                settings.repetitions, settings.program));
+        if (stalls.size() > 1) f.value = spread_of(stalls);
         f.kind = bound::at_most;
         f.target = 1;
         result.figures.push_back(std::move(f));

@@ -6,6 +6,7 @@
 #include "tools/bench/bench.hpp"
 #include "tools/handles/scripts.hpp"
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -15,8 +16,9 @@ struct fragmentation_settings {
     std::string program = "synthetic";   // or redis
     std::vector<std::string> allocators; // all that there are for the program unless given
     std::vector<unsigned> seconds{0, 1, 3, 10};
-    unsigned scale = 1;      // divides all counts
-    script_settings scripts; // redis
+    unsigned scale = 1;          // divides all counts
+    std::size_t repetitions = 1; // of all allocators, in turns
+    script_settings scripts;     // redis
 };
 
 // glibc, jemalloc, mimalloc, activedefrag (of redis), obase-off (handles that do not move), obase.
@@ -25,8 +27,8 @@ const std::vector<std::string>& fragmentation_allocators();
 // Throws std::invalid_argument if an allocator is none of the program's.
 bench_result bench_fragmentation(const fragmentation_settings& settings);
 
-// The rows of one run, with the targets there are for redis at full size.
-std::vector<figure> fragmentation_figures(const nlohmann::json& run,
+// The rows of an allocator's runs, at least one, with the targets there are for redis at full size.
+std::vector<figure> fragmentation_figures(const std::vector<nlohmann::json>& runs,
                                           const fragmentation_settings& settings);
 
 } // namespace obase::tools
