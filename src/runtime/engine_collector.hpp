@@ -353,15 +353,7 @@ void engine<Binding>::finish_window(const object_collector&, std::uint64_t wante
         for (policy::tier_id id = 0; id < tiers.count(); ++id)
             if (heaps.file_backed(id) && tiers[id].cold)
                 in_use_in_files_ += facts.tiers[id].touched_pages * os::page_size;
-        // What became cold in this window leaves memory after the next.
-        double became_cold = 0;
-        for (policy::tier_id to = 0; to < tiers.count(); ++to)
-            if (tiers[to].cold)
-                for (const auto& from : facts.moved_bytes)
-                    became_cold += static_cast<double>(from[to]);
-        still_over_ = gives_hints() && window_settings_.hint_pageout
-                          ? budget_now().excess() - became_cold
-                          : 0;
+        still_over_ = gives_hints() && window_settings_.hint_pageout ? budget_now().excess() : 0;
     }
 
     const std::uint64_t dense_pages = (touched_bytes + 4095) / 4096;
