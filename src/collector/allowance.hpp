@@ -11,7 +11,7 @@
 //
 // A move that fails takes nothing: what is queued counts until its batch ends, what has moved until the window
 // does. plan() is for wishes that are carried out later in the window, each asked once: it keeps more from being
-// noted than can be had. Where more was wished for in the window before than may be had now, lots are drawn: else those
+// noted than can be had. Where more was wished for in the window before than may be had now, lots may be drawn: else those
 // that are asked first would have all of it in every window, and what is wished for in each window, as a hot object is,
 // would get no more than what is wished for once.
 //
@@ -43,8 +43,8 @@ class allowance {
     }
     bool fits(std::size_t bytes) const noexcept { return bytes <= left(); }
 
-    // `lot`: of all 32-bit numbers any is as likely as another.
-    bool plan(std::size_t bytes, std::uint32_t lot) noexcept {
+    // `lot`: of all 32-bit numbers any is as likely as another; without one, who is asked first has it.
+    bool plan(std::size_t bytes, std::uint32_t lot = 0) noexcept {
         if (!limited()) return true;
         wished_ += bytes;
         if (planned_ + bytes > most_ || lot >= share_ * lots) return false;

@@ -1039,7 +1039,7 @@ bool collector<Mover>::plan_move(unsigned bit, policy::tier_id target) noexcept 
         recorder_.live.no_budget_skips.add(1);
         return false;
     }
-    if (enters_file(target) && !writes_.plan(size(bit), lot)) {
+    if (enters_file(target) && !writes_.plan(size(bit))) {
         recorder_.live.write_limit_skips.add(1);
         return false;
     }

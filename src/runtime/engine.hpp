@@ -342,7 +342,6 @@ class engine final : public obase::runtime, private collector::control {
     std::uint64_t leaves_after(policy::tier_id id) const noexcept;
     bool gives_hints() noexcept { return window_settings_.mode == run_mode::hint && !degraded(); }
     memory_budget budget_now() const noexcept;
-    void find_misplaced() noexcept;
     void notify_backend(heap::space& heaps, std::uint64_t may_leave, bool large_leaves) noexcept;
     void report_stuck_scopes() noexcept;
 

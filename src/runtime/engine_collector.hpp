@@ -164,7 +164,6 @@ void engine<Binding>::run_window(bool forced, bool early, std::uint64_t pressed)
     plan.live_fraction = window_settings_.compaction_live_fraction;
     plan.evacuate = plan.live_fraction > 0;
     plan.in_flight = window_settings_.move_in_flight;
-    if (!early) find_misplaced();
     budget_ = plan.move ? budget_now() : memory_budget();
     plan.may_grow = budget_.may_grow();
     plan.may_return = budget_.may_return(early ? 0 : in_use_in_files_, exchange_share_.now());
@@ -348,7 +347,10 @@ void engine<Binding>::finish_window(const object_collector&, std::uint64_t wante
     }
     notify_backend(heaps, budget.may_leave(pressed), swap);
     if (!early_) {
-        find_misplaced();
+        misplaced_.store_relaxed(
+            budget.allowed == 0
+                ? 0
+                : backend::misplaced_bytes(heaps, tiers, *window_log_, os::swapped_bytes()));
         in_use_in_files_ = 0;
         for (policy::tier_id id = 0; id < tiers.count(); ++id)
             if (heaps.file_backed(id) && tiers[id].cold)
@@ -402,15 +404,6 @@ void engine<Binding>::finish_window(const object_collector&, std::uint64_t wante
 template <class Binding>
 memory_budget engine<Binding>::budget_now() const noexcept {
     return current_budget(window_settings_.memory, misplaced_.load_relaxed());
-}
-
-template <class Binding>
-void engine<Binding>::find_misplaced() noexcept {
-    const bool budget = current_budget(window_settings_.memory).allowed != 0;
-    misplaced_.store_relaxed(budget ? backend::misplaced_bytes(*space_.load_relaxed(),
-                                                               policy_->tiers(), *window_log_,
-                                                               os::swapped_bytes())
-                                    : 0);
 }
 
 // Of the program's threads, in the window.
