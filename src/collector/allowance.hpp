@@ -18,6 +18,8 @@
 // Threads: the collector.
 #pragma once
 
+#include "policy/lot.hpp"
+
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -47,7 +49,7 @@ class allowance {
     bool plan(std::size_t bytes, std::uint32_t lot = 0) noexcept {
         if (!limited()) return true;
         wished_ += bytes;
-        if (planned_ + bytes > most_ || lot >= share_ * lots) return false;
+        if (planned_ + bytes > most_ || !policy::drawn(lot, share_)) return false;
         planned_ += bytes;
         return true;
     }
@@ -58,8 +60,6 @@ class allowance {
     void take(std::size_t bytes) noexcept { taken_ += bytes; }
 
   private:
-    static constexpr double lots = 0x1p32;
-
     std::uint64_t most_ = unlimited;
     double share_ = 1; // of the wishes, that is drawn
     std::uint64_t wished_ = 0;

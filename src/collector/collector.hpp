@@ -39,6 +39,7 @@
 #include "os/platform.hpp"
 #include "os/process.hpp"
 #include "os/thread.hpp"
+#include "policy/lot.hpp"
 #include "policy/placement.hpp"
 #include "soda/directory.hpp"
 #include "soda/slot_states.hpp"
@@ -1029,9 +1030,7 @@ bool collector<Mover>::leaves_file(policy::tier_id from, policy::tier_id to) con
 // written into files as may be.
 template <class Mover>
 bool collector<Mover>::plan_move(unsigned bit, policy::tier_id target) noexcept {
-    const std::uint32_t lot = (static_cast<std::uint32_t>(word_base_ / 8) + bit +
-                               static_cast<std::uint32_t>(window_) * 0x85ebca6bu) *
-                              0x9e3779b1u;
+    const std::uint32_t lot = policy::lot_of(word_base_ / 8 + bit, window_);
     // Where not all can come back, those do that need not be read again.
     if (leaves_file(word_.tier[bit], target) &&
         ((growth_.limited() && !os::all_resident(object_at(bit), size(bit))) ||

@@ -21,6 +21,8 @@
 // Threads: the collector.
 #pragma once
 
+#include "policy/lot.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -44,7 +46,7 @@ class relief {
         active_ = wanted_bytes != 0;
         early_ = early;
         threshold_ = none;
-        turn_ += 0x85ebca6bu;
+        ++turn_;
         if (!active_) return;
         if (!early) grow_older(); // as what was counted is now, if nobody touched it
         if (counted_) set_threshold(wanted_bytes);
@@ -58,8 +60,7 @@ class relief {
     bool leaves(unsigned rank, std::uintptr_t place) const noexcept {
         if (!early_ && rank % ages < least_quiet) return false;
         if (early_ || rank != threshold_) return rank >= threshold_;
-        const std::uint32_t mixed = (static_cast<std::uint32_t>(place) + turn_) * 0x9e3779b1u;
-        return mixed < share_ * 0x1p32;
+        return drawn(lot_of(place, turn_), share_);
     }
 
     void end_window() noexcept {
