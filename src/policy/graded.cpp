@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "policy/graded.hpp"
 
+#include "policy/lot.hpp"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -74,8 +76,7 @@ bool graded::within_budget(unsigned distance, const word_facts& word,
                            unsigned slot) const noexcept {
     if (distance != least_distance_) return distance > least_distance_;
     const std::uintptr_t place = word.base / 8 + (block_of(word) == 1 ? slot : 0);
-    const std::uint32_t mixed = (static_cast<std::uint32_t>(place) + turn_) * 0x9e3779b1u;
-    return (mixed >> 16) < share_at_least_ * 65536;
+    return drawn(lot_of(place + turn_, 0), share_at_least_);
 }
 
 // By how many windows one outside of the class counts: above it 1 or 2, below it -1 or -2.

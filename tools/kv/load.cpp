@@ -9,9 +9,9 @@
 #include "tools/workload/cluster_statistics.hpp"
 #include "tools/workload/distribution.hpp"
 #include "tools/workload/hot_set.hpp"
-#include "tools/workload/permutation.hpp"
 #include "tools/workload/popularity_buckets.hpp"
 #include "tools/workload/power_law.hpp"
+#include "tools/workload/scattered_ids.hpp"
 
 #include <fmt/format.h>
 
@@ -28,10 +28,8 @@ constexpr std::uint64_t any_number = std::uint64_t{1} << 53;
 // Ranks of any distribution, scattered over the records.
 template <class Ranks>
 position_source scattered(Ranks ranks, std::uint64_t records, std::uint64_t seed) {
-    return [ranks = std::move(ranks), scatter = workload::permutation(records, seed)](
-               std::uint64_t, workload::random_stream& random) {
-        return scatter.at(ranks.next(random));
-    };
+    return [ids = workload::scattered_ids(std::move(ranks), records, seed)](
+               std::uint64_t, workload::random_stream& random) { return ids.next(random); };
 }
 
 position_source hot_positions(load_spec& spec, const ycsb_settings& s) {

@@ -5,7 +5,8 @@
 #include "tools/server/moving_turns.hpp"
 #include "tools/server/servers.hpp"
 #include "tools/workload/distribution.hpp"
-#include "tools/workload/scattered_power_law.hpp"
+#include "tools/workload/power_law.hpp"
+#include "tools/workload/scattered_ids.hpp"
 #include "tools/ycsb/control_group.hpp"
 #include "tools/ycsb/keeper.hpp"
 #include "tools/ycsb/swap_space.hpp"
@@ -131,7 +132,7 @@ std::uint64_t records_for(const server_bench_settings& s) {
 using generator = std::function<std::uint64_t(workload::random_stream&, bool&)>;
 
 std::map<std::string, generator> distributions(std::uint64_t records) {
-    const workload::scattered_power_law zipf(records, .99);
+    const workload::scattered_ids zipf(workload::power_law_ids(records, .99), records);
     const workload::scrambled_zipfian ycsb(records);
     // Every tenth record, in turn, again and again: what is asked for lies anywhere among what is not.
     auto at = std::make_shared<std::uint64_t>(0);
@@ -338,7 +339,7 @@ bench_result bench_server_moving(const server_bench_settings& s) {
     samples cells[2];
     std::uint64_t moved = 0, asked = 0;
     constexpr double longest_without_moves = 8; // windows
-    const workload::scattered_power_law zipf(s.records, .99);
+    const workload::scattered_ids zipf(workload::power_law_ids(s.records, .99), s.records);
     for (std::size_t pair = 0; pair < s.pairs && !interrupted(); ++pair) {
         const scratch_directory scratch;
         std::vector<std::unique_ptr<system_under_test>> systems;

@@ -9,8 +9,9 @@
 // turns, and who begins changes; what is printed is the median of the ratios within a turn. A read copies the
 // value out and compares its first bytes, which name the record.
 #include "crestdb/server/keyspace.hpp"
+#include "tools/workload/power_law.hpp"
 #include "tools/workload/random.hpp"
-#include "tools/workload/scattered_power_law.hpp"
+#include "tools/workload/scattered_ids.hpp"
 
 #include <obase/options.hpp>
 #include <obase/runtime.hpp>
@@ -115,7 +116,7 @@ void fill(Map& map, std::uint64_t records, std::size_t value_bytes) {
 template <class Map>
 double turn(Map& map, std::uint64_t records, std::size_t value_bytes, double writes,
             std::uint64_t operations, std::uint64_t seed) {
-    const workload::scattered_power_law zipf(records, .99);
+    const workload::scattered_ids zipf(workload::power_law_ids(records, .99), records);
     const auto work = [&](std::uint64_t thread) {
         workload::random_stream random(seed * 2 + thread);
         std::string value(value_bytes, 'v'), got;

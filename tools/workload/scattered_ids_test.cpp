@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "tools/workload/scattered_power_law.hpp"
+#include "tools/workload/scattered_ids.hpp"
+
+#include "tools/workload/power_law.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,14 +11,15 @@
 
 namespace {
 
+using workload::power_law_ids;
 using workload::random_stream;
-using workload::scattered_power_law;
+using workload::scattered_ids;
 
 // Seeds are fixed. What YCSB draws would give the first rank half of its share here.
-TEST(ScatteredPowerLaw, EachRecordHasTheShareOfItsRank) {
+TEST(ScatteredIds, EachRecordHasTheShareOfItsRank) {
     constexpr std::uint64_t records = 500;
     constexpr int draws = 1'000'000;
-    const scattered_power_law zipf(records, .99, 3);
+    const scattered_ids zipf(power_law_ids(records, .99), records, 3);
     double sum = 0;
     for (std::uint64_t r = 1; r <= records; ++r) sum += std::pow(static_cast<double>(r), -.99);
     std::vector<int> seen(records);
@@ -28,13 +31,14 @@ TEST(ScatteredPowerLaw, EachRecordHasTheShareOfItsRank) {
     }
 }
 
-TEST(ScatteredPowerLaw, PopularRecordsLieAnywhere) {
+TEST(ScatteredIds, PopularRecordsLieAnywhere) {
     constexpr std::uint64_t records = 10'000;
-    const scattered_power_law zipf(records, .99);
+    const scattered_ids zipf(power_law_ids(records, .99), records);
     std::uint64_t below = 0;
     for (std::uint64_t r = 0; r < 1000; ++r) below += zipf.record_of_rank(r) < records / 2;
     EXPECT_NEAR(static_cast<double>(below), 500, 80);
-    EXPECT_NE(scattered_power_law(records, .99, 2).record_of_rank(0), zipf.record_of_rank(0));
+    EXPECT_NE(scattered_ids(power_law_ids(records, .99), records, 2).record_of_rank(0),
+              zipf.record_of_rank(0));
 }
 
 } // namespace

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// scattered_power_law: records of which the r-th most popular is asked for in proportion to r^-exponent, and which is
-// how popular is scattered over all of them.
+// scattered_ids: ranks of any distribution, and which record has which rank is scattered over all of them.
 //
-//     const workload::scattered_power_law zipf(records, .99);
+//     const workload::scattered_ids zipf(workload::power_law_ids(records, .99), records);
 //     const std::uint64_t record = zipf.next(random);
 //
 // YCSB's own scatter is another load: it draws one of 10^10 ranks and takes the rank's hash modulo the records
@@ -14,23 +13,25 @@
 #pragma once
 
 #include "tools/workload/permutation.hpp"
-#include "tools/workload/power_law.hpp"
+#include "tools/workload/random.hpp"
 
 #include <cstdint>
+#include <utility>
 
 namespace workload {
 
-class scattered_power_law {
+template <class Ranks>
+class scattered_ids {
   public:
-    // Throws std::invalid_argument for no records, or an exponent outside [0, 20].
-    scattered_power_law(std::uint64_t records, double exponent, std::uint64_t seed = 1)
-        : ranks_(records, exponent), scatter_(records, seed) {}
+    // `ranks` draws numbers below `records`. Throws std::invalid_argument for no records.
+    scattered_ids(Ranks ranks, std::uint64_t records, std::uint64_t seed = 1)
+        : ranks_(std::move(ranks)), scatter_(records, seed) {}
 
-    std::uint64_t next(random_stream& random) const { return scatter_.at(ranks_.next(random)); }
+    std::uint64_t next(random_stream& random) const { return record_of_rank(ranks_.next(random)); }
     std::uint64_t record_of_rank(std::uint64_t rank) const { return scatter_.at(rank); }
 
   private:
-    power_law_ids ranks_;
+    Ranks ranks_;
     permutation scatter_;
 };
 
