@@ -70,6 +70,19 @@ class cold_file : public ::testing::Test {
             require(obase::runtime::get().collect_now() == collect_result::done, "done");
         return obase::runtime::get().statistics();
     }
+    static void have_budget(obase::options& settings, std::uint64_t bytes) {
+        require(settings.set("memory", std::to_string(bytes)).empty(), "an option");
+        require(obase::runtime::get().configure(settings).empty(), "configure");
+    }
+    static void require_resident(std::uint64_t least, std::uint64_t most) {
+        const std::uint64_t resident = obase::os::resident_bytes();
+        if (resident > most || resident < least)
+            std::fprintf(stderr, "resident: %zu, expected: %zu to %zu\n",
+                         static_cast<std::size_t>(resident), static_cast<std::size_t>(least),
+                         static_cast<std::size_t>(most));
+        require(resident <= most, "down to the budget");
+        require(resident >= least, "and no lower");
+    }
     static bool in_file(const mapping& m) { return m.path.starts_with(path); }
 
     static inline std::string path;
@@ -403,27 +416,17 @@ TEST_F(cold_file, a_budget_is_used) {
         const auto child = run_in_child([] {
             configure(run_mode::hint);
             obase::options settings = settings_now();
-            const auto have_budget = [&settings](std::uint64_t bytes) {
-                require(settings.set("memory", std::to_string(bytes)).empty(), "an option");
-                require(obase::runtime::get().configure(settings).empty(), "configure");
-            };
-            have_budget(1U << 30);
+            have_budget(settings, 1U << 30);
             checked_objects<> objects(80'000, 800);
             objects.grow(80'000);
             obase::statistics now = collect(16);
             require(now.heaps[now.heap_count - 2].live_bytes > 30 * mib, "all is cold");
             require(now.paged_out_bytes == 0 && now.pageout_allowed == 0, "nothing leaves");
             const std::uint64_t budget = obase::os::resident_bytes() - 20 * mib;
-            have_budget(budget);
+            have_budget(settings, budget);
             now = collect(12);
             require(now.paged_out_bytes >= 18 * mib, "what is over it leaves");
-            const std::uint64_t least = budget - budget / 64 - mib / 2;
-            const std::uint64_t resident = obase::os::resident_bytes();
-            if (resident > budget + mib / 2 || resident < least)
-                std::fprintf(stderr, "resident: %zu, budget: %zu\n",
-                             static_cast<std::size_t>(resident), static_cast<std::size_t>(budget));
-            require(resident <= budget + mib / 2, "down to it");
-            require(resident >= least, "and no lower");
+            require_resident(budget - budget / 64 - mib / 2, budget + mib / 2);
             const std::uint64_t left = now.paged_out_bytes;
             now = collect(8);
             require(now.paged_out_bytes <= left + mib / 2, "that is all");
@@ -457,17 +460,12 @@ TEST_F(cold_file, over_budget_idle_objects_become_cold_before_their_time) {
             const unsigned cold = static_cast<unsigned>(now.heap_count) - 2;
             require(now.heaps[cold].live_objects < 8'000, "next to nothing is cold");
             const std::uint64_t budget = obase::os::resident_bytes() - 20 * mib;
-            settings.memory = std::to_string(budget);
-            require(obase::runtime::get().configure(settings).empty(), "configure");
+            have_budget(settings, budget);
             for (int window = 0; window < 16; ++window) {
                 objects.verify(8);
                 now = collect();
             }
-            const std::uint64_t resident = obase::os::resident_bytes();
-            if (resident > budget + budget / 16)
-                std::fprintf(stderr, "resident: %zu, budget: %zu\n",
-                             static_cast<std::size_t>(resident), static_cast<std::size_t>(budget));
-            require(resident <= budget + budget / 16, "memory falls to the budget");
+            require_resident(0, budget + budget / 16);
             require(now.heaps[cold].live_bytes > 18 * mib, "since what is idle is in the file");
             require(now.heaps[cold].live_bytes < 28 * mib, "and no more");
             objects.verify(1);
@@ -499,8 +497,7 @@ TEST_F(cold_file, at_the_limit_what_is_in_use_takes_the_place_of_what_is_not) {
         auto now = collect();
         require(now.heaps[1].live_objects > 39'000, "half are in HOT");
         require(now.heaps[2].live_objects > 39'000, "half in COLD");
-        settings.memory = std::to_string(obase::os::resident_bytes());
-        require(obase::runtime::get().configure(settings).empty(), "configure");
+        have_budget(settings, obase::os::resident_bytes());
         const auto came = now.moved("cold", "hot");
         for (int window = 0; window < 40; ++window) {
             before.verify(1);
