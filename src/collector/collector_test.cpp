@@ -77,6 +77,14 @@ class collector_of : public ::testing::Test {
         EXPECT_EQ(w.moved(), 0u) << "no window of theirs has ended";
         use_even(w);
     }
+    // All objects are moved to COLD, and stay there until they are used.
+    static void all_in_cold(world& w) {
+        w.policy.least_live = 0.9;
+        w.policy.cold_leaves = false;
+        for (int i = 0; i < 100 && w.in_tier(tier_cold) != w.count(); ++i) EXPECT_TRUE(w.window());
+        ASSERT_EQ(w.in_tier(tier_cold), w.count());
+        EXPECT_TRUE(w.window());
+    }
     // All objects are moved to HOT, and will stay there.
     static std::uint64_t runs_when_all_are_hot(world& w) {
         EXPECT_TRUE(w.window());
@@ -485,10 +493,7 @@ TYPED_TEST(collector_of, checkpoints_are_between_whole_steps) {
 // What leaves a file for memory is limited; what is compacted in the file, or goes there, is not.
 TYPED_TEST(collector_of, no_more_leaves_a_file_than_may) {
     typename TestFixture::world w(6 * 64);
-    w.policy.least_live = 0.9;
-    w.policy.cold_leaves = false;
-    while (w.in_tier(tier_cold) != w.count()) ASSERT_TRUE(w.window());
-    EXPECT_TRUE(w.window());
+    this->all_in_cold(w);
     w.heap.in_files = 1u << tier_cold;
     w.plan.may_return = 10 * kib + kib / 2;
     for (std::size_t i = 0; i < w.count(); ++i) w.use(w.main, i);
@@ -524,10 +529,7 @@ int nothing_resident(void*, std::size_t bytes, unsigned char* seen) {
 // and does not come back where not all can; else it would be read for that.
 TYPED_TEST(collector_of, what_the_kernel_has_dropped_is_not_read_back) {
     typename TestFixture::world w(6 * 64);
-    w.policy.least_live = 0.9;
-    w.policy.cold_leaves = false;
-    while (w.in_tier(tier_cold) != w.count()) ASSERT_TRUE(w.window());
-    EXPECT_TRUE(w.window());
+    this->all_in_cold(w);
     os::memory_calls calls = os::real_memory_calls();
     calls.mincore = nothing_resident;
     os::use_memory_calls(&calls);
