@@ -40,10 +40,19 @@ class kernel_view final : public cold_memory {
         return true;
     }
     bool read_in(void* begin, std::size_t bytes) noexcept override {
-        // An error of the device is reported here, where an access would be a fatal signal.
-        // ENOMEM: it is not mapped any more, EINVAL: a kernel before 5.14; the request finds out.
-        return ::madvise(begin, bytes, MADV_POPULATE_READ) == 0 ||
-               (errno != EFAULT && errno != EHWPOISON && errno != EIO);
+        // Faults read one page each, for nothing else is wanted of a file of cold data (MADV_RANDOM); a request
+        // for the whole range first makes it one read of the device, or some at once.
+        constexpr std::size_t at_once = std::size_t{128} << 10;
+        auto* const first = static_cast<char*>(begin);
+        for (std::size_t at = 0; at < bytes; at += at_once) {
+            const std::size_t some = std::min(at_once, bytes - at);
+            if (some > page) ::madvise(first + at, some, MADV_WILLNEED);
+            // An error of the device is reported here, where an access would be a fatal signal.
+            // ENOMEM: it is not mapped any more, EINVAL: a kernel before 5.14; the request finds out.
+            if (::madvise(first + at, some, MADV_POPULATE_READ) != 0)
+                return errno != EFAULT && errno != EHWPOISON && errno != EIO;
+        }
+        return true;
     }
     void refresh() noexcept override {
         if (tiers_ == 0) tiers_ = managing_runtime().statistics().reclaimable_tiers;

@@ -5,6 +5,11 @@
 #include "crestdb/server/cold_reader.hpp"
 #include "crestdb/server/served.hpp"
 
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <condition_variable>
 #include <set>
 
@@ -425,6 +430,33 @@ TEST(ColdData, ThatDoesNotFitIsNotReadForEver) {
     EXPECT_GE(s.cold->reads, 600);
     EXPECT_LE(s.cold->reads, 3 * 600);
     s({"DISCARD"});
+}
+
+// In pages that the kernel reads one by one when they are touched, as those of the file of COLD are.
+TEST(ColdData, OfManyPagesIsNotReadPageByPage) {
+    constexpr std::size_t pages = 256, bytes = pages * page;
+    const std::string name = testing::TempDir() + "crestdb-pages-" + std::to_string(::getpid());
+    const int file = ::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    ASSERT_GE(file, 0);
+    ::unlink(name.c_str());
+    const std::string text(bytes, 'x');
+    ASSERT_EQ(::write(file, text.data(), bytes), static_cast<ssize_t>(bytes));
+    ASSERT_EQ(::fsync(file), 0);
+    void* const begin = ::mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file, 0);
+    ASSERT_NE(begin, MAP_FAILED);
+    ASSERT_EQ(::madvise(begin, bytes, MADV_RANDOM), 0);
+    ASSERT_EQ(::posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED), 0);
+    const std::unique_ptr<cold_memory> memory = kernel_cold_memory();
+    const bool has_left = !memory->is_resident(begin, page);
+    rusage before{}, after{};
+    ASSERT_EQ(::getrusage(RUSAGE_THREAD, &before), 0);
+    EXPECT_TRUE(memory->read_in(begin, bytes));
+    ASSERT_EQ(::getrusage(RUSAGE_THREAD, &after), 0);
+    EXPECT_TRUE(memory->is_resident(begin, bytes));
+    ::munmap(begin, bytes);
+    ::close(file);
+    if (!has_left) GTEST_SKIP() << testing::TempDir() << " has no disk";
+    EXPECT_LE(after.ru_majflt - before.ru_majflt, static_cast<long>(pages / 8));
 }
 
 // A disk for several threads, which reads nothing but one object before it is told to, or before `all` threads wait.

@@ -929,7 +929,7 @@ std::string network::listen() {
             &s);
     }
     if (options.hints == "pageout" && managed_by != managing::none) {
-        s.cold.start(4);
+        s.cold.start(options.cold_threads);
         s.server.cold = [&s] { return s.cold.memory(); };
     }
     s.server.stop_requested = [&s](bool) { s.stop_all(); };

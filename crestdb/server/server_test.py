@@ -66,7 +66,7 @@ def refused(*options, status=None):
 def test_command_line():
     check("needs --requirepass" in refused("--port", 1, "--bind", "0.0.0.0"), "open to the network")
     for option, value in (("--protocol", "x"), ("--hints", "x"), ("--maxmemory", "1xb"), ("--memory", "10Q"),
-                          ("--cold", "/tmp"), ("--policy", "foo"), ("--mode", "foo"), ("--unixsocketperm", "9")):
+                          ("--cold", "/tmp"), ("--policy", "foo"), ("--mode", "foo"), ("--cold-threads", "0"), ("--unixsocketperm", "9")):
         said = refused(option, value, status=2)
         check(option in said and "_" not in said, f"{option} {value}: {said}")
     check("/does/not/exist" in refused("--cold", "file:/does/not/exist", status=1), "COLD's directory")
@@ -462,6 +462,16 @@ def test_cold_data():
             for key, value in items[::97]:
                 check(d("GET", key) == value.encode(), f"{key} is wrong in the snapshot")
         check(int(info(c, "cold_reads")) > 0, "cold data was read beside the event loop")
+
+
+def test_cold_threads():
+    def threads(count):
+        with scratch() as directory, server(directory, "--threads", 1, "--cold", f"file:{directory}", "--hints", "pageout",
+                                            "--cold-threads", count) as s:
+            c = s.client()
+            check(c("CONFIG", "GET", "cold-threads") == [b"cold-threads", str(count).encode()], "the setting")
+            return len(list(pathlib.Path(f"/proc/{s.process.pid}/task").iterdir()))
+    check(threads(9) - threads(2) == 7, "so many threads read cold data")
 
 
 def stopped_writer(s, c):

@@ -136,6 +136,7 @@ std::vector<std::pair<std::string, std::string>> settings::all() const {
         {"client-output-buffer-limit", fmt::format("normal {} 0 0", out_limit)},
         {"client-query-buffer-limit", std::to_string(query_buffer_limit.load())},
         {"cold", cold},
+        {"cold-threads", std::to_string(cold_threads)},
         {"databases", std::to_string(keyspace::databases)},
         {"dbfilename", snapshot},
         {"dir", directory},
@@ -208,6 +209,10 @@ void parse_command_line(int argc, char** argv, settings& into) {
     app.add_option("--threads", into.threads,
                    "threads that serve clients; 0: one for two processors")
         ->check(CLI::Range(0, 256));
+    app.add_option("--cold-threads", into.cold_threads,
+                   "threads that read what has left memory, with --hints pageout: so many reads "
+                   "are under way at once")
+        ->check(CLI::Range(1, 256));
     app.add_option("--tcp-backlog", into.backlog, "connections that may wait to be accepted");
     app.add_option("--metrics-port", into.metrics_port,
                    "port of the Prometheus endpoint on 127.0.0.1; 0: none")

@@ -24,7 +24,8 @@ struct settings {
     unsigned port = 6379; // 0: no TCP
     std::string unix_socket;
     unsigned unix_socket_mode = 0700;
-    unsigned threads = 0; // 0: one for two processors
+    unsigned threads = 0;       // 0: one for two processors
+    unsigned cold_threads = 16; // 1 to 256
     unsigned backlog = 511;
     unsigned metrics_port = 0; // 0: none
 
