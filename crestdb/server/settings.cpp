@@ -209,10 +209,6 @@ void parse_command_line(int argc, char** argv, settings& into) {
     app.add_option("--threads", into.threads,
                    "threads that serve clients; 0: one for two processors")
         ->check(CLI::Range(0, 256));
-    app.add_option("--cold-threads", into.cold_threads,
-                   "threads that read what has left memory, with --hints pageout: so many reads "
-                   "are under way at once")
-        ->check(CLI::Range(1, 256));
     app.add_option("--tcp-backlog", into.backlog, "connections that may wait to be accepted");
     app.add_option("--metrics-port", into.metrics_port,
                    "port of the Prometheus endpoint on 127.0.0.1; 0: none")
@@ -228,6 +224,10 @@ void parse_command_line(int argc, char** argv, settings& into) {
            "--hints", into.hints,
            "what the kernel is told about cold data: none, cold, pageout (it leaves memory)")
         ->check(one_of("none cold pageout"));
+    app.add_option("--cold-threads", into.cold_threads,
+                   "threads that read what has left memory, with --hints pageout: so many reads "
+                   "are under way at once")
+        ->check(CLI::Range(1, 256));
     app.add_option("--protocol", into.protocol,
                    "how objects move: arming, atc, or none (they do not)")
         ->check(one_of("arming atc none"));

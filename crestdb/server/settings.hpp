@@ -24,8 +24,7 @@ struct settings {
     unsigned port = 6379; // 0: no TCP
     std::string unix_socket;
     unsigned unix_socket_mode = 0700;
-    unsigned threads = 0;       // 0: one for two processors
-    unsigned cold_threads = 16; // 1 to 256
+    unsigned threads = 0; // 0: one for two processors
     unsigned backlog = 511;
     unsigned metrics_port = 0; // 0: none
 
@@ -33,6 +32,7 @@ struct settings {
     std::string memory = "cgroup";
     std::string cold = "anon";
     std::string hints = "none";
+    unsigned cold_threads = 16; // 1 to 256
     std::string protocol = "arming";
     std::string policy = "papers";
     std::string mode;
