@@ -125,6 +125,7 @@ class space_heap {
     std::size_t length_of_run(unsigned cls, std::size_t run) const noexcept {
         return space_->length_of_run(cls, run);
     }
+    std::size_t gap_bytes(unsigned cls) const noexcept { return space_->gap_bytes(cls); }
     std::size_t room_of_run(unsigned cls, std::size_t run) const noexcept {
         return space_->room_of_run(cls, run);
     }

@@ -560,7 +560,7 @@ void collector<Mover>::choose_sparse_runs(const policy::window_beginning& now) n
         if (!plan_.move || !plan_.evacuate) break;
         // To compact what is out would read it back.
         const auto is_out = [this, id](std::size_t run) { return run_out(id, run); };
-        const std::size_t live = now.live_bytes[id];
+        const std::size_t live = now.live_bytes[id] + space_.gap_bytes(id); // out are whole pages
         const std::size_t here = live - std::min(live, log_.out_bytes(id));
         const heap::evacuation_choice choice = space_.select_evacuation(
             id, plan_.live_fraction, evacuation_bytes, heap::run_filter(is_out),

@@ -8,10 +8,11 @@
 //                               long runs
 //   a byte per `place` bytes    for objects that are no smaller than a place, so at most one begins in each: 0, or
 //                               which granule of the place it is, + 1. 1/512 of the memory, of which the bits
-//                               would take 1/64, hardly any of them set.
+//                               would take 1/64, hardly any of them set. A *gap* may begin there instead: it ends
+//                               the object before it, as a beginning does, and is none itself.
 //
-// Threads: set() and clear() are the collector's; test() and next() for any thread. set() releases, next() and test()
-// acquire: what was written before a beginning was set is seen by who finds it.
+// Threads: set(), set_gap() and clear() are the collector's; test() and next() for any thread. set() and set_gap() release,
+// next() and test() acquire: what was written before a beginning was set is seen by who finds it.
 #pragma once
 
 #include <bit>
@@ -28,8 +29,9 @@ class beginnings {
     using word = typename P::template atomic<std::uint64_t>;
     using byte = typename P::template atomic<std::uint8_t>;
 
-    static constexpr std::size_t place = 512; // bytes
-    static_assert(place / granule < 256);
+    static constexpr std::size_t place = 512;                // bytes
+    static constexpr std::size_t granules = place / granule; // a power of two
+    static_assert(2 * granules < 256);
 
     beginnings(word* bits, std::size_t unit) noexcept : bits_(bits), unit_(unit) {}
     explicit beginnings(byte* places) noexcept : places_(places), unit_(granule) {}
@@ -42,17 +44,17 @@ class beginnings {
         return (bits_[at / 64].load_acquire() >> (at % 64) & 1U) != 0;
     }
 
-    // The first in (after, limit); limit when there is none.
+    // The first, or the first gap, in (after, limit); limit when there is none.
     std::size_t next(std::size_t after, std::size_t limit) const noexcept {
         return places_ != nullptr ? next_place(after, limit) : next_bit(after, limit);
     }
 
-    // How many there are. Precondition: none lies at `limit` or behind.
+    // How many there are, gaps not counted. Precondition: none lies at `limit` or behind.
     std::size_t count(std::size_t limit) const noexcept {
         std::size_t all = 0;
         if (places_ != nullptr) {
             for (std::size_t at = 0; at * place < limit; ++at)
-                all += places_[at].load_relaxed() != 0;
+                all += places_[at].load_relaxed() - std::size_t{1} < granules;
             return all;
         }
         for (std::size_t word_at = 0; word_at * 64 * unit_ < limit; ++word_at)
@@ -70,6 +72,11 @@ class beginnings {
         const std::size_t at = offset / unit_;
         word& of = bits_[at / 64];
         of.store_release(of.load_relaxed() | std::uint64_t{1} << (at % 64));
+    }
+    // Precondition: places, and none that is to stay begins in the same one.
+    void set_gap(std::size_t offset) const noexcept {
+        places_[offset / place].store_release(
+            static_cast<std::uint8_t>(1 + granules + offset % place / granule));
     }
     void clear(std::size_t offset) const noexcept {
         if (places_ != nullptr) {
@@ -95,9 +102,9 @@ class beginnings {
     }
     std::size_t next_place(std::size_t after, std::size_t limit) const noexcept {
         for (std::size_t at = after / place; at * place < limit; ++at) {
-            const std::size_t granule_there = places_[at].load_acquire();
-            if (granule_there == 0) continue;
-            const std::size_t offset = at * place + (granule_there - 1) * granule;
+            const std::size_t there = places_[at].load_acquire();
+            if (there == 0) continue;
+            const std::size_t offset = at * place + (there - 1) % granules * granule;
             if (offset > after) return offset < limit ? offset : limit;
         }
         return limit;

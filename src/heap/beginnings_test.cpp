@@ -82,4 +82,37 @@ TEST(beginnings, of_middle_objects_are_places) {
     }
 }
 
+// Objects of three quarters of a page at most, none on two pages.
+TEST(beginnings, gaps_end_objects_and_are_none) {
+    std::mt19937_64 random(4);
+    std::uniform_int_distribution<std::size_t> sizes(512 / heap::granule, 3072 / heap::granule);
+    table t;
+    const beginnings of(t.places.data());
+    std::set<std::size_t> objects, gaps;
+    std::size_t fill = 0;
+    for (;;) {
+        const std::size_t size = sizes(random) * heap::granule;
+        if (const std::size_t rest = 4096 - fill % 4096; size > rest) {
+            of.set_gap(fill);
+            gaps.insert(fill);
+            fill += rest;
+        }
+        if (fill + size > bytes) break;
+        of.set(fill);
+        objects.insert(fill);
+        fill += size;
+    }
+    ASSERT_GT(gaps.size(), 8U);
+    EXPECT_EQ(of.count(fill), objects.size());
+    for (std::size_t offset = 0; offset < bytes; offset += heap::granule) {
+        ASSERT_EQ(of.test(offset), objects.contains(offset)) << offset;
+        const auto object = objects.upper_bound(offset), gap = gaps.upper_bound(offset);
+        const std::size_t next =
+            std::min(object == objects.end() ? bytes : *object, gap == gaps.end() ? bytes : *gap);
+        ASSERT_EQ(of.next(offset, bytes), next) << offset;
+    }
+    for (const std::size_t gap : gaps) of.clear(gap);
+    for (const std::size_t gap : gaps) EXPECT_NE(of.next(gap - heap::granule, bytes), gap);
+}
+
 } // namespace

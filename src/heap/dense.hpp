@@ -40,6 +40,11 @@
 // A file may lie beneath (class COLD). Storage is allocated before a run is opened, so a full disk
 // means "no room", never SIGBUS.
 //
+// Whole pages. Where pages leave memory one by one, an object on two pages is read by two faults: of objects of 1 KiB a
+// fourth are. With fit_to_pages() an object of at least `least_middle_size` bytes that would lie on one page more than it
+// needs begins on the next page instead, if what is skipped (a *gap*, beginnings.hpp) is no more than `most_skipped`. Gaps
+// are no holes: to evacuate the run would not close them, so they are no room of the run.
+//
 // fork and the file. The *current* file is mapped shared, by one process. fork_prepare() freezes it:
 // what is mapped over it becomes a private mapping of the same pages, in place. A frozen file is
 // not written, punched or truncated any more, and every store since then goes to a private page, so
@@ -98,6 +103,8 @@ struct dense_run {
     typename P::template atomic<std::uint16_t> before; // runs from the head of its long run; else 0
     typename P::template atomic<std::uint16_t> length; // of the head of a long run: runs; else 0
     typename P::template atomic<bool> middle;          // has objects from least_middle_size bytes
+    // Of a full run: bytes in gaps, in units of large_granule, rounded down.
+    typename P::template atomic<std::uint8_t> gaps;
 };
 static_assert(sizeof(dense_run<os::native_platform>) == 32);
 
@@ -153,6 +160,11 @@ class dense_heap {
     int create(char* base, std::size_t bytes, const char* directory, poisoning poison_freed,
                const char** what) noexcept;
     void destroy() noexcept;
+    // Before the first object.
+    void fit_to_pages() noexcept { fits_pages_ = true; }
+    // A third of a page: so objects up to that size all find whole pages, and a file is at most half as large again.
+    static constexpr std::size_t most_skipped = os::page_size / 3;
+    static_assert(run_bytes / os::page_size * most_skipped / large_granule <= UINT8_MAX);
 
     // Collector. size == object_size(...), at most max_dense_size. nullptr: no room, disk full, or commit
     // failed.
@@ -247,9 +259,9 @@ class dense_heap {
         const std::size_t length = runs_[run].length.load_acquire();
         return length == 0 ? 1 : length;
     }
-    // Bytes that live objects can have in the run at most, holes closed. Of a long run what it was filled with.
+    // Bytes that live objects can have in the run at most, holes closed, gaps kept. Of a long run what it was filled with.
     std::size_t room_of_run(std::size_t run) const noexcept {
-        return runs_[run].length.load_relaxed() == 0 ? run_bytes
+        return runs_[run].length.load_relaxed() == 0 ? run_bytes - gaps_of(run)
                                                      : round_up(runs_[run].high, os::page_size);
     }
     bool run_evacuating(std::size_t run) const noexcept { return runs_[run].evacuating; }
@@ -276,6 +288,9 @@ class dense_heap {
     }
     // Gives those of the runs back that are empty; they ascend. Returns bytes.
     std::size_t return_runs(const std::uint32_t* runs, std::size_t count, pacer& ask) noexcept;
+
+    // Bytes in gaps of full runs. Cost: linear in the runs.
+    std::size_t gap_bytes() const noexcept;
 
     bool file_backed() const noexcept { return directory_[0] != 0; }
     // Collector. visit(context, begin, end, fd) for stretches over one file. fd -1: a frozen file
@@ -339,6 +354,11 @@ class dense_heap {
         return size < least_middle_size ? born_[set] : born_middle_[set];
     }
     char* fill(std::uint32_t number, std::size_t size) noexcept;
+    std::size_t skipped(std::uint32_t run, std::size_t at, std::size_t size) const noexcept;
+    void note_gaps(std::size_t run) noexcept;
+    std::size_t gaps_of(std::size_t run) const noexcept {
+        return runs_[run].gaps.load_relaxed() * large_granule;
+    }
     // Precondition: there is room at `begin`, the fill mark, and the run is the calling thread's own. No marks lie behind.
     char* fill_own(std::uint32_t number, bool middle, std::uint32_t begin,
                    std::size_t size) noexcept {
@@ -438,6 +458,7 @@ class dense_heap {
     int fd_ = -1;                                     // of the current file; -1: none yet
     typename P::template atomic<std::uint32_t> file_; // its number; 0 for anonymous memory
     bool strict_commit_ = false;
+    bool fits_pages_ = false;
     bool evacuation_ = false;
     bool adoptable_ = false;      // free frozen runs have not been looked at since the fork
     std::size_t frozen_free_ = 0; // frozen runs that are unused

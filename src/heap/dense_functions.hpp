@@ -128,19 +128,56 @@ void* dense_heap<P>::allocate(std::size_t size, unsigned set) noexcept {
 template <class P>
 char* dense_heap<P>::fill(std::uint32_t number, std::size_t size) noexcept {
     dense_run& run = runs_[number];
-    const std::uint32_t begin = run.fill.load_relaxed();
+    const std::uint32_t gap = run.fill.load_relaxed();
+    const auto begin = static_cast<std::uint32_t>(gap + skipped(number, gap, size));
     const auto end = static_cast<std::uint32_t>(begin + size);
     const beginnings of = beginnings_of(number);
-    // Marks that an undo left behind lie in [begin, high). No thread can be looking past the one at
-    // `begin`.
+    // Marks that an undo left behind lie in [gap, high). No thread can be looking past the one at
+    // `gap`.
     const std::uint32_t marked = std::min(end, run.high);
-    for (std::size_t at = of.next(begin, marked); at < marked; at = of.next(at, marked))
-        of.clear(at);
+    for (std::size_t at = of.next(gap, marked); at < marked; at = of.next(at, marked)) of.clear(at);
     of.set(begin);
+    if (gap != begin) of.set_gap(gap);
     run.live.fetch_add_relaxed(dense_detail::one_object + size);
     run.fill.store_release(end); // pairs with size_of
     run.high = std::max(run.high, end);
     return memory_of(number) + begin;
+}
+
+// How much is left out before an object that is put there. There is room behind it as there is at once: where an object
+// of n pages lies on n + 1 within the run, the last n of them begin at the next page.
+template <class P>
+std::size_t dense_heap<P>::skipped(std::uint32_t run, std::size_t at,
+                                   std::size_t size) const noexcept {
+    if (!fits_pages_ || !runs_[run].middle.load_relaxed()) return 0;
+    const std::size_t in_page = at % os::page_size;
+    if (in_page + size <= round_up(size, os::page_size)) return 0;
+    const std::size_t rest = os::page_size - in_page;
+    return rest <= most_skipped ? rest : 0;
+}
+
+// Once, when nothing is put into the run any more.
+template <class P>
+void dense_heap<P>::note_gaps(std::size_t number) noexcept {
+    dense_run& run = runs_[number];
+    if (!fits_pages_ || !run.middle.load_relaxed() || run.length.load_relaxed() != 0) return;
+    const beginnings of = beginnings_of(number);
+    const std::size_t fill = run.fill.load_relaxed();
+    std::size_t bytes = 0;
+    for (std::size_t at = 0, next = 0; at < fill; at = next) {
+        next = of.next(at, fill);
+        if (!of.test(at)) bytes += next - at;
+    }
+    run.gaps.store_relaxed(static_cast<std::uint8_t>(bytes / large_granule));
+}
+
+template <class P>
+std::size_t dense_heap<P>::gap_bytes() const noexcept {
+    const std::size_t end = frontier_.load_acquire();
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; fits_pages_ && i < end; ++i)
+        if (runs_[i].status.load_relaxed() == dense_state::sealed) bytes += gaps_of(i);
+    return bytes;
 }
 
 // Births.
@@ -280,6 +317,7 @@ bool dense_heap<P>::open_run(std::uint32_t& open, bool middle, unsigned set, std
     if (open != no_run) seal(open);
     run.fill.store_relaxed(0);
     run.high = 0;
+    run.gaps.store_relaxed(0);
     run.middle.store_release(middle);
     run.set = static_cast<std::uint8_t>(set);
     run.returned = false;
@@ -352,6 +390,7 @@ bool dense_heap<P>::open_long_run(unsigned set, std::size_t length, bool may_gro
         dense_run& run = runs_[i];
         run.fill.store_relaxed(0);
         run.high = 0;
+        run.gaps.store_relaxed(0);
         run.set = static_cast<std::uint8_t>(set);
         run.returned = false;
         run.evacuating = false;
@@ -423,6 +462,7 @@ void dense_heap<P>::seal(std::uint32_t number) noexcept {
         }
         run.length.store_release(static_cast<std::uint16_t>(kept));
     }
+    note_gaps(number);
     run.status.store_release(dense_run::state::sealed);
 }
 
@@ -622,6 +662,7 @@ template <class P>
 std::size_t dense_heap<P>::select_frozen(std::size_t max_bytes) noexcept {
     if (frozen_count_ == 0) return 0;
     std::size_t live_in[frozen_limit] = {};
+    std::size_t kept_in[frozen_limit] = {}; // with gaps
     bool chosen[frozen_limit] = {};
     std::size_t live = 0;
     std::size_t dead = frozen_storage_.load_relaxed();
@@ -630,8 +671,11 @@ std::size_t dense_heap<P>::select_frozen(std::size_t max_bytes) noexcept {
         const std::size_t bytes = live_now(i) & dense_detail::bytes_mask;
         live += bytes;
         if (!frozen(runs_[i])) continue;
-        live_in[entry_of(runs_[i].file.load_relaxed())] += bytes;
-        dead -= std::min(dead, bytes);
+        const std::size_t file = entry_of(runs_[i].file.load_relaxed());
+        const std::size_t kept = bytes == 0 ? 0 : bytes + gaps_of(i);
+        live_in[file] += bytes;
+        kept_in[file] += kept;
+        dead -= std::min(dead, kept);
     }
     std::size_t files = frozen_count_;
     while (files != 0 && (dead > live / 2 || files > files_kept)) {
@@ -648,7 +692,7 @@ std::size_t dense_heap<P>::select_frozen(std::size_t max_bytes) noexcept {
         chosen[best] = true;
         --files;
         dead -=
-            std::min(dead, frozen_[best].storage - std::min(frozen_[best].storage, live_in[best]));
+            std::min(dead, frozen_[best].storage - std::min(frozen_[best].storage, kept_in[best]));
     }
     if (files == frozen_count_) return 0;
     std::size_t total = 0;
@@ -1012,8 +1056,9 @@ const char* dense_heap<P>::validate() const noexcept {
         const beginnings of = beginnings_of(i);
         if (fill != 0 && !of.test(0)) return "a run begins with no object";
         std::size_t objects = 0;
-        for (std::size_t at = 0; at < fill; at = of.next(at, fill)) ++objects;
+        for (std::size_t at = 0; at < fill; at = of.next(at, fill)) objects += of.test(at);
         if ((live >> 32) > objects) return "more live objects than beginnings";
+        if ((live & dense_detail::bytes_mask) > room_of_run(i)) return "live bytes in gaps";
         const bool is_long = run.length.load_relaxed() != 0, middle = run.middle.load_relaxed();
         const auto& open = is_long ? open_long_ : middle ? open_middle_ : open_;
         const auto& born = middle ? born_middle_ : born_;
@@ -1091,7 +1136,10 @@ std::size_t dense_heap<P>::freeze_current_file() noexcept {
                 if (run != 0) seal_born(std::exchange(run, 0) - 1);
     for (auto* const opened : {&open_, &open_middle_, &open_long_})
         for (std::uint32_t& open : *opened) {
-            if (open != no_run) runs_[open].status.store_release(dense_run::state::sealed);
+            if (open != no_run) {
+                note_gaps(open);
+                runs_[open].status.store_release(dense_run::state::sealed);
+            }
             open = no_run;
         }
     const std::size_t end = frontier_.load_relaxed();

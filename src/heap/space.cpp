@@ -157,7 +157,10 @@ bool space::set_up(const space_options& options, std::string* why_not,
         const char* what = "";
         const int error = dense_[cls - 1].create(
             range_begin(cls), range_bytes_, in_file ? directory.c_str() : nullptr, poison_, &what);
-        if (error == 0) continue;
+        if (error == 0) {
+            if (in_file && !hot) dense_[cls - 1].fit_to_pages();
+            continue;
+        }
         if (in_file && bad_directory != nullptr) *bad_directory = named;
         if (why_not != nullptr) {
             try {

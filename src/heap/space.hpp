@@ -287,6 +287,10 @@ class space {
     std::size_t length_of_run(unsigned cls, std::size_t run) const noexcept {
         return cls == new_class ? 1 : dense_[cls - 1].length_of_run(run);
     }
+    // What full runs have left out so that objects lie on no more pages than they need (dense.hpp).
+    std::size_t gap_bytes(unsigned cls) const noexcept {
+        return cls == new_class ? 0 : dense_[cls - 1].gap_bytes();
+    }
     // Bytes that objects can take in it at most.
     std::size_t room_of_run(unsigned cls, std::size_t run) const noexcept {
         return cls == new_class ? run_bytes : dense_[cls - 1].room_of_run(run);

@@ -3,9 +3,9 @@
 // The server's keyspace in process, beside libcuckoo's map and oneTBB's concurrent_hash_map of std::string: what
 // a request costs without its socket.
 //
-//     build/bin/keyspace_bench [--smoke] [records] [operations per thread and turn] [turns]
+//     build/bin/keyspace_bench [--threads 2] [--records 1000000] [--operations 200000] [--turns 9]
 //
-// Zipf .99 (scrambled), keys of 30 bytes, values of 100 B and 1 KiB, 0 and 5 % writes, two threads. The systems take
+// Zipf .99 (scattered), keys of 30 bytes, values of 100 B and 1 KiB, 0 and 5 % writes. The systems take
 // turns, and who begins changes; what is printed is the median of the ratios within a turn. A read copies the
 // value out and compares its first bytes, which name the record.
 #include "crestdb/server/keyspace.hpp"
@@ -16,6 +16,7 @@
 #include <obase/options.hpp>
 #include <obase/runtime.hpp>
 
+#include <CLI/CLI.hpp>
 #include <libcuckoo/cuckoohash_map.hh>
 #include <tbb/concurrent_hash_map.h>
 
@@ -115,10 +116,10 @@ void fill(Map& map, std::uint64_t records, std::size_t value_bytes) {
 // Operations per second.
 template <class Map>
 double turn(Map& map, std::uint64_t records, std::size_t value_bytes, double writes,
-            std::uint64_t operations, std::uint64_t seed) {
+            std::uint64_t operations, unsigned threads, std::uint64_t seed) {
     const workload::scattered_ids zipf(workload::power_law_ids(records, .99), records);
     const auto work = [&](std::uint64_t thread) {
-        workload::random_stream random(seed * 2 + thread);
+        workload::random_stream random(seed * threads + thread);
         std::string value(value_bytes, 'v'), got;
         for (std::uint64_t n = 0; n < operations; ++n) {
             const std::uint64_t record = zipf.next(random);
@@ -135,11 +136,12 @@ double turn(Map& map, std::uint64_t records, std::size_t value_bytes, double wri
         }
     };
     const auto begin = std::chrono::steady_clock::now();
-    std::thread other([&] { work(1); });
+    std::vector<std::thread> others;
+    for (unsigned thread = 1; thread < threads; ++thread) others.emplace_back(work, thread);
     work(0);
-    other.join();
+    for (std::thread& other : others) other.join();
     const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-    return 2 * static_cast<double>(operations) / took.count();
+    return threads * static_cast<double>(operations) / took.count();
 }
 
 double median(std::vector<double> values) {
@@ -148,14 +150,33 @@ double median(std::vector<double> values) {
 }
 
 int run(int argc, char** argv) {
-    const bool smoke = argc > 1 && std::string(argv[1]) == "--smoke";
-    const auto number = [&](int i, std::uint64_t usual) {
-        const int at = i + (smoke ? 1 : 0);
-        return argc > at ? std::strtoull(argv[at], nullptr, 10) : usual;
-    };
-    const std::uint64_t records = number(1, smoke ? 2000 : 1'000'000);
-    const std::uint64_t operations = number(2, smoke ? 2000 : 500'000);
-    const std::uint64_t turns = std::max<std::uint64_t>(number(3, smoke ? 1 : 9), 1);
+    CLI::App app("the server's keyspace in process, beside libcuckoo and oneTBB", "keyspace_bench");
+    std::uint64_t records = 1'000'000, operations = 200'000, turns = 9;
+    unsigned threads = 2;
+    app.add_option("--threads", threads, "that send operations")
+        ->check(CLI::Range(1, 256))
+        ->capture_default_str();
+    app.add_option("--records", records, "keys")
+        ->check(CLI::Range(1, 100'000'000))
+        ->capture_default_str();
+    app.add_option("--operations", operations, "of a thread in a turn")
+        ->check(CLI::Range(1, 1'000'000'000))
+        ->capture_default_str();
+    app.add_option("--turns", turns, "of each system")
+        ->check(CLI::Range(1, 10'000))
+        ->capture_default_str();
+    app.add_flag_callback(
+        "--smoke",
+        [&] {
+            records = operations = 2000;
+            turns = 1;
+        },
+        "a size that ends at once and decides nothing");
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        return app.exit(error) == 0 ? 0 : 2;
+    }
     obase::options library = obase::options::from_environment();
     if (std::string why = managing_runtime().configure(library); !why.empty()) {
         std::fprintf(stderr, "keyspace_bench: %s\n", why.c_str());
@@ -176,16 +197,17 @@ int run(int argc, char** argv) {
         fill(*cuckoo, records, value_bytes);
         fill(*tbb_map, records, value_bytes);
         for (const double writes : {0.0, .05}) {
+            const auto measured = [&](auto& map, std::uint64_t seed) {
+                return turn(map, records, value_bytes, writes, operations, threads, seed);
+            };
             std::vector<double> rates[3], ratios;
             for (std::uint64_t t = 0; t < turns; ++t) {
                 for (std::uint64_t i = 0; i < 3; ++i) {
                     const std::uint64_t which = (t + i) % 3;
                     const std::uint64_t seed = t + 1;
-                    rates[which].push_back(
-                        which == 0 ? turn(*ours, records, value_bytes, writes, operations, seed)
-                        : which == 1
-                            ? turn(*cuckoo, records, value_bytes, writes, operations, seed)
-                            : turn(*tbb_map, records, value_bytes, writes, operations, seed));
+                    rates[which].push_back(which == 0   ? measured(*ours, seed)
+                                           : which == 1 ? measured(*cuckoo, seed)
+                                                        : measured(*tbb_map, seed));
                 }
                 ratios.push_back(rates[0].back() / std::max(rates[1].back(), rates[2].back()));
             }
