@@ -259,10 +259,14 @@ class dense_heap {
         const std::size_t length = runs_[run].length.load_acquire();
         return length == 0 ? 1 : length;
     }
-    // Bytes that live objects can have in the run at most, holes closed, gaps kept. Of a long run what it was filled with.
-    std::size_t room_of_run(std::size_t run) const noexcept {
-        return runs_[run].length.load_relaxed() == 0 ? run_bytes - gaps_of(run)
+    // Bytes of the run, gaps with it. Of a long run what it was filled with, in whole pages.
+    std::size_t extent_of_run(std::size_t run) const noexcept {
+        return runs_[run].length.load_relaxed() == 0 ? run_bytes
                                                      : round_up(runs_[run].high, os::page_size);
+    }
+    // Bytes that live objects can have in the run at most, holes closed, gaps kept.
+    std::size_t room_of_run(std::size_t run) const noexcept {
+        return extent_of_run(run) - gaps_of(run);
     }
     bool run_evacuating(std::size_t run) const noexcept { return runs_[run].evacuating; }
     bool evacuating(const void* object) const noexcept { return run_evacuating(run_of(object)); }

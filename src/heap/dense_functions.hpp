@@ -940,7 +940,7 @@ dense_counters dense_heap<P>::counters() const noexcept {
         const std::size_t length = length_of_run(i);
         // A long run's storage is there before it is filled, its memory is not.
         if (!in_frozen_file)
-            sum.extent_bytes += file_backed() ? length << run_shift : room_of_run(i);
+            sum.extent_bytes += file_backed() ? length << run_shift : extent_of_run(i);
         sum.runs += length;
         if (run.evacuating) ++sum.evacuating_runs;
     }
@@ -970,7 +970,7 @@ void dense_heap<P>::walk_extents(void (*visit)(void*, char*, char*), void* conte
         const std::size_t length =
             status == dense_run::state::open || status == dense_run::state::born
                 ? round_up(fill, os::page_size)
-                : room_of_run(i);
+                : extent_of_run(i);
         if (memory != stop) {
             if (begin != nullptr) visit(context, begin, stop);
             begin = memory;

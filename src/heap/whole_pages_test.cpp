@@ -140,6 +140,13 @@ TEST(whole_pages, gaps_are_no_holes) {
     }
     EXPECT_GE(s->gap_bytes(cold_class), 3 * (15 * 928 - large_granule));
     EXPECT_LE(s->gap_bytes(cold_class), std::size_t{3 * 15 * 928});
+    // Full runs are in the extents as a whole, of the one that is filled the first page is.
+    std::size_t in_extents = 0;
+    s->for_each_extent(cold_class, [&](const char* begin, const char* end) {
+        EXPECT_EQ(begin, objects[0].at) << "one stretch";
+        in_extents += static_cast<std::size_t>(end - begin);
+    });
+    EXPECT_EQ(in_extents, 3 * run_bytes + os::page_size);
     const evacuation_choice none = s->select_evacuation(cold_class, .97, mib, {}, 3 * 1200);
     EXPECT_EQ(none.live_bytes, 0U) << "nothing would be won";
     EXPECT_LE(none.hole_bytes, 3U * 1200)
