@@ -81,17 +81,12 @@ void* arenas::allocate(std::size_t bytes, std::size_t alignment, place caller) n
     return object;
 }
 
+// Its place is not used again before the arena's turn: another thread's object may lie behind it, and it is not zero.
 void arenas::undo(void* object) noexcept {
     const std::lock_guard hold(lock_);
-    record& r = at(object);
-    r.state = life::none;
+    at(object).state = life::none;
     const std::size_t number = number_of(object);
-    --arenas_[number].live;
-    if (number == open_)
-        arenas_[number].fill =
-            static_cast<std::uint32_t>(static_cast<char*>(object) - memory_of(number));
-    else if (arenas_[number].live == 0)
-        bury(number);
+    if (--arenas_[number].live == 0 && arenas_[number].state == arena_state::closed) bury(number);
 }
 
 std::size_t arenas::size_of(const void* object) const noexcept {

@@ -78,7 +78,7 @@ class arenas final : public heap::class_owner {
     }
     // Null: no room, or the alignment is larger than a page.
     void* allocate(std::size_t bytes, std::size_t alignment, place caller) noexcept;
-    // The last one that was allocated, which nobody has seen.
+    // One that nobody but the caller has seen.
     void undo(void* object) noexcept;
     // An object begins at `object` and is live or retired.
     std::size_t size_of(const void* object) const noexcept override;

@@ -497,15 +497,26 @@ TEST(arenas, an_object_may_be_larger_than_a_number_of_32_bits) {
     EXPECT_EQ(all.find(object + size, &begin), nullptr);
 }
 
-TEST_F(arena_test, the_last_one_may_be_undone) {
-    void* a = all_.allocate(100, 16, nullptr);
-    void* b = all_.allocate(100, 16, nullptr);
-    all_.undo(b);
-    EXPECT_EQ(all_.allocate(100, 16, nullptr), b);
+// Other threads allocate in the same arena while a copy is made and undone.
+TEST_F(arena_test, what_is_undone_leaves_its_place_empty) {
+    auto* const undone = static_cast<char*>(all_.allocate(100, 16, nullptr));
+    auto* const second = static_cast<char*>(all_.allocate(100, 16, nullptr));
+    std::memset(undone, 1, 100);
+    all_.undo(undone);
+    EXPECT_EQ(all_.size_of(undone), 0U);
+    auto* const third = static_cast<char*>(all_.allocate(100, 16, nullptr));
+    EXPECT_TRUE(third >= second + 112 || second >= third + 112) << "two objects at one place";
+    EXPECT_EQ(third[0], 0) << "fresh memory is zero";
+    all_.free(second);
+    all_.undo(third);
+    EXPECT_EQ(all_.dead(), 0U) << "more may come";
     all_.close();
-    all_.free(a);
-    all_.free(b);
     EXPECT_EQ(all_.dead(), 1U);
+    // Of an arena that is full, the last one.
+    void* const last = all_.allocate(100, 16, nullptr);
+    all_.close();
+    all_.undo(last);
+    EXPECT_EQ(all_.dead(), 2U);
 }
 
 // Addresses come round as late as can be; of those that went first nothing is known by then.
