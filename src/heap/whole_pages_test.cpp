@@ -212,10 +212,12 @@ TEST(whole_pages, a_frozen_file_is_not_emptied_for_its_gaps) {
         add_many(*s, cold_class, 2 * 16 * 64, 1368, 1368); // two in a page, 4 MiB
     s->fork_prepare();
     s->fork_parent();
+    // With the gaps what is dead would be more than half of what lives.
+    for (std::size_t i = 0; i < objects.size(); i += 20) s->free(objects[i].at);
     EXPECT_EQ(s->select_evacuation(cold_class, .75, 64 * mib).live_bytes, 0U);
     EXPECT_FALSE(s->evacuating_frozen_files(cold_class));
     for (std::size_t i = 0; i < objects.size(); ++i)
-        if (i % 2 == 0) s->free(objects[i].at);
+        if (i % 20 != 0 && i % 2 == 0) s->free(objects[i].at);
     EXPECT_NE(s->select_evacuation(cold_class, .75, 64 * mib).live_bytes, 0U);
     EXPECT_TRUE(s->evacuating_frozen_files(cold_class));
     expect_valid(*s);
