@@ -86,7 +86,7 @@ void arenas::undo(void* object) noexcept {
     const std::lock_guard hold(lock_);
     at(object).state = life::none;
     const std::size_t number = number_of(object);
-    if (--arenas_[number].live == 0 && arenas_[number].state == arena_state::closed) bury(number);
+    if (--arenas_[number].live == 0 && arenas_[number].state == arena_state::closed) died(number);
 }
 
 std::size_t arenas::size_of(const void* object) const noexcept {
@@ -105,7 +105,28 @@ void arenas::close() noexcept {
 void arenas::close_locked(std::size_t number) noexcept {
     for (std::size_t i = 0; i < arenas_[number].length; ++i)
         arenas_[number + i].state = arena_state::closed;
-    if (arenas_[number].live == 0) bury(number);
+    if (arenas_[number].live == 0) died(number);
+}
+
+void arenas::keep_dead() noexcept {
+    const std::lock_guard hold(lock_);
+    keeping_ = true;
+}
+
+void arenas::bury_dead() noexcept {
+    const std::lock_guard hold(lock_);
+    keeping_ = false;
+    while (kept_ != 0) {
+        const std::size_t number = kept_ - 1;
+        kept_ = arenas_[number].fill;
+        bury(number);
+    }
+}
+
+void arenas::died(std::size_t number) noexcept {
+    if (!keeping_) return bury(number);
+    arenas_[number].fill = kept_;
+    kept_ = static_cast<std::uint32_t>(number + 1);
 }
 
 // Where the system has no mapping left the pages stay accessible: what is used there is not seen.
@@ -134,7 +155,7 @@ void arenas::end(void* object, life how, std::uint64_t elsewhere) noexcept {
     r.state = how;
     r.elsewhere = elsewhere;
     const std::size_t number = number_of(object);
-    if (--arenas_[number].live == 0 && arenas_[number].state == arena_state::closed) bury(number);
+    if (--arenas_[number].live == 0 && arenas_[number].state == arena_state::closed) died(number);
 }
 
 record* arenas::find(const void* address, const char** begin) const noexcept {

@@ -86,6 +86,10 @@ class arenas final : public heap::class_owner {
     void moved_away(void* object, void* to) noexcept {
         end(object, life::moved, reinterpret_cast<std::uint64_t>(to));
     }
+    // Between the two calls what dies stays readable, and its records stay: the auditor copies meanwhile, and who frees by
+    // an owner waits for nobody.
+    void keep_dead() noexcept;
+    void bury_dead() noexcept;
     // From now on allocations go to a fresh arena, so that what lives now can all move out.
     void close() noexcept;
 
@@ -93,6 +97,11 @@ class arenas final : public heap::class_owner {
     record& at(const void* address) const noexcept {
         return records_[static_cast<std::size_t>(static_cast<const char*>(address) - base_) /
                         grain];
+    }
+    // Where the object of the record lives, or lived, since it moved. Null if the record was dropped meanwhile.
+    record* moved_to(const record& old) const noexcept {
+        const auto* object = reinterpret_cast<const void*>(old.elsewhere); // read once
+        return contains(object) ? &at(object) : nullptr;
     }
     // The object, of any state, that has or had the address; null if none is known. Async-signal-safe.
     record* find(const void* address, const char** begin) const noexcept;
@@ -126,7 +135,7 @@ class arenas final : public heap::class_owner {
     enum class arena_state : std::uint8_t { unused, open, closed, dead };
     struct arena {
         std::uint32_t live;
-        std::uint32_t fill;   // bytes
+        std::uint32_t fill;   // bytes; of one that waits for its burial the next such, a number + 1
         std::uint32_t length; // units; 0: belongs to one that begins before
         arena_state state;
     };
@@ -142,6 +151,7 @@ class arenas final : public heap::class_owner {
     char* memory_of(std::size_t number) const noexcept { return base_ + number * unit; }
     std::size_t open(std::size_t units) noexcept;
     void close_locked(std::size_t number) noexcept;
+    void died(std::size_t number) noexcept;
     void bury(std::size_t number) noexcept;
     void drop(std::size_t number) noexcept;
     void end(void* object, life how, std::uint64_t elsewhere) noexcept;
@@ -158,6 +168,8 @@ class arenas final : public heap::class_owner {
     std::size_t next_ = 0;
     std::size_t open_ = none;
     std::uint32_t graves_[quarantine] = {}; // a ring of numbers + 1, oldest at dead_ % quarantine
+    bool keeping_ = false;
+    std::uint32_t kept_ = 0; // the first of a list of numbers + 1
     std::size_t dead_ = 0;
     std::size_t unprotected_ = 0; // dead ones whose pages the system would not protect
     mutable std::mutex lock_;

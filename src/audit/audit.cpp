@@ -154,7 +154,8 @@ void auditor::collect() noexcept {
 // Inside a visit of the directory: no allocation, no wait.
 void auditor::visit(slot& s) noexcept {
     const std::uint64_t object = word::arming::address(s.load_acquire());
-    if (!arenas_.contains(address_of(object))) return;
+    // An address inside of an object is nobody's to move.
+    if (!arenas_.contains(address_of(object)) || object % arenas::grain != 0) return;
     record& r = arenas_.at(address_of(object));
     const auto window = static_cast<std::uint32_t>(window_);
     if (r.seen != window) r.stays = false;
@@ -162,7 +163,8 @@ void auditor::visit(slot& s) noexcept {
     if (r.state == life::retired || r.state == life::freed) {
         suspect(kind::freed_in_slot, s, object, 0);
     } else if (r.state == life::moved) { // the other field took it along
-        suspect(kind::two_slots, s, object, arenas_.at(address_of(r.elsewhere)).slot);
+        if (const record* now = arenas_.moved_to(r); now != nullptr)
+            suspect(kind::two_slots, s, object, now->slot);
     } else if (r.state == life::live) {
         if (r.slot != 0 && r.slot != number_of(&s) && holds(r.slot, object)) {
             suspect(kind::two_slots, s, object, r.slot);
@@ -180,9 +182,12 @@ void auditor::visit(slot& s) noexcept {
     }
 }
 
+// Nothing keeps its memory there between the test and the read: it may be a stack.
 bool auditor::holds(std::uint64_t s, std::uint64_t object) const noexcept {
-    const auto* other = static_cast<const slot*>(address_of(s));
-    return slots_.test(other) && word::arming::address(other->load_acquire()) == object;
+    std::uint64_t word = 0;
+    return slots_.test(address_of(s)) &&
+           os::read_own_memory(s, &word, sizeof word) == sizeof word &&
+           word::arming::address(word) == object;
 }
 
 void auditor::suspect(kind what, const slot& s, std::uint64_t object,
@@ -212,8 +217,10 @@ void auditor::move_all(const thread_record* self) noexcept {
     unsigned patience = 10000;
     const auto give_up = [&patience](const thread_record&) { return --patience == 0; };
     if (mover_.wait_for_grace_period(self, give_up) == mobility::wait_result::given_up) return;
+    arenas_.keep_dead();
     for (std::size_t i = 0; i < count_; ++i)
         if (!entries_[i].expanded) move_with_inner(i);
+    arenas_.bury_dead();
     mover_.finish();
 }
 
@@ -260,7 +267,6 @@ void auditor::after_move(const mobility::moved_object& moved, std::uint32_t roun
     record& fresh = arenas_.at(address_of(moved.to));
     fresh.allocated = old.allocated;
     fresh.stored = old.stored;
-    fresh.operation = nullptr;
     fresh.slot = old.slot;
     fresh.seen = static_cast<std::uint32_t>(window_);
     fresh.round = round;
@@ -270,7 +276,8 @@ void auditor::after_move(const mobility::moved_object& moved, std::uint32_t roun
     for (std::size_t i = 0; i < words; ++i) {
         const std::uint64_t at = moved.to + 8 * i;
         place* const made = arenas_.slot_place(address_of(moved.from + 8 * i));
-        *arenas_.slot_place(address_of(at)) = *made;
+        // Published by now: who has made a slot of it since knows better.
+        if (place& now = *arenas_.slot_place(address_of(at)); now == nullptr) now = *made;
         const std::uint64_t word = static_cast<const slot*>(address_of(at))->load_relaxed();
         const std::uint64_t object = word::arming::address(word);
         if (!arenas_.contains(address_of(object))) continue;
@@ -286,8 +293,8 @@ void auditor::after_move(const mobility::moved_object& moved, std::uint32_t roun
 // at first.
 void auditor::keeps_old(const mobility::moved_object& in, std::size_t word, std::uint64_t value,
                         const record& old) noexcept {
-    const record& now = arenas_.at(address_of(old.elsewhere));
-    if (now.state != life::moved) return;
+    const record* now = arenas_.moved_to(old);
+    if (now == nullptr || now->state != life::moved) return;
     finding f;
     f.what = kind::kept_address;
     f.object = value;

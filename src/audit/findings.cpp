@@ -13,6 +13,7 @@
 #include <cstring>
 #include <string_view>
 #include <unistd.h>
+#include <utility>
 
 namespace obase::audit {
 
@@ -131,13 +132,17 @@ void findings::open(const char* report_path, const char* known_path, bool strict
     os::unmap(file);
 }
 
-void findings::add(const finding& f) noexcept {
-    // A handler may have interrupted the thread that holds it.
-    bool held = false;
-    for (int tries = 0; tries < 1000 && !held; ++tries) {
-        held = lock_.try_lock();
-        if (!held) os::native_platform::pause();
+// A handler may have interrupted the thread that holds it. True: to be unlocked.
+bool findings::lock_if_possible() noexcept {
+    for (int tries = 0; tries < 1000; ++tries) {
+        if (lock_.try_lock()) return true;
+        os::native_platform::pause();
     }
+    return false;
+}
+
+void findings::add(const finding& f) noexcept {
+    const bool held = lock_if_possible();
     const auto same = [&f](const finding& other) {
         const bool fields = (other.second == f.second && other.known.stored == f.known.stored) ||
                             (f.what == kind::two_slots && other.second == f.known.stored &&
@@ -149,7 +154,7 @@ void findings::add(const finding& f) noexcept {
     if (finding* known = std::find_if(found_, end, same); known != end)
         ++known->count;
     else if (count_ < most)
-        found_[count_++] = f;
+        found_[count_] = f, ++count_; // in this order: tell() may look on
     else
         ++lost_;
     if (held) lock_.unlock();
@@ -242,8 +247,13 @@ bool findings::is_known(const finding& f, const char* text) const noexcept {
 }
 
 bool findings::tell(const totals& done, bool in_handler) noexcept {
-    if (told_) return false;
-    told_ = true;
+    const bool held = lock_if_possible();
+    const bool errors = !std::exchange(told_, true) && tell_all(done, in_handler);
+    if (held) lock_.unlock();
+    return errors;
+}
+
+bool findings::tell_all(const totals& done, bool in_handler) noexcept {
     unsigned errors = 0, suspected = 0, known = 0;
     // JSON, and on standard error the text.
     writer json(all_, sizeof all_);

@@ -57,6 +57,8 @@ class findings {
     static constexpr std::size_t most = 128;
     static constexpr std::size_t room = std::size_t{512} << 10;
 
+    bool lock_if_possible() noexcept;
+    bool tell_all(const totals& done, bool in_handler) noexcept;
     const char* severity(const finding& f) const noexcept;
     void describe(const finding& f, bool in_handler, char* text, std::size_t bytes) noexcept;
     bool is_known(const finding& f, const char* text) const noexcept;

@@ -141,8 +141,10 @@ void auditor::follow_words() noexcept {
         if (slots_.test(address_of(w.at))) continue;
         const record* r = &arenas_.at(address_of(w.object));
         while (r->state == life::moved && w.moves < 2) {
+            const std::uint64_t elsewhere = r->elsewhere;
+            if (!arenas_.contains(address_of(elsewhere))) break; // the record was dropped meanwhile
             ++w.moves;
-            w.object = r->elsewhere;
+            w.object = elsewhere;
             r = &arenas_.at(address_of(w.object));
         }
         if (w.moves >= 2) {

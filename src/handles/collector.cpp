@@ -126,7 +126,9 @@ policy::fragmented native_handles::measure(std::vector<policy::run_to_gather>& r
     for (unsigned cls = dense_class; cls < space_->classes(); ++cls) {
         const heap::space::class_counters dense = space_->counters(cls);
         now.live_bytes += dense.live_bytes;
-        now.memory_bytes += dense.extent_bytes;
+        // To gather would not close the gaps of a file's pages.
+        now.memory_bytes += dense.extent_bytes -
+                            std::min<std::uint64_t>(dense.extent_bytes, space_->gap_bytes(cls));
     }
     return now;
 }

@@ -43,7 +43,8 @@
 // Whole pages. Where pages leave memory one by one, an object on two pages is read by two faults: of objects of 1 KiB a
 // fourth are. With fit_to_pages() an object of at least `least_middle_size` bytes that would lie on one page more than it
 // needs begins on the next page instead, if what is skipped (a *gap*, beginnings.hpp) is no more than `most_skipped`. Gaps
-// are no holes: to evacuate the run would not close them, so they are no room of the run.
+// are no holes: to evacuate the run would make them anew, so they are no room of the run. What threads fill runs of their
+// own with (births) is laid without gaps, until it moves.
 //
 // fork and the file. The *current* file is mapped shared, by one process. fork_prepare() freezes it:
 // what is mapped over it becomes a private mapping of the same pages, in place. A frozen file is
@@ -293,7 +294,7 @@ class dense_heap {
     // Gives those of the runs back that are empty; they ascend. Returns bytes.
     std::size_t return_runs(const std::uint32_t* runs, std::size_t count, pacer& ask) noexcept;
 
-    // Bytes in gaps of full runs. Cost: linear in the runs.
+    // Of full runs, the bytes in gaps that live objects come with. Cost: linear in the runs.
     std::size_t gap_bytes() const noexcept;
 
     bool file_backed() const noexcept { return directory_[0] != 0; }
@@ -362,6 +363,11 @@ class dense_heap {
     void note_gaps(std::size_t run) noexcept;
     std::size_t gaps_of(std::size_t run) const noexcept {
         return runs_[run].gaps.load_relaxed() * large_granule;
+    }
+    // What so many live bytes of the run take when they have moved, with the gaps that come with them.
+    std::size_t with_gaps(std::size_t run, std::size_t live) const noexcept {
+        const std::size_t gaps = gaps_of(run);
+        return gaps == 0 ? live : live + live * gaps / (run_bytes - gaps);
     }
     // Precondition: there is room at `begin`, the fill mark, and the run is the calling thread's own. No marks lie behind.
     char* fill_own(std::uint32_t number, bool middle, std::uint32_t begin,

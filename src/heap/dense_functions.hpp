@@ -149,7 +149,9 @@ char* dense_heap<P>::fill(std::uint32_t number, std::size_t size) noexcept {
 template <class P>
 std::size_t dense_heap<P>::skipped(std::uint32_t run, std::size_t at,
                                    std::size_t size) const noexcept {
-    if (!fits_pages_ || !runs_[run].middle.load_relaxed()) return 0;
+    // A long run may lie where a middle one was.
+    if (!fits_pages_ || !runs_[run].middle.load_relaxed() || runs_[run].length.load_relaxed() != 0)
+        return 0;
     const std::size_t in_page = at % os::page_size;
     if (in_page + size <= round_up(size, os::page_size)) return 0;
     const std::size_t rest = os::page_size - in_page;
@@ -176,7 +178,10 @@ std::size_t dense_heap<P>::gap_bytes() const noexcept {
     const std::size_t end = frontier_.load_acquire();
     std::size_t bytes = 0;
     for (std::size_t i = 0; fits_pages_ && i < end; ++i)
-        if (runs_[i].status.load_relaxed() == dense_state::sealed) bytes += gaps_of(i);
+        if (runs_[i].status.load_relaxed() == dense_state::sealed) {
+            const std::size_t live = live_now(i) & dense_detail::bytes_mask;
+            bytes += with_gaps(i, live) - live;
+        }
     return bytes;
 }
 
@@ -626,11 +631,12 @@ evacuation_choice dense_heap<P>::select_evacuation(double max_live_fraction, std
                 static_cast<std::uint32_t>(run.live.load_relaxed() & dense_detail::bytes_mask);
             if (live == 0) continue;
             const std::size_t room = room_of_run(i);
+            const std::size_t holes = extent_of_run(i) - with_gaps(i, live);
             if (live >= room / 2 && spared.names(i)) {
-                chosen.spared_hole_bytes += room - live;
+                chosen.spared_hole_bytes += holes;
                 continue;
             }
-            chosen.hole_bytes += room - live;
+            chosen.hole_bytes += holes;
             const double share = live / static_cast<double>(room);
             if (share < max_live_fraction || share < dense_enough)
                 sparse.push_back({share, live, static_cast<std::uint32_t>(i)});
@@ -647,7 +653,7 @@ evacuation_choice dense_heap<P>::select_evacuation(double max_live_fraction, std
         if (c.live_share >= max_live_fraction && holes <= holes_kept) break;
         if (chosen.live_bytes + c.live > max_bytes) break;
         chosen.live_bytes += c.live;
-        holes -= room_of_run(c.run) - c.live;
+        holes -= extent_of_run(c.run) - with_gaps(c.run, c.live);
         runs_[c.run].evacuating = true;
     }
     return chosen;
@@ -672,7 +678,7 @@ std::size_t dense_heap<P>::select_frozen(std::size_t max_bytes) noexcept {
         live += bytes;
         if (!frozen(runs_[i])) continue;
         const std::size_t file = entry_of(runs_[i].file.load_relaxed());
-        const std::size_t kept = bytes == 0 ? 0 : bytes + gaps_of(i);
+        const std::size_t kept = with_gaps(i, bytes);
         live_in[file] += bytes;
         kept_in[file] += kept;
         dead -= std::min(dead, kept);

@@ -122,6 +122,25 @@ TEST(audit, an_object_in_two_fields_is_reported_and_stays) {
     EXPECT_EXIT(scenario(), testing::ExitedWithCode(1), "error: two-fields(.|\n)* 1 errors");
 }
 
+// A second base lies there, say. Its neighbour is no part of what moves.
+TEST(audit, an_address_inside_of_an_object_stays) {
+    const auto scenario = [] {
+        push(&head, 7);
+        push(&head, 8);
+        const char* inside = nullptr;
+        {
+            const operation one;
+            inside = static_cast<char*>(obase_marked_load(&head)) + 8;
+            obase_marked_store(&other, const_cast<char*>(inside));
+            obase_marked_store(&head, nullptr);
+        }
+        end_some_operations();
+        const operation one;
+        std::exit(obase_marked_load(&other) == inside ? 0 : 3);
+    };
+    EXPECT_EXIT(scenario(), testing::ExitedWithCode(0), " 0 errors");
+}
+
 // While an operation runs an object may be in two.
 TEST(audit, an_object_that_goes_from_field_to_field_is_fine) {
     const auto scenario = [] {
@@ -516,6 +535,25 @@ TEST_F(arena_test, what_is_undone_leaves_its_place_empty) {
     void* const last = all_.allocate(100, 16, nullptr);
     all_.close();
     all_.undo(last);
+    EXPECT_EQ(all_.dead(), 2U);
+}
+
+// While the auditor copies, another thread may free what it copies.
+TEST_F(arena_test, what_dies_may_be_kept_readable) {
+    char* objects[2];
+    for (char*& object : objects) {
+        object = static_cast<char*>(all_.allocate(100, 16, nullptr));
+        object[99] = 1;
+        all_.close();
+    }
+    all_.keep_dead();
+    for (char* object : objects) all_.free(object);
+    EXPECT_EQ(all_.dead(), 0U);
+    for (const char* object : objects) EXPECT_EQ(object[99], 1);
+    all_.bury_dead();
+    EXPECT_EQ(all_.dead(), 2U);
+    for (char* object : objects) EXPECT_DEATH(object[99] = 2, "");
+    all_.bury_dead();
     EXPECT_EQ(all_.dead(), 2U);
 }
 
