@@ -59,8 +59,12 @@ std::optional<std::string> resp_client::ask(std::initializer_list<std::string_vi
     const std::string line = read_line();
     if (line.starts_with('-')) fail(fmt::format("said '{}'", line));
     if (line.starts_with('+') || line.starts_with(':')) return line.substr(1);
-    if (!line.starts_with('$'))
+    if (!line.starts_with('$')) {
+        // What follows would be taken for the next reply.
+        ::shutdown(socket_, SHUT_RDWR);
+        buffer_.clear();
         fail(fmt::format("said '{}', where a status, a number or a value was expected", line));
+    }
     const long size = std::strtol(line.c_str() + 1, nullptr, 10);
     if (size < 0) return std::nullopt;
     const std::size_t whole = static_cast<std::size_t>(size) + 2;

@@ -28,8 +28,8 @@ class resp_client {
     resp_client(const resp_client&) = delete;
     resp_client& operator=(const resp_client&) = delete;
 
-    // A status, a number or a value; nothing for nil. Throws std::runtime_error for an error, for a reply of
-    // several parts, or if the server has gone.
+    // A status, a number or a value; nothing for nil. Throws std::runtime_error for an error, if the server has gone, or
+    // for a reply of several parts, which ends the connection.
     std::optional<std::string> ask(std::initializer_list<std::string_view> words);
 
   private:

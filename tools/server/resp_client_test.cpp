@@ -71,7 +71,7 @@ TEST(resp_client, takes_each_kind_of_reply) {
     EXPECT_EQ(client.ask({"PING"}), "PONG") << "nothing of the replies before is left";
     EXPECT_THROW(client.ask({"GET"}), std::runtime_error) << "an error";
     EXPECT_THROW(client.ask({"KEYS"}), std::runtime_error) << "several parts";
-    EXPECT_THROW(client.ask({"GET"}), std::runtime_error) << "it has gone";
+    EXPECT_THROW(client.ask({"GET"}), std::runtime_error) << "which ends the connection";
     server.join();
     EXPECT_TRUE(server.asked.starts_with("*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$0\r\n\r\n"))
         << server.asked;
