@@ -3,8 +3,8 @@
 // Rows of `obase bench server` in which data does not fit, or moves:
 //
 //   memory   data of several times the memory, each server in a control group of its own with that much:
-//            crestdb with its cold data in a file, redis-server on a swap file. (memcached's extstore drops
-//            what it is given faster than it writes, so its replies are not those of the others.)
+//            crestdb with its cold data in a file, redis-server on a swap file, memcached with its extstore
+//            (which drops what it is given faster than it writes: that is written again)
 //   cold     crestdb under the same limit: how long hot requests take while a tenth of all requests are for
 //            cold keys, beside hot requests alone
 //   moving   how long requests take while the collector moves what was just loaded, beside a server
