@@ -167,9 +167,11 @@ void graded::count_windows(word_facts& word) noexcept {
     if (block_of(word) > 1) join_neighbours(word);
     for (std::uint64_t left = word.seen & ~word.unmoved; left != 0; left &= left - 1)
         if (const auto slot = static_cast<unsigned>(std::countr_zero(left));
-            word.tier[slot] != first_tier) {
+            word.tier[slot] != coldest) {
+            if (word.tier[slot] != first_tier) judge(word, slot);
+            if (counts_kept_ && touch_rate::windows(word.state[slot]) != 0) count_kept(word, slot);
+        } else {
             judge(word, slot);
-            if (counts_kept_ && word.tier[slot] != coldest) count_kept(word, slot);
         }
 }
 

@@ -37,7 +37,8 @@
 //
 // Where nothing but the coldest class can leave (its file, and no swap), the price has no say over the rest. So in
 // a process that is over its budget, or for whose cold objects in use there is no room, the coldest class reaches up to
-// the *cut*: the rate below which the bytes lie that should leave. It falls again, an eighth of an octave in a window, while
+// the *cut*: the rate below which the bytes lie that should leave, those in NEW with the others. It is never so high that
+// what is touched in more than half of the windows would go, and falls again, an eighth of an octave in a window, while
 // there is room.
 //
 // State per slot: 16 bits. touch_rate's; three more: in the first tier for how many windows the object has been
@@ -165,7 +166,9 @@ class graded final : public placement {
     // of an octave, 0: the end of the coldest class.
     int cut_ = 0;
     static constexpr int cut_step = 4; // kept_ counts by so many
-    static constexpr int highest_cut = 16 * (static_cast<int>(classes) - 1);
+    // What is touched in more than half of the windows (ln 2 touches per window are 4.5 octaves) stays: it would be back in
+    // the next. So if that alone is over the budget, the process is.
+    static constexpr int highest_cut = 16 * 9 / 2;
     bool counts_kept_ = false;
     std::uint64_t wanted_bytes_ = 0;
     // Of this window: bytes in other classes than the coldest, by the rate; the last: all that is not below highest_cut.

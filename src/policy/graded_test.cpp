@@ -296,6 +296,28 @@ TEST(graded, over_its_budget_the_coldest_class_takes_what_the_budget_wants) {
     EXPECT_LT(kept.cold(3), .2) << "as without a budget";
 }
 
+// It would come back in the next window, and again.
+TEST(graded, what_is_always_in_use_stays_though_the_budget_is_smaller) {
+    constexpr std::uint64_t everything = 2 * 64 * 4 * groups_by_rate::objects;
+    groups_by_rate placed, fresh;
+    placed.windows(24, 0, -std::numeric_limits<double>::infinity());
+    for (groups_by_rate* const all : {&placed, &fresh}) {
+        for (int window = 0; window < 60; ++window) all->windows(1, everything, 1);
+        EXPECT_GE(all->cold(3), .9);
+        EXPECT_GE(all->cold(2), .9);
+        EXPECT_LT(all->cold(0), .01);
+    }
+}
+
+// What is in NEW counts with the rest, so it does not all go at once.
+TEST(graded, what_leaves_new_over_the_budget_is_what_the_budget_wants) {
+    groups_by_rate all;
+    all.windows(9, 64 * groups_by_rate::objects, 1);
+    EXPECT_GE(all.cold(3), .9);
+    EXPECT_LT(all.cold(1), .5) << "nine windows tell it from the next hardly";
+    EXPECT_LT(all.cold(0), .01);
+}
+
 // What went out with hardly a window behind it may look warmer than it is: nothing is known of it. It comes back when
 // somebody uses it.
 TEST(graded, what_left_for_want_of_memory_stays_until_it_is_used) {
