@@ -151,12 +151,14 @@ void findings::add(const finding& f) noexcept {
                other.known.allocated == f.known.allocated && std::strcmp(other.where, f.where) == 0;
     };
     finding* const end = found_ + count_;
-    if (finding* known = std::find_if(found_, end, same); known != end)
+    if (finding* known = std::find_if(found_, end, same); known != end) {
         ++known->count;
-    else if (count_ < most)
-        found_[count_] = f, ++count_; // in this order: tell() may look on
-    else
+    } else if (count_ < most) {
+        found_[count_] = f;
+        ++count_; // behind the entry: tell() may look on
+    } else {
         ++lost_;
+    }
     if (held) lock_.unlock();
 }
 
