@@ -165,14 +165,13 @@ void graded::count_windows(word_facts& word) noexcept {
     for (std::uint64_t left = word.seen; left != 0; left &= left - 1)
         count_window(word, static_cast<unsigned>(std::countr_zero(left)));
     if (block_of(word) > 1) join_neighbours(word);
-    for (std::uint64_t left = word.seen & ~word.unmoved; left != 0; left &= left - 1)
-        if (const auto slot = static_cast<unsigned>(std::countr_zero(left));
-            word.tier[slot] != coldest) {
-            if (word.tier[slot] != first_tier) judge(word, slot);
-            if (counts_kept_ && touch_rate::windows(word.state[slot]) != 0) count_kept(word, slot);
-        } else {
-            judge(word, slot);
-        }
+    for (std::uint64_t left = word.seen & ~word.unmoved; left != 0; left &= left - 1) {
+        const auto slot = static_cast<unsigned>(std::countr_zero(left));
+        const tier_id at = word.tier[slot];
+        if (at != first_tier) judge(word, slot);
+        if (counts_kept_ && at != coldest && touch_rate::windows(word.state[slot]) != 0)
+            count_kept(word, slot);
+    }
 }
 
 void graded::count_kept(const word_facts& word, unsigned slot) noexcept {
