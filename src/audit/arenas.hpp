@@ -99,9 +99,9 @@ class arenas final : public heap::class_owner {
                         grain];
     }
     // Where the object of the record lives, or lived, since it moved. Null if the record was dropped meanwhile.
-    record* moved_to(const record& old) const noexcept {
+    const void* moved_to(const record& old) const noexcept {
         const auto* object = reinterpret_cast<const void*>(old.elsewhere); // read once
-        return contains(object) ? &at(object) : nullptr;
+        return contains(object) ? object : nullptr;
     }
     // The object, of any state, that has or had the address; null if none is known. Async-signal-safe.
     record* find(const void* address, const char** begin) const noexcept;

@@ -163,8 +163,8 @@ void auditor::visit(slot& s) noexcept {
     if (r.state == life::retired || r.state == life::freed) {
         suspect(kind::freed_in_slot, s, object, 0);
     } else if (r.state == life::moved) { // the other field took it along
-        if (const record* now = arenas_.moved_to(r); now != nullptr)
-            suspect(kind::two_slots, s, object, now->slot);
+        if (const void* now = arenas_.moved_to(r); now != nullptr)
+            suspect(kind::two_slots, s, object, arenas_.at(now).slot);
     } else if (r.state == life::live) {
         if (r.slot != 0 && r.slot != number_of(&s) && holds(r.slot, object)) {
             suspect(kind::two_slots, s, object, r.slot);
@@ -293,8 +293,8 @@ void auditor::after_move(const mobility::moved_object& moved, std::uint32_t roun
 // at first.
 void auditor::keeps_old(const mobility::moved_object& in, std::size_t word, std::uint64_t value,
                         const record& old) noexcept {
-    const record* now = arenas_.moved_to(old);
-    if (now == nullptr || now->state != life::moved) return;
+    const void* now = arenas_.moved_to(old);
+    if (now == nullptr || arenas_.at(now).state != life::moved) return;
     finding f;
     f.what = kind::kept_address;
     f.object = value;

@@ -141,11 +141,11 @@ void auditor::follow_words() noexcept {
         if (slots_.test(address_of(w.at))) continue;
         const record* r = &arenas_.at(address_of(w.object));
         while (r->state == life::moved && w.moves < 2) {
-            const std::uint64_t elsewhere = r->elsewhere;
-            if (!arenas_.contains(address_of(elsewhere))) break; // the record was dropped meanwhile
+            const void* const next = arenas_.moved_to(*r);
+            if (next == nullptr) break;
             ++w.moves;
-            w.object = elsewhere;
-            r = &arenas_.at(address_of(w.object));
+            w.object = reinterpret_cast<std::uint64_t>(next);
+            r = &arenas_.at(next);
         }
         if (w.moves >= 2) {
             finding f;
