@@ -54,6 +54,9 @@ class kernel_view final : public cold_memory {
         }
         return true;
     }
+    bool begin_read(void* begin, std::size_t bytes) noexcept override {
+        return ::madvise(begin, bytes, MADV_WILLNEED) == 0;
+    }
     void refresh() noexcept override {
         if (tiers_ == 0) tiers_ = managing_runtime().statistics().reclaimable_tiers;
     }
@@ -82,6 +85,7 @@ bool cold_probe::look(const managed_slot& slot, std::size_t first_bytes) {
     const std::size_t bytes = std::min(usable_size(object), first_bytes);
     const std::uintptr_t end = (address + bytes + page - 1) & ~(page - 1);
     auto* const pages = reinterpret_cast<void*>(begin);
+    if (pages == seen_.begin && end - begin == seen_.bytes) return true;
     if (memory_.is_resident(pages, end - begin)) return true;
     noted_.push_back({pages, end - begin});
     return false;
@@ -89,7 +93,7 @@ bool cold_probe::look(const managed_slot& slot, std::size_t first_bytes) {
 
 void cold_probe::read_noted() noexcept {
     if (bounded_) return;
-    for (const range& r : noted_) {
+    for (const page_range& r : noted_) {
         if (given_up_ != nullptr && *given_up_) {
             readable_ = false;
             break;

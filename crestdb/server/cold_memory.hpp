@@ -26,6 +26,12 @@
 
 namespace crestdb::server {
 
+// Whole pages.
+struct page_range {
+    void* begin;
+    std::size_t bytes;
+};
+
 class cold_memory {
   public:
     cold_memory() = default;
@@ -41,6 +47,8 @@ class cold_memory {
     virtual bool is_resident(const void* begin, std::size_t bytes) const noexcept = 0;
     // Waits for the disk. False: the device could not read it.
     virtual bool read_in(void* begin, std::size_t bytes) noexcept = 0;
+    // Begins to read, and does not wait. False: it does not, and read_in() is the way.
+    virtual bool begin_read(void* /*begin*/, std::size_t /*bytes*/) noexcept { return false; }
     // By the timer: which tiers there are is known when the collector has begun.
     virtual void refresh() noexcept {}
 };
@@ -66,23 +74,23 @@ class cold_probe {
 
     bool goes_on() const noexcept { return !bounded_ || (looks_left_ > 0 && noted_.empty()); }
     bool found_cold() const noexcept { return !noted_.empty(); }
+    // These were seen to be resident just now: the kernel is not asked again.
+    void take_as_resident(const page_range& pages) noexcept { seen_ = pages; }
+    const std::vector<page_range>& noted() const noexcept { return noted_; }
     // False: something that was noted could not be read.
     bool readable() const noexcept { return readable_; }
     // So much was not there and was asked for.
     std::size_t bytes_read() const noexcept { return bytes_read_; }
 
   private:
-    struct range {
-        void* begin;
-        std::size_t bytes;
-    };
     cold_memory& memory_;
     std::size_t looks_left_;
     bool bounded_;
     const std::atomic<bool>* given_up_;
     bool readable_ = true;
     std::size_t bytes_read_ = 0;
-    std::vector<range> noted_;
+    page_range seen_{nullptr, 0};
+    std::vector<page_range> noted_;
 };
 
 } // namespace crestdb::server

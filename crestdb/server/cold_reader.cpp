@@ -19,6 +19,8 @@ constexpr std::size_t looks_at_once = 128;
 constexpr int most_passes = 64;
 // Bytes that are read in a pass before it is asked whether passes lead anywhere.
 constexpr std::size_t much = std::size_t{1} << 20;
+// Bytes that an I/O thread begins to read.
+constexpr std::size_t most_begun = std::size_t{16} << 10;
 constexpr std::size_t expire_at_once = 20'000;
 // Keys of a slice.
 constexpr std::size_t keys_of_slice = 1024, expire_of_slice = 256;
@@ -47,6 +49,13 @@ bool is_of_many(const command& what) {
     return std::find(std::begin(names), std::end(names), what.name) != std::end(names) ||
            what.name.find("range") != std::string_view::npos ||
            what.name.find("count") != std::string_view::npos;
+}
+
+// Of one key, and so few words that one read after the other is soon done.
+bool is_of_one(const command& what, arguments args) {
+    constexpr std::size_t few_words = 8;
+    return what.first_key == 1 && what.last_key == 1 && args.size() <= few_words &&
+           !is_of_many(what);
 }
 
 bool takes_long(const cold_reader::wanted& what, bool expires) {
@@ -92,7 +101,8 @@ bool cold_reader::needs_room(const command& what) const {
            options_.policy_of_eviction != eviction::none && keys_.used_bytes() > most;
 }
 
-std::optional<cold_reader::wanted> cold_reader::look(const session& client, arguments args) {
+std::optional<cold_reader::wanted> cold_reader::look(const session& client, arguments args,
+                                                     const page_range* begun) {
     const bool apart = is_apart(args[0]);
     if (!apart && !memory_->any_may_leave()) return std::nullopt;
     // What is refused, or only queued, waits for nothing.
@@ -111,6 +121,7 @@ std::optional<cold_reader::wanted> cold_reader::look(const session& client, argu
                         : what->first_key == 0 && what->name != "scan")
         return std::nullopt;
     cold_probe probe(*memory_, looks_at_once);
+    if (begun != nullptr) probe.take_as_resident(*begun);
     bool room = false, all = true;
     // Each command of the request, with the database that it meets.
     const auto each = [&](auto&& visit) {
@@ -139,6 +150,11 @@ std::optional<cold_reader::wanted> cold_reader::look(const session& client, argu
     });
     if (!room && all && !probe.found_cold()) return std::nullopt;
     wanted found;
+    if (begun != nullptr && !room && !exec && probe.noted().size() == 1 && is_of_one(*what, args) &&
+        probe.noted()[0].bytes <= most_begun) {
+        found.pages = probe.noted()[0];
+        return found;
+    }
     found.room = room;
     each([&](const command& its, unsigned database, arguments words) {
         if (its.first_key != 0 || its.name == "scan" || its.name == "keys")

@@ -7,7 +7,8 @@
 // records of keys, the fields and members that it names or comes across, and for EXEC those of all
 // its commands. If something is not, or there is more than the I/O thread should look at, the request is put
 // aside; a thread of the reader looks at all of it, in steps, and has the kernel read what is not there,
-// holding no lock; then the request runs. What comes across more than may be resident at once, KEYS, RANDOMKEY
+// holding no lock; then the request runs. Of a request of one key and few words the I/O thread begins the read itself, and no
+// thread waits for it (begun_reads.hpp), unless it takes long or fails. What comes across more than may be resident at once, KEYS, RANDOMKEY
 // and SAVE, is done by such a thread, and the I/O thread sends what it found.
 //
 // What may read much (takes_long) has half of the threads at most, and KEYS and expiry give their thread back after
@@ -62,6 +63,8 @@ class cold_reader {
         std::vector<part> parts;
         bool room = false;  // for what it writes
         bool apart = false; // its one part is done by the reader: KEYS, RANDOMKEY, SAVE
+        // The read of these may be begun instead; then the request is looked at again. `parts` is empty.
+        page_range pages{nullptr, 0};
     };
 
     // save(): a snapshot; "" or why there is none.
@@ -86,7 +89,10 @@ class cold_reader {
     void expire();
 
     // What the request has to wait for; nothing: it can run now. Throws std::bad_alloc.
-    std::optional<wanted> look(const session& client, arguments args);
+    // `begun`: a read may be begun, instead of waited for by a thread of the reader. `*begun` are the pages of the last
+    // one, which were there when this thread looked, or nothing.
+    std::optional<wanted> look(const session& client, arguments args,
+                               const page_range* begun = nullptr);
     // Calls the waiter when it is there. False: never, for the server stops. Throws std::bad_alloc.
     bool read(wanted what, std::unique_ptr<waiter> who);
 

@@ -2,6 +2,7 @@
 //
 // What commands touch is read in before they run; no lock is held while the disk is waited for; what cannot
 // be read stands in nobody's way. The disk is played by `disk`: everything is on it until it is read.
+#include "crestdb/server/begun_reads.hpp"
 #include "crestdb/server/cold_reader.hpp"
 #include "crestdb/server/served.hpp"
 
@@ -47,6 +48,17 @@ class disk final : public cold_memory {
         for (std::uintptr_t p = at; p < at + bytes; p += page) resident.insert(p);
         return true;
     }
+    bool begin_read(void* begin, std::size_t bytes) noexcept override {
+        if (refuses) return false;
+        begun.push_back({begin, bytes});
+        return true;
+    }
+    // What was begun first is there.
+    void ends_one() {
+        const auto at = reinterpret_cast<std::uintptr_t>(begun.front().begin);
+        for (std::uintptr_t p = at; p < at + begun.front().bytes; p += page) resident.insert(p);
+        begun.erase(begun.begin());
+    }
     bool has(const managed_slot& slot) const {
         const auto at = reinterpret_cast<std::uintptr_t>(slot.peek());
         const std::uintptr_t begin = at & ~(page - 1);
@@ -57,6 +69,8 @@ class disk final : public cold_memory {
     std::set<std::uintptr_t> resident;
     int reads = 0, reads_under_a_lock = 0, broken_read = -1;
     bool broken = false;
+    bool refuses = false; // to begin a read
+    std::vector<page_range> begun;
     bool forgets = false; // memory is far too small: what was read has left again
 };
 
@@ -70,9 +84,10 @@ struct cold_server : served {
         cold = made.get();
         reader.emplace(server.keys, options, std::move(made), [this] { return server.save(); });
     }
-    std::optional<cold_reader::wanted> look(const std::vector<std::string>& words) {
+    std::optional<cold_reader::wanted> look(const std::vector<std::string>& words,
+                                            const page_range* begun = nullptr) {
         const std::vector<std::string_view> args(words.begin(), words.end());
-        return reader->look(client, args);
+        return reader->look(client, args, begun);
     }
     // Slots of keys and members whose objects were used since the last window, `used`, and are not resident.
     // Not those of objects that are new since all_grow_old().
@@ -336,6 +351,115 @@ TEST(ColdData, EvictionEndsWhenTheServerStops) {
     EXPECT_GT(s.server.keys.count.evicted, 90u);
 }
 
+TEST(ColdData, OfOneKeyIsReadWithoutAThread) {
+    cold_server s;
+    s({"SET", "k", "v"});
+    s({"SET", "wide", std::string(17000, '.')});
+    for (int i = 0; i < 3; ++i) s({"HSET", "h", "f" + std::to_string(i), wide("v")});
+    s.all_grow_old();
+    const page_range none{nullptr, 0};
+    const auto begins = [&](const std::vector<std::string>& words) {
+        const auto wanted = s.look(words, &none);
+        EXPECT_TRUE(wanted.has_value()) << words[0];
+        if (!wanted.has_value()) return false;
+        EXPECT_NE(wanted->pages.bytes == 0, wanted->parts.empty()) << "one or the other";
+        return wanted->pages.bytes != 0;
+    };
+    EXPECT_TRUE(begins({"GET", "k"}));
+    EXPECT_TRUE(begins({"SET", "k", "w"}));
+    EXPECT_TRUE(begins({"HGET", "h", "f1"}));
+    EXPECT_FALSE(begins({"MGET", "k", "h"})) << "several keys";
+    EXPECT_FALSE(begins({"GET", "wide"})) << "many pages";
+    EXPECT_FALSE(begins({"HGETALL", "h"})) << "many objects";
+    EXPECT_FALSE(begins({"HMGET", "h", "f0", "f1", "f2", "f3", "f4", "f5", "f6"})) << "many words";
+    EXPECT_EQ(s.look({"GET", "k"})->pages.bytes, 0u) << "nobody would begin it";
+    s({"MULTI"});
+    s({"GET", "k"});
+    EXPECT_FALSE(begins({"EXEC"}));
+    s({"DISCARD"});
+    s.options.maxmemory = 1;
+    s.options.policy_of_eviction = eviction::allkeys_lru;
+    EXPECT_FALSE(begins({"SET", "k", "w"})) << "it needs room";
+    s.options.maxmemory = 0;
+    // First the key, and when that is there, the field. What was read is not looked at again.
+    page_range pages = s.look({"HGET", "h", "f1"}, &none)->pages;
+    const auto field = s.look({"HGET", "h", "f1"}, &pages);
+    ASSERT_TRUE(field.has_value());
+    EXPECT_NE(field->pages.begin, pages.begin);
+    pages = s.look({"GET", "k"}, &none)->pages;
+    EXPECT_FALSE(s.look({"GET", "k"}, &pages).has_value());
+    pages.bytes += page;
+    EXPECT_TRUE(s.look({"GET", "k"}, &pages).has_value()) << "others were read";
+    EXPECT_EQ(s.cold->reads, 0);
+}
+
+TEST(BegunReads, OfARequestAreFewAndEndWithOneThatIsLate) {
+    begun_for_request reads;
+    EXPECT_FALSE(reads.any());
+    char memory[1];
+    for (std::size_t bytes = 1; bytes <= begun_for_request::most; ++bytes) {
+        ASSERT_NE(reads.last(), nullptr);
+        EXPECT_EQ(reads.last()->bytes, bytes - 1);
+        reads.add({memory, bytes});
+        EXPECT_TRUE(reads.any());
+    }
+    EXPECT_EQ(reads.last(), nullptr);
+    reads = {};
+    EXPECT_FALSE(reads.any());
+    EXPECT_NE(reads.last(), nullptr);
+    reads.add({memory, 1});
+    reads.was_late();
+    EXPECT_EQ(reads.last(), nullptr);
+}
+
+TEST(BegunReads, EndWhenTheyAreThereOrTakeTooLong) {
+    cold_server s;
+    begun_reads reads(*s.cold);
+    std::vector<std::pair<std::uint64_t, bool>> ended;
+    std::uint64_t again = 0; // begins another when it ends
+    const auto pages_of = [](std::uint64_t client) {
+        return page_range{reinterpret_cast<void*>(client * page), page};
+    };
+    const auto now = begun_reads::clock::time_point{} + std::chrono::hours(1);
+    const auto poll = [&](std::chrono::microseconds after) {
+        ended.clear();
+        reads.poll(now + after, [&](std::uint64_t client, bool is_here) {
+            ended.emplace_back(client, is_here);
+            if (client == again) {
+                EXPECT_TRUE(reads.begin(pages_of(9), 9, now + after));
+            }
+        });
+    };
+    using std::chrono::microseconds;
+    EXPECT_TRUE(reads.empty());
+    for (std::uint64_t client = 1; client <= 3; ++client)
+        EXPECT_TRUE(reads.begin(pages_of(client), client, now));
+    s.cold->refuses = true;
+    EXPECT_FALSE(reads.begin(pages_of(4), 4, now));
+    s.cold->refuses = false;
+    EXPECT_EQ(s.cold->begun.size(), 3u);
+    poll(microseconds(1));
+    EXPECT_TRUE(ended.empty());
+    s.cold->ends_one();
+    again = 1;
+    poll(microseconds(2));
+    EXPECT_EQ(ended, (std::vector<std::pair<std::uint64_t, bool>>{{1, true}}));
+    poll(microseconds(3));
+    EXPECT_TRUE(ended.empty()) << "each ends once";
+    poll(begun_reads::patience - microseconds(1));
+    EXPECT_TRUE(ended.empty());
+    s.cold->ends_one();
+    poll(begun_reads::patience + microseconds(1));
+    std::sort(ended.begin(), ended.end());
+    EXPECT_EQ(ended, (std::vector<std::pair<std::uint64_t, bool>>{{2, true}, {3, false}}));
+    EXPECT_FALSE(reads.empty()) << "one was begun by another's end";
+    s.cold->begun.erase(s.cold->begun.begin());
+    s.cold->ends_one();
+    poll(begun_reads::patience);
+    EXPECT_EQ(ended, (std::vector<std::pair<std::uint64_t, bool>>{{9, true}}));
+    EXPECT_TRUE(reads.empty());
+}
+
 TEST(ColdData, IsNotReadForWhomTheServerDoesNotKnow) {
     cold_server s;
     s({"SET", "k", wide("v")});
@@ -450,6 +574,10 @@ TEST(ColdData, OfManyPagesIsNotReadPageByPage) {
     const bool has_left = !memory->is_resident(begin, page);
     rusage before{}, after{};
     ASSERT_EQ(::getrusage(RUSAGE_THREAD, &before), 0);
+    EXPECT_TRUE(memory->begin_read(begin, page));
+    for (int tries = 0; tries < 100'000 && !memory->is_resident(begin, page); ++tries)
+        std::this_thread::sleep_for(std::chrono::microseconds(100));
+    EXPECT_TRUE(memory->is_resident(begin, page)) << "nobody waits, and it is read";
     EXPECT_TRUE(memory->read_in(begin, bytes));
     ASSERT_EQ(::getrusage(RUSAGE_THREAD, &after), 0);
     EXPECT_TRUE(memory->is_resident(begin, bytes));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "crestdb/server/network.hpp"
 
+#include "crestdb/server/begun_reads.hpp"
 #include "crestdb/server/cold_reader.hpp"
 #include "crestdb/server/instance.hpp"
 #include "crestdb/server/request.hpp"
@@ -21,6 +22,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -36,6 +38,7 @@
 #include <list>
 #include <mutex>
 #include <new>
+#include <optional>
 #include <thread>
 #include <unordered_map>
 #include <utility>
@@ -129,6 +132,8 @@ class connection {
     bool begin();
     // After a wait for cold data: goes on with the request that waited.
     void resume(bool readable, gathered found) noexcept;
+    // After a wait for a read that was begun: looks again. Not here: a thread reads what there is.
+    void look_again(bool is_here) noexcept;
     // Closes one that has been idle for that long.
     bool is_idle(std::int64_t now, std::int64_t most_seconds) const noexcept {
         return out_.empty() && !waiting_ && now - client_.last_used_ms > most_seconds * 1000;
@@ -145,10 +150,12 @@ class connection {
     // Executes what is complete; `at` gets the bytes that are used.
     progress execute(std::string_view bytes, std::size_t& at);
     bool execute_kept();
+    bool wait_for_cold(arguments args);
     bool flush();
     void watch_reading(bool on);
     void watch_writing(bool on);
     bool settled();
+    void go_on() noexcept;
 
     // First, so that these end last.
     counted_client counted_;
@@ -166,6 +173,7 @@ class connection {
     bool paused_ = false;          // for the output to be read
     bool waiting_ = false;         // for cold data
     bool request_is_warm_ = false; // the next request has waited already
+    begun_for_request begun_;      // and so far it was for these
     bool cold_failed_ = false;     // and its data could not be read
     gathered found_;               // or was found, for a request that is done apart
 };
@@ -174,7 +182,8 @@ class connection {
 class worker {
   public:
     worker(instance& its_server, cold_reader& cold)
-        : server(its_server), cold_(cold), base_(event_base_new()) {
+        : server(its_server), cold_(cold), base_(event_base_new()),
+          ticks_(::timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)) {
         if (base_ == nullptr)
             throw std::runtime_error("no event loop: libevent finds no way to wait");
         second_ = new_event(
@@ -185,6 +194,13 @@ class worker {
         mail_ = new_event(
             base_.get(), -1, EV_PERSIST,
             [](evutil_socket_t, short, void* w) { static_cast<worker*>(w)->read_mail(); }, this);
+        if (ticks_.get() >= 0) {
+            ticked_ = new_event(
+                base_.get(), ticks_.get(), EV_READ | EV_PERSIST | EV_ET,
+                [](evutil_socket_t, short, void* w) { static_cast<worker*>(w)->poll_reads(); },
+                this);
+            add_event(*ticked_);
+        }
     }
     ~worker() { connections_.clear(); }
 
@@ -249,6 +265,16 @@ class worker {
         bool readable_ = true;
     };
 
+    // The client is told by look_again(). False: not begun. Throws std::bad_alloc.
+    bool begin_read(const page_range& pages, std::uint64_t client) {
+        if (ticked_ == nullptr) return false;
+        if (!reads_) reads_.emplace(*cold_.memory());
+        const bool first = reads_->empty();
+        if (!reads_->begin(pages, client, begun_reads::clock::now())) return false;
+        if (first) tick_once();
+        return true;
+    }
+
     void run() { event_base_loop(base_.get(), EVLOOP_NO_EXIT_ON_EMPTY); }
     // An event: one that comes before the loop runs is not lost, as loopbreak's flag is.
     void stop() { event_base_loopexit(base_.get(), nullptr); }
@@ -265,6 +291,19 @@ class worker {
     cold_reader& cold() noexcept { return cold_; }
 
   private:
+    // How often reads that were begun are looked at. A disk needs some 80 us; each look costs 1 to 2.
+    static constexpr std::chrono::nanoseconds read_tick{std::chrono::microseconds(100)};
+    void tick_once() noexcept {
+        const itimerspec soon{{0, 0}, {0, read_tick.count()}};
+        ::timerfd_settime(ticks_.get(), 0, &soon, nullptr);
+    }
+    void poll_reads() noexcept {
+        reads_->poll(begun_reads::clock::now(), [this](std::uint64_t client, bool is_here) {
+            const auto its = by_id_.find(client);
+            if (its != by_id_.end()) its->second->look_again(is_here);
+        });
+        if (!reads_->empty()) tick_once();
+    }
     void read_mail() noexcept {
         std::unique_ptr<letter> next;
         {
@@ -309,7 +348,10 @@ class worker {
 
     cold_reader& cold_;
     std::unique_ptr<event_base, base_free_function> base_;
-    event_ptr second_, mail_;
+    owned_descriptor
+        ticks_; // a timer finer than the loop's; -1: there is none, and no read is begun
+    event_ptr second_, mail_, ticked_;
+    std::optional<begun_reads> reads_; // from the first one on
     std::atomic<std::size_t> clients_{0};
     std::mutex mail_lock_;
     std::unique_ptr<letter> letters_; // which may count clients
@@ -449,11 +491,20 @@ bool connection::on_writable() {
 }
 
 void connection::resume(bool readable, gathered found) noexcept {
-    update_now();
-    waiting_ = false;
     request_is_warm_ = true;
     found_ = std::move(found);
     cold_failed_ = !readable;
+    go_on();
+}
+
+void connection::look_again(bool is_here) noexcept {
+    if (!is_here) begun_.was_late();
+    go_on();
+}
+
+void connection::go_on() noexcept {
+    update_now();
+    waiting_ = false;
     bool open = true;
     try {
         open = execute_kept() && settled();
@@ -503,6 +554,28 @@ bool connection::execute_kept() {
     return how != progress::failed;
 }
 
+// True: the request waits.
+bool connection::wait_for_cold(arguments args) {
+    cold_reader& cold = thread_.cold();
+    auto wanted = cold.look(client_, args, begun_.last());
+    if (!wanted) return false;
+    const bool waits_first = !begun_.any();
+    bool waits = false;
+    if (wanted->pages.bytes != 0) {
+        waits = thread_.begin_read(wanted->pages, client_.id);
+        if (!waits) wanted = cold.look(client_, args);
+        if (!wanted) return false;
+    }
+    if (waits) {
+        begun_.add(wanted->pages);
+    } else {
+        waits = cold.read(std::move(*wanted),
+                          std::make_unique<worker::data_waiter>(thread_, client_.id));
+    }
+    if (waits && waits_first) ++thread_.server.cold_reads;
+    return waits;
+}
+
 connection::progress connection::execute(std::string_view bytes, std::size_t& at) {
     instance& server = thread_.server;
     // The reply gathers in the thread's output, whose memory is there already.
@@ -529,14 +602,10 @@ connection::progress connection::execute(std::string_view bytes, std::size_t& at
         const auto& args = parser_.arguments();
         if (!args.empty()) {
             if (!request_is_warm_ && thread_.cold().is_at_work()) {
-                if (auto wanted = thread_.cold().look(client_, args);
-                    wanted && thread_.cold().read(
-                                  std::move(*wanted),
-                                  std::make_unique<worker::data_waiter>(thread_, client_.id))) {
+                if (wait_for_cold(args)) {
                     // Parsed again when the data is there.
                     parser_.reset();
                     waiting_ = true;
-                    ++server.cold_reads;
                     how = progress::paused;
                     break;
                 }
@@ -558,6 +627,7 @@ connection::progress connection::execute(std::string_view bytes, std::size_t& at
             }
             if (request_is_warm_) found_ = {};
             request_is_warm_ = false;
+            begun_ = {};
         }
         at += parser_.used();
         if (args.size() > 4096) parser_.release_memory();

@@ -45,6 +45,7 @@
 #include "runtime/memory_budget.hpp"
 #include "runtime/other_engines.hpp"
 #include "runtime/processor_share.hpp"
+#include "runtime/program_time.hpp"
 #include "runtime/self_check.hpp"
 #include "runtime/wait_credit.hpp"
 #include "runtime/why_not_freed.hpp"
@@ -325,6 +326,8 @@ class engine final : public obase::runtime, private collector::control {
     double next_window() const noexcept;
     void run_window(bool forced, bool early, std::uint64_t pressed) noexcept;
     void end_early_window(std::uint64_t left) noexcept;
+    bool might_rest(double now) const noexcept;
+    double running_seconds() const noexcept;
     bool may_collect() const noexcept { // under state_
         return running_ && stopping_.load_relaxed() == 0 && settings_.mode >= run_mode::move &&
                !degraded_.load_relaxed();
@@ -451,7 +454,9 @@ class engine final : public obase::runtime, private collector::control {
     struct collector_and_all {
         std::uint64_t own = 0, all = 0; // of the collector thread, of the process
     };
-    collector_and_all cpu_before_;    // nanoseconds, at the last finish_window()
+    program_time time_;
+    double rests_until_ = 0;       // monotonic: no window before, unless it is asked for or early
+    collector_and_all cpu_before_; // nanoseconds, at the last finish_window()
     collector_and_all faults_before_; // major ones
     bool forced_ = false;
     bool early_ = false; // the window was begun before its time

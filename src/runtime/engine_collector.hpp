@@ -33,7 +33,7 @@ void engine<Binding>::run() noexcept {
         allow_births(may_collect());
         const bool asked = requested_ > served_;
         const double now = now_seconds();
-        const double next_window = this->next_window();
+        const double next_window = std::max(this->next_window(), rests_until_);
         const bool idle = settings_.mode == run_mode::off;
         if (!may_collect()) pressed_ = 0;
         const bool early = pressed_ != 0 && now >= paid_at_;
@@ -61,6 +61,16 @@ void engine<Binding>::run() noexcept {
             more = reclaim_tick();
             lock.lock();
             continue;
+        }
+        if (!asked && !early && might_rest(now)) {
+            const double length = settings_.scaled_window_seconds();
+            window_settings_ = settings_;
+            lock.unlock(); // files are opened
+            const bool does =
+                rests(time_, running_seconds(), now - last_window_end_, length, budget_now());
+            lock.lock();
+            if (does) rests_until_ = now + length / 8;
+            if (does) continue;
         }
         const std::uint64_t ticket = requested_;
         const std::uint64_t pressed = pressed_;
@@ -114,6 +124,21 @@ double engine<Binding>::next_window() const noexcept {
     const double sooner = std::max(last_window_end_ + window_factor_ * length,
                                    window_began_ + window_cpu_ / settings_.window_cpu_share);
     return std::min(sooner, last_window_end_ + length);
+}
+
+// Under state_: it is time for a window, and the program has hardly run since the last one.
+template <class Binding>
+bool engine<Binding>::might_rest(double now) const noexcept {
+    return budget_.allowed != 0 && time_.is_quiet(running_seconds(), now - last_window_end_,
+                                                  settings_.scaled_window_seconds());
+}
+
+// Of the program's threads, since the last window.
+template <class Binding>
+double engine<Binding>::running_seconds() const noexcept {
+    const std::uint64_t all = os::process_cpu_ns() - cpu_before_.all;
+    const std::uint64_t own = os::thread_cpu_ns() - cpu_before_.own;
+    return all > own ? static_cast<double>(all - own) * 1e-9 : 0;
 }
 
 // Of a window for which threads may wait, after which so many bytes left memory. They go on if there is room, or if
@@ -317,7 +342,10 @@ void engine<Binding>::finish_window(const object_collector&, std::uint64_t wante
     facts.moved_bytes = collector_->moved_bytes();
     const memory_budget budget = budget_.allowed == 0 ? budget_ : budget_now();
     facts.excess_bytes = wanted != 0 ? static_cast<double>(wanted) : budget.excess();
-    if (!early_) note_faults(facts);
+    if (!early_) {
+        note_faults(facts);
+        time_.note_window(facts.running_seconds, facts.length_seconds);
+    }
     window_log_->end_window(heaps, early_);
     os::machine here;
     const bool swap = gives_hints() && os::read_machine(&here) && os::can_page_out(here);

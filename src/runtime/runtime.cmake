@@ -19,6 +19,8 @@ obase_add_test(memory_budget_test SOURCES memory_budget_test.cpp LABELS ci sanit
 obase_add_test(allocation_watch_test SOURCES allocation_watch_test.cpp LABELS ci sanitize_address)
 obase_add_test(processor_share_test SOURCES processor_share_test.cpp)
 obase_add_test(wait_credit_test SOURCES wait_credit_test.cpp)
+obase_add_test(program_time_test SOURCES program_time_test.cpp)
+obase_add_test(resting_program_test SOURCES resting_program_test.cpp LABELS ci sanitize)
 # What makes swap, and what must not have any, take turns.
 obase_add_test(backpressure_test SOURCES backpressure_test.cpp LABELS ci sanitize
     ENV TSAN_OPTIONS=die_after_fork=0 LOCKS swap COST 45)

@@ -75,12 +75,14 @@ class fake_group {
             set("memory.stat", "anon 1000\nfile 200\nkernel 7\nshmem 50\nswapcached 40\n"
                                "inactive_anon 300\nactive_anon 760\n");
             set("memory.current", "1300");
+            set("memory.swap.max", "max");
             set("memory.events", "low 0\noom 3\noom_kill 2\n");
         } else {
             set("memory.limit_in_bytes", "9223372036854771712");
             set("memory.stat", "cache 200\nrss 1000\nshmem 50\nswapcached 40\n"
                                "inactive_anon 300\nactive_anon 760\ntotal_rss 5000\n");
             set("memory.usage_in_bytes", "1300");
+            set("memory.swappiness", "60");
             set("memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 2\n");
         }
         set("cgroup.procs", "");
@@ -91,6 +93,11 @@ class fake_group {
     }
     void set_charge(const std::string& text) const {
         set(v2_ ? "memory.current" : "memory.usage_in_bytes", text);
+    }
+    std::string what_limits_swap() const {
+        std::string text;
+        std::ifstream(folder_ / (v2_ ? "memory.swap.max" : "memory.swappiness")) >> text;
+        return text;
     }
     std::string path() const { return folder_.string(); }
 
@@ -114,6 +121,8 @@ TEST_P(Groups, TellWhatIsChargedAndKilled) {
     EXPECT_EQ(group.set_limit(1024), "");
     EXPECT_EQ(group.limit(), 1024U);
     EXPECT_EQ(group.remove_limit(), "");
+    EXPECT_EQ(group.forbid_swap(), "");
+    EXPECT_EQ(files.what_limits_swap(), "0");
 }
 
 TEST_P(Groups, ALimitWaitsUntilTheChargeHasComeDown) {
@@ -163,6 +172,8 @@ TEST(groups, none_has_no_limit) {
     limit.ask_for(1000, true);
     EXPECT_EQ(limit.in_force(), std::nullopt);
     EXPECT_NE(control_group("/nonexistent").set_limit(1000), "");
+    EXPECT_NE(none.forbid_swap(), "");
+    EXPECT_NE(control_group("/nonexistent").forbid_swap(), "");
 }
 
 json loaded() {

@@ -33,7 +33,7 @@ constexpr std::uint64_t key_bytes = 30;
 class groups {
   public:
     // Throws std::runtime_error where none can be made.
-    const control_group& make(const std::string& name, std::uint64_t limit) {
+    const control_group& make(const std::string& name, std::uint64_t limit, bool may_swap) {
         all_.push_back(std::make_unique<control_group>(control_group::below_own(
             fmt::format("obase-server-{}-{}", ::getpid(), name), [this](const std::string& path) {
                 if (!undo_.started() || !undo_.promise(keeper::what::group, path))
@@ -42,6 +42,9 @@ class groups {
         const control_group& group = *all_.back();
         if (!group.made()) throw std::runtime_error("no control group can be made");
         if (const std::string why = group.set_limit(limit); !why.empty())
+            throw std::runtime_error(why);
+        if (may_swap) return group;
+        if (const std::string why = group.forbid_swap(); !why.empty())
             throw std::runtime_error(why);
         return group;
     }
@@ -240,8 +243,10 @@ bench_result bench_server_memory(const server_bench_settings& s) {
             continue;
         }
         const bool resp = name != "memcached";
+        // The others have files for what they want out of memory, and choose it themselves.
+        const bool may_swap = name == "redis";
         systems.push_back(std::make_unique<system_under_test>(name, words, socket, resp,
-                                                              &limits.make(name, limit)));
+                                                              &limits.make(name, limit, may_swap)));
         tell(fmt::format("loading {}", name));
         if (resp) {
             fill(*systems.back(), records, s.value_bytes);
@@ -253,6 +258,7 @@ bench_result bench_server_memory(const server_bench_settings& s) {
     }
     const unsigned pipeline = s.pipelines.front();
     for (const auto& [what, next] : distributions(records)) {
+        if (std::find(s.loads.begin(), s.loads.end(), what) == s.loads.end()) continue;
         std::map<std::string, samples> cells;
         for (auto& system : systems)
             for (std::size_t i = 0; i < s.warm_ups && !interrupted(); ++i) {

@@ -45,6 +45,10 @@ store_bench add_server(CLI::App& bench) {
     command->add_option("--data-times", s->data_times, "data by memory")
         ->check(CLI::Range(1.0, 100.0))
         ->capture_default_str();
+    command->add_option("--loads", s->loads, "with --rows memory; repeatable, or with commas")
+        ->check(CLI::IsMember({"loop", "ycsb", "zipfian"}))
+        ->delimiter(',')
+        ->capture_default_str();
     command->add_option("--directory", s->directory, "where cold files and swap lie")
         ->check(CLI::ExistingDirectory)
         ->capture_default_str();

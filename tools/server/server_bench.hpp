@@ -31,7 +31,8 @@ struct server_bench_settings {
     std::uint64_t memory_mib = 96;
     double data_times = 3; // data by memory
     std::string directory = "/var/tmp";
-    std::size_t warm_ups = 8; // turns before it is measured
+    std::size_t warm_ups = 8;                                  // turns before it is measured
+    std::vector<std::string> loads{"loop", "ycsb", "zipfian"}; // of the memory row
     double window_seconds = 1;
     std::string policy; // crestdb's; "": its own default
 };

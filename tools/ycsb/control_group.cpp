@@ -126,6 +126,11 @@ std::optional<std::uint64_t> control_group::limit() const {
     return bytes;
 }
 
+std::string control_group::forbid_swap() const {
+    if (!made()) return "no control group";
+    return write_to(path_ + (v2_ ? "/memory.swap.max" : "/memory.swappiness"), "0");
+}
+
 void control_group::reclaim(std::uint64_t bytes) const {
     if (!made() || v2_) return;
     const std::optional<std::uint64_t> before = limit();

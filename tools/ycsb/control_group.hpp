@@ -52,6 +52,9 @@ class control_group {
     std::string remove_limit() const;
     // Nothing if there is none.
     std::optional<std::uint64_t> limit() const;
+    // What is in the group is not swapped out: it is for programs that put their cold data into a file. What is
+    // over the limit and no page of a file is killed for. "", or why not.
+    std::string forbid_swap() const;
     // Has the kernel reclaim that much of the group, by a limit that is set and then put back as it
     // was. What it cannot reclaim stays. v1 only: v2 would kill.
     void reclaim(std::uint64_t bytes) const;

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: MIT
+//
+// server::begun_reads: reads of cold data that an I/O thread has begun and does not wait for.
+//
+//     begun_reads reads(memory);
+//     if (reads.begin(pages, client, now)) ...               // goes on with other clients
+//     reads.poll(now, [&](std::uint64_t client, bool is_here) { ... });   // now and then
+//
+// The kernel reads without a thread that waits (MADV_WILLNEED), and says nothing at the end; so it is asked, by
+// mincore(), which costs less than to wake a thread that waits. What is not there after `patience`, because the disk is slow,
+// has an error, or the kernel found no page for it, is left to a thread (cold_reader.hpp), which also learns why.
+//
+// Threads: one's own.
+#pragma once
+
+#include "crestdb/server/cold_memory.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+namespace crestdb::server {
+
+// Those of one request: one after the other, each of what could not be seen before the last one was there. Then, and
+// when one was late, a thread reads what there is.
+class begun_for_request {
+  public:
+    static constexpr unsigned most = 4;
+
+    bool any() const noexcept { return count_ != 0; }
+    // For cold_reader::look(): the pages of the last one; null: no more are begun.
+    const page_range* last() const noexcept { return count_ < most ? &pages_ : nullptr; }
+    void add(const page_range& pages) noexcept {
+        ++count_;
+        pages_ = pages;
+    }
+    void was_late() noexcept { count_ = most; }
+
+  private:
+    unsigned count_ = 0;
+    page_range pages_{nullptr, 0};
+};
+
+class begun_reads {
+  public:
+    using clock = std::chrono::steady_clock;
+    // After that long a thread may as well wait.
+    static constexpr std::chrono::microseconds patience{1000};
+
+    explicit begun_reads(cold_memory& memory) noexcept : memory_(memory) {}
+
+    // False: not begun, for the kernel does not. Throws std::bad_alloc.
+    bool begin(const page_range& pages, std::uint64_t client, clock::time_point now) {
+        under_way_.reserve(under_way_.size() + 1);
+        if (!memory_.begin_read(pages.begin, pages.bytes)) return false;
+        under_way_.push_back({pages, client, now});
+        return true;
+    }
+
+    // ended(client, is_here) for each that has ended, or has not in time. It may begin others.
+    template <class Ended>
+    void poll(clock::time_point now, Ended&& ended) {
+        for (std::size_t i = 0; i < under_way_.size();) {
+            const read it = under_way_[i];
+            const bool is_here = memory_.is_resident(it.pages.begin, it.pages.bytes);
+            if (!is_here && now - it.since < patience) {
+                ++i;
+                continue;
+            }
+            under_way_[i] = under_way_.back();
+            under_way_.pop_back();
+            ended(it.client, is_here);
+        }
+    }
+
+    bool empty() const noexcept { return under_way_.empty(); }
+
+  private:
+    struct read {
+        page_range pages;
+        std::uint64_t client;
+        clock::time_point since;
+    };
+    cold_memory& memory_;
+    std::vector<read> under_way_;
+};
+
+} // namespace crestdb::server
