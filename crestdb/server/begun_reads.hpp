@@ -8,7 +8,9 @@
 //
 // The kernel reads without a thread that waits (MADV_WILLNEED), and says nothing at the end; so it is asked, by
 // mincore(), which costs less than to wake a thread that waits. What is not there after `patience`, because the disk is slow,
-// has an error, or the kernel found no page for it, is left to a thread (cold_reader.hpp), which also learns why.
+// has an error, or the kernel found no page for it, is left to a thread (cold_reader.hpp), which also learns why. So
+// is what comes while `most_at_once` are under way, for the kernel waits itself when a disk's queue is full; and, after
+// `late_in_a_row` that were not there in time, all for a while.
 //
 // Threads: one's own.
 #pragma once
@@ -47,12 +49,16 @@ class begun_reads {
     using clock = std::chrono::steady_clock;
     // After that long a thread may as well wait.
     static constexpr std::chrono::microseconds patience{1000};
+    static constexpr std::size_t most_at_once = 64;
+    static constexpr unsigned late_in_a_row = 8;
+    static constexpr std::chrono::seconds a_while{1};
 
     explicit begun_reads(cold_memory& memory) noexcept : memory_(memory) {}
 
-    // False: not begun, for the kernel does not. Throws std::bad_alloc.
+    // False: not begun. Throws std::bad_alloc.
     bool begin(const page_range& pages, std::uint64_t client, clock::time_point now) {
-        under_way_.reserve(under_way_.size() + 1);
+        if (under_way_.size() >= most_at_once || now < refuses_until_) return false;
+        under_way_.reserve(most_at_once);
         if (!memory_.begin_read(pages.begin, pages.bytes)) return false;
         under_way_.push_back({pages, client, now});
         return true;
@@ -70,6 +76,11 @@ class begun_reads {
             }
             under_way_[i] = under_way_.back();
             under_way_.pop_back();
+            late_ = is_here ? 0 : late_ + 1;
+            if (late_ >= late_in_a_row) {
+                refuses_until_ = now + a_while;
+                late_ = 0;
+            }
             ended(it.client, is_here);
         }
     }
@@ -84,6 +95,8 @@ class begun_reads {
     };
     cold_memory& memory_;
     std::vector<read> under_way_;
+    unsigned late_ = 0; // in a row
+    clock::time_point refuses_until_{};
 };
 
 } // namespace crestdb::server

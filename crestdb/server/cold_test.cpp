@@ -412,6 +412,43 @@ TEST(BegunReads, OfARequestAreFewAndEndWithOneThatIsLate) {
     EXPECT_EQ(reads.last(), nullptr);
 }
 
+TEST(BegunReads, AreNotTooManyAndNotOfADiskThatIsSlow) {
+    cold_server s;
+    begun_reads reads(*s.cold);
+    const auto pages_of = [](std::uint64_t client) {
+        return page_range{reinterpret_cast<void*>(client * page), page};
+    };
+    auto now = begun_reads::clock::time_point{} + std::chrono::hours(1);
+    const auto begins = [&](std::uint64_t client) {
+        return reads.begin(pages_of(client), client, now);
+    };
+    const auto all_end = [&](bool in_time) {
+        while (in_time && !s.cold->begun.empty()) s.cold->ends_one();
+        s.cold->begun.clear();
+        if (!in_time) now += begun_reads::patience;
+        reads.poll(now, [&](std::uint64_t, bool is_here) { EXPECT_EQ(is_here, in_time); });
+        EXPECT_TRUE(reads.empty());
+    };
+    std::uint64_t client = 1;
+    while (begins(client)) ++client;
+    EXPECT_EQ(client, 1 + begun_reads::most_at_once);
+    all_end(true);
+    // Those that are late, but for one.
+    for (unsigned i = 1; i < 2 * begun_reads::late_in_a_row; ++i) {
+        ASSERT_TRUE(begins(++client));
+        all_end(i == begun_reads::late_in_a_row);
+    }
+    ASSERT_TRUE(begins(++client));
+    all_end(false);
+    EXPECT_FALSE(begins(++client)) << "the disk is slow";
+    now += begun_reads::a_while - std::chrono::milliseconds(1);
+    EXPECT_FALSE(begins(client));
+    now += std::chrono::milliseconds(1);
+    EXPECT_TRUE(begins(client)) << "not for ever";
+    all_end(false);
+    EXPECT_TRUE(begins(++client));
+}
+
 TEST(BegunReads, EndWhenTheyAreThereOrTakeTooLong) {
     cold_server s;
     begun_reads reads(*s.cold);

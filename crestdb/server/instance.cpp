@@ -88,7 +88,7 @@ void instance::tick(bool expires) {
     update_now();
     const obase::statistics now = managing_runtime().statistics();
     keys.window = now.windows;
-    window_seconds_ = now.windows == 0 ? options.window_seconds : now.window_seconds;
+    windows.note(now.windows, now_ms());
     const std::int64_t used = keys.used_bytes();
     if (used > peak_used) peak_used = used;
     if (expires && options.active_expire) keys.expire_some(20'000, now_ms());

@@ -14,6 +14,7 @@
 #include "crestdb/server/reply.hpp"
 #include "crestdb/server/session.hpp"
 #include "crestdb/server/settings.hpp"
+#include "crestdb/server/window_times.hpp"
 
 #include <atomic>
 #include <chrono>
@@ -79,7 +80,7 @@ class instance {
     const std::int64_t started_seconds;
     const std::string run_id;
 
-    double window_seconds() const noexcept { return window_seconds_; }
+    window_times windows; // of the collector
     // By the timer, ten times a second: the collector's window, memory, and, if asked, what has expired.
     void tick(bool expires = true);
 
@@ -131,7 +132,6 @@ class instance {
     std::atomic<int> child_{0};
     std::int64_t child_dirty_ = 0;
     std::atomic<std::int64_t> child_since_{0};
-    std::atomic<double> window_seconds_{0};
 };
 
 } // namespace crestdb::server

@@ -285,8 +285,7 @@ void object(call& c) {
         const auto idle = idle_windows(c, id);
         if (!idle) return c.out.null();
         if (equal_fold(what, "FREQ")) return c.out.integer(*idle >= 8 ? 0 : 255 >> *idle);
-        const double seconds = *idle * c.server.window_seconds();
-        return c.out.integer(static_cast<std::int64_t>(seconds));
+        return c.out.integer(c.server.windows.since(*idle, now_ms()) / 1000);
     }
     record* r = c.keys.find(id);
     if (r == nullptr) return c.out.null();

@@ -3,6 +3,7 @@
 // Sorted sets against a std::set; temperature, expiry, eviction and snapshots of the keyspace.
 #include "crestdb/server/served.hpp"
 #include "crestdb/server/snapshot.hpp"
+#include "crestdb/server/window_times.hpp"
 
 #include <gtest/gtest.h>
 
@@ -429,6 +430,30 @@ TEST(Transactions, SeeWatchedKeysChange) {
     s({"UNWATCH"});
     s({"KEYS", "*"});
     EXPECT_EQ(s({"EXEC"}).substr(0, 11), "*3\r\n+OK\r\n+O");
+}
+
+TEST(WindowTimes, TellHowLongAKeyWasNotUsed) {
+    window_times times;
+    EXPECT_EQ(times.since(3, 1000), 0) << "no window has ended";
+    times.note(1, 1000);
+    EXPECT_EQ(times.since(0, 1500), 0) << "it is in use";
+    EXPECT_EQ(times.since(1, 1500), 500);
+    EXPECT_EQ(times.since(7, 1500), 500) << "all that is known";
+    times.note(1, 1500);
+    times.note(2, 3000); // a longer one
+    times.note(4, 4000); // two between two looks
+    EXPECT_EQ(times.since(1, 4000), 0);
+    EXPECT_EQ(times.since(2, 4000), 0);
+    EXPECT_EQ(times.since(3, 4000), 1000);
+    EXPECT_EQ(times.since(4, 4100), 3100);
+    EXPECT_EQ(times.since(6, 4100), 3100 + 2 * 1000) << "as long as those known are on average";
+    for (std::uint64_t w = 5; w < 200; ++w)
+        times.note(w, 4000 + static_cast<std::int64_t>(w - 4) * 10);
+    const std::int64_t now = 4000 + 195 * 10;
+    EXPECT_EQ(times.since(window_times::known, now), (window_times::known - 1) * 10);
+    EXPECT_EQ(times.since(window_times::known + 5, now), (window_times::known + 4) * 10);
+    times.note(1000, now + 5);
+    EXPECT_EQ(times.since(window_times::known, now + 7), 2) << "many at once";
 }
 
 } // namespace

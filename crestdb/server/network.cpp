@@ -196,7 +196,7 @@ class worker {
             [](evutil_socket_t, short, void* w) { static_cast<worker*>(w)->read_mail(); }, this);
         if (ticks_.get() >= 0) {
             ticked_ = new_event(
-                base_.get(), ticks_.get(), EV_READ | EV_PERSIST | EV_ET,
+                base_.get(), ticks_.get(), EV_READ | EV_PERSIST,
                 [](evutil_socket_t, short, void* w) { static_cast<worker*>(w)->poll_reads(); },
                 this);
             add_event(*ticked_);
@@ -298,6 +298,8 @@ class worker {
         ::timerfd_settime(ticks_.get(), 0, &soon, nullptr);
     }
     void poll_reads() noexcept {
+        std::uint64_t ticks = 0;
+        if (::read(ticks_.get(), &ticks, sizeof ticks) < 0) ticks = 0; // armed anew meanwhile
         reads_->poll(begun_reads::clock::now(), [this](std::uint64_t client, bool is_here) {
             const auto its = by_id_.find(client);
             if (its != by_id_.end()) its->second->look_again(is_here);

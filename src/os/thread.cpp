@@ -52,6 +52,12 @@ std::uint64_t major_faults(int whose) noexcept {
     return getrusage(whose, &usage) == 0 ? static_cast<std::uint64_t>(usage.ru_majflt) : 0;
 }
 
+std::uint64_t read_bytes(__rusage_who whose) noexcept {
+    constexpr std::uint64_t block = 512;
+    rusage use{};
+    return getrusage(whose, &use) == 0 ? static_cast<std::uint64_t>(use.ru_inblock) * block : 0;
+}
+
 // The kernel's struct sched_attr, first version: the C library of Debian 12 has none.
 struct scheduling {
     std::uint32_t size;
@@ -91,6 +97,10 @@ std::uint64_t process_cpu_ns() noexcept { return clock_ns(CLOCK_PROCESS_CPUTIME_
 std::uint64_t thread_major_faults() noexcept { return major_faults(RUSAGE_THREAD); }
 
 std::uint64_t process_major_faults() noexcept { return major_faults(RUSAGE_SELF); }
+
+std::uint64_t thread_read_bytes() noexcept { return read_bytes(RUSAGE_THREAD); }
+
+std::uint64_t process_read_bytes() noexcept { return read_bytes(RUSAGE_SELF); }
 
 std::uint64_t monotonic_ns() noexcept { return clock_ns(CLOCK_MONOTONIC); }
 

@@ -20,6 +20,10 @@ std::uint64_t process_cpu_ns() noexcept;
 // Page faults that had to read: of the calling thread, and of all threads of the process.
 std::uint64_t thread_major_faults() noexcept;
 std::uint64_t process_major_faults() noexcept;
+// That were read from disks, swap included: by the calling thread, and by all threads of the process. 0 where the
+// kernel does not count them.
+std::uint64_t thread_read_bytes() noexcept;
+std::uint64_t process_read_bytes() noexcept;
 // Monotonic clock, in nanoseconds.
 std::uint64_t monotonic_ns() noexcept;
 // Lets other threads have the processor for about so long. The kernel may round up by its timer slack.

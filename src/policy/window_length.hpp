@@ -15,7 +15,7 @@
 // for, while fewer than `least` are. Between the two nothing changes: each change makes all touch rates per window others.
 // After a change the next window is not judged: it may have begun before.
 //
-// Windows are never longer than asked for: who asks for a length wants to see a change within it.
+// They are not made longer than asked for: who asks for a length wants to see a change within it.
 //
 // Threads: the collector.
 #pragma once

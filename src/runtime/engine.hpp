@@ -327,7 +327,7 @@ class engine final : public obase::runtime, private collector::control {
     void run_window(bool forced, bool early, std::uint64_t pressed) noexcept;
     void end_early_window(std::uint64_t left) noexcept;
     bool might_rest(double now) const noexcept;
-    double running_seconds() const noexcept;
+    static double active_seconds() noexcept;
     bool may_collect() const noexcept { // under state_
         return running_ && stopping_.load_relaxed() == 0 && settings_.mode >= run_mode::move &&
                !degraded_.load_relaxed();
@@ -455,8 +455,10 @@ class engine final : public obase::runtime, private collector::control {
         std::uint64_t own = 0, all = 0; // of the collector thread, of the process
     };
     program_time time_;
-    double rests_until_ = 0;       // monotonic: no window before, unless it is asked for or early
-    collector_and_all cpu_before_; // nanoseconds, at the last finish_window()
+    double active_before_ = 0; // active_seconds(), at the end of the last window that was not early
+    double looked_for_room_at_ = 0; // monotonic: whether there is room to rest in
+    bool has_room_ = false;
+    collector_and_all cpu_before_;    // nanoseconds, at the last finish_window()
     collector_and_all faults_before_; // major ones
     bool forced_ = false;
     bool early_ = false; // the window was begun before its time

@@ -19,6 +19,9 @@ void engine<Binding>::run() noexcept {
     last_cpu_ = 0;
     policy::window_facts before; // the first window begins now
     note_faults(before);
+    time_ = {};
+    active_before_ = active_seconds();
+    looked_for_room_at_ = 0;
 
     bool more = false; // to reclaim, soon
     std::unique_lock lock(state_);
@@ -33,13 +36,27 @@ void engine<Binding>::run() noexcept {
         allow_births(may_collect());
         const bool asked = requested_ > served_;
         const double now = now_seconds();
-        const double next_window = std::max(this->next_window(), rests_until_);
+        const double next_window = this->next_window();
         const bool idle = settings_.mode == run_mode::off;
         if (!may_collect()) pressed_ = 0;
         const bool early = pressed_ != 0 && now >= paid_at_;
-        if (!asked && !early && (idle || now < next_window)) {
+        const bool due = !idle && now >= next_window;
+        double next_look = next_window;
+        if (due && !asked && !early && might_rest(now)) {
+            next_look = looked_for_room_at_ + settings_.scaled_window_seconds() / 8;
+            if (now >= next_look) {
+                window_settings_ = settings_;
+                lock.unlock(); // files are opened
+                has_room_ = budget_now().excess() <= 0;
+                lock.lock();
+                looked_for_room_at_ = now_seconds();
+                continue; // much may have changed
+            }
+            if (!has_room_) next_look = now;
+        }
+        if (!asked && !early && (idle || now < next_look)) {
             // This thread is not woken when something is retired, so it polls.
-            double rest = idle ? idle_tick_seconds : std::min(next_window - now, idle_tick_seconds);
+            double rest = idle ? idle_tick_seconds : std::min(next_look - now, idle_tick_seconds);
             if (pressed_ != 0) rest = std::min(rest, paid_at_ - now);
             if (reclaimer_.pending() != 0)
                 rest = std::min(rest, more ? short_tick_seconds : reclaim_tick_seconds);
@@ -61,16 +78,6 @@ void engine<Binding>::run() noexcept {
             more = reclaim_tick();
             lock.lock();
             continue;
-        }
-        if (!asked && !early && might_rest(now)) {
-            const double length = settings_.scaled_window_seconds();
-            window_settings_ = settings_;
-            lock.unlock(); // files are opened
-            const bool does =
-                rests(time_, running_seconds(), now - last_window_end_, length, budget_now());
-            lock.lock();
-            if (does) rests_until_ = now + length / 8;
-            if (does) continue;
         }
         const std::uint64_t ticket = requested_;
         const std::uint64_t pressed = pressed_;
@@ -126,19 +133,24 @@ double engine<Binding>::next_window() const noexcept {
     return std::min(sooner, last_window_end_ + length);
 }
 
-// Under state_: it is time for a window, and the program has hardly run since the last one.
+// Under state_: it is time for a window, but the program has hardly done anything since the last one, and nothing else
+// needs the next: the policy, which may want shorter ones, or a scope that was open when the last one began.
 template <class Binding>
 bool engine<Binding>::might_rest(double now) const noexcept {
-    return budget_.allowed != 0 && time_.is_quiet(running_seconds(), now - last_window_end_,
-                                                  settings_.scaled_window_seconds());
+    return budget_.allowed != 0 && settings_.mode >= run_mode::move && window_factor_ >= 1 &&
+           open_scopes_.empty() &&
+           time_.is_quiet(active_seconds() - active_before_, now - last_window_end_,
+                          settings_.scaled_window_seconds());
 }
 
-// Of the program's threads, since the last window.
+// Of the program's threads, so far.
 template <class Binding>
-double engine<Binding>::running_seconds() const noexcept {
-    const std::uint64_t all = os::process_cpu_ns() - cpu_before_.all;
-    const std::uint64_t own = os::thread_cpu_ns() - cpu_before_.own;
-    return all > own ? static_cast<double>(all - own) * 1e-9 : 0;
+double engine<Binding>::active_seconds() noexcept {
+    const auto own = static_cast<double>(os::thread_cpu_ns()),
+               own_read = static_cast<double>(os::thread_read_bytes());
+    const double running = static_cast<double>(os::process_cpu_ns()) - own;
+    const double read = static_cast<double>(os::process_read_bytes()) - own_read;
+    return running * 1e-9 + read / os::page_size * program_time::seconds_of_read;
 }
 
 // Of a window for which threads may wait, after which so many bytes left memory. They go on if there is room, or if
@@ -344,7 +356,9 @@ void engine<Binding>::finish_window(const object_collector&, std::uint64_t wante
     facts.excess_bytes = wanted != 0 ? static_cast<double>(wanted) : budget.excess();
     if (!early_) {
         note_faults(facts);
-        time_.note_window(facts.running_seconds, facts.length_seconds);
+        const double active = active_seconds();
+        time_.note_window(active - std::exchange(active_before_, active), facts.length_seconds,
+                          window_settings_.scaled_window_seconds());
     }
     window_log_->end_window(heaps, early_);
     os::machine here;

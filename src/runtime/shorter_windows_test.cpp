@@ -21,10 +21,11 @@ struct item {
 
 constexpr double asked = 1; // seconds
 
-TEST(shorter_windows, as_far_as_the_processor_allows) {
+void are_as_short_as_the_processor_allows(const char* memory) {
     auto& runtime = obase::runtime::get();
     obase::options settings = obase::options::from_environment();
     settings.policy = "graded";
+    settings.memory = memory;
     settings.window_seconds = asked;
     settings.window_cpu_share = 1;
     ASSERT_EQ(runtime.configure(settings), "");
@@ -61,5 +62,12 @@ TEST(shorter_windows, as_far_as_the_processor_allows) {
     user.join();
     runtime.stop();
 }
+
+TEST(shorter_windows, as_far_as_the_processor_allows) {
+    are_as_short_as_the_processor_allows("none");
+}
+
+// A program that rests has longer ones within a budget; this one does not rest.
+TEST(shorter_windows, also_within_a_budget) { are_as_short_as_the_processor_allows("1000G"); }
 
 } // namespace

@@ -42,8 +42,9 @@ namespace {
 using nlohmann::json;
 
 constexpr double seconds_between_samples = 0.1; // of used memory, for its peak
-// A collector that is late does not hold up the measurement for longer.
-constexpr double longest_window = 3; // of its length
+// A collector that is late does not hold up the measurement for longer than one in which the program rests
+// (program_time.hpp).
+constexpr double longest_window = 9; // of its length
 
 double seconds_now() { return wall_ns() * 1e-9; }
 void rest(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
