@@ -115,6 +115,8 @@ class space_heap {
         return (in_files >> cls & 1) != 0 || space_->file_backed(cls);
     }
     unsigned in_files = 0; // tiers, for what asks
+    void begin_write_back() { ++written_back; }
+    int written_back = 0; // times
     bool run_evacuating(unsigned cls, std::size_t run) const noexcept {
         return space_->run_evacuating(cls, run);
     }

@@ -386,7 +386,12 @@ class collector final : private policy::objects {
     policy::tier_mask in_files_ = 0; // tiers that lie in a file
     allowance holes_;                // that objects leave behind, in dense tiers
     allowance growth_, writes_;      // out of the tiers in files, and into them
-    std::size_t holes_out_ = 0;      // bytes of holes where runs are out
+    // Bytes moved into files, that the kernel was not told to write yet. While memory is wanted they must not become
+    // many: pages that are not written cannot be dropped, and at the limit of a control group without swap the
+    // process is killed for them.
+    static constexpr std::uint64_t unwritten_at_once = 1 << 20;
+    std::uint64_t unwritten_ = 0;
+    std::size_t holes_out_ = 0; // bytes of holes where runs are out
     // The word being visited or judged.
     std::uintptr_t word_base_ = 0;
     unsigned visited_ = 0, foreign_here_ = 0; // slots of it
@@ -1076,6 +1081,7 @@ void collector<Mover>::take_allowances(policy::tier_id from, policy::tier_id to,
                                        const mobility::moved_object& moved) noexcept {
     if (leaves_file(from, to)) growth_.take(moved.bytes);
     if (enters_file(to)) writes_.take(moved.bytes);
+    if ((in_files_ >> to & 1) != 0) unwritten_ += moved.bytes;
     const void* const object = pointer_to(moved.from);
     if (leaves_hole(from, to, object) &&
         !(phase_ == phase::empty && evacuation_[from].run_is_worth_emptying(space_.run_of(object))))
@@ -1426,6 +1432,10 @@ void collector<Mover>::move_batch(control& control) {
         }
         if (i % moves_per_checkpoint == 0 || bytes >= bytes_per_checkpoint) {
             bytes = 0;
+            if (plan_.wanted_bytes != 0 && unwritten_ >= unwritten_at_once) {
+                unwritten_ = 0;
+                space_.begin_write_back();
+            }
             control.checkpoint();
             if (control.stop_requested()) return;
         }

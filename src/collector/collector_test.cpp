@@ -490,6 +490,24 @@ TYPED_TEST(collector_of, checkpoints_are_between_whole_steps) {
     EXPECT_GE(w.control.checkpoints, w.count() / 64) << "one for so many moves, too";
 }
 
+// While memory is wanted, what goes into a file is written soon: till then it cannot be dropped.
+TYPED_TEST(collector_of, what_goes_into_a_file_is_written_while_memory_is_wanted) {
+    constexpr std::size_t each = 4 * kib;
+    for (const bool wanted : {false, true}) {
+        typename TestFixture::world w(10 * 256, each); // 10 MiB, of which half is in use
+        this->load(w);
+        w.policy.cold_after = 0;
+        w.heap.in_files = 1u << tier_cold;
+        w.plan.wanted_bytes = wanted ? 1 : 0;
+        EXPECT_TRUE(w.window());
+        EXPECT_EQ(w.in_tier(tier_cold), w.count() / 2);
+        // A MiB and what is moved between two looks.
+        EXPECT_GE(w.heap.written_back, wanted ? 4 : 0);
+        EXPECT_LE(w.heap.written_back, wanted ? 5 : 0);
+        w.check();
+    }
+}
+
 // What leaves a file for memory is limited; what is compacted in the file, or goes there, is not.
 TYPED_TEST(collector_of, no_more_leaves_a_file_than_may) {
     typename TestFixture::world w(6 * 64);

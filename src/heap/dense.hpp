@@ -298,6 +298,15 @@ class dense_heap {
     std::size_t gap_bytes() const noexcept;
 
     bool file_backed() const noexcept { return directory_[0] != 0; }
+    // Collector. Has the kernel begin to write what is new in the current file. May wait for the device's queue.
+    void begin_write_back() noexcept {
+        const int fd = [this] { // which a birth may open
+            const std::lock_guard hold(lock_);
+            return fd_;
+        }();
+        constexpr std::uint64_t to_its_end = 0;
+        if (fd >= 0) os::write_back_file(fd, 0, to_its_end, false);
+    }
     // Collector. visit(context, begin, end, fd) for stretches over one file. fd -1: a frozen file
     // that this process does not write back.
     void walk_backing(void (*visit)(void*, char*, char*, int), void* context) const;

@@ -435,6 +435,11 @@ class space {
             },
             const_cast<void*>(static_cast<const void*>(std::addressof(fn))));
     }
+    // The collector thread only: of every class that lies in a file; see dense.hpp.
+    void begin_write_back() noexcept {
+        for (unsigned cls = 1; cls < classes_; ++cls)
+            if (file_backed(cls)) dense_[cls - 1].begin_write_back();
+    }
     bool file_backed(unsigned cls) const noexcept {
         return cls != new_class && cls < classes_ && dense_[cls - 1].file_backed();
     }

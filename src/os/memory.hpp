@@ -84,7 +84,8 @@ int grow_file(int fd, std::uint64_t bytes) noexcept;
 int allocate_file(int fd, std::uint64_t offset, std::uint64_t bytes) noexcept;
 // Frees the storage of [offset, offset+bytes); size unchanged, contents read as zero.
 int punch_file(int fd, std::uint64_t offset, std::uint64_t bytes) noexcept;
-// Starts (and, with `wait`, finishes) writing dirty pages to storage. EIO is the disk's.
+// Starts (and, with `wait`, finishes) writing dirty pages to storage; with no bytes all from `offset` on. EIO is the
+// disk's.
 int write_back_file(int fd, std::uint64_t offset, std::uint64_t bytes, bool wait) noexcept;
 // Asks the kernel to drop clean cached pages of the range.
 int drop_file_cache(int fd, std::uint64_t offset, std::uint64_t bytes) noexcept;
