@@ -49,7 +49,7 @@ void are_as_short_as_the_processor_allows(const char* memory) {
         return runtime.statistics().window_seconds;
     };
     const auto wait_for_short_ones = [&] {
-        for (int in_a_row = 0; in_a_row < 3;) in_a_row = next() > asked / 16 ? 0 : in_a_row + 1;
+        for (int in_a_row = 0; in_a_row < 3;) in_a_row = next() > asked / 4 ? 0 : in_a_row + 1;
     };
     wait_for_short_ones();
     for (const double share : {0., 1e-6}) {
