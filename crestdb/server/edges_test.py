@@ -88,6 +88,11 @@ def test_config_set(s):
     fails(client("CONFIG", "SET", "maxmemory", "2mb", "nosuch", 1),
           "ERR Unknown option or number of arguments for CONFIG SET - 'nosuch'")
     check(value("maxmemory"), b"1048576")
+    # As Redis has units.
+    for given, bytes_ in (("2k", 2000), ("2K", 2000), ("2kb", 2048), ("2M", 2000000), ("2Mb", 2 << 20), ("3G", 3000000000)):
+        check(client("CONFIG", "SET", "maxmemory", given), "OK")
+        check(value("maxmemory"), b"%d" % bytes_)
+    check(client("CONFIG", "SET", "maxmemory", "1mb"), "OK")
     # More pairs than there are parameters.
     many = [word for i in range(5000) for word in (f"nosuch{i}", 1)]
     fails(client("CONFIG", "SET", *many), "ERR Unknown option or number of arguments for CONFIG SET - 'nosuch0'")

@@ -16,6 +16,7 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,8 +24,10 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <thread>
+#include <utility>
 
 namespace crestdb::server {
 
@@ -37,6 +40,13 @@ bool there_is_swap() {
     return static_cast<bool>(std::getline(swaps, line));
 }
 
+bool is_memory_itself(const std::string& directory) {
+    constexpr decltype(std::declval<struct statfs>().f_type) tmpfs = 0x01021994, ramfs = 0x858458f6;
+    struct statfs about{};
+    return ::statfs(directory.c_str(), &about) == 0 &&
+           (about.f_type == tmpfs || about.f_type == ramfs);
+}
+
 // The line of the start that says what becomes of cold data.
 std::string where_cold_goes(const settings& options) {
     if (managed_by == managing::none)
@@ -47,6 +57,12 @@ std::string where_cold_goes(const settings& options) {
     const std::string place =
         in_file ? fmt::format("COLD is an unnamed file in {}", options.cold.substr(5))
                 : "COLD is anonymous memory";
+    if (options.hints != "none" && options.mode == "move")
+        return fmt::format("{}; --hints {} needs --mode hint: nothing is told to the kernel", place,
+                           options.hints);
+    if (options.hints == "pageout" && in_file && is_memory_itself(options.cold.substr(5)))
+        return place + ", which is memory itself (tmpfs): nothing leaves memory. A directory on a "
+                       "disk frees it";
     if (options.hints == "pageout" && in_file)
         return place + "; what is cold leaves memory (--hints pageout)";
     if (options.hints == "pageout" && there_is_swap())
@@ -144,8 +160,8 @@ int run(int argc, char** argv) {
     }
     update_now();
     instance server(options);
-    network net(server);
-    if (const std::string why = net.listen(); !why.empty()) {
+    auto net = std::make_unique<network>(server);
+    if (const std::string why = net->listen(); !why.empty()) {
         fmt::print(stderr, "crestdb: {}\n", why);
         return 1;
     }
@@ -168,15 +184,21 @@ int run(int argc, char** argv) {
                 loaded.ended == 0 ? "" : fmt::format(", {} had expired", loaded.ended)));
         server.keys.count.dirty = 0;
     }
-    if (!options.pid_file.empty()) std::ofstream(options.pid_file) << ::getpid() << "\n";
+    if (!options.pid_file.empty() &&
+        !(std::ofstream(options.pid_file) << ::getpid() << std::endl)) {
+        fmt::print(stderr, "crestdb: --pidfile {}: it cannot be written\n", options.pid_file);
+        return 1;
+    }
     server.log("ready");
-    net.run();
+    net->run();
     int status = 0;
     server.abandon_background_save();
     if (options.save_at_shutdown && !server.no_save && !server.save().empty()) status = 1;
     if (!options.pid_file.empty()) ::unlink(options.pid_file.c_str());
+    net.reset();
     server.log("stopped");
-    return status;
+    // Not through the destructors: what is cold would be read from the disk to be freed, all of it.
+    std::exit(status);
 }
 
 } // namespace

@@ -73,6 +73,10 @@ def test_command_line():
     check("/does/not/exist" in refused("--cold", "file:/does/not/exist", status=1), "COLD's directory")
     check("no such directory" in refused("--dir", "/does/not/exist"), "directory")
     check("nothing to listen on" in refused("--port", 0), "no socket")
+    with scratch() as directory:
+        how = "--unixsocket", f"{directory}/s", "--dir", directory, "--no-load"
+        said = refused(*how, "--pidfile", f"{directory}/none/p", status=1)
+        check("none/p" in said and "written" in said, f"a file for the process's number: {said}")
     check("no address" in refused("--port", 1, "--bind", "nowhere.example"), "address")
     with scratch() as directory:
         # The file that is installed: as it is, and with every setting in it.
@@ -423,11 +427,27 @@ def test_kills():
         check(not left, f"left over: {left}")
 
 
+def test_where_cold_data_goes():
+    with scratch() as directory:
+        for hints, mode, says in (("pageout", "move", "needs --mode hint"), ("pageout", "hint", "leaves memory (--hints pageout)"),
+                                  ("none", "move", "the kernel takes its memory"), ("pageout", "off", "nothing moves")):
+            options = "--hints", hints, "--mode", mode
+            with server(directory, "--cold", f"file:{directory}", *options) as s:
+                check(says in s.log.read_text(), f"{options}: {s.log.read_text()}")
+            s.log.unlink()
+        if os.path.ismount("/dev/shm"):
+            with server(directory, "--cold", "file:/dev/shm", "--hints", "pageout") as s:
+                check("memory itself (tmpfs)" in s.log.read_text(), s.log.read_text())
+
+
 def test_cold_data():
     with scratch() as directory, server(directory, "--threads", 1, "--window", 0.2, "--cold", f"file:{directory}",
                                         "--hints", "pageout", "--mode", "hint") as s:
         check("COLD is an unnamed file" in s.log.read_text(), "the first lines say where COLD goes")
         c = s.client()
+        def file_pages():
+            return int(re.search(r"RssFile:\s*(\d+)", pathlib.Path(f"/proc/{s.process.pid}/status").read_text())[1]) // 4
+        at_first = file_pages()
         values = {f"key-{i}": (f"{i}-" * 200)[:800] for i in range(20000)}
         items = list(values.items())
         for at in range(0, len(items), 500):
@@ -463,6 +483,15 @@ def test_cold_data():
             for key, value in items[::97]:
                 check(d("GET", key) == value.encode(), f"{key} is wrong in the snapshot")
         check(int(info(c, "cold_reads")) > 0, "cold data was read beside the event loop")
+        # At the end nothing is read in order to be freed.
+        eventually(lambda: file_pages() < at_first + 1000, "it leaves again")
+        process, s.process = s.process, None
+        before = int(pathlib.Path(f"/proc/{process.pid}/stat").read_text().rsplit(")", 1)[1].split()[9])
+        process.terminate()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        check(process.returncode == 0, f"status {status}")
+        check(usage.ru_majflt - before < 1000, f"{usage.ru_majflt - before} pages were read at the end")
 
 
 def test_cold_threads():

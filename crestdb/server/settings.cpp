@@ -49,19 +49,19 @@ std::optional<std::uint64_t> parse_bytes(std::string_view text) noexcept {
     std::uint64_t scale = 0;
     if (unit.empty() || equal_fold(unit, "b"))
         scale = 1;
-    else if (unit == "k")
+    else if (equal_fold(unit, "k"))
         scale = 1000;
-    else if (unit == "m")
+    else if (equal_fold(unit, "m"))
         scale = 1000 * 1000;
-    else if (unit == "g")
+    else if (equal_fold(unit, "g"))
         scale = 1000 * 1000 * 1000;
-    else if (unit == "K" || equal_fold(unit, "kb"))
+    else if (equal_fold(unit, "kb"))
         scale = 1ull << 10;
-    else if (unit == "M" || equal_fold(unit, "mb"))
+    else if (equal_fold(unit, "mb"))
         scale = 1ull << 20;
-    else if (unit == "G" || equal_fold(unit, "gb"))
+    else if (equal_fold(unit, "gb"))
         scale = 1ull << 30;
-    else if (unit == "T" || equal_fold(unit, "tb"))
+    else if (equal_fold(unit, "tb"))
         scale = 1ull << 40;
     else
         return std::nullopt;

@@ -82,8 +82,7 @@ struct settings {
     std::atomic<bool> has_password_{false};
 };
 
-// "100", "1kb" (1024), "1k" (1000), "1gb", "1G": as redis.conf has it, and with obase's capitals
-// (K, M, G, T: powers of 1024).
+// "100", "1kb" (1024), "1k" (1000), "1GB", "1G": as redis.conf has it, in capitals or not.
 std::optional<std::uint64_t> parse_bytes(std::string_view text) noexcept;
 
 // Reads the command line, and the file it names. Exits with 2 and a message if it is not understood,
