@@ -225,8 +225,8 @@ void parse_command_line(int argc, char** argv, settings& into) {
            "what the kernel is told about cold data: none, cold, pageout (it leaves memory)")
         ->check(one_of("none cold pageout"));
     app.add_option("--cold-threads", into.cold_threads,
-                   "threads that read what has left memory, with --hints pageout: so many reads "
-                   "are under way at once")
+                   "threads that read what has left memory, with --hints pageout, where no I/O "
+                   "thread begins the read itself")
         ->check(CLI::Range(1, 256));
     app.add_option("--protocol", into.protocol,
                    "how objects move: arming, atc, or none (they do not)")

@@ -8,9 +8,8 @@
 // What nobody asks for while the program rests is not cold for that. So while memory is not short a window does not
 // end before the program was active for a quarter of what it usually is in one, or `longest` of its lengths have passed.
 //
-// Active is what its threads ran for, and what they waited for the disk, at `seconds_of_read` a page, as far as it is
-// their reads: while a program's hot set changes it may do little else. Usual is, by second, that of the busiest window of late; each
-// window takes some from it. A window of less than half its length, because it was asked for, says nothing of that.
+// Active is what its threads ran for, and `seconds_of_read` for each page that they read: while a program's hot set
+// changes it may wait for the disk and do little else. Usual is, by second, that of the busiest window of late; each window takes some from it. A window of less than half its length, because it was asked for, says nothing of that.
 //
 // Threads: the collector.
 #pragma once

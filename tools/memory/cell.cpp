@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tools/memory/cell.hpp"
 
+#include "runtime/program_time.hpp"
 #include "tools/bench/interrupt.hpp"
 #include "tools/bench/stopwatch.hpp"
 #include "tools/memory/clients.hpp"
@@ -44,7 +45,7 @@ using nlohmann::json;
 constexpr double seconds_between_samples = 0.1; // of used memory, for its peak
 // A collector that is late does not hold up the measurement for longer than one in which the program rests
 // (program_time.hpp).
-constexpr double longest_window = 9; // of its length
+constexpr double longest_window = runtime_internal::program_time::longest + 1; // of its length
 
 double seconds_now() { return wall_ns() * 1e-9; }
 void rest(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
