@@ -10,13 +10,15 @@
 // mincore(), which costs less than to wake a thread that waits. What is not there after `patience`, because the disk is slow,
 // has an error, or the kernel found no page for it, is left to a thread (cold_reader.hpp), which also learns why. So
 // is what comes while `most_at_once` are under way, for the kernel waits itself when a disk's queue is full; and, after
-// `late_in_a_row` that were not there in time, all for a while.
+// `late_in_a_row` that were not there in time, all for `least_pause`, twice as long each time until one is in time, at most
+// `most_pause`: a disk that stopped for a moment has more than that many late at once, one that is slow is late again.
 //
 // Threads: one's own.
 #pragma once
 
 #include "crestdb/server/cold_memory.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -51,7 +53,7 @@ class begun_reads {
     static constexpr std::chrono::microseconds patience{1000};
     static constexpr std::size_t most_at_once = 64;
     static constexpr unsigned late_in_a_row = 8;
-    static constexpr std::chrono::seconds a_while{1};
+    static constexpr std::chrono::milliseconds least_pause{8}, most_pause{1024};
 
     explicit begun_reads(cold_memory& memory) noexcept : memory_(memory) {}
 
@@ -76,10 +78,14 @@ class begun_reads {
             }
             under_way_[i] = under_way_.back();
             under_way_.pop_back();
-            late_ = is_here ? 0 : late_ + 1;
-            if (late_ >= late_in_a_row) {
-                refuses_until_ = now + a_while;
+            if (is_here) {
                 late_ = 0;
+                pause_ = least_pause;
+            } else if (now >= refuses_until_ && ++late_ >= late_in_a_row) {
+                // What is late in the pause was begun before it, in the same moment.
+                late_ = 0;
+                refuses_until_ = now + pause_;
+                pause_ = std::min(2 * pause_, most_pause);
             }
             ended(it.client, is_here);
         }
@@ -97,6 +103,7 @@ class begun_reads {
     std::vector<read> under_way_;
     unsigned late_ = 0; // in a row
     clock::time_point refuses_until_{};
+    std::chrono::milliseconds pause_ = least_pause; // the next one's
 };
 
 } // namespace crestdb::server

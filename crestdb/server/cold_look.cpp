@@ -23,10 +23,8 @@ bool with_record(keyspace& keys, cold_probe& probe, const keyspace::key_id& id, 
 
 bool has_ended(const record& r) { return r.has_expiry() && r.expiry() <= now_ms(); }
 
-bool look_at_key(keyspace& keys, cold_probe& probe, const keyspace::key_id& id, bool removes) {
-    return with_record(keys, probe, id, [&](record& r) {
-        return !(removes || has_ended(r)) || look_at_few_members(probe, r);
-    });
+bool look_at_key(keyspace& keys, cold_probe& probe, const keyspace::key_id& id) {
+    return with_record(keys, probe, id, [](record&) { return true; });
 }
 
 template <class Collection>
@@ -82,7 +80,7 @@ bool look_at_hash(keyspace& keys, cold_probe& probe, const command& what, unsign
         return look_at_members(keys, probe, id, 0, SIZE_MAX);
     if (what.name == "hscan") {
         const auto cursor = parse_unsigned(args[2]);
-        if (!cursor || *cursor > UINT32_MAX) return look_at_key(keys, probe, id, false);
+        if (!cursor || *cursor > UINT32_MAX) return look_at_key(keys, probe, id);
         return look_at_members(keys, probe, id, static_cast<std::uint32_t>(*cursor),
                                count_of_scan(args, 3));
     }
@@ -90,7 +88,6 @@ bool look_at_hash(keyspace& keys, cold_probe& probe, const command& what, unsign
     const bool many = pairs || what.name == "hmget" || what.name == "hdel";
     const std::size_t end = what.name == "hlen" ? 2 : many ? args.size() : 3;
     return with_record(keys, probe, id, [&](record& r) {
-        if (has_ended(r) && !look_at_few_members(probe, r)) return false;
         if (r.kind() != record_kind::hash) return true;
         auto* hash = static_cast<hash_value*>(r.collection());
         for (std::size_t i = 2; i < end; i += pairs ? 2 : 1) {
@@ -106,14 +103,13 @@ bool look_at_set(keyspace& keys, cold_probe& probe, const command& what, unsigne
     const keyspace::key_id id = keyspace::id_of(database, args[1]);
     if (what.name == "zscan") {
         const auto cursor = parse_unsigned(args[2]);
-        if (!cursor || *cursor > UINT32_MAX) return look_at_key(keys, probe, id, false);
+        if (!cursor || *cursor > UINT32_MAX) return look_at_key(keys, probe, id);
         return look_at_members(keys, probe, id, static_cast<std::uint32_t>(*cursor),
                                count_of_scan(args, 3));
     }
     bool all = true;
     for (std::size_t from = 0; from != SIZE_MAX && all;) {
         const bool there = with_record(keys, probe, id, [&](record& r) {
-            if (has_ended(r) && !look_at_few_members(probe, r)) return false;
             if (r.kind() != record_kind::sorted_set) {
                 from = SIZE_MAX;
                 return true;
@@ -203,17 +199,6 @@ bool gather_keys(keyspace& keys, cold_memory& cold, unsigned database, std::uint
     return true;
 }
 
-bool look_at_few_members(cold_probe& probe, record& r) {
-    bool all = true;
-    const auto look = [&](auto& collection) {
-        if (collection.size() <= keyspace::free_at_once)
-            look_at_some(probe, collection, 0, SIZE_MAX, all);
-    };
-    if (r.kind() == record_kind::hash) look(*static_cast<hash_value*>(r.collection()));
-    if (r.kind() == record_kind::sorted_set) look(*static_cast<sorted_set*>(r.collection()));
-    return all;
-}
-
 bool look_at(keyspace& keys, cold_probe& probe, const command& what, unsigned database,
              arguments args) {
     if (what.name == "scan") return look_at_scan(keys, probe, database, args);
@@ -230,7 +215,7 @@ bool look_at(keyspace& keys, cold_probe& probe, const command& what, unsigned da
     bool all = true;
     for (int i = what.first_key; i <= last && i < n; i += what.step) {
         const keyspace::key_id id = keyspace::id_of(database, args[static_cast<std::size_t>(i)]);
-        if (!look_at_key(keys, probe, id, what.is(command::writes))) all = false;
+        if (!look_at_key(keys, probe, id)) all = false;
         if (!probe.goes_on() && (!all || i + what.step <= last)) return false;
     }
     if (what.name == "copy") {
@@ -240,7 +225,7 @@ bool look_at(keyspace& keys, cold_probe& probe, const command& what, unsigned da
             if (const auto other = parse_unsigned(args[i + 1]);
                 equal_fold(args[i], "DB") && other && *other < keyspace::databases)
                 all &= look_at_key(keys, probe,
-                                   keyspace::id_of(static_cast<unsigned>(*other), args[2]), true);
+                                   keyspace::id_of(static_cast<unsigned>(*other), args[2]));
     }
     return all;
 }

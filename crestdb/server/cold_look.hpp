@@ -27,10 +27,6 @@ namespace crestdb::server {
 bool look_at(keyspace& keys, cold_probe& probe, const command& what, unsigned database,
              arguments args);
 
-// In the part and in a scope: the fields or members of a record that is about to be removed. Those of a larger
-// collection are removed by another thread.
-bool look_at_few_members(cold_probe& probe, record& r);
-
 // In the part and in a scope: the key of the record, not its value.
 bool look_at_name(cold_probe& probe, managed_slot& slot);
 

@@ -65,10 +65,6 @@ class kernel_view final : public cold_memory {
     std::atomic<std::uint32_t> tiers_{0}; // those whose memory may leave
 };
 
-std::size_t usable_size(const void* object) {
-    return with_protocol([&]<class Protocol>() { return Protocol::usable_size(object); });
-}
-
 } // namespace
 
 std::unique_ptr<cold_memory> kernel_cold_memory() { return std::make_unique<kernel_view>(); }
@@ -82,7 +78,7 @@ bool cold_probe::look(const managed_slot& slot, std::size_t first_bytes) {
     if (!memory_.may_leave(object)) return true;
     const auto address = reinterpret_cast<std::uintptr_t>(object);
     const std::uintptr_t begin = address & ~(page - 1);
-    const std::size_t bytes = std::min(usable_size(object), first_bytes);
+    const std::size_t bytes = std::min(managed_size(object), first_bytes);
     const std::uintptr_t end = (address + bytes + page - 1) & ~(page - 1);
     auto* const pages = reinterpret_cast<void*>(begin);
     if (pages == seen_.begin && end - begin == seen_.bytes) return true;

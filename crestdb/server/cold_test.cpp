@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include <condition_variable>
+#include <functional>
 #include <set>
 
 namespace crestdb::server {
@@ -35,6 +36,7 @@ class disk final : public cold_memory {
     }
     bool read_in(void* begin, std::size_t bytes) noexcept override {
         ++reads;
+        if (at_read) at_read();
         for (unsigned p = 0; p < keyspace::parts; ++p) {
             if (!keys.lock_of(p).try_lock()) {
                 ++reads_under_a_lock;
@@ -68,6 +70,7 @@ class disk final : public cold_memory {
     keyspace& keys;
     std::set<std::uintptr_t> resident;
     int reads = 0, reads_under_a_lock = 0, broken_read = -1;
+    std::function<void()> at_read; // what others do meanwhile
     bool broken = false;
     bool refuses = false; // to begin a read
     std::vector<page_range> begun;
@@ -441,12 +444,40 @@ TEST(BegunReads, AreNotTooManyAndNotOfADiskThatIsSlow) {
     ASSERT_TRUE(begins(++client));
     all_end(false);
     EXPECT_FALSE(begins(++client)) << "the disk is slow";
-    now += begun_reads::a_while - std::chrono::milliseconds(1);
-    EXPECT_FALSE(begins(client));
-    now += std::chrono::milliseconds(1);
-    EXPECT_TRUE(begins(client)) << "not for ever";
+    const auto refuses_for = [&](std::chrono::milliseconds pause) {
+        now += pause - std::chrono::milliseconds(1);
+        EXPECT_FALSE(begins(client)) << pause.count() << " ms";
+        now += std::chrono::milliseconds(1);
+        ASSERT_TRUE(begins(client)) << "not for ever";
+        all_end(false);
+    };
+    const auto more_are_late = [&](unsigned count) {
+        for (unsigned i = 0; i < count; ++i) {
+            ASSERT_TRUE(begins(++client));
+            all_end(false);
+        }
+    };
+    // Each time twice as long.
+    auto pause = begun_reads::least_pause;
+    for (; pause < begun_reads::most_pause; pause *= 2) {
+        refuses_for(pause);
+        more_are_late(begun_reads::late_in_a_row - 1);
+        EXPECT_FALSE(begins(++client));
+    }
+    EXPECT_EQ(pause, begun_reads::most_pause);
+    refuses_for(pause);
+    more_are_late(begun_reads::late_in_a_row - 1);
+    refuses_for(pause);
+    // Until the disk is as fast as it was. Then a moment in which it stops makes many late: that is once.
+    ASSERT_TRUE(begins(++client));
+    all_end(true);
+    const unsigned together = 3 * begun_reads::late_in_a_row + 1;
+    for (unsigned i = 0; i < together; ++i) ASSERT_TRUE(begins(++client));
     all_end(false);
-    EXPECT_TRUE(begins(++client));
+    ++client;
+    refuses_for(begun_reads::least_pause);
+    more_are_late(begun_reads::late_in_a_row - 2);
+    ASSERT_TRUE(begins(++client)) << "those of the pause count for nothing after it";
 }
 
 TEST(BegunReads, EndWhenTheyAreThereOrTakeTooLong) {
@@ -515,8 +546,12 @@ TEST(ColdData, ThatCannotBeReadIsAnErrorOfItsKey) {
     const auto wanted = s.look({"GET", "a"});
     ASSERT_TRUE(wanted.has_value());
     EXPECT_FALSE(s.reader->read_now(*wanted, s.found));
-    // And what ends behind it ends.
-    for (int i = 0; i < 50; ++i) s({"SET", "ends-" + std::to_string(i), wide("v"), "PX", "600000"});
+    // And what ends behind it ends. A hash: its record says where the rest is.
+    for (int i = 0; i < 50; ++i) {
+        const std::string key = wide("ends-" + std::to_string(i));
+        s({"HSET", key, "f", "v"});
+        s({"PEXPIRE", key, "600000"});
+    }
     s.all_grow_old();
     s.cold->broken = false;
     s.cold->reads = 0;
@@ -528,9 +563,32 @@ TEST(ColdData, ThatCannotBeReadIsAnErrorOfItsKey) {
     EXPECT_EQ(s.cold->reads_under_a_lock, 0);
 }
 
+// While the disk is read for one key, another that had ended begins anew.
+TEST(ColdData, ThatBeginsAnewDoesNotEnd) {
+    cold_server s;
+    const std::int64_t soon = now_ms() + 100'000;
+    const std::string key = wide("hash"), end = std::to_string(soon);
+    // A key that must be read, and in its part, which is looked at in one go, one that need not be and ends after it.
+    s({"HSET", key, "f", "v"});
+    s({"PEXPIREAT", key, end});
+    std::string other;
+    for (int i = 0;
+         other.empty() || keyspace::id_of(0, other).part != keyspace::id_of(0, key).part;)
+        other = "k" + std::to_string(i++);
+    s({"SET", other, "v", "PXAT", std::to_string(soon + 5000)});
+    s.all_grow_old();
+    s.cold->at_read = [&] { s({"PEXPIREAT", other, std::to_string(soon + 10'000'000)}); };
+    EXPECT_EQ(s.server.keys.expire_some(1000, soon + 10'000, s.cold), 1u);
+    EXPECT_GT(s.cold->reads, 0);
+    EXPECT_EQ(s({"EXISTS", other}), ":1\r\n");
+    EXPECT_EQ(s.server.keys.expiring(0), 1u);
+    s.cold->at_read = nullptr;
+}
+
 TEST(ColdData, IsEvictedWithoutALockWhileTheDiskIsRead) {
     cold_server s;
-    for (int i = 0; i < 200; ++i) s({"SET", "k" + std::to_string(i), wide("v")});
+    // When they end is in their records, and what has an end must be taken out of that order.
+    for (int i = 0; i < 200; ++i) s({"SET", "k" + std::to_string(i), wide("v"), "PX", "100000000"});
     s.all_grow_old();
     const std::int64_t used = s.server.keys.used_bytes();
     s.cold->broken = true;
@@ -552,11 +610,8 @@ TEST(ColdData, IsEvictedWithoutALockWhileTheDiskIsRead) {
 TEST(ColdData, ThatCannotBeReadIsAnErrorOfWhatNeedsIt) {
     cold_server s;
     fill(s);
-    for (const std::vector<std::string>& request :
-         std::vector<std::vector<std::string>>{{"HGETALL", "hash"},
-                                               {"ZRANGE", "scores", "0", "-1"},
-                                               {"DEL", "small"},
-                                               {"SCAN", "0"}}) {
+    for (const std::vector<std::string>& request : std::vector<std::vector<std::string>>{
+             {"HGETALL", "hash"}, {"ZRANGE", "scores", "0", "-1"}, {"SCAN", "0"}}) {
         SCOPED_TRACE(request[0]);
         s.forget();
         s.all_grow_old();

@@ -24,7 +24,8 @@ unsigned random_levels() noexcept {
 } // namespace
 
 hash_value::~hash_value() {
-    fields_.clear([](managed_slot& slot) { record::destroy(static_cast<record*>(slot.end())); });
+    fields_.clear(
+        [](managed_slot& slot) { record::destroy_part(static_cast<record*>(slot.end())); });
 }
 
 managed_slot* hash_value::find_slot(std::string_view field) noexcept {
@@ -85,7 +86,7 @@ sorted_set::~sorted_set() {
     node* n = first();
     while (n != nullptr) {
         node* const next = n->next();
-        record::destroy(static_cast<record*>(n->member.end()));
+        record::destroy_part(static_cast<record*>(n->member.end()));
         std::free(n);
         n = next;
     }

@@ -81,6 +81,13 @@ class expiry_index {
         else if (b > 0 && block.size() + blocks_[b - 1].size() <= few_entries)
             merge(b - 1);
     }
+    // True: a key with that hash ends in that step.
+    bool contains(std::uint32_t hash, step at_step) const noexcept {
+        if (blocks_.empty()) return false;
+        const entry e = entry{at_step} << 32 | hash;
+        const std::vector<entry>& block = blocks_[block_of(e)];
+        return std::binary_search(block.begin(), block.end(), e);
+    }
     // A hash whose time is over for certain, of the step in which most time has passed; false if there
     // is none. It stays until remove(hash, time_of(at_step)).
     bool ended(std::int64_t now, std::uint32_t& hash, step& at_step) const noexcept {
@@ -103,13 +110,13 @@ class expiry_index {
     // A time in that step.
     static std::int64_t time_of(step s) noexcept { return std::int64_t{s} << step_bits; }
 
-    // Calls visit(hash) for up to `most` keys that end first, or, from a random time on.
+    // Calls visit(hash, step) for up to `most` keys that end first, or, from a random time on.
     template <class Visit>
     void soonest(std::size_t most, Visit&& visit) const {
         for (const auto& block : blocks_)
             for (const entry e : block) {
                 if (most-- == 0) return;
-                visit(hash_in(e));
+                visit(hash_in(e), step_in(e));
             }
     }
     template <class Visit>
@@ -119,7 +126,8 @@ class expiry_index {
         std::size_t at = random / blocks_.size() % blocks_[first].size();
         most = std::min(most, size_);
         for (std::size_t b = first; most > 0; b = b + 1 == blocks_.size() ? 0 : b + 1, at = 0)
-            for (; at < blocks_[b].size() && most > 0; ++at, --most) visit(hash_in(blocks_[b][at]));
+            for (; at < blocks_[b].size() && most > 0; ++at, --most)
+                visit(hash_in(blocks_[b][at]), step_in(blocks_[b][at]));
     }
 
   private:

@@ -108,13 +108,25 @@ keyspace::~keyspace() {
     const managed_scope scope;
     for (guarded_part& p : parts_)
         for (auto& d : p.in)
-            if (d != nullptr)
-                d->keys.clear([](managed_slot& slot) {
-                    auto* old = static_cast<record*>(slot.get());
-                    if (is_collection(old->kind()))
-                        destroy_collection(old->kind(), old->collection());
-                    record::destroy(static_cast<record*>(slot.end()));
-                });
+            if (d != nullptr) d->keys.clear([](managed_slot& slot) { free_slot(slot); });
+}
+
+std::size_t keyspace::bytes_of(managed_slot& slot) noexcept {
+    const std::size_t own = managed_size(slot.peek());
+    return decltype(database_part::keys)::note_of(slot) != read_it
+               ? own
+               : own + collection_bytes(*static_cast<record*>(slot.get()));
+}
+
+// The accounts are the caller's.
+void keyspace::free_slot(managed_slot& slot) noexcept {
+    if (decltype(database_part::keys)::note_of(slot) != read_it) {
+        free_managed(slot.end());
+        return;
+    }
+    auto* old = static_cast<record*>(slot.get());
+    if (is_collection(old->kind())) destroy_collection(old->kind(), old->collection());
+    record::destroy(static_cast<record*>(slot.end()));
 }
 
 void keyspace::work_off() {
@@ -148,7 +160,7 @@ std::size_t keyspace::collection_bytes(const record& r) noexcept {
 std::size_t keyspace::memory_of(record& r) const noexcept {
     constexpr std::size_t place = 64 / 5 + 4; // of a table two thirds full
     constexpr std::size_t ends = 12;          // in the index of expiries
-    return r.bytes() + place + (r.has_expiry() ? ends : 0) + collection_bytes(r);
+    return managed_size(&r) + place + (r.has_expiry() ? ends : 0) + collection_bytes(r);
 }
 
 void keyspace::free_later(record_kind kind, void* collection) {
@@ -192,7 +204,7 @@ void keyspace::remove_expiry(database_part& p, const key_id& id, std::int64_t at
 
 void keyspace::account_out(database_part& p, const key_id& id, record* old) noexcept {
     if (old->has_expiry()) remove_expiry(p, id, old->expiry());
-    add_used(-static_cast<std::int64_t>(old->bytes() + collection_bytes(*old)));
+    add_used(-static_cast<std::int64_t>(managed_size(old) + collection_bytes(*old)));
 }
 
 managed_slot* keyspace::find_slot(const key_id& id) {
@@ -241,7 +253,8 @@ void keyspace::put_or_leave(const key_id& id, record* made) {
         slot->begin(made);
         ++sizes_[id.database];
     }
-    add_used(static_cast<std::int64_t>(made->bytes() + collection_bytes(*made)));
+    p.keys.note(*slot, note_of(*made));
+    add_used(static_cast<std::int64_t>(managed_size(made) + collection_bytes(*made)));
 }
 
 void keyspace::put(const key_id& id, record* made) {
@@ -278,6 +291,36 @@ record* keyspace::take(const key_id& id) {
     return taken;
 }
 
+bool keyspace::erase_unread(const key_id& id, std::optional<expiry_index::step> at_step) noexcept {
+    database_part* p = in(id);
+    if (p == nullptr || !parts_[id.part].watches.empty()) return false;
+    managed_slot* const slot = p->keys.find_only(id.hash);
+    if (slot == nullptr) return false;
+    switch (p->keys.note_of(*slot)) {
+    case string:
+        if (at_step) return false;
+        break;
+    case string_with_expiry:
+        // An entry of the index is of a key that is there, so of this one.
+        if (!at_step || !p->expiries.contains(id.hash, *at_step)) return false;
+        remove_expiry(*p, id, expiry_index::time_of(*at_step));
+        break;
+    default:
+        return false;
+    }
+    const counted_table growth(*this, p->keys);
+    p->keys.erase(
+        id.hash, [slot](const managed_slot& its) { return &its == slot; },
+        [this](managed_slot& its) {
+            void* const object = its.end();
+            add_used(-static_cast<std::int64_t>(managed_size(object)));
+            free_managed(object);
+        });
+    --sizes_[id.database];
+    ++count.dirty;
+    return true;
+}
+
 bool keyspace::erase(const key_id& id) {
     record* old = take(id);
     if (old != nullptr) free_record(old);
@@ -306,8 +349,11 @@ record* keyspace::set_expiry(const key_id& id, record* r, std::int64_t at) {
     } else {
         remove_expiry(p, id, r->expiry());
     }
-    add_used(static_cast<std::int64_t>(made->bytes()) - static_cast<std::int64_t>(r->bytes()));
-    find_slot(id)->exchange(made);
+    add_used(static_cast<std::int64_t>(managed_size(made)) -
+             static_cast<std::int64_t>(managed_size(r)));
+    managed_slot* slot = find_slot(id);
+    slot->exchange(made);
+    p.keys.note(*slot, note_of(*made));
     record::destroy(r);
     return made;
 }
@@ -471,11 +517,8 @@ void keyspace::flush(std::optional<unsigned> database) {
         for (auto& d : *dropped) {
             d->keys.clear([&](managed_slot& slot) {
                 const managed_scope scope; // one record: the collector does not wait for the rest
-                auto* old = static_cast<record*>(slot.get());
-                if (!all && still(generation))
-                    add_used(-static_cast<std::int64_t>(old->bytes() + collection_bytes(*old)));
-                if (is_collection(old->kind())) destroy_collection(old->kind(), old->collection());
-                record::destroy(static_cast<record*>(slot.end()));
+                if (!all && still(generation)) add_used(-static_cast<std::int64_t>(bytes_of(slot)));
+                free_slot(slot);
             });
             d.reset();
         }
@@ -510,26 +553,17 @@ void keyspace::each(const std::function<void(unsigned, record&)>& visit) {
 
 bool keyspace::read_in(cold_memory& cold, const key_id& id) {
     cold_probe probe(cold);
-    // The record, and when it is there the members that are freed with it.
-    bool all = false;
-    for (int tries = 0; !all && tries < 3; ++tries) {
-        all = true;
-        {
-            const std::lock_guard hold(parts_[id.part].lock);
-            const managed_scope scope;
-            if (database_part* p = in(id); p != nullptr)
-                p->keys.find(id.hash, [&](managed_slot& slot) {
-                    if (!probe.look(slot))
-                        all = false;
-                    else if (!look_at_few_members(probe, *static_cast<record*>(slot.get())))
-                        all = false;
-                    return false;
-                });
-        }
-        probe.read_noted();
-        if (!probe.readable()) return false;
+    {
+        const std::lock_guard hold(parts_[id.part].lock);
+        const managed_scope scope;
+        if (database_part* p = in(id); p != nullptr)
+            p->keys.find(id.hash, [&](managed_slot& slot) {
+                probe.look(slot);
+                return false;
+            });
     }
-    return true;
+    probe.read_noted();
+    return probe.readable();
 }
 
 std::size_t keyspace::expire_some(std::size_t most, std::int64_t now, cold_memory* cold) {
@@ -553,6 +587,15 @@ std::size_t keyspace::expire_some(std::size_t most, std::int64_t now, cold_memor
             }
             for (const auto& [hash, step] : over) {
                 key_id id{{}, hash, static_cast<std::uint16_t>(p), static_cast<std::uint16_t>(d)};
+                {
+                    const std::lock_guard hold(parts_[p].lock);
+                    const managed_scope scope;
+                    if (erase_unread(id, step)) {
+                        ++count.expired;
+                        ++ended;
+                        continue;
+                    }
+                }
                 const bool readable = cold == nullptr || read_in(*cold, id);
                 const std::lock_guard hold(parts_[p].lock);
                 const managed_scope scope;
@@ -598,16 +641,17 @@ keyspace::candidate keyspace::coldest_in(unsigned p, eviction policy, std::uint3
         if (candidates == nullptr) continue;
         const std::uint64_t now = window;
         // The words of the slots say how long the keys were not used; the keys are not touched.
-        const auto look = [&](managed_slot& slot, std::uint32_t hash) {
+        const auto look = [&](managed_slot& slot, std::uint32_t hash,
+                              std::optional<expiry_index::step> ends) {
             ++seen;
             const int its = by_age ? static_cast<int>(slot.idle_windows(now)) : 0;
-            if (its > best.idle) best = {&slot, d, hash, its};
+            if (its > best.idle) best = {&slot, d, hash, its, ends};
         };
         if (policy >= eviction::volatile_lru) {
-            const auto by_hash = [&](std::uint32_t hash) {
+            const auto by_hash = [&](std::uint32_t hash, expiry_index::step ends) {
                 managed_slot* slot =
                     candidates->keys.find(hash, [](managed_slot&) { return true; });
-                if (slot != nullptr) look(*slot, hash);
+                if (slot != nullptr) look(*slot, hash, ends);
             };
             if (policy == eviction::volatile_ttl)
                 candidates->expiries.soonest(1, by_hash);
@@ -616,7 +660,7 @@ keyspace::candidate keyspace::coldest_in(unsigned p, eviction policy, std::uint3
         } else {
             candidates->keys.sample(
                 random, by_age ? samples : 1,
-                [&](managed_slot& slot, std::uint32_t hash) { look(slot, hash); });
+                [&](managed_slot& slot, std::uint32_t hash) { look(slot, hash, {}); });
         }
     }
     return best;
@@ -645,11 +689,15 @@ bool keyspace::evict_one(eviction policy, std::uint32_t random, cold_memory* col
     std::size_t seen = 0;
     candidate best = coldest_in(chosen, policy, random * 2654435761u, seen);
     if (best.slot == nullptr) return false;
+    const key_id wanted{{},
+                        best.hash,
+                        static_cast<std::uint16_t>(chosen),
+                        static_cast<std::uint16_t>(best.database)};
+    if (erase_unread(wanted, best.ends)) {
+        ++count.evicted;
+        return true;
+    }
     if (cold != nullptr) {
-        const key_id wanted{{},
-                            best.hash,
-                            static_cast<std::uint16_t>(chosen),
-                            static_cast<std::uint16_t>(best.database)};
         scope.reset();
         hold.unlock();
         if (!read_in(*cold, wanted)) return false; // others can be

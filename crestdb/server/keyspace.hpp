@@ -12,7 +12,11 @@
 // Where the words "in the part" stand, the caller holds the part's lock (part_locks below) and is in a
 // managed_scope.
 //
-// Memory: `used_bytes` counts records, collections and tables, as exactly as they are asked for.
+// Memory: `used_bytes` counts records, by what the heap gives them, collections and tables.
+//
+// What is removed without being asked for (FLUSHALL, expiry, eviction) is not read for that where it is a string of its
+// own, or a field or a member: it may be cold, and all of it would come back into DRAM. The place of a key says what its
+// record is (`note`).
 //
 // Errors: std::bad_alloc; the keyspace is then as before.
 #pragma once
@@ -180,6 +184,12 @@ class keyspace {
         scan_table<managed_slot> keys;
         expiry_index expiries;
     };
+    // Noted of a key's place. `read_it`: it has a collection, or is sent to clients from where it lies.
+    enum note : unsigned { read_it, string, string_with_expiry };
+    static unsigned note_of(const record& r) noexcept {
+        if (r.kind() != record_kind::string || r.is_large()) return read_it;
+        return r.has_expiry() ? string_with_expiry : string;
+    }
     // Watches by watch_name(), found also by the key itself.
     struct watch_hash {
         using is_transparent = void;
@@ -232,11 +242,18 @@ class keyspace {
     // In the part: with the index in the accounts.
     void add_expiry(database_part& p, const key_id& id, std::int64_t at);
     void remove_expiry(database_part& p, const key_id& id, std::int64_t at) noexcept;
+    // In the part and a scope: removes the key with that hash without reading its record, where that can be done:
+    // there is one, its place says enough, and no key of the part is watched. `at_step`: when it ends, as the index
+    // had it. False: nothing was done.
+    bool erase_unread(const key_id& id, std::optional<expiry_index::step> at_step) noexcept;
     // In no part: what removing the keys with that hash touches is read in. False: it cannot be.
     bool read_in(cold_memory& cold, const key_id& id);
     // Ends what `old` was: expiry, accounts, collection.
     void account_out(database_part& p, const key_id& id, record* old) noexcept;
     void free_record(record* old) noexcept;
+    // In a scope: of a key's place that is in no table any more, or whose table ends. Bytes with its collection.
+    static std::size_t bytes_of(managed_slot& slot) noexcept;
+    static void free_slot(managed_slot& slot) noexcept;
     void free_later(record_kind kind, void* collection);
     void work_off();
     struct candidate {
@@ -244,6 +261,7 @@ class keyspace {
         unsigned database = 0;
         std::uint32_t hash = 0;
         int idle = -1;
+        std::optional<expiry_index::step> ends; // where the policy goes by that
     };
     // In the part: the one that was not used for longest, of some; `seen` counts them.
     candidate coldest_in(unsigned part, eviction policy, std::uint32_t random, std::size_t& seen);

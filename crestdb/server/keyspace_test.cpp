@@ -241,8 +241,16 @@ TEST(ExpiryIndex, IsASortedSequence) {
     EXPECT_TRUE(std::equal(seen.begin(), seen.end(), model.begin(), model.end()));
     EXPECT_LT(ours.bytes(), ours.size() * 16) << "each alone, in any order";
     std::size_t sampled = 0;
-    ours.sample(12'345, 100, [&](std::uint32_t) { ++sampled; });
+    ours.sample(12'345, 100, [&](std::uint32_t hash, expiry_index::step step) {
+        ++sampled;
+        EXPECT_TRUE(model.contains({step, hash}));
+    });
     EXPECT_EQ(sampled, 100u);
+    for (int i = 0; i < 100'000; ++i) {
+        const auto step = static_cast<expiry_index::step>(random() % 60'000);
+        const auto hash = static_cast<std::uint32_t>(random() % 1000);
+        ASSERT_EQ(ours.contains(hash, step), model.contains({step, hash}));
+    }
     while (!model.empty()) {
         const auto step = model.begin()->first;
         const auto hash = model.begin()->second;
@@ -251,6 +259,153 @@ TEST(ExpiryIndex, IsASortedSequence) {
     }
     EXPECT_EQ(ours.size(), 0u);
     EXPECT_EQ(ours.bytes(), 0u);
+    EXPECT_FALSE(ours.contains(7, 1));
+}
+
+// What is removed without being asked for may be cold, and is not read. Here whoever reads it dies: it looks like a
+// sorted set.
+TEST(Keyspace, WhatIsRemovedUnaskedIsNotRead) {
+    served s;
+    keyspace& keys = s.server.keys;
+    const auto id_of = [](const std::string& key) { return keyspace::id_of(0, key); };
+    const auto unreadable = [&](const std::string& key) {
+        const managed_scope scope;
+        auto* r =
+            static_cast<unsigned char*>(const_cast<void*>(keys.find_slot(id_of(key))->peek()));
+        std::memset(r, 0x77, 100);
+        r[0] = static_cast<unsigned char>(record_kind::sorted_set);
+        r[1] = 0;
+    };
+    const auto fill = [&](int from, int to, const std::vector<std::string>& how) {
+        for (int i = from; i < to; ++i) {
+            std::vector<std::string> words{"SET", "key-" + std::to_string(i),
+                                           std::string(100, 'v')};
+            words.insert(words.end(), how.begin(), how.end());
+            EXPECT_EQ(s(words), "+OK\r\n");
+            unreadable(words[1]);
+        }
+    };
+    const std::string later = std::to_string(now_ms() + 100'000);
+    const auto size = [&] { return keys.size(0); };
+    // Expiry, of those whose time has come.
+    fill(0, 100, {"PXAT", later});
+    fill(100, 120, {"PXAT", std::to_string(now_ms() + 200'000)});
+    EXPECT_EQ(keys.expire_some(1000, now_ms() + 105'000), 100u);
+    EXPECT_EQ(size(), 20u);
+    EXPECT_EQ(keys.expiring(0), 20u);
+    EXPECT_EQ(keys.expire_some(1000, now_ms() + 205'000), 20u);
+    EXPECT_EQ(keys.expiring(0), 0u);
+    EXPECT_EQ(keys.count.expired, 120u);
+    // Eviction.
+    for (const eviction policy :
+         {eviction::allkeys_lru, eviction::allkeys_random, eviction::volatile_lru,
+          eviction::volatile_random, eviction::volatile_ttl}) {
+        SCOPED_TRACE(name_of(policy));
+        fill(0, 100, {});
+        if (policy >= eviction::volatile_lru) {
+            s({"FLUSHALL"});
+            fill(0, 100, {"PXAT", later});
+        }
+        const auto evicted = keys.count.evicted.load();
+        EXPECT_TRUE(keys.make_room(keys.used_bytes() / 2, policy));
+        EXPECT_GT(keys.count.evicted, evicted + 40);
+        EXPECT_EQ(size(), 100 - (keys.count.evicted - evicted));
+        EXPECT_EQ(keys.expiring(0), policy >= eviction::volatile_lru ? size() : 0u);
+        s({"FLUSHDB"});
+    }
+    // All of a database, and all, by the thread that frees them.
+    fill(0, 100, {});
+    fill(100, 200, {"PXAT", later});
+    s({"HSET", "hash", "field", "value"});
+    s({"SELECT", "1"});
+    s({"SET", "other", "v"});
+    const std::int64_t used = keys.used_bytes();
+    s({"SELECT", "0"});
+    s({"FLUSHDB"});
+    for (int i = 0; i < 10'000 && keys.used_bytes() > used / 20; ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_LE(keys.used_bytes(), used / 20);
+    EXPECT_GT(keys.used_bytes(), 0);
+    fill(0, 100, {});
+    s({"FLUSHALL"});
+    EXPECT_EQ(keys.used_bytes(), 0);
+}
+
+// And what must be read is: by its place the server cannot know it.
+TEST(Keyspace, WhatIsRemovedUnaskedIsTheRightOne) {
+    served s;
+    keyspace& keys = s.server.keys;
+    const std::int64_t soon = now_ms() + 100'000, late = now_ms() + 10'000'000;
+    const auto at = [](std::int64_t when) { return std::to_string(when); };
+    const auto expire = [&] { return keys.expire_some(1000, soon + 10'000); };
+    const std::string value(100, 'v'), large(20'000, 'v');
+    // As many ways as there are in which a key gets or loses its end.
+    s({"SET", "ends", value, "PXAT", at(soon)});
+    s({"SET", "longer", value, "PXAT", at(soon)});
+    s({"PEXPIREAT", "longer", at(late)});
+    s({"SET", "sooner", value, "PXAT", at(late)});
+    s({"PEXPIREAT", "sooner", at(soon)});
+    s({"SET", "persists", value, "PXAT", at(soon)});
+    s({"PERSIST", "persists"});
+    s({"SET", "again", value, "PXAT", at(soon)});
+    s({"SET", "again", value});
+    s({"SET", "from", value, "PXAT", at(soon)});
+    s({"RENAME", "from", "to"});
+    s({"SET", "large", large, "PXAT", at(soon)});
+    s({"SET", "grows", value, "PXAT", at(soon)});
+    s({"SETRANGE", "grows", "19000", "v"});
+    s({"HSET", "hash", "f", value});
+    s({"PEXPIREAT", "hash", at(soon)});
+    s({"SET", "was a hash", value, "PXAT", at(soon)});
+    s({"DEL", "was a hash"});
+    s({"HSET", "was a hash", "f", value});
+    EXPECT_EQ(expire(), 6u);
+    for (const char* gone : {"ends", "sooner", "to", "large", "grows", "hash"})
+        EXPECT_EQ(s({"EXISTS", gone}), ":0\r\n") << gone;
+    for (const char* stays : {"longer", "persists", "again", "was a hash"})
+        EXPECT_EQ(s({"EXISTS", stays}), ":1\r\n") << stays;
+    EXPECT_EQ(keys.expiring(0), 1u);
+    EXPECT_EQ(expire(), 0u);
+    // By eviction, too.
+    s({"SET", "begins to", value});
+    s({"PEXPIREAT", "begins to", at(soon)});
+    EXPECT_EQ(keys.expiring(0), 2u);
+    while (keys.size(0) != 0)
+        ASSERT_TRUE(keys.make_room(keys.used_bytes() - 1, eviction::allkeys_lru)) << keys.size(0);
+    EXPECT_EQ(keys.expiring(0), 0u);
+    // A transaction learns of the key it watches.
+    s({"SET", "watched", value, "PXAT", at(soon)});
+    s({"WATCH", "watched"});
+    EXPECT_EQ(expire(), 1u);
+    s({"MULTI"});
+    s({"PING"});
+    EXPECT_EQ(s({"EXEC"}), "*-1\r\n");
+    EXPECT_EQ(s({"FLUSHALL"}), "+OK\r\n");
+    EXPECT_EQ(keys.used_bytes(), 0);
+}
+
+// What a key takes is the same wherever its object lies, or the accounts would drift.
+TEST(Keyspace, AccountsDoNotChangeWhereObjectsMove) {
+    served s;
+    for (int i = 0; i < 400; ++i)
+        s({"SET", "k" + std::to_string(i), std::string(static_cast<std::size_t>(i * i), 'v')});
+    const auto moved = [] { return managing_runtime().statistics().moved_objects; };
+    const auto before = moved();
+    for (int i = 0; i < 12; ++i) s.window();
+    EXPECT_GT(moved(), before + 300);
+    s({"SELECT", "1"});
+    s({"SET", "other", "v"});
+    const std::int64_t others = s.server.keys.used_bytes();
+    s({"SELECT", "0"});
+    for (int i = 0; i < 400; ++i) s({"DEL", "k" + std::to_string(i)});
+    s({"FLUSHDB"});
+    s({"SELECT", "1"});
+    s({"DEL", "other"});
+    EXPECT_LT(others, std::int64_t{1} << 30);
+    s({"FLUSHDB"});
+    for (int i = 0; i < 1000 && s.server.keys.used_bytes() != 0; ++i)
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    EXPECT_EQ(s.server.keys.used_bytes(), 0);
 }
 
 TEST(Keyspace, WhatExpiryTakesIsCounted) {

@@ -63,6 +63,11 @@ inline void* allocate_managed(std::size_t bytes) {
     return memory;
 }
 
+// Bytes that the object takes, wherever it is moved to. It is not read.
+inline std::size_t managed_size(const void* object) noexcept {
+    return with_protocol([&]<class Protocol>() { return Protocol::usable_size(object); });
+}
+
 inline void free_managed(void* object) noexcept {
     with_protocol([&]<class Protocol>() { Protocol::deallocate(object); });
 }

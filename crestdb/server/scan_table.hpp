@@ -19,6 +19,9 @@
 // compared before entries are: with the whole hash there, an entry that is not sought is hardly
 // ever looked at. That keeps objects cold that nobody asks for.
 //
+// The caller may note two bits of an entry, which are 0 at first and go where the entry goes: what is to be known of it
+// without looking at what it leads to.
+//
 // The hash must be seeded, so that a client cannot choose keys that collide. 320 keys of one hash of 32
 // bits are refused by std::bad_alloc.
 //
@@ -44,11 +47,19 @@ class scan_table {
     struct alignas(64) bucket {
         std::array<std::uint64_t, width> entries; // memory of Entry
         std::array<std::uint32_t, width> hashes;
-        std::uint8_t used; // bit i: entries[i] is there
-        std::uint8_t unused;
-        std::uint16_t overflow; // entries that were put behind this bucket because it was full
+        std::uint8_t used;           // bit i: entries[i] is there
+        std::uint8_t noted;          // bit i: the first bit of its note
+        std::uint16_t more : width;  // and the second one
+        std::uint16_t overflow : 11; // entries that were put behind this bucket because it was full
 
         Entry& entry(unsigned i) noexcept { return reinterpret_cast<Entry&>(entries[i]); }
+        unsigned note(unsigned i) const noexcept {
+            return (noted >> i & 1u) | (more >> i & 1u) << 1;
+        }
+        void set_note(unsigned i, unsigned note) noexcept {
+            noted = static_cast<std::uint8_t>((noted & ~(1u << i)) | (note & 1u) << i);
+            more = ((more & ~(1u << i)) | (note >> 1 & 1u) << i) & ((1u << width) - 1);
+        }
     };
     static_assert(sizeof(bucket) == 64);
 
@@ -97,6 +108,24 @@ class scan_table {
     Entry* find(std::uint32_t hash, Is&& is) noexcept {
         const position at = locate(hash, is);
         return at.where == nullptr ? nullptr : &at.where->entry(at.index);
+    }
+
+    // The entry with that hash if there is no other with it, else null.
+    Entry* find_only(std::uint32_t hash) noexcept {
+        Entry* found = nullptr;
+        unsigned count = 0;
+        find(hash, [&](Entry& e) {
+            found = &e;
+            return ++count > 1;
+        });
+        return count == 1 ? found : nullptr;
+    }
+
+    // Of an entry in a table.
+    static unsigned note_of(const Entry& e) noexcept { return bucket_of(e)->note(index_of(e)); }
+    // `note`: 0 to 3.
+    static void note(Entry& e, unsigned note) noexcept {
+        bucket_of(e)->set_note(index_of(e), note);
     }
 
     // A new place for an entry with that hash, which the caller must begin before the next call. The
@@ -200,6 +229,16 @@ class scan_table {
         unsigned index = 0;
     };
 
+    // A bucket begins with its entries, at a multiple of its size.
+    static bucket* bucket_of(const Entry& e) noexcept {
+        return reinterpret_cast<bucket*>(reinterpret_cast<std::uintptr_t>(&e) &
+                                         ~std::uintptr_t{sizeof(bucket) - 1});
+    }
+    static unsigned index_of(const Entry& e) noexcept {
+        return static_cast<unsigned>(reinterpret_cast<std::uintptr_t>(&e) % sizeof(bucket) /
+                                     sizeof(Entry));
+    }
+
     segment* segment_of(std::uint32_t hash) const noexcept {
         if (directory_.empty()) return nullptr;
         return directory_[depth_ == 0 ? 0 : hash >> (32 - depth_)];
@@ -222,6 +261,8 @@ class scan_table {
         if (made == nullptr) return nullptr;
         for (unsigned i = 0; i < count; ++i) {
             made[i].used = 0;
+            made[i].noted = 0;
+            made[i].more = 0;
             made[i].overflow = 0;
         }
         bytes_ += count * sizeof(bucket);
@@ -261,6 +302,7 @@ class scan_table {
             if (in.used == (1u << width) - 1) continue;
             const auto free = static_cast<unsigned>(std::countr_one(in.used));
             in.used = static_cast<std::uint8_t>(in.used | 1u << free);
+            in.set_note(free, 0);
             in.hashes[free] = hash;
             for (unsigned passed = home; passed != b; passed = s.behind(passed))
                 ++s.buckets[passed].overflow;
@@ -281,6 +323,7 @@ class scan_table {
                 // There is room: whole segments are poured into no fewer places than they had entries.
                 Entry* place = put(target, in.hashes[e], target.size);
                 place->begin_from(in.entry(e));
+                note(*place, in.note(e));
             }
         }
     }

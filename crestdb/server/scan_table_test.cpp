@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <random>
 #include <set>
+#include <unordered_map>
 #include <unordered_set>
 
 namespace crestdb::server {
@@ -64,6 +65,48 @@ TEST(ScanTable, HoldsWhatASetHolds) {
         EXPECT_EQ(all.size(), model.size()) << "visited once each while nothing changes";
         EXPECT_EQ(std::unordered_set<std::uint64_t>(all.begin(), all.end()), model);
     }
+}
+
+// While the table grows and shrinks, and places are used again.
+TEST(ScanTable, NotesStayWithTheirEntries) {
+    std::mt19937_64 random(5);
+    table t;
+    std::unordered_map<std::uint64_t, unsigned> model;
+    for (int phase = 0; phase < 4; ++phase) {
+        for (int i = 0; i < 20'000; ++i) {
+            const std::uint64_t value = random() % 10'000;
+            if (random() % 10 < (phase % 2 == 0 ? 8u : 2u)) {
+                if (model.contains(value)) continue;
+                place* p = t.insert(hash_of(value));
+                p->value = value;
+                ASSERT_EQ(t.note_of(*p), 0u) << "of a new entry";
+                model[value] = static_cast<unsigned>(random() % 4);
+                t.note(*p, model[value]);
+            } else if (model.erase(value) != 0) {
+                EXPECT_TRUE(remove(t, value));
+            }
+        }
+        for (const auto& [value, note] : model) {
+            place* p =
+                t.find(hash_of(value), [&, v = value](place& its) { return its.value == v; });
+            ASSERT_NE(p, nullptr);
+            ASSERT_EQ(t.note_of(*p), note);
+        }
+    }
+}
+
+TEST(ScanTable, FindsTheOnlyEntryOfAHash) {
+    table t;
+    EXPECT_EQ(t.find_only(7), nullptr);
+    add(t, 1, 7);
+    add(t, 2, 8);
+    ASSERT_NE(t.find_only(7), nullptr);
+    EXPECT_EQ(t.find_only(7)->value, 1u);
+    add(t, 3, 7);
+    EXPECT_EQ(t.find_only(7), nullptr) << "two";
+    add(t, 4, 7);
+    EXPECT_EQ(t.find_only(7), nullptr) << "three";
+    EXPECT_EQ(t.find_only(8)->value, 2u);
 }
 
 TEST(ScanTable, AScanMissesNothingThatStays) {

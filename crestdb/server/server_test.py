@@ -494,6 +494,43 @@ def test_cold_data():
         check(usage.ru_majflt - before < 1000, f"{usage.ru_majflt - before} pages were read at the end")
 
 
+def test_cold_data_is_removed_unread():
+    """Expiry, eviction and FLUSHALL of what is cold: to read it first would bring all of it back into memory."""
+    with scratch() as directory, server(directory, "--threads", 1, "--window", 0.2, "--cold", f"file:{directory}",
+                                        "--hints", "pageout") as s:
+        c = s.client()
+
+        def was_read():
+            return int(re.search(r"^read_bytes: (\d+)", pathlib.Path(f"/proc/{s.process.pid}/io").read_text(), re.M)[1]) >> 20
+
+        def cold():
+            return int((re.search(rb"obase_cold_live_bytes:(\d+)", c("INFO", "obase")) or [0, 0])[1]) >> 20
+
+        def resident():
+            return int(re.search(r"RssFile:\s*(\d+)", pathlib.Path(f"/proc/{s.process.pid}/status").read_text())[1]) >> 10
+
+        c("DEBUG", "SET-ACTIVE-EXPIRE", "0")
+        value = "v" * 3000
+        for at in range(0, 15000, 500):
+            c.many([("SET", f"key-{i}", value, "PX", 1) if i % 3 == 0 else ("SET", f"key-{i}", value) for i in range(at, at + 500)])
+        for at in range(0, 5000, 500):
+            c("HSET", "h", *(x for i in range(at, at + 500) for x in (f"f{i}", value)))
+        at_first = resident()
+        eventually(lambda: cold() >= 54 and resident() < at_first + 8, "all of it leaves")
+        before = was_read()
+        c("DEBUG", "SET-ACTIVE-EXPIRE", "1")
+        eventually(lambda: c("DBSIZE") == 10001, "keys end")
+        check(was_read() - before < 6, f"{was_read() - before} MiB were read for 14 that ended")
+        before = was_read()
+        c("CONFIG", "SET", "maxmemory", int(info(c, "used_memory")) - (10 << 20), "maxmemory-policy", "allkeys-random")
+        check(c("SET", "new", "v") == "OK" and c("DBSIZE") < 8000, "keys are evicted")
+        check(was_read() - before < 4, f"{was_read() - before} MiB were read for 10 that were evicted")
+        before = was_read()
+        c("FLUSHALL")
+        eventually(lambda: cold() < 2, "all of it goes")
+        check(was_read() - before < 6, f"{was_read() - before} MiB were read for more than 30 that were dropped")
+
+
 def test_cold_threads():
     def threads(count):
         with scratch() as directory, server(directory, "--threads", 1, "--cold", f"file:{directory}", "--hints", "pageout",

@@ -158,8 +158,8 @@ class collector final : private policy::objects {
 
   private:
     static constexpr std::size_t batch_candidates = std::size_t{1} << 15;
-    static constexpr std::size_t least_hot_batch = std::size_t{1} << 13;
-    static constexpr std::uintptr_t step_bytes = std::uintptr_t{1} << 17; // of slots, per step
+    static constexpr std::size_t least_hot_batch = std::size_t{1} << 9;
+    static constexpr std::uintptr_t step_bytes = std::uintptr_t{1} << 15; // of slots, per step
     static constexpr std::size_t retry_batch = 512;
     static constexpr std::size_t least_retry_batch = 8;
     static constexpr unsigned retry_rounds = 3;
@@ -1437,6 +1437,8 @@ void collector<Mover>::move_batch(control& control) {
                 space_.begin_write_back();
             }
             control.checkpoint();
+            // What threads use may be touched meanwhile; there the batch is small.
+            if ((promoted_to_ >> list[i].target & 1) == 0) control.throttle();
             if (control.stop_requested()) return;
         }
         mobility::moved_object moved;

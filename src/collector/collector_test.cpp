@@ -434,11 +434,11 @@ TYPED_TEST(collector_of, children_follow_into_cold) {
     w.check();
 }
 
-// The processor share: between two questions for it there is at most one step of slots, 128 KiB of
+// The processor share: between two questions for it there is at most one step of slots, 32 KiB of
 // them, or the slots of one run. The clock is the test's: a word of slots costs one unit, and a sleep
 // makes up for what exceeds a tenth.
 TYPED_TEST(collector_of, asks_for_its_share_after_every_step) {
-    constexpr std::size_t count = 40'000, step_words = (128 * kib) / 512;
+    constexpr std::size_t count = 40'000, step_words = (32 * kib) / 512;
     typename TestFixture::world w(count, 32);
     std::uint64_t at_last = 0, longest = 0;
     double wall = 0;
@@ -461,9 +461,36 @@ TYPED_TEST(collector_of, asks_for_its_share_after_every_step) {
     EXPECT_EQ(w.in_tier(tier_new), 0u);
 }
 
+// A batch is no turn of its length: threads that share the processor would wait for it. But what threads use may be
+// touched while the collector sleeps, so of those on their way to HOT a batch is small, and is not interrupted.
+TYPED_TEST(collector_of, asks_for_its_share_between_moves_but_of_objects_in_use) {
+    constexpr std::size_t count = 20'000;
+    for (const bool in_use : {false, true}) {
+        typename TestFixture::world w(count, 32);
+        EXPECT_TRUE(w.window());
+        for (std::size_t i = 0; in_use && i < w.count(); ++i) w.use(w.main, i);
+        w.policy.cold_after = 0;
+        std::uint64_t last = w.moved(), longest = 0;
+        w.control.at_throttle = [&] {
+            const std::uint64_t now = w.moved();
+            longest = std::max(longest, now - last);
+            last = now;
+        };
+        EXPECT_TRUE(w.window());
+        w.check();
+        ASSERT_EQ(w.in_tier(in_use ? tier_hot : tier_cold), count);
+        if (in_use) {
+            EXPECT_GE(longest, 512u) << "a whole batch";
+            EXPECT_LE(longest, 512u + (32 * kib) / 8) << "what one step finds is one batch";
+        } else {
+            EXPECT_LE(longest, 64u) << "moves in a row";
+        }
+    }
+}
+
 // A collector asked to stop makes no further step.
 TYPED_TEST(collector_of, a_stop_ends_the_scan) {
-    constexpr std::size_t count = 40'000, step_words = (128 * kib) / 512;
+    constexpr std::size_t count = 40'000, step_words = (32 * kib) / 512;
     typename TestFixture::world w(count, 32);
     w.control.stop_at = 1;
     EXPECT_FALSE(w.window());
