@@ -10,8 +10,10 @@
 // mincore(), which costs less than to wake a thread that waits. What is not there after `patience`, because the disk is slow,
 // has an error, or the kernel found no page for it, is left to a thread (cold_reader.hpp), which also learns why. So
 // is what comes while `most_at_once` are under way, for the kernel waits itself when a disk's queue is full; and, after
-// `late_in_a_row` that were not there in time, all for `least_pause`, twice as long each time until one is in time, at most
-// `most_pause`: a disk that stopped for a moment has more than that many late at once, one that is slow is late again.
+// `late_in_a_row` that were not there in time, all for a pause: of `least_pause`, twice as long each time until one is in
+// time, at most `most_pause`. A disk that stopped for a moment has more than that many late at once; one that is slow is
+// late again. While reads that were late are not there the pause begins anew, until they are as old as `most_pause`: they are
+// in the disk's queue, whoever waits for them.
 //
 // Threads: one's own.
 #pragma once
@@ -60,7 +62,13 @@ class begun_reads {
     // False: not begun. Throws std::bad_alloc.
     bool begin(const page_range& pages, std::uint64_t client, clock::time_point now) {
         if (under_way_.size() >= most_at_once || now < refuses_until_) return false;
+        if (was_paused_ && !late_reads_are_there(now)) {
+            pause(now);
+            return false;
+        }
+        was_paused_ = false;
         under_way_.reserve(most_at_once);
+        late_reads_.reserve(most_at_once);
         if (!memory_.begin_read(pages.begin, pages.bytes)) return false;
         under_way_.push_back({pages, client, now});
         return true;
@@ -78,15 +86,7 @@ class begun_reads {
             }
             under_way_[i] = under_way_.back();
             under_way_.pop_back();
-            if (is_here) {
-                late_ = 0;
-                pause_ = least_pause;
-            } else if (now >= refuses_until_ && ++late_ >= late_in_a_row) {
-                // What is late in the pause was begun before it, in the same moment.
-                late_ = 0;
-                refuses_until_ = now + pause_;
-                pause_ = std::min(2 * pause_, most_pause);
-            }
+            note(it, is_here, now);
             ended(it.client, is_here);
         }
     }
@@ -99,9 +99,36 @@ class begun_reads {
         std::uint64_t client;
         clock::time_point since;
     };
+    void pause(clock::time_point now) noexcept {
+        refuses_until_ = now + pause_;
+        pause_ = std::min(2 * pause_, most_pause);
+        late_ = 0;
+        was_paused_ = true;
+    }
+    void note(const read& it, bool is_here, clock::time_point now) noexcept {
+        if (!is_here && late_reads_.size() < late_reads_.capacity()) late_reads_.push_back(it);
+        if (it.since < refuses_until_) return; // begun before the pause: of the same moment
+        if (is_here) {
+            late_ = 0;
+            pause_ = least_pause;
+            late_reads_.clear();
+        } else if (++late_ >= late_in_a_row) {
+            pause(now);
+        }
+    }
+    bool late_reads_are_there(clock::time_point now) noexcept {
+        std::erase_if(late_reads_, [&](const read& it) {
+            return now - it.since >= most_pause ||
+                   memory_.is_resident(it.pages.begin, it.pages.bytes);
+        });
+        return late_reads_.empty();
+    }
+
     cold_memory& memory_;
     std::vector<read> under_way_;
-    unsigned late_ = 0; // in a row
+    std::vector<read> late_reads_; // since one was in time
+    unsigned late_ = 0;            // in a row
+    bool was_paused_ = false;      // and nothing was begun since
     clock::time_point refuses_until_{};
     std::chrono::milliseconds pause_ = least_pause; // the next one's
 };

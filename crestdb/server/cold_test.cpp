@@ -444,7 +444,11 @@ TEST(BegunReads, AreNotTooManyAndNotOfADiskThatIsSlow) {
     ASSERT_TRUE(begins(++client));
     all_end(false);
     EXPECT_FALSE(begins(++client)) << "the disk is slow";
+    const auto earlier_ones_are_there = [&] {
+        for (std::uint64_t i = 1; i < client; ++i) s.cold->resident.insert(i * page);
+    };
     const auto refuses_for = [&](std::chrono::milliseconds pause) {
+        earlier_ones_are_there();
         now += pause - std::chrono::milliseconds(1);
         EXPECT_FALSE(begins(client)) << pause.count() << " ms";
         now += std::chrono::milliseconds(1);
@@ -478,6 +482,47 @@ TEST(BegunReads, AreNotTooManyAndNotOfADiskThatIsSlow) {
     refuses_for(begun_reads::least_pause);
     more_are_late(begun_reads::late_in_a_row - 2);
     ASSERT_TRUE(begins(++client)) << "those of the pause count for nothing after it";
+    all_end(false);
+    // What the disk has not done is still in its queue: the pause begins anew, twice as long.
+    EXPECT_FALSE(begins(++client));
+    earlier_ones_are_there();
+    s.cold->resident.erase(page * (client - 3));
+    pause = 2 * begun_reads::least_pause;
+    const auto since = now;
+    for (; now - since < begun_reads::most_pause / 2; pause *= 2) {
+        now += pause;
+        EXPECT_FALSE(begins(client)) << pause.count();
+    }
+    now += pause;
+    EXPECT_TRUE(begins(client)) << "a page that cannot be read is not waited for";
+}
+
+// Of reads that were begun before a pause, one that is in time says nothing of the disk after it.
+TEST(BegunReads, BeforeAPauseDoNotEndIt) {
+    cold_server s;
+    begun_reads reads(*s.cold);
+    auto now = begun_reads::clock::time_point{} + std::chrono::hours(1);
+    std::uint64_t client = 0;
+    const auto begin = [&] {
+        ++client;
+        return reads.begin({reinterpret_cast<void*>(client * page), page}, client, now);
+    };
+    const auto poll = [&] { reads.poll(now, [](std::uint64_t, bool) {}); };
+    for (int pauses = 0; pauses < 3; ++pauses) {
+        for (unsigned i = 0; i < begun_reads::late_in_a_row; ++i) ASSERT_TRUE(begin()) << pauses;
+        now += begun_reads::patience / 2;
+        ASSERT_TRUE(begin()) << "in time";
+        now += begun_reads::patience / 2;
+        poll();
+        EXPECT_FALSE(reads.empty());
+        s.cold->resident.insert(client * page);
+        poll();
+        EXPECT_TRUE(reads.empty());
+        for (std::uint64_t i = 1; i <= client; ++i) s.cold->resident.insert(i * page);
+        now += begun_reads::least_pause * (1 << pauses) - std::chrono::milliseconds(1);
+        EXPECT_FALSE(begin()) << pauses;
+        now += std::chrono::milliseconds(1);
+    }
 }
 
 TEST(BegunReads, EndWhenTheyAreThereOrTakeTooLong) {

@@ -111,22 +111,18 @@ keyspace::~keyspace() {
             if (d != nullptr) d->keys.clear([](managed_slot& slot) { free_slot(slot); });
 }
 
-std::size_t keyspace::bytes_of(managed_slot& slot) noexcept {
-    const std::size_t own = managed_size(slot.peek());
-    return decltype(database_part::keys)::note_of(slot) != read_it
-               ? own
-               : own + collection_bytes(*static_cast<record*>(slot.get()));
-}
-
-// The accounts are the caller's.
-void keyspace::free_slot(managed_slot& slot) noexcept {
+std::size_t keyspace::free_slot(managed_slot& slot) noexcept {
     if (decltype(database_part::keys)::note_of(slot) != read_it) {
-        free_managed(slot.end());
-        return;
+        void* const object = slot.end();
+        const std::size_t bytes = managed_size(object);
+        free_managed(object);
+        return bytes;
     }
     auto* old = static_cast<record*>(slot.get());
+    const std::size_t bytes = managed_size(old) + collection_bytes(*old);
     if (is_collection(old->kind())) destroy_collection(old->kind(), old->collection());
     record::destroy(static_cast<record*>(slot.end()));
+    return bytes;
 }
 
 void keyspace::work_off() {
@@ -517,8 +513,8 @@ void keyspace::flush(std::optional<unsigned> database) {
         for (auto& d : *dropped) {
             d->keys.clear([&](managed_slot& slot) {
                 const managed_scope scope; // one record: the collector does not wait for the rest
-                if (!all && still(generation)) add_used(-static_cast<std::int64_t>(bytes_of(slot)));
-                free_slot(slot);
+                const std::size_t bytes = free_slot(slot);
+                if (!all && still(generation)) add_used(-static_cast<std::int64_t>(bytes));
             });
             d.reset();
         }

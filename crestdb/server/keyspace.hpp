@@ -251,9 +251,9 @@ class keyspace {
     // Ends what `old` was: expiry, accounts, collection.
     void account_out(database_part& p, const key_id& id, record* old) noexcept;
     void free_record(record* old) noexcept;
-    // In a scope: of a key's place that is in no table any more, or whose table ends. Bytes with its collection.
-    static std::size_t bytes_of(managed_slot& slot) noexcept;
-    static void free_slot(managed_slot& slot) noexcept;
+    // In a scope: ends a key's place that is in no table any more, or whose table ends, and frees what it had. Returns
+    // the bytes of that, which are taken off the accounts by the caller.
+    static std::size_t free_slot(managed_slot& slot) noexcept;
     void free_later(record_kind kind, void* collection);
     void work_off();
     struct candidate {

@@ -160,6 +160,9 @@ class collector final : private policy::objects {
     static constexpr std::size_t batch_candidates = std::size_t{1} << 15;
     static constexpr std::size_t least_hot_batch = std::size_t{1} << 9;
     static constexpr std::uintptr_t step_bytes = std::uintptr_t{1} << 15; // of slots, per step
+    static constexpr std::uintptr_t trimmed_bytes = std::uintptr_t{1} << 17;
+    // Slots of a step, or to the least objects of a run.
+    static constexpr std::size_t most_found_at_once = heap::run_bytes / 8;
     static constexpr std::size_t retry_batch = 512;
     static constexpr std::size_t least_retry_batch = 8;
     static constexpr unsigned retry_rounds = 3;
@@ -359,7 +362,9 @@ class collector final : private policy::objects {
     bool flush(control& control);
     void adapt_hot_batch(double waited, double moving) noexcept;
     bool wait_for_grace_period(control& control);
-    void move_batch(control& control);
+    void sort_batch();
+    bool may_pause_at(const candidate& c) const noexcept;
+    double move_batch(control& control);
     void retry(control& control);
     void count(const candidate& c, mobility::move_result result,
                const mobility::moved_object& moved);
@@ -472,8 +477,8 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
     visited_lazy_.clear();
     hot_queued_ = large_queued_ = 0;
     moved_ = 0;
-    // A visit allocates nothing: room for what one step can add to a list that is not full.
-    if (!mover_.reserve(batch_candidates + step_bytes / sizeof(slot_atomic))) plan_.move = false;
+    // A visit allocates nothing: room for what can be added to a list before it is asked whether it is full.
+    if (!mover_.reserve(batch_candidates + most_found_at_once)) plan_.move = false;
     slots_.refresh();
     space_.clear_touched();
     in_files_ = 0;
@@ -621,6 +626,7 @@ bool collector<Mover>::scan_outside_lazy(control& control) {
 template <class Mover>
 bool collector<Mover>::scan_leaf(typename slots::leaf& leaf, std::uintptr_t begin,
                                  std::uintptr_t end, control& control) {
+    std::uintptr_t trimmed = begin;
     for (std::uintptr_t at = begin; at < end; at += step_bytes) {
         const std::uintptr_t stop = std::min(at + step_bytes, end);
         swept_ = at;
@@ -630,7 +636,9 @@ bool collector<Mover>::scan_leaf(typename slots::leaf& leaf, std::uintptr_t begi
             [this] { judge_word(); });
         if (states_.bits() != 0 && phase_ != phase::list) {
             states_.erase(swept_, stop);
-            states_.trim(at, stop);
+            // In larger steps: what a page has for growing it may need in the next one.
+            if (stop % trimmed_bytes == 0 || stop == end) states_.trim(trimmed, stop);
+            if (stop % trimmed_bytes == 0) trimmed = stop;
         }
         if (!found && stop != end) continue; // nothing was done that a pause could be for
         if (batch_is_full()) flush(control);
@@ -1382,19 +1390,20 @@ bool collector<Mover>::flush(control& control) {
     const bool from_large = std::exchange(large_queued_, 0) != 0;
     for (allowance* of : {&holes_, &growth_, &writes_}) of->end_batch(); // move_batch() takes
     if (mover_.candidates().empty()) return true;
+    sort_batch();
     const double begin = seconds_now();
     if (abandoned_ || !wait_for_grace_period(control)) {
         mover_.forget();
         return false;
     }
     const double settled = seconds_now();
-    move_batch(control);
+    const double paused = move_batch(control);
     mover_.forget();
     if (from_large) {
         between_pieces ask(control);
         returned_early_ += space_.decommit_large(ask);
     }
-    if (for_hot >= hot_batch_) adapt_hot_batch(settled - begin, seconds_now() - settled);
+    if (for_hot >= hot_batch_) adapt_hot_batch(settled - begin, seconds_now() - settled - paused);
     return true;
 }
 
@@ -1410,8 +1419,9 @@ void collector<Mover>::adapt_hot_batch(double waited, double moving) noexcept {
         hot_batch_ = std::max(hot_batch_ / 2, least_hot_batch);
 }
 
+// Before the wait, so that nothing is exposed for it.
 template <class Mover>
-void collector<Mover>::move_batch(control& control) {
+void collector<Mover>::sort_batch() {
     auto& list = mover_.candidates();
     // Dense, in address order: keeping the source's order keeps the allocation's locality.
     std::sort(list.begin(), list.end(), [this](const candidate& a, const candidate& b) {
@@ -1423,6 +1433,21 @@ void collector<Mover>::move_batch(control& control) {
         };
         return a.target != b.target ? order(a) < order(b) : address(a) < address(b);
     });
+}
+
+// What threads use would be touched while the collector sleeps, and stay where it is.
+template <class Mover>
+bool collector<Mover>::may_pause_at(const candidate& c) const noexcept {
+    const bool is_kept_in_new =
+        phase_ == phase::empty && tier_ == policy::first_tier && c.target == tier_;
+    return phase_ != phase::retry && !is_kept_in_new && (promoted_to_ >> c.target & 1) == 0;
+}
+
+// Seconds for which it slept.
+template <class Mover>
+double collector<Mover>::move_batch(control& control) {
+    auto& list = mover_.candidates();
+    double paused = 0;
     std::uint64_t bytes = 0; // since the last question
     for (std::size_t i = 0; i < list.size(); ++i) {
         if (i + prefetch_distance < list.size()) {
@@ -1437,9 +1462,12 @@ void collector<Mover>::move_batch(control& control) {
                 space_.begin_write_back();
             }
             control.checkpoint();
-            // What threads use may be touched meanwhile; there the batch is small.
-            if ((promoted_to_ >> list[i].target & 1) == 0) control.throttle();
-            if (control.stop_requested()) return;
+            if (may_pause_at(list[i])) {
+                const double begin = seconds_now();
+                control.throttle();
+                paused += seconds_now() - begin;
+            }
+            if (control.stop_requested()) return paused;
         }
         mobility::moved_object moved;
         const auto result = mover_.move(list[i], window_, moved);
@@ -1449,6 +1477,7 @@ void collector<Mover>::move_batch(control& control) {
         if (result == mobility::move_result::vetoed && vetoed_.size() < retry_limit)
             vetoed_.push_back(list[i].slot);
     }
+    return paused;
 }
 
 template <class Mover>
