@@ -366,6 +366,14 @@ TEST(Keyspace, WhatIsRemovedUnaskedIsTheRightOne) {
         EXPECT_EQ(s({"EXISTS", stays}), ":1\r\n") << stays;
     EXPECT_EQ(keys.expiring(0), 1u);
     EXPECT_EQ(expire(), 0u);
+    // A collection in the place of a string ends with all that it has.
+    s({"SET", "was a string", value, "PXAT", at(soon)});
+    const std::int64_t used = keys.used_bytes();
+    s({"HSET", "other", "f", std::string(5000, 'v')});
+    s({"PEXPIREAT", "other", at(soon)});
+    s({"RENAME", "other", "was a string"});
+    EXPECT_EQ(expire(), 1u);
+    EXPECT_LT(keys.used_bytes(), used + 4000);
     // By eviction, too.
     s({"SET", "begins to", value});
     s({"PEXPIREAT", "begins to", at(soon)});

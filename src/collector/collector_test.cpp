@@ -469,6 +469,7 @@ TYPED_TEST(collector_of, asks_for_its_share_between_moves_but_of_objects_in_use)
         typename TestFixture::world w(count, 32);
         EXPECT_TRUE(w.window());
         for (std::size_t i = 0; in_use && i < w.count(); ++i) w.use(w.main, i);
+        w.plan.least_in_flight = count * 32;
         w.policy.cold_after = 0;
         std::uint64_t last = w.moved(), longest = 0;
         w.control.at_throttle = [&] {
@@ -481,7 +482,7 @@ TYPED_TEST(collector_of, asks_for_its_share_between_moves_but_of_objects_in_use)
         ASSERT_EQ(w.in_tier(in_use ? tier_hot : tier_cold), count);
         if (in_use) {
             EXPECT_GE(longest, 512u) << "a whole batch";
-            EXPECT_LE(longest, 512u + (32 * kib) / 8) << "what one step finds is one batch";
+            EXPECT_LE(longest, 512u + (32 * kib) / 8) << "what one step adds is one batch";
         } else {
             EXPECT_LE(longest, 64u) << "moves in a row";
         }
