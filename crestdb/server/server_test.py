@@ -67,9 +67,9 @@ def test_command_line():
     check("needs --requirepass" in refused("--port", 1, "--bind", "0.0.0.0"), "open to the network")
     for option, value in (("--protocol", "x"), ("--hints", "x"), ("--maxmemory", "1xb"), ("--memory", "10Q"),
                           ("--cold", "/tmp"), ("--policy", "foo"), ("--mode", "foo"), ("--cold-threads", "0"),
-                          ("--unixsocketperm", "9")):
+                          ("--maxmemory-policy", "lru"), ("--timeout", "long"), ("--unixsocketperm", "9")):
         said = refused(option, value, status=2)
-        check(option in said and "_" not in said, f"{option} {value}: {said}")
+        check(option in said and value in said and "_" not in said, f"{option} {value}: {said}")
     check("/does/not/exist" in refused("--cold", "file:/does/not/exist", status=1), "COLD's directory")
     check("no such directory" in refused("--dir", "/does/not/exist"), "directory")
     check("nothing to listen on" in refused("--port", 0), "no socket")

@@ -178,7 +178,11 @@ void parse_command_line(int argc, char** argv, settings& into) {
                                 const std::string& help) {
         std::string& text = texts.emplace_back(built_in);
         CLI::Option* option = app.add_option("--" + name, text, help);
-        later.emplace_back(option, [&into, &text, name] { return into.set(name, text); });
+        later.emplace_back(option, [&into, &text, name] {
+            const std::string why = into.set(name, text);
+            const bool is_secret = name == "requirepass";
+            return why.empty() || is_secret ? why : fmt::format("'{}': {}", text, why);
+        });
     };
     const auto one_of = [](const std::string& expected) {
         return CLI::Validator(

@@ -159,7 +159,10 @@ class collector final : private policy::objects {
   private:
     static constexpr std::size_t batch_candidates = std::size_t{1} << 15;
     static constexpr std::size_t least_hot_batch = std::size_t{1} << 9;
-    static constexpr std::uintptr_t step_bytes = std::uintptr_t{1} << 15; // of slots, per step
+    // Of slots: after a step a batch that is full is moved; it has been asked for the share of the processor; and what
+    // grew for states goes back.
+    static constexpr std::uintptr_t step_bytes = std::uintptr_t{1} << 13;
+    static constexpr std::uintptr_t asked_bytes = std::uintptr_t{1} << 15;
     static constexpr std::uintptr_t trimmed_bytes = std::uintptr_t{1} << 17;
     // Slots of a step, or to the least objects of a run.
     static constexpr std::size_t most_found_at_once = heap::run_bytes / 8;
@@ -627,6 +630,7 @@ template <class Mover>
 bool collector<Mover>::scan_leaf(typename slots::leaf& leaf, std::uintptr_t begin,
                                  std::uintptr_t end, control& control) {
     std::uintptr_t trimmed = begin;
+    bool found_any = false; // since it was asked
     for (std::uintptr_t at = begin; at < end; at += step_bytes) {
         const std::uintptr_t stop = std::min(at + step_bytes, end);
         swept_ = at;
@@ -640,8 +644,12 @@ bool collector<Mover>::scan_leaf(typename slots::leaf& leaf, std::uintptr_t begi
             if (stop % trimmed_bytes == 0 || stop == end) states_.trim(trimmed, stop);
             if (stop % trimmed_bytes == 0) trimmed = stop;
         }
-        if (!found && stop != end) continue; // nothing was done that a pause could be for
-        if (batch_is_full()) flush(control);
+        found_any = found_any || found;
+        const bool full = batch_is_full();
+        // Or nothing was done that a pause could be for.
+        if (stop != end && !full && (stop % asked_bytes != 0 || !found_any)) continue;
+        found_any = false;
+        if (full) flush(control);
         control.checkpoint();
         control.throttle();
         if (control.stop_requested()) return false;

@@ -250,6 +250,8 @@ class directory {
         const std::size_t first = word_index(begin);
         const std::size_t last = word_index(end - 1);
         word summary = l.slots.summary.load_seq_cst();
+        summary &= ~word{0} << first / words_per_page;
+        summary &= ~word{0} >> (63 - last / words_per_page);
         while (summary != 0) {
             const auto page = static_cast<std::size_t>(std::countr_zero(summary));
             summary &= summary - 1;
