@@ -158,7 +158,7 @@ class collector final : private policy::objects {
 
   private:
     static constexpr std::size_t batch_candidates = std::size_t{1} << 15;
-    static constexpr std::size_t least_hot_batch = std::size_t{1} << 9;
+    static constexpr std::size_t least_hot_batch = std::size_t{1} << 7;
     // Of slots: after a step a batch that is full is moved; it has been asked for the share of the processor; and what
     // grew for states goes back.
     static constexpr std::uintptr_t step_bytes = std::uintptr_t{1} << 13;
@@ -1446,9 +1446,7 @@ void collector<Mover>::sort_batch() {
 // What threads use would be touched while the collector sleeps, and stay where it is.
 template <class Mover>
 bool collector<Mover>::may_pause_at(const candidate& c) const noexcept {
-    const bool is_kept_in_new =
-        phase_ == phase::empty && tier_ == policy::first_tier && c.target == tier_;
-    return phase_ != phase::retry && !is_kept_in_new && (promoted_to_ >> c.target & 1) == 0;
+    return phase_ != phase::retry && (promoted_to_ >> c.target & 1) == 0;
 }
 
 // Seconds for which it slept.
