@@ -158,7 +158,6 @@ class collector final : private policy::objects {
 
   private:
     static constexpr std::size_t batch_candidates = std::size_t{1} << 15;
-    static constexpr std::size_t least_hot_batch = std::size_t{1} << 7;
     // Of slots: after a step a batch that is full is moved; it has been asked for the share of the processor; and what
     // grew for states goes back.
     static constexpr std::uintptr_t step_bytes = std::uintptr_t{1} << 13;
@@ -423,7 +422,7 @@ class collector final : private policy::objects {
     // An object on its way to a tier with the role promoted_to (HOT) is in use, and a touch between its
     // arming and its publish keeps it where it is. So few of them are queued at a time, while idle
     // ones share a wait in great numbers. How few: see adapt_hot_batch().
-    std::size_t hot_batch_ = least_hot_batch;
+    std::size_t hot_batch_ = Mover::least_hot_batch;
     std::size_t hot_queued_ = 0;
     std::uint64_t moved_ = 0; // in this window
     enum class phase : std::uint8_t { scan, late, list, empty, retry };
@@ -1424,7 +1423,7 @@ void collector<Mover>::adapt_hot_batch(double waited, double moving) noexcept {
     if (waited > moving)
         hot_batch_ = std::min(2 * hot_batch_, batch_candidates);
     else if (4 * waited < moving)
-        hot_batch_ = std::max(hot_batch_ / 2, least_hot_batch);
+        hot_batch_ = std::max(hot_batch_ / 2, Mover::least_hot_batch);
 }
 
 // Before the wait, so that nothing is exposed for it.

@@ -60,6 +60,8 @@ class arming_mover {
 
     // observation::inactive_windows is a difference of window numbers.
     static constexpr bool ages_are_stamps = true;
+    // Candidates in use that wait together, at least: each batch has a wait of its own, and is exposed for it.
+    static constexpr std::size_t least_hot_batch = std::size_t{1} << 7;
 
     arming_mover(scope_registry<P>& registry, Slots& slots, Heap& heap)
         : registry_(registry), slots_(slots), heap_(heap) {

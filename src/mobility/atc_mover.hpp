@@ -64,6 +64,9 @@ class atc_mover {
     };
 
     static constexpr bool ages_are_stamps = false; // but what CIW counted
+    // Later batches need no wait. What an object owns should move with it, or before it: a slot that has moved in this
+    // window does not let its object move.
+    static constexpr std::size_t least_hot_batch = std::size_t{1} << 14;
 
     atc_mover(scope_registry<P>& registry, soda::directory<P>& slots, Heap& heap,
               atc_state<P>& state)

@@ -62,6 +62,7 @@ concept mover =
         typename M::platform;
         typename M::heap_type;
         { M::ages_are_stamps } -> std::convertible_to<bool>;
+        { M::least_hot_batch } -> std::convertible_to<std::size_t>;
     } && requires(M& m, typename M::slot_atomic& slot, const observation& seen,
                   const typename M::candidate& chosen, const typename M::record* self,
                   bool (&give_up)(const typename M::record&), moved_object& result,
