@@ -158,8 +158,8 @@ class collector final : private policy::objects {
 
   private:
     static constexpr std::size_t batch_candidates = std::size_t{1} << 15;
-    // Of slots: after a step a batch that is full is moved; it has been asked for the share of the processor; and what
-    // grew for states goes back.
+    // Of slots that are scanned. After a step a full batch is moved; after `asked_bytes` the scan may pause; after
+    // `trimmed_bytes`, half a page of states, these give back what they have for growing.
     static constexpr std::uintptr_t step_bytes = std::uintptr_t{1} << 13;
     static constexpr std::uintptr_t asked_bytes = std::uintptr_t{1} << 15;
     static constexpr std::uintptr_t trimmed_bytes = std::uintptr_t{1} << 17;
@@ -628,7 +628,6 @@ bool collector<Mover>::scan_outside_lazy(control& control) {
 template <class Mover>
 bool collector<Mover>::scan_leaf(typename slots::leaf& leaf, std::uintptr_t begin,
                                  std::uintptr_t end, control& control) {
-    std::uintptr_t trimmed = begin;
     bool found_any = false; // since it was asked
     for (std::uintptr_t at = begin; at < end; at += step_bytes) {
         const std::uintptr_t stop = std::min(at + step_bytes, end);
@@ -639,9 +638,7 @@ bool collector<Mover>::scan_leaf(typename slots::leaf& leaf, std::uintptr_t begi
             [this] { judge_word(); });
         if (states_.bits() != 0 && phase_ != phase::list) {
             states_.erase(swept_, stop);
-            // In larger steps: what a page has for growing it may need in the next one.
-            if (stop % trimmed_bytes == 0 || stop == end) states_.trim(trimmed, stop);
-            if (stop % trimmed_bytes == 0) trimmed = stop;
+            if (stop % trimmed_bytes == 0 || stop == end) states_.trim(at, stop);
         }
         found_any = found_any || found;
         const bool full = batch_is_full();

@@ -5,8 +5,8 @@
 //     pace.begin(cpu, now);                                            // of a window
 //     if (const double owed = pace.owed(cpu, now, share); owed >= worth_a_sleep) ... sleep for `owed` ...
 //
-// It works for a tenth of a millisecond at a time, for a share of a fourth: a thread that finds it on its processor waits
-// that long, since the scheduler may not look before its next tick, some milliseconds later.
+// For a share of a fourth it works some tenth of a millisecond between two sleeps, where its work can be interrupted:
+// a thread that finds it on its processor may have to wait as long.
 //
 // Time in which it used nothing (it waited for a scope, or the process was stopped) is not made up for: a program
 // whose threads take all processors would lose one for as long. At most `most_credit` of it counts.
