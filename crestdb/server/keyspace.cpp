@@ -22,19 +22,16 @@ constexpr std::pair<std::string_view, eviction> eviction_names[] = {
     {"volatile-ttl", eviction::volatile_ttl},
 };
 
-// Where the value lies is known when the first line of the record is there. What is behind that line comes meanwhile.
-inline void prefetch_behind(const void* r) noexcept {
-    constexpr std::size_t line = 64;
-    for (std::size_t at = line; at <= 3 * line; at += line)
-        __builtin_prefetch(static_cast<const char*>(r) + at);
-}
+// Where the value lies is known when the first line of the record is there. What is behind that line comes meanwhile: of
+// a long record so much that the copy of a value of 1 KiB waits for little.
+constexpr std::size_t cache_line = 64;
+constexpr std::size_t usual_prefetch = 3 * cache_line;
+constexpr std::size_t long_prefetch = 15 * cache_line;
+constexpr std::size_t least_long = 8 * cache_line;
 
-auto key_is(std::string_view key) {
-    return [key](managed_slot& slot) {
-        const auto* r = static_cast<record*>(slot.get());
-        prefetch_behind(r);
-        return r->key() == key;
-    };
+inline void prefetch_behind(const void* r, std::size_t bytes) noexcept {
+    for (std::size_t at = cache_line; at <= bytes; at += cache_line)
+        __builtin_prefetch(static_cast<const char*>(r) + at);
 }
 
 bool is_collection(record_kind kind) {
@@ -109,6 +106,19 @@ keyspace::~keyspace() {
     for (guarded_part& p : parts_)
         for (auto& d : p.in)
             if (d != nullptr) d->keys.clear([](managed_slot& slot) { free_slot(slot); });
+}
+
+unsigned keyspace::note_of(const record& r) noexcept {
+    if (r.kind() != record_kind::string || r.is_large()) return read_it;
+    return (r.has_expiry() ? string_with_expiry : string) |
+           (managed_size(&r) >= least_long ? long_noted : 0);
+}
+
+bool keyspace::has_key::operator()(managed_slot& slot) const noexcept {
+    const auto* r = static_cast<record*>(slot.get());
+    const unsigned note = decltype(database_part::keys)::note_of(slot);
+    prefetch_behind(r, (note & long_noted) != 0 ? long_prefetch : usual_prefetch);
+    return r->key() == key;
 }
 
 std::size_t keyspace::free_slot(managed_slot& slot) noexcept {
@@ -205,7 +215,7 @@ void keyspace::account_out(database_part& p, const key_id& id, record* old) noex
 
 managed_slot* keyspace::find_slot(const key_id& id) {
     database_part* p = in(id);
-    return p == nullptr ? nullptr : p->keys.find(id.hash, key_is(id.key));
+    return p == nullptr ? nullptr : p->keys.find(id.hash, has_key{id.key});
 }
 
 std::optional<unsigned> keyspace::idle_windows(const key_id& id) {
@@ -232,7 +242,7 @@ void keyspace::put_or_leave(const key_id& id, record* made) {
     if (owner == nullptr) owner = std::make_unique<database_part>();
     database_part& p = *owner;
     if (made->has_expiry()) add_expiry(p, id, made->expiry());
-    managed_slot* slot = p.keys.find(id.hash, key_is(id.key));
+    managed_slot* slot = p.keys.find(id.hash, has_key{id.key});
     if (slot != nullptr) {
         auto* old = static_cast<record*>(slot->get());
         account_out(p, id, old);
@@ -278,7 +288,7 @@ record* keyspace::take(const key_id& id) {
     record* taken = nullptr;
     const counted_table growth(*this, p->keys);
     const managed_scope scope;
-    if (!p->keys.erase(id.hash, key_is(id.key), [&](managed_slot& slot) {
+    if (!p->keys.erase(id.hash, has_key{id.key}, [&](managed_slot& slot) {
             taken = static_cast<record*>(slot.end());
             account_out(*p, id, taken);
         }))
@@ -292,7 +302,7 @@ bool keyspace::erase_unread(const key_id& id, std::optional<expiry_index::step> 
     if (p == nullptr || !parts_[id.part].watches.empty()) return false;
     managed_slot* const slot = p->keys.find_only(id.hash);
     if (slot == nullptr) return false;
-    switch (p->keys.note_of(*slot)) {
+    switch (p->keys.note_of(*slot) & kind_noted) {
     case string:
         if (at_step) return false;
         break;

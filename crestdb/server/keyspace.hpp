@@ -186,10 +186,13 @@ class keyspace {
     };
     // Noted of a key's place. `read_it`: it has a collection, or is sent to clients from where it lies.
     enum note : unsigned { read_it, string, string_with_expiry };
-    static unsigned note_of(const record& r) noexcept {
-        if (r.kind() != record_kind::string || r.is_large()) return read_it;
-        return r.has_expiry() ? string_with_expiry : string;
-    }
+    // And, beside it, whether the record is long.
+    static constexpr unsigned kind_noted = 3, long_noted = 4;
+    static unsigned note_of(const record& r) noexcept;
+    struct has_key {
+        std::string_view key;
+        bool operator()(managed_slot& slot) const noexcept;
+    };
     // Watches by watch_name(), found also by the key itself.
     struct watch_hash {
         using is_transparent = void;

@@ -276,10 +276,11 @@ TEST(Keyspace, WhatIsRemovedUnaskedIsNotRead) {
         r[0] = static_cast<unsigned char>(record_kind::sorted_set);
         r[1] = 0;
     };
+    std::size_t bytes = 600; // long ones and short ones
     const auto fill = [&](int from, int to, const std::vector<std::string>& how) {
         for (int i = from; i < to; ++i) {
             std::vector<std::string> words{"SET", "key-" + std::to_string(i),
-                                           std::string(100, 'v')};
+                                           std::string(bytes, 'v')};
             words.insert(words.end(), how.begin(), how.end());
             EXPECT_EQ(s(words), "+OK\r\n");
             unreadable(words[1]);
@@ -289,6 +290,7 @@ TEST(Keyspace, WhatIsRemovedUnaskedIsNotRead) {
     const auto size = [&] { return keys.size(0); };
     // Expiry, of those whose time has come.
     fill(0, 100, {"PXAT", later});
+    bytes = 100;
     fill(100, 120, {"PXAT", std::to_string(now_ms() + 200'000)});
     EXPECT_EQ(keys.expire_some(1000, now_ms() + 105'000), 100u);
     EXPECT_EQ(size(), 20u);
@@ -301,9 +303,16 @@ TEST(Keyspace, WhatIsRemovedUnaskedIsNotRead) {
          {eviction::allkeys_lru, eviction::allkeys_random, eviction::volatile_lru,
           eviction::volatile_random, eviction::volatile_ttl}) {
         SCOPED_TRACE(name_of(policy));
+        bytes = 700 - bytes;
+        const std::int64_t empty = keys.used_bytes();
+        const auto flush = [&](const std::string& how) {
+            s({how});
+            while (keys.used_bytes() > empty)
+                std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        };
         fill(0, 100, {});
         if (policy >= eviction::volatile_lru) {
-            s({"FLUSHALL"});
+            flush("FLUSHALL");
             fill(0, 100, {"PXAT", later});
         }
         const auto evicted = keys.count.evicted.load();
@@ -311,10 +320,12 @@ TEST(Keyspace, WhatIsRemovedUnaskedIsNotRead) {
         EXPECT_GT(keys.count.evicted, evicted + 40);
         EXPECT_EQ(size(), 100 - (keys.count.evicted - evicted));
         EXPECT_EQ(keys.expiring(0), policy >= eviction::volatile_lru ? size() : 0u);
-        s({"FLUSHDB"});
+        flush("FLUSHDB");
     }
     // All of a database, and all, by the thread that frees them.
+    bytes = 600;
     fill(0, 100, {});
+    bytes = 100;
     fill(100, 200, {"PXAT", later});
     s({"HSET", "hash", "field", "value"});
     s({"SELECT", "1"});

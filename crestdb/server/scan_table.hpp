@@ -19,7 +19,7 @@
 // compared before entries are: with the whole hash there, an entry that is not sought is hardly
 // ever looked at. That keeps objects cold that nobody asks for.
 //
-// The caller may note two bits of an entry, which are 0 at first and go where the entry goes: what is to be known of it
+// The caller may note three bits of an entry, which are 0 at first and go where the entry goes: what is to be known of it
 // without looking at what it leads to.
 //
 // The hash must be seeded, so that a client cannot choose keys that collide. 320 keys of one hash of 32
@@ -44,21 +44,21 @@ class scan_table {
     static_assert(sizeof(Entry) == 8);
 
     static constexpr unsigned width = 5;
+    static constexpr unsigned note_bits = 3;
     struct alignas(64) bucket {
         std::array<std::uint64_t, width> entries; // memory of Entry
         std::array<std::uint32_t, width> hashes;
-        std::uint8_t used;           // bit i: entries[i] is there
-        std::uint8_t noted;          // bit i: the first bit of its note
-        std::uint16_t more : width;  // and the second one
-        std::uint16_t overflow : 11; // entries that were put behind this bucket because it was full
+        std::uint32_t used : width;             // bit i: entries[i] is there
+        std::uint32_t notes : width* note_bits; // entries[i]'s at i * note_bits
+        std::uint32_t overflow : 12; // entries that were put behind this bucket because it was full
 
         Entry& entry(unsigned i) noexcept { return reinterpret_cast<Entry&>(entries[i]); }
         unsigned note(unsigned i) const noexcept {
-            return (noted >> i & 1u) | (more >> i & 1u) << 1;
+            return notes >> i * note_bits & ((1u << note_bits) - 1);
         }
         void set_note(unsigned i, unsigned note) noexcept {
-            noted = static_cast<std::uint8_t>((noted & ~(1u << i)) | (note & 1u) << i);
-            more = ((more & ~(1u << i)) | (note >> 1 & 1u) << i) & ((1u << width) - 1);
+            const unsigned others = notes & ~(((1u << note_bits) - 1) << i * note_bits);
+            notes = (others | note << i * note_bits) & ((1u << width * note_bits) - 1);
         }
     };
     static_assert(sizeof(bucket) == 64);
@@ -123,7 +123,7 @@ class scan_table {
 
     // Of an entry in a table.
     static unsigned note_of(const Entry& e) noexcept { return bucket_of(e)->note(index_of(e)); }
-    // `note`: 0 to 3.
+    // `note`: 0 to 7.
     static void note(Entry& e, unsigned note) noexcept {
         bucket_of(e)->set_note(index_of(e), note);
     }
@@ -261,8 +261,7 @@ class scan_table {
         if (made == nullptr) return nullptr;
         for (unsigned i = 0; i < count; ++i) {
             made[i].used = 0;
-            made[i].noted = 0;
-            made[i].more = 0;
+            made[i].notes = 0;
             made[i].overflow = 0;
         }
         bytes_ += count * sizeof(bucket);
@@ -301,7 +300,7 @@ class scan_table {
             bucket& in = s.buckets[b];
             if (in.used == (1u << width) - 1) continue;
             const auto free = static_cast<unsigned>(std::countr_one(in.used));
-            in.used = static_cast<std::uint8_t>(in.used | 1u << free);
+            in.used = (in.used | 1u << free) & ((1u << width) - 1);
             in.set_note(free, 0);
             in.hashes[free] = hash;
             for (unsigned passed = home; passed != b; passed = s.behind(passed))
@@ -384,7 +383,7 @@ class scan_table {
     void remove(std::uint32_t hash, const position& at) noexcept {
         segment& s = *at.in;
         const auto b = static_cast<unsigned>(at.where - s.buckets);
-        at.where->used = static_cast<std::uint8_t>(at.where->used & ~(1u << at.index));
+        at.where->used = at.where->used & ~(1u << at.index) & ((1u << width) - 1);
         for (unsigned passed = s.home(hash); passed != b; passed = s.behind(passed))
             --s.buckets[passed].overflow;
         --s.count;

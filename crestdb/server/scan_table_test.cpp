@@ -80,7 +80,7 @@ TEST(ScanTable, NotesStayWithTheirEntries) {
                 place* p = t.insert(hash_of(value));
                 p->value = value;
                 ASSERT_EQ(t.note_of(*p), 0u) << "of a new entry";
-                model[value] = static_cast<unsigned>(random() % 4);
+                model[value] = static_cast<unsigned>(random() % 8);
                 t.note(*p, model[value]);
             } else if (model.erase(value) != 0) {
                 EXPECT_TRUE(remove(t, value));

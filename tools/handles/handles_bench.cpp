@@ -31,6 +31,17 @@ const std::vector<group>& groups() {
         {"own", {"list", "list-1m", "bst", "hash", "array", "pairs"}},
         {"sqlite", {"sqlite"}},
         {"lua", {"lua-calls", "lua-trees", "lua-strings", "lua-sort", "lua-floats"}},
+        // From folders that are given.
+        {"embench",
+         {"embench-aha-mont64", "embench-crc32", "embench-depthconv", "embench-edn",
+          "embench-huffbench", "embench-matmult-int", "embench-md5sum", "embench-nettle-aes",
+          "embench-nettle-sha256", "embench-nsichneu", "embench-picojpeg", "embench-qrduino",
+          "embench-sglib-combined", "embench-slre", "embench-statemate", "embench-tarfind",
+          "embench-ud", "embench-wikisort", "embench-xgboost"}},
+        {"gapbs",
+         {"gapbs-bc", "gapbs-bfs", "gapbs-cc", "gapbs-cc_sv", "gapbs-pr", "gapbs-pr_spmv",
+          "gapbs-sssp", "gapbs-tc"}},
+        {"npb", {"npb-bt", "npb-cg", "npb-ep", "npb-ft", "npb-is", "npb-lu", "npb-mg", "npb-sp"}},
     };
     return all;
 }
@@ -134,14 +145,16 @@ class group_under_test {
             for (const json& check : asked.at("checks")) {
                 tell(fmt::format("{}: {}", name, fmt::join(words_of(check), " ")));
                 const std::string wanted =
-                    answer_in(run(way::glibc, words_of(check)).output, answer);
+                    answer_in(run(asked, way::glibc, words_of(check)).output, answer);
                 for (const state s : {state::home, state::policy, state::away})
                     compare(p, s, wanted,
-                            answer_in(run(way_of(s), words_of(check)).output, answer));
+                            answer_in(run(asked, way_of(s), words_of(check)).output, answer));
             }
-            const words_type counted = words_of(asked.at("count"));
-            p.instructions_ratio = instructions_ratio(name, counted);
-            time(p, settings_.quick ? counted : words_of(asked.at("time")), answer);
+            const json& counted = asked.at("count");
+            const bool counts = !counted.is_null();
+            if (counts) p.instructions_ratio = instructions_ratio(asked, words_of(counted));
+            time(asked, p, words_of(settings_.quick && counts ? counted : asked.at("time")),
+                 answer);
         } catch (const interruption&) { // with what there is
         }
         return p;
@@ -155,16 +168,25 @@ class group_under_test {
             fmt::format("handles: the description of {} has no '{}'", group_.name, name));
     }
 
-    words_type command(way w, const words_type& arguments, const std::string& figures) const {
-        const manner& how = manners()[static_cast<std::size_t>(w)];
-        words_type words{described_.json.at("linked").at(how.linked).get<std::string>()};
+    // Its own executable, or the one of all programs of the description.
+    std::string linked(const json& program, way w) const {
+        const json& all = program.contains("linked") ? program : described_.json;
+        return all.at("linked").at(manners()[static_cast<std::size_t>(w)].linked);
+    }
+
+    words_type command(const json& program, way w, const words_type& arguments,
+                       const std::string& figures) const {
+        words_type words{linked(program, w)};
         words.insert(words.end(), arguments.begin(), arguments.end());
-        words_type environment = how.environment;
+        words_type environment = manners()[static_cast<std::size_t>(w)].environment;
+        if (program.contains("environment"))
+            for (std::string& its : words_of(program.at("environment")))
+                environment.push_back(std::move(its));
         if (!figures.empty()) environment.push_back("OBASE_BENCH_FIGURES=" + figures);
         return clean_command(environment, words);
     }
-    finished_program run(way w, const words_type& arguments) const {
-        return run_or_throw(command(w, arguments, ""));
+    finished_program run(const json& program, way w, const words_type& arguments) const {
+        return run_or_throw(command(program, w, arguments, ""));
     }
 
     static void compare(measured_program& p, state s, const std::string& wanted,
@@ -176,19 +198,18 @@ class group_under_test {
     }
 
     // 0 without valgrind.
-    double instructions_ratio(const std::string& name, const words_type& arguments) const {
+    double instructions_ratio(const json& program, const words_type& arguments) const {
+        const std::string name = program.at("name");
         tell(fmt::format("{}: counting instructions", name));
         double counted[2] = {};
         for (const way w : {way::same, way::home}) {
             words_type words{"valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null"};
-            const words_type program = command(w, arguments, "");
+            const words_type counted_one = command(program, w, arguments, "");
             // env is not counted.
-            const auto begin = std::find(program.begin(), program.end(),
-                                         described_.json.at("linked")
-                                             .at(manners()[static_cast<std::size_t>(w)].linked)
-                                             .get<std::string>());
-            words.insert(words.end(), begin, program.end());
-            words.insert(words.begin(), program.begin(), begin);
+            const auto begin =
+                std::find(counted_one.begin(), counted_one.end(), linked(program, w));
+            words.insert(words.end(), begin, counted_one.end());
+            words.insert(words.begin(), counted_one.begin(), begin);
             const finished_program done = run_program(words);
             if (interrupted()) throw interruption(name);
             constexpr std::string_view before = "Collected : ";
@@ -201,9 +222,10 @@ class group_under_test {
         return counted[0] > 0 ? counted[1] / counted[0] : 0;
     }
 
-    void time(measured_program& p, const words_type& arguments, const std::string& answer) const {
+    void time(const json& program, measured_program& p, const words_type& arguments,
+              const std::string& answer) const {
         const std::string wanted =
-            answer_in(run(way::glibc, arguments).output, answer); // files are read
+            answer_in(run(program, way::glibc, arguments).output, answer); // files are read
         for (std::size_t pair = 0; pair < settings_.pairs; ++pair) {
             std::array<double, ways> spent{};
             for (std::size_t i = 0; i < ways; ++i) {
@@ -211,7 +233,8 @@ class group_under_test {
                 const std::size_t which = (i + pair) % ways;
                 const auto w = static_cast<way>(which);
                 tell(fmt::format("{}: {} of {}", p.name, pair + 1, settings_.pairs));
-                const finished_program done = run_or_throw(command(w, arguments, figures_));
+                const finished_program done =
+                    run_or_throw(command(program, w, arguments, figures_));
                 const json figures = take_figures(figures_);
                 // The thread that moves is the benchmark's own.
                 spent[which] = done.cpu_seconds - number_in(figures, "mover_ns") * 1e-9;

@@ -56,7 +56,8 @@ class groups {
 };
 
 std::vector<std::string> crestdb_words(const scratch_directory& scratch, const std::string& socket,
-                                       const server_bench_settings& s) {
+                                       const server_bench_settings& s,
+                                       std::initializer_list<std::string> row) {
     std::vector<std::string> words = {crestdb_program(),
                                       "--port",
                                       "0",
@@ -65,9 +66,13 @@ std::vector<std::string> crestdb_words(const scratch_directory& scratch, const s
                                       "--dir",
                                       scratch.path(),
                                       "--no-load",
+                                      "--threads",
+                                      fmt::format("{}", s.threads),
                                       "--window",
                                       fmt::format("{}", s.window_seconds)};
     if (!s.policy.empty()) words.insert(words.end(), {"--policy", s.policy});
+    words.insert(words.end(), row);
+    for (std::string& word : words_of(s.crestdb_options)) words.push_back(std::move(word));
     return words;
 }
 
@@ -206,9 +211,9 @@ bench_result bench_server_memory(const server_bench_settings& s) {
         const std::string socket = scratch.path() + "/" + name;
         std::vector<std::string> words;
         if (name == "crestdb") {
-            words = crestdb_words(scratch, socket, s);
-            words.insert(words.end(), {"--cold", "file:" + s.directory, "--hints", "pageout",
-                                       "--memory", "cgroup"});
+            words = crestdb_words(
+                scratch, socket, s,
+                {"--cold", "file:" + s.directory, "--hints", "pageout", "--memory", "cgroup"});
         } else if (name == "redis") {
             words = {in_path("redis-server"),
                      "--port",
@@ -225,7 +230,7 @@ bench_result bench_server_memory(const server_bench_settings& s) {
                      "-s",
                      socket,
                      "-t",
-                     "1",
+                     fmt::format("{}", s.threads),
                      "-c",
                      "1024",
                      "-m",
@@ -306,11 +311,12 @@ bench_result bench_server_cold(const server_bench_settings& s) {
     const scratch_directory scratch;
     groups limits;
     const std::string socket = scratch.path() + "/crestdb";
-    std::vector<std::string> words = crestdb_words(scratch, socket, s);
-    words.insert(words.end(), {"--cold", "file:" + s.directory, "--hints", "pageout", "--memory",
-                               fmt::format("{}M", s.memory_mib * 9 / 10)});
     // The budget alone: without swap a limit that the first load passes would end the server.
-    system_under_test system("crestdb", words, socket, true);
+    system_under_test system("crestdb",
+                             crestdb_words(scratch, socket, s,
+                                           {"--cold", "file:" + s.directory, "--hints", "pageout",
+                                            "--memory", fmt::format("{}M", s.memory_mib * 9 / 10)}),
+                             socket, true);
     tell("loading");
     fill(system, records, s.value_bytes);
     const generator only_hot = [hot](workload::random_stream& random, bool&) {
@@ -365,8 +371,8 @@ bench_result bench_server_moving(const server_bench_settings& s) {
         std::vector<std::unique_ptr<system_under_test>> systems;
         for (const bool moves : {true, false}) {
             const std::string socket = scratch.path() + (moves ? "/moving" : "/still");
-            std::vector<std::string> words = crestdb_words(scratch, socket, s);
-            if (!moves) words.insert(words.end(), {"--mode", "off"});
+            const auto words = moves ? crestdb_words(scratch, socket, s, {})
+                                     : crestdb_words(scratch, socket, s, {"--mode", "off"});
             systems.push_back(std::make_unique<system_under_test>("crestdb", words, socket, true));
         }
         tell(fmt::format("{} of {}: loading", pair + 1, s.pairs));

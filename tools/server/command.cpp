@@ -19,6 +19,9 @@ store_bench add_server(CLI::App& bench) {
     command->add_option("--clients", s->clients, "connections")
         ->check(CLI::Range(1, 1000))
         ->capture_default_str();
+    command->add_option("--threads", s->threads, "of crestdb and memcached, that serve clients")
+        ->check(CLI::Range(1, 256))
+        ->capture_default_str();
     command->add_option("--pipeline", s->pipelines, "requests that a client sends at a time")
         ->check(CLI::Range(1, 1000))
         ->delimiter(',')
@@ -32,7 +35,8 @@ store_bench add_server(CLI::App& bench) {
     command->add_option("--value-bytes", s->value_bytes, "size of the values")
         ->check(CLI::Range(1, 1'000'000))
         ->capture_default_str();
-    command->add_option("--server-options", s->crestdb_options, "more options of crestdb");
+    command->add_option("--server-options", s->crestdb_options,
+                        "more options of crestdb, in every row; one in quotes, with blanks");
     command
         ->add_option("--rows", s->row,
                      "speed; memory: data of several times the memory; cold: hot requests beside "

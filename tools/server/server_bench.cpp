@@ -13,7 +13,6 @@
 #include <filesystem>
 #include <map>
 #include <memory>
-#include <sstream>
 #include <stdexcept>
 #include <string_view>
 #include <system_error>
@@ -24,13 +23,6 @@ namespace {
 double median(std::vector<double> values) {
     std::sort(values.begin(), values.end());
     return values.empty() ? 0 : values[values.size() / 2];
-}
-
-std::vector<std::string> words_of(const std::string& text) {
-    std::istringstream in(text);
-    std::vector<std::string> words;
-    for (std::string word; in >> word;) words.push_back(word);
-    return words;
 }
 
 } // namespace
@@ -49,10 +41,11 @@ bench_result bench_server(const server_bench_settings& s) {
         const std::string socket = scratch.path() + "/" + name;
         std::vector<std::string> words;
         if (name.starts_with("crestdb")) {
-            words = {crestdb, "--port",       "0",        "--unixsocket", socket,
-                     "--dir", scratch.path(), "--no-load"};
+            words = {
+                crestdb, "--port",       "0",         "--unixsocket", socket,
+                "--dir", scratch.path(), "--no-load", "--threads",    fmt::format("{}", s.threads)};
             if (name == "crestdb-none") words.insert(words.end(), {"--protocol", "none"});
-            for (const std::string& word : words_of(s.crestdb_options)) words.push_back(word);
+            for (std::string& word : words_of(s.crestdb_options)) words.push_back(std::move(word));
         } else if (name == "redis") {
             words = {in_path("redis-server"),
                      "--port",
@@ -64,7 +57,8 @@ bench_result bench_server(const server_bench_settings& s) {
                      "--dir",
                      scratch.path()};
         } else {
-            words = {in_path("memcached"), "-s", socket, "-m", "8192", "-t", "1", "-c", "1024"};
+            words = {in_path("memcached"),         "-s", socket, "-m", "8192", "-t",
+                     fmt::format("{}", s.threads), "-c", "1024"};
             if (::geteuid() == 0) words.insert(words.end(), {"-u", "root"});
         }
         if (words[0].empty() || ::access(words[0].c_str(), X_OK) != 0) {

@@ -20,6 +20,7 @@ namespace obase::tools {
 struct server_bench_settings {
     std::vector<std::string> systems{"crestdb", "crestdb-none", "redis", "memcached"};
     unsigned clients = 50;
+    unsigned threads = 1; // that serve them, of crestdb and memcached
     std::vector<unsigned> pipelines{1, 16};
     std::uint64_t records = 100'000;
     std::uint64_t requests = 50'000;

@@ -6,6 +6,7 @@
 #include "tools/server/resp_client.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <fcntl.h>
 #include <sys/epoll.h>
@@ -37,6 +38,18 @@ using clock = std::chrono::steady_clock;
     throw std::runtime_error(fmt::format("{}: {}", what, std::generic_category().message(errno)));
 }
 
+// A server that was killed closes its connections a moment before it can be waited for.
+[[noreturn]] void closed(const system_under_test& system) {
+    for (int tries = 0; tries < 100 && system.state() == "still running"; ++tries) ::usleep(1'000);
+    throw std::runtime_error(
+        fmt::format("{} closed a connection ({})", system.name(), system.state()));
+}
+
+std::string how_it_ended(int code, int status) {
+    return code == CLD_EXITED ? fmt::format("ended with status {}", status)
+                              : fmt::format("killed by signal {}", status);
+}
+
 } // namespace
 
 scratch_directory::scratch_directory() {
@@ -55,6 +68,13 @@ std::string in_path(const std::string& program) {
     for (std::string folder; std::getline(folders, folder, ':');)
         if (::access((folder + "/" + program).c_str(), X_OK) == 0) return folder + "/" + program;
     return "";
+}
+
+std::vector<std::string> words_of(const std::string& text) {
+    std::istringstream in(text);
+    std::vector<std::string> words;
+    for (std::string word; in >> word;) words.push_back(word);
+    return words;
 }
 
 std::string crestdb_program() {
@@ -104,15 +124,12 @@ system_under_test::system_under_test(std::string name, std::vector<std::string> 
             empty_rss_ = rss();
             return;
         }
-        int status = 0;
-        if (::waitpid(process_, &status, WNOHANG) == process_) {
-            process_ = -1;
-            break;
-        }
+        if (state() != "still running") break;
         ::usleep(10'000);
     }
+    const std::string how = state();
     stop();
-    throw std::runtime_error(fmt::format("{} did not start", words[0]));
+    throw std::runtime_error(fmt::format("{} did not start ({})", fmt::join(words, " "), how));
 }
 std::string system_under_test::request(bool set, std::string_view key,
                                        std::string_view value) const {
@@ -160,6 +177,16 @@ std::uint64_t system_under_test::io_bytes() const {
     for (std::string field; file >> field >> value;)
         if (field == "read_bytes:" || field == "write_bytes:") sum += value;
     return sum;
+}
+
+std::string system_under_test::state() const {
+    siginfo_t info{};
+    // Left to be waited for.
+    if (process_ > 0 &&
+        ::waitid(P_PID, static_cast<id_t>(process_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+        info.si_pid == process_)
+        return how_it_ended(info.si_code, info.si_status);
+    return "still running";
 }
 
 bool system_under_test::wait_for_end(double seconds) noexcept {
@@ -259,7 +286,7 @@ run_result ask(system_under_test& system, const load_request& load) {
             const ssize_t n = ::send(c.socket, c.request.data() + c.sent, c.request.size() - c.sent,
                                      MSG_NOSIGNAL | MSG_DONTWAIT);
             if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return wait_to_write(c, true);
-            if (n < 0) fail(system.name() + " closed a connection");
+            if (n < 0) closed(system);
             c.sent += static_cast<std::size_t>(n);
         }
         wait_to_write(c, false);
@@ -290,7 +317,7 @@ run_result ask(system_under_test& system, const load_request& load) {
             if ((ready[i].events & ~static_cast<unsigned>(EPOLLOUT)) == 0) continue;
             const ssize_t got = ::recv(c.socket, buffer.data(), buffer.size(), MSG_DONTWAIT);
             if (got < 0 && errno == EAGAIN) continue;
-            if (got <= 0) fail(system.name() + " closed a connection");
+            if (got <= 0) closed(system);
             const auto size = static_cast<std::size_t>(got);
             if (c.received + size > c.expected.size() ||
                 std::memcmp(buffer.data(), c.expected.data() + c.received, size) != 0)

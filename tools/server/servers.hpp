@@ -30,6 +30,8 @@ class scratch_directory {
     std::string path_;
 };
 
+// What blanks part.
+std::vector<std::string> words_of(const std::string& text);
 // "" if there is none.
 std::string in_path(const std::string& program);
 // crestdb beside this program.
@@ -57,6 +59,8 @@ class system_under_test {
     pid_t process() const noexcept { return process_; }
     // Waits until it has ended by itself, having been asked to. False if it has not by then.
     bool wait_for_end(double seconds) noexcept;
+    // "killed by signal 9", "ended with status 2", or "still running".
+    std::string state() const;
     std::string request(bool set, std::string_view key, std::string_view value) const;
     std::string expected(bool set, std::string_view key, std::string_view value) const;
 

@@ -21,6 +21,10 @@ import program  # noqa: E402
 WAYS = {"home": {}, "stress": {"OBASE_HANDLES_STRESS": "2000"}, "stress, rarer": {"OBASE_HANDLES_STRESS": "100000"}}
 
 
+# Of programs with OpenMP that are timed: what threads wait for each other is processor time, too.
+ONE_THREAD = ["OMP_NUM_THREADS=1"]
+
+
 def arguments(description):
     return program.arguments(description, lambda parser: parser.add_argument(
         "--describe", type=pathlib.Path, metavar="FILE",
@@ -37,7 +41,7 @@ def figures_object(options):
 
 def describe(options, units, link, programs):
     """Writes --describe's file. `units`: (source, flags) of each; `link`: what follows the objects. `programs`: name, and
-    lists of arguments: `time` is a run that takes about a second, `count` a shorter one, each of `checks` must print the
+    lists of arguments: `time` is a run that takes about a second, `count` a shorter one (None: there is none), each of `checks` must print the
     same in all ways. Of what they print, the lines that begin with `answer` count."""
     made = {}
     for way, compiler in compilers(options).items():
@@ -56,6 +60,45 @@ def describe(options, units, link, programs):
     write(options, {"builds": made, "links": links, "linked": linked, "programs": programs})
 
 
+def describe_each(options, programs, environment=()):
+    """As describe(), of programs that have `units` and a `link` of their own; of C++ if the first unit is. `environment`:
+    NAME=VALUE, of all of them."""
+    made = {way: {"objects": [], "compile": []} for way in ("plain", "handles")}
+    links = []
+    figures = figures_object(options)
+    described = []
+    for one in programs:
+        its = dict(one)
+        units, link = its.pop("units"), its.pop("link")
+        for_language = compilers(options, pathlib.Path(units[0][0]).suffix in (".cc", ".cpp"))
+        objects = {}
+        for way, compiler in for_language.items():
+            folder = options.out / f"objects-{way}" / its["name"]
+            folder.mkdir(parents=True, exist_ok=True)
+            objects[way] = [folder / f"{pathlib.Path(source).stem}.o" for source, _ in units]
+            made[way]["objects"] += objects[way]
+            made[way]["compile"] += [[*compiler, *flags, "-c", source, "-o", to] for (source, flags), to in zip(units, objects[way])]
+        plain, handles = for_language.values()
+        linked = {build: options.out / f"{its['name']}-{build}" for build in ("glibc", "same", "handles")}
+        links += [[*plain, *objects["plain"], *link, "-o", linked["glibc"]],
+                  [*handles, *objects["plain"], *link, "-o", linked["same"]],
+                  [*handles, *objects["handles"], figures, *link, "-o", linked["handles"]]]
+        described.append({**its, "linked": linked, "environment": list(environment)})
+    write(options, {"builds": made, "links": links, "programs": described})
+
+
+def given_folder(variable, holds):
+    """The folder that an environment variable names; else the script ends as skipped."""
+    named = os.environ.get(variable)
+    if named is None:
+        print(f"skipped: {variable} names no folder")
+        sys.exit(program.SKIPPED)
+    folder = pathlib.Path(named).resolve()
+    if not (folder / holds).is_file():
+        sys.exit(f"{variable}={named}: expected a folder with {holds}")
+    return folder
+
+
 def write(options, described):
     options.describe.write_text(json.dumps(described, indent=1, default=str) + "\n")
 
@@ -67,16 +110,19 @@ def fingerprint(options):
     return hashlib.sha256(b"".join(hashlib.sha256(path.read_bytes()).digest() for path in parts)).hexdigest()
 
 
-def compilers(options):
-    return {"plain": [options.clang], "handles": [options.bin / "obase-clang", "--handles"]}
+def compilers(options, of_cxx=False):
+    if not of_cxx:
+        return {"plain": [options.clang], "handles": [options.bin / "obase-clang", "--handles"]}
+    return {"plain": [re.sub(r"clang(?!.*clang)", "clang++", str(options.clang))],
+            "handles": [options.bin / "obase-clang++", "--handles"]}
 
 
 def built_by_cmake(options, name, source, *definitions):
     """The program in `source`, unchanged, by clang or with handles; returns the folder of what was built."""
     compiler, *flags = compilers(options)[name]
+    cxx = compilers(options, True)[name][0]
     folder = options.out / name
     shutil.rmtree(folder, ignore_errors=True)
-    cxx = compiler.with_name("obase-clang++") if flags else re.sub(r"clang(?!.*clang)", "clang++", str(compiler))
     program.run(["cmake", "-S", source, "-B", folder, "-DCMAKE_BUILD_TYPE=Release", f"-DCMAKE_C_COMPILER={compiler}",
                  f"-DCMAKE_CXX_COMPILER={cxx}", *(f"-DCMAKE_{of}_FLAGS={' '.join(flags)}" for of in ("C", "CXX")),
                  *definitions])
