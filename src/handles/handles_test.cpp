@@ -21,9 +21,11 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cinttypes>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -224,6 +226,25 @@ TEST(handles, free_and_realloc_take_either_kind) {
     EXPECT_STREQ(at(foreign), "nine char");
     obase_handles_free(foreign);
     obase_handles_free(malloc(3));
+}
+
+TEST(handles, long_objects_grow_where_they_are) {
+    const compiled_code here;
+    // Behind whatever else is there.
+    auto* const text = static_cast<char*>(obase_handles_malloc(std::size_t{64} << 20));
+    for (std::size_t i = 0; i < 40000; ++i) text[i] = static_cast<char>(i * 7);
+    char* now = static_cast<char*>(obase_handles_realloc(text, 40000));
+    EXPECT_EQ(now, text);
+    for (std::size_t bytes = 40000; bytes < std::size_t{64} << 20; bytes += bytes / 2) {
+        now = static_cast<char*>(obase_handles_realloc(now, bytes));
+        EXPECT_EQ(now, text);
+        EXPECT_GE(obase_handles_malloc_usable_size(now), bytes);
+        now[bytes - 1] = 1;
+    }
+    now = static_cast<char*>(obase_handles_realloc(now, 1000));
+    EXPECT_NE(now, text);
+    for (std::size_t i = 0; i < 1000; ++i) ASSERT_EQ(at(now)[i], static_cast<char>(i * 7));
+    obase_handles_free(now);
 }
 
 TEST(handles, objects_move_and_are_the_same) {
@@ -1099,6 +1120,47 @@ TEST(handles, cold_objects_leave) {
         const run_result r = again(in_mode("hint") + where, "handles.DISABLED_cold_objects_leave");
         EXPECT_EQ(r.status, 0) << r.text;
     }
+}
+
+// Bytes in memory of what is mapped from files of a folder.
+std::uint64_t resident_of_files_in(const std::string& folder) {
+    std::ifstream maps("/proc/self/maps");
+    std::uint64_t bytes = 0;
+    for (std::string line; std::getline(maps, line);) {
+        std::uintptr_t begin = 0, end = 0;
+        if (line.find(folder) == std::string::npos || line.find("(deleted)") == std::string::npos ||
+            std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR, &begin, &end) != 2)
+            continue;
+        std::vector<unsigned char> pages((end - begin) / 4096);
+        if (mincore(reinterpret_cast<void*>(begin), end - begin, pages.data()) == 0)
+            for (const unsigned char page : pages) bytes += (page & 1U) * 4096U;
+    }
+    return bytes;
+}
+
+// Runs of COLD are filled in several windows, and what was written to one that has left already leaves, too.
+TEST(handles, DISABLED_all_that_is_cold_leaves) {
+    const compiled_code here;
+    const std::vector<node*> all = dense_nodes(60000);
+    use_until(all, most_is_cold);
+    // A translation would be a use: so what is looked at is the file's mapping.
+    std::uint64_t resident = 0;
+    const auto none_resident = [&](const obase_handles_figures& f) {
+        resident = resident_of_files_in(testing::TempDir());
+        return resident * 20 < f.cold_bytes;
+    };
+    const std::uint64_t before = figures().windows;
+    use_until(all, [&](const obase_handles_figures& f) {
+        return none_resident(f) || f.windows > before + 300;
+    });
+    EXPECT_LT(resident * 20, figures().cold_bytes);
+    expect_unharmed(all);
+    free_all(all);
+}
+TEST(handles, all_that_is_cold_leaves) {
+    const run_result r =
+        again(in_mode("hint") + cold_file(), "handles.DISABLED_all_that_is_cold_leaves");
+    EXPECT_EQ(r.status, 0) << r.text;
 }
 
 // A child of a fork allocates, frees and moves in runs that were tracked when it was made.

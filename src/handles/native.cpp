@@ -249,6 +249,7 @@ std::size_t native_handles::usable_size(const void* object) const noexcept {
 
 bool native_handles::resize(void* object, std::size_t bytes) noexcept {
     if (in_stress(object)) return false;
+    if (space_->resize_large(object, bytes)) return true;
     const std::size_t now = usable_size(object);
     if (!in_homes(object)) return bytes <= now && bytes >= now / 2;
     if (away_at(reinterpret_cast<std::uint64_t>(object)).load_acquire() != at_home)

@@ -264,6 +264,54 @@ void large_heap::free(void* object) noexcept {
     free_extent(page, tag);
 }
 
+// Pages [end, end + pages), from the free extent there. False: they are not free, and cannot be made.
+bool large_heap::take_behind(std::size_t end, std::size_t pages,
+                             std::unique_lock<std::mutex>& hold) noexcept {
+    for (unsigned naps = 0;;) {
+        const std::uint64_t tag = end < frontier_ ? tags_[end].load_relaxed() : 0;
+        const std::size_t room = is_free(tag) ? value_of(tag) : 0;
+        if (room >= pages) break;
+        if (claimed_.pages != 0 && claimed_.page == end && naps < naps_before_growing) {
+            ++naps; // it is over in less time than the copy that the caller would make
+            hold.unlock();
+            os::native_platform::sleep_ns(nap_ns);
+            hold.lock();
+            continue;
+        }
+        // Without the lock: others may take it, or what was made.
+        if (end + room != frontier_ || !grow(pages, hold)) return false;
+    }
+    const extent found = remove_free(end);
+    new_bytes_.fetch_add_relaxed((pages - found.dirty.within(end, end + pages).pages()) *
+                                 os::page_size);
+    if (found.pages > pages) insert_free(found.part(end + pages, found.end()));
+    return true;
+}
+
+bool large_heap::resize(void* object, std::size_t size) noexcept {
+    if (size > bytes_) return false;
+    std::unique_lock hold(lock_);
+    const std::size_t page = page_of(object);
+    const std::uint64_t tag = tags_[page].load_relaxed();
+    os::native_platform::check(is_start(tag), "resize of a large object that is not there");
+    const std::size_t before = round_up(value_of(tag), os::page_size) / os::page_size;
+    const std::size_t pages = round_up(size, os::page_size) / os::page_size;
+    if (pages > before && !take_behind(page + before, pages - before, hold)) return false;
+    // The first tag changes in one step: it is read without the lock. The last one lies on another page, for the object
+    // has several, and is that of its extent alone.
+    const auto set = static_cast<unsigned>(tag >> 2) & 31U;
+    tags_[page + before - 1].store_release(0);
+    tags_[page + pages - 1].store_release(used_tag(size, set));
+    tags_[page].store_release(used_tag(size, set) | first_bit);
+    live_bytes_ += size - value_of(tag);
+    used_pages_ += pages - before;
+    if (pages < before) {
+        const range rest{page + pages, page + before};
+        insert_merged({rest.first, rest.pages(), rest, rest});
+    }
+    return true;
+}
+
 free_result large_heap::free_checked(void* object) noexcept {
     const std::size_t page = page_of(object);
     if (static_cast<char*>(object) != base_ + page * os::page_size) return free_result::no_object;
@@ -448,6 +496,8 @@ const char* large_heap::validate() const noexcept {
         if (is_used(tag) && !is_start(tag)) return "a used extent of LARGE does not begin";
         if (tags_[page + pages - 1].load_relaxed() != (tag & ~first_bit))
             return "tags of an extent disagree";
+        for (std::size_t inner = page + 1; is_used(tag) && inner + 1 < page + pages; ++inner)
+            if (tags_[inner].load_relaxed() != 0) return "a page within an object has a tag";
         if (is_used(tag)) {
             live += value_of(tag);
             used_pages += pages;

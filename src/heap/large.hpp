@@ -21,7 +21,7 @@
 // Any thread may allocate and free; a mutex guards everything, and is not held across system calls:
 // memory beyond the frontier is committed first, by each thread that needs some, and the first of them
 // moves the frontier. size_of() of a live object needs no lock: its tag is written before the
-// address is handed out and stays until it is freed.
+// address is handed out, and from then on is the size that resize() gave it last, until it is freed.
 #pragma once
 
 #include <cstddef>
@@ -50,6 +50,9 @@ class large_heap {
 
     void* allocate(std::size_t size, unsigned set) noexcept;
     void free(void* object) noexcept;
+    // Makes an object of another size where it is; its bytes stay, as far as it has them then. False: what lies behind it
+    // is in use or just going back, or there is no memory, and nothing has changed. A smaller one never fails. `size`: above max_small_size, as allocate() has it.
+    bool resize(void* object, std::size_t size) noexcept;
     // Frees what is the start of an object, and nothing else. LARGE does not remember what was there.
     free_result free_checked(void* object) noexcept;
     // 0 where no object begins.
@@ -128,6 +131,8 @@ class large_heap {
     void decommit_tables(pacer& ask) noexcept;
     void end_claim() noexcept;
     bool grow(std::size_t pages, std::unique_lock<std::mutex>& hold) noexcept;
+    bool take_behind(std::size_t end, std::size_t pages,
+                     std::unique_lock<std::mutex>& hold) noexcept;
     bool commit_pages(std::size_t first, std::size_t chunk) noexcept;
     void advance_frontier(std::size_t end) noexcept;
     void free_extent(std::size_t page, std::uint64_t tag) noexcept;

@@ -109,7 +109,7 @@ constexpr unsigned attribute_index(attributes attr) noexcept {
 constexpr attributes attributes_at(unsigned index) noexcept {
     return {static_cast<std::uint8_t>(index / 2 + 3), (index & 1U) != 0};
 }
-// The size an object keeps for life, in every class: 0 counts as 1. Near the end of the address space it
+// The size an object keeps for life (but for space::resize_large), in every class: 0 counts as 1. Near the end of the address space it
 // wraps.
 constexpr std::size_t object_size(std::size_t requested, attributes attr) noexcept {
     const std::size_t size =

@@ -360,6 +360,20 @@ std::size_t space::usable_size_elsewhere(const void* object) const noexcept {
     return cls == classes_ ? large_.size_of(object) : dense_[cls - 1].size_of(object);
 }
 
+bool space::resize_large(void* object, std::size_t size) noexcept {
+    if (class_of(object) != classes_) return false;
+    const std::size_t rounded = object_size(size, attributes_at(large_.set_of(object)));
+    if (rounded <= max_small_size || rounded < size) return false;
+    const std::size_t before = large_.size_of(object);
+    char* const begin = static_cast<char*>(object);
+    // What another thread may have at once. A shorter one always has room.
+    if (rounded < before && poison_ != poisoning::none)
+        poison(begin + rounded, before - rounded, poison_);
+    if (!large_.resize(object, rounded)) return false;
+    if (rounded > before && hides(poison_)) asan::show(begin + before, rounded - before);
+    return true;
+}
+
 space::object_info space::info(const void* object) const noexcept {
     const unsigned cls = class_of(object);
     if (cls == new_class) {

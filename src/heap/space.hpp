@@ -259,6 +259,9 @@ class space {
     // After a veto: only the collector has seen the object.
     void undo_allocate_dense(void* object) noexcept;
 
+    // Makes an object of LARGE, of which the caller alone knows, longer or shorter where it is. False: it is none of LARGE, or
+    // will be none, or has no room; nothing has changed.
+    bool resize_large(void* object, std::size_t size) noexcept;
     // True if the object lies in a run that select_evacuation chose. False for NEW, LARGE and NEAR.
     bool evacuating(const void* object) const noexcept {
         const unsigned cls = class_of(object);

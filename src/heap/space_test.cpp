@@ -159,6 +159,21 @@ void behaves_like_the_model(const space_options& options) {
             objects.check(victim);
             objects.remove(victim.first);
             s.free(victim.first);
+        } else if (what < 65 && !objects.empty()) {
+            const auto of = objects.pick(*rc::gen::arbitrary<std::uint32_t>());
+            const std::size_t rounded = object_size(any_size(), of.second.attr);
+            const bool may = of.second.cls == s.large_class() && rounded > max_small_size;
+            const std::vector<char> before(of.first, of.first + of.second.size);
+            const bool done = s.resize_large(of.first, rounded);
+            RC_ASSERT(!done || may);
+            RC_ASSERT(done || !may || rounded > of.second.size);
+            if (done) {
+                RC_ASSERT(std::memcmp(before.data(), of.first, std::min(before.size(), rounded)) ==
+                          0);
+                std::memset(of.first, 0, rounded);
+                objects.remove(of.first);
+                objects.add(of.first, rounded, of.second.attr, of.second.cls);
+            }
         } else if (what < 90 && !objects.empty()) {
             // Move an object, or give up at the end.
             const auto source = objects.pick(*rc::gen::arbitrary<std::uint32_t>());
@@ -329,6 +344,53 @@ TEST(space, large_objects_reuse_and_join_free_neighbours) {
     EXPECT_EQ(s->allocate(SIZE_MAX, {}), nullptr);
     EXPECT_EQ(s->allocate(SIZE_MAX - 4096, {12, false}), nullptr);
     EXPECT_EQ(s->failures(), 3U);
+    EXPECT_TRUE(s->validate(nullptr));
+}
+
+TEST(space, large_objects_change_their_size_where_they_are) {
+    const owned_space s = make_space({.range_bytes = 64 * mib});
+    auto* const a = static_cast<char*>(s->allocate(100'000, {}));
+    std::memset(a, 7, 100'000);
+    const auto unharmed = [&](std::size_t bytes) {
+        return std::all_of(a, a + bytes, [](char c) { return c == 7; });
+    };
+    // Into what is free, and beyond what was ever used.
+    ASSERT_TRUE(s->resize_large(a, 30 * mib));
+    EXPECT_EQ(s->usable_size(a), 30 * mib);
+    EXPECT_TRUE(unharmed(100'000));
+    std::memset(a, 7, 30 * mib);
+    EXPECT_EQ(s->counters(s->large_class()).live_bytes, 30 * mib);
+    // Not over a neighbour, nor out of the range.
+    auto* const b = static_cast<char*>(s->allocate(20'000, {}));
+    EXPECT_EQ(b, a + 30 * mib);
+    for (const std::size_t too_much : {30 * mib + 1, 40 * mib, 65 * mib, SIZE_MAX})
+        EXPECT_FALSE(s->resize_large(a, too_much));
+    EXPECT_FALSE(s->resize_large(b, 35 * mib));
+    EXPECT_EQ(s->usable_size(a), 30 * mib);
+    EXPECT_TRUE(unharmed(30 * mib));
+    EXPECT_TRUE(s->validate(nullptr));
+    // What it leaves is free, and goes back.
+    ASSERT_TRUE(s->resize_large(a, 50'000));
+    EXPECT_EQ(s->usable_size(a), 50'048U);
+    EXPECT_TRUE(s->validate(nullptr));
+    EXPECT_GE(s->decommit_free_memory(), 29 * mib);
+    EXPECT_TRUE(unharmed(50'000));
+    char* const c = static_cast<char*>(s->allocate(mib, {}));
+    EXPECT_EQ(c, a + 13 * 4096);
+    // Within the last page.
+    EXPECT_TRUE(s->resize_large(a, 53'248));
+    EXPECT_FALSE(s->resize_large(a, 53'249));
+    s->free(c);
+    EXPECT_TRUE(s->resize_large(a, 53'249));
+    EXPECT_TRUE(s->validate(nullptr));
+    // Small ones are elsewhere.
+    EXPECT_FALSE(s->resize_large(a, max_small_size));
+    void* const small = s->allocate(1000, {});
+    EXPECT_FALSE(s->resize_large(small, 100'000));
+    s->free(a);
+    s->free(b);
+    s->free(small);
+    EXPECT_EQ(s->counters(s->large_class()).live_bytes, 0U);
     EXPECT_TRUE(s->validate(nullptr));
 }
 

@@ -67,6 +67,56 @@ void expect_empty(const space& s) {
     EXPECT_TRUE(s.validate(&what)) << what;
 }
 
+// Threads resize objects of LARGE of their own while others do, and while memory goes back: all want what lies behind the
+// last one.
+TEST(space_threads, large_objects_are_resized_by_their_owners) {
+    const owned_space owner = make_space({.range_bytes = 512 * mib});
+    space& s = *owner;
+    word::native_atomic<std::uint64_t> damaged, grown;
+    word::native_atomic<unsigned> running;
+    constexpr unsigned workers = 4;
+    running.store_relaxed(workers);
+    const std::uint64_t rounds = testing::scaled(3'000, 100'000, 1'000'000);
+    std::vector<std::thread> threads;
+    for (unsigned t = 0; t < workers; ++t)
+        threads.emplace_back([&, t] {
+            std::minstd_rand random(t + 1);
+            std::vector<std::pair<char*, std::size_t>> own;
+            for (std::uint64_t i = 0; i < rounds; ++i) {
+                const std::size_t size = max_small_size + 1 + random() % 300'000;
+                if (own.size() < 4) {
+                    auto* const made = static_cast<char*>(s.allocate(size, {}));
+                    if (made == nullptr) continue;
+                    made[0] = made[size - 1] = static_cast<char>(t);
+                    own.emplace_back(made, size);
+                    continue;
+                }
+                const std::size_t which = random() % own.size();
+                auto& [object, before] = own[which];
+                if (object[0] != static_cast<char>(t) || object[before - 1] != static_cast<char>(t))
+                    damaged.fetch_add_relaxed(1);
+                if (s.resize_large(object, size)) {
+                    if (size > before) grown.fetch_add_relaxed(1);
+                    object[size - 1] = static_cast<char>(t);
+                    before = size;
+                } else {
+                    s.free(object);
+                    own.erase(own.begin() + static_cast<std::ptrdiff_t>(which));
+                }
+            }
+            for (const auto& [object, size] : own) s.free(object);
+            running.fetch_sub_relaxed(1);
+        });
+    while (running.load_relaxed() != 0) {
+        s.decommit_free_memory();
+        std::this_thread::yield();
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(damaged.load_relaxed(), 0U);
+    EXPECT_GT(grown.load_relaxed(), 0U);
+    expect_empty(s);
+}
+
 // Threads put objects into shared slots and free what they find there, while the collector thread
 // gives memory back, reads counters and asks for information about objects that may be freed at any
 // moment. No object is ever damaged, handed out twice (both writers would damage it) or lost.
