@@ -3,6 +3,7 @@
 
 #include "tools/bench/child_process.hpp"
 #include "tools/bench/interrupt.hpp"
+#include "tools/fragmentation/churn.hpp"
 #include "tools/fragmentation/redis.hpp"
 
 #include <fmt/format.h>
@@ -26,22 +27,28 @@ std::string beside(const std::string& name) {
     return (self.parent_path() / name).string();
 }
 
-std::vector<std::string> command_for(const std::string& allocator) {
+std::vector<std::string> command_for(const std::string& load, const std::string& allocator) {
     // The tool has an allocator of its own, and may have been told to load others.
     std::vector<std::string> environment;
     if (allocator == "jemalloc") environment.emplace_back("LD_PRELOAD=libjemalloc.so.2");
     if (allocator == "mimalloc") environment.emplace_back("LD_PRELOAD=libmimalloc.so.2");
     if (allocator == "obase-off") environment.emplace_back("OBASE_HANDLES=off");
     return clean_command(environment,
-                         {beside(allocator.starts_with("obase") ? "obase-fragmentation-load-handles"
-                                                                : "obase-fragmentation-load")});
+                         {beside(load + (allocator.starts_with("obase") ? "-handles" : ""))});
 }
 
-json run_synthetic(const std::string& allocator, const fragmentation_settings& settings) {
-    std::vector<std::string> words = command_for(allocator);
+json run_load(const std::string& allocator, const fragmentation_settings& settings) {
+    const bool churn = settings.program == "churn";
+    std::vector<std::string> words =
+        command_for(churn ? "obase-fragmentation-churn" : "obase-fragmentation-load", allocator);
     const std::string program = words.back();
     words.push_back(std::to_string(settings.scale));
-    for (const unsigned at : settings.seconds) words.push_back(std::to_string(at));
+    if (churn) {
+        words.push_back(std::to_string(settings.hours));
+        words.push_back(fmt::format("{}", settings.hour_seconds));
+    } else {
+        for (const unsigned at : settings.seconds) words.push_back(std::to_string(at));
+    }
     const std::optional<std::string> text = output_of_program(words);
     if (!text.has_value()) {
         if (interrupted()) throw interruption(allocator);
@@ -51,6 +58,8 @@ json run_synthetic(const std::string& allocator, const fragmentation_settings& s
     }
     // The dynamic linker, too, may have something to say.
     const std::size_t begin = text->find('{');
+    if (text->substr(0, begin).find("cannot be preloaded") != std::string::npos)
+        throw std::runtime_error(fmt::format("fragmentation: {} is not installed", allocator));
     json run = json::parse(begin == std::string::npos ? "" : text->substr(begin), nullptr, false);
     if (run.is_discarded())
         throw std::runtime_error(
@@ -134,8 +143,7 @@ bench_result bench_fragmentation(const fragmentation_settings& settings) {
                          turn / allocators.size() + 1, settings.repetitions));
         json run;
         try {
-            run = redis ? run_redis(servers, allocator, settings)
-                        : run_synthetic(allocator, settings);
+            run = redis ? run_redis(servers, allocator, settings) : run_load(allocator, settings);
         } catch (const interruption&) {
             result.partial = true;
             break;
@@ -145,6 +153,10 @@ bench_result bench_fragmentation(const fragmentation_settings& settings) {
                                          run.at("wrong").get<std::uint64_t>());
         result.json["runs"].push_back(run);
         runs[allocator].push_back(std::move(run));
+    }
+    if (settings.program == "churn") {
+        result.figures = churn_figures(runs, settings);
+        return result;
     }
     for (const std::string& allocator : allocators)
         if (runs.contains(allocator))

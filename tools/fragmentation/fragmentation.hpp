@@ -13,10 +13,12 @@
 namespace obase::tools {
 
 struct fragmentation_settings {
-    std::string program = "synthetic";   // or redis
+    std::string program = "synthetic";   // or churn, redis
     std::vector<std::string> allocators; // all that there are for the program unless given
     std::vector<unsigned> seconds{0, 1, 3, 10};
     unsigned scale = 1;          // divides all counts
+    unsigned hours = 24;         // churn
+    double hour_seconds = 5;     // churn
     std::size_t repetitions = 1; // of all allocators, in turns
     script_settings scripts;     // redis
 };
