@@ -48,6 +48,7 @@ FOLDERS = ["src", "testing", "crestdb", "tools", "demo", "compiler", "scripts", 
 # A test of the compiler is a script, for which the plugins and the library are built.
 COMPILER_TARGETS = ["obase_passes", "obase_visibility", "obase_memory_object", "obase_link_check", "obase", "obase_handles_pass", "obase_handles_libc", "obase_handles_cxx", "obase_handles"]
 # What is in these is built, and its tests are known, only with OBASE_BUILD_TOOLS.
+PROGRAMS_OF = {"server_bench": ["obase_command", "crestdb_server"]}  # tests that are no programs of their own
 TOOL_FOLDERS = ("tools/", "demo/", "crestdb/server/")
 
 
@@ -74,7 +75,8 @@ class Mutant:
             return []
         if any(test.startswith("compiler_") for test in self.tests):
             return COMPILER_TARGETS
-        return [test.split(".")[0] for test in self.tests]
+        names = [test.split(".")[0] for test in self.tests]
+        return [target for name in names for target in PROGRAMS_OF.get(name, [name])]
 
     @property
     def needs_tools(self):

@@ -25,9 +25,9 @@ store_bench add_handles(CLI::App& bench) {
                    "sqlite tclsh");
     auto s = std::make_shared<handles_settings>();
     command
-        ->add_option(
-            "--program", s->programs,
-            "a program, or a group of them: own, lua; repeatable, or with commas; all unless given")
+        ->add_option("--program", s->programs,
+                     "a program, or a group of them: own, lua, sqlite, sqlite64, embench, gapbs, "
+                     "npb; repeatable, or with commas; all unless given")
         ->check(CLI::IsMember(handles_programs()))
         ->delimiter(',');
     add_script_options(*command, s->scripts);

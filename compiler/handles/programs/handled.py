@@ -60,9 +60,9 @@ def describe(options, units, link, programs):
     write(options, {"builds": made, "links": links, "linked": linked, "programs": programs})
 
 
-def describe_each(options, programs, environment=()):
+def describe_each(options, programs, environment=(), figures_of_both=False):
     """As describe(), of programs that have `units` and a `link` of their own; of C++ if the first unit is. `environment`:
-    NAME=VALUE, of all of them."""
+    NAME=VALUE, of all of them. `figures_of_both`: what is linked with the allocator alone writes figures, too."""
     made = {way: {"objects": [], "compile": []} for way in ("plain", "handles")}
     links = []
     figures = figures_object(options)
@@ -81,7 +81,7 @@ def describe_each(options, programs, environment=()):
         plain, handles = for_language.values()
         linked = {build: options.out / f"{its['name']}-{build}" for build in ("glibc", "same", "handles")}
         links += [[*plain, *objects["plain"], *link, "-o", linked["glibc"]],
-                  [*handles, *objects["plain"], *link, "-o", linked["same"]],
+                  [*handles, *objects["plain"], *([figures] if figures_of_both else []), *link, "-o", linked["same"]],
                   [*handles, *objects["handles"], figures, *link, "-o", linked["handles"]]]
         described.append({**its, "linked": linked, "environment": list(environment)})
     write(options, {"builds": made, "links": links, "programs": described})

@@ -10,9 +10,13 @@ import handled
 from handled import program
 
 SOURCE = ("pool/main/s/sqlite3/sqlite3_3.40.1.orig.tar.xz", "aaa776260ab4dc976db34aa7891819484c8676b5b2783123ebc6301e2ca5d655")
+LINK = ["-lm", "-lpthread"]
 
 
 def amalgamation(options):
+    if shutil.which("tclsh") is None:
+        print("skipped: there is no tclsh here, which makes sqlite3.c")
+        sys.exit(program.SKIPPED)
     folder = options.out / "source"
     made = folder / "build" / "sqlite3.c"
     if not made.exists():
@@ -23,18 +27,20 @@ def amalgamation(options):
     return folder
 
 
+def flags(folder):
+    return ["-O3", "-w", "-DSQLITE_OMIT_LOAD_EXTENSION", f"-I{folder / 'build'}"]
+
+
+def sources(folder):
+    return [folder / "test" / "speedtest1.c", folder / "build" / "sqlite3.c"]
+
+
 def main():
     options = handled.arguments(__doc__)
-    if shutil.which("tclsh") is None:
-        print("skipped: there is no tclsh here, which makes sqlite3.c")
-        sys.exit(program.SKIPPED)
     folder = amalgamation(options)
-    flags = ["-O3", "-w", "-DSQLITE_OMIT_LOAD_EXTENSION", f"-I{folder / 'build'}"]
-    sources = [folder / "test" / "speedtest1.c", folder / "build" / "sqlite3.c"]
-    link = ["-lm", "-lpthread"]
     if options.describe:
         file = options.out / "test.db"
-        handled.describe(options, [(source, flags) for source in sources], link, [
+        handled.describe(options, [(source, flags(folder)) for source in sources(folder)], LINK, [
             {"name": "sqlite", "time": ["--size", 20, ":memory:"], "count": ["--size", 2, ":memory:"],
              "checks": [["--size", 5, "--verify", ":memory:"], ["--size", 2, "--verify", file],
                         *(["--size", 5, "--verify", "--testset", testset, ":memory:"] for testset in ("cte", "orm", "fp"))],
@@ -43,7 +49,7 @@ def main():
     made = {}
     for name, compiler in handled.compilers(options).items():
         made[name] = options.out / f"speedtest1-{name}"
-        program.run([*compiler, *flags, *sources, *link, "-o", made[name]])
+        program.run([*compiler, *flags(folder), *sources(folder), *LINK, "-o", made[name]])
     if options.measure:
         handled.measure("sqlite", *([made[name], "--size", size, ":memory:"] for size in ("20", "2") for name in ("plain", "handles")))
         return
