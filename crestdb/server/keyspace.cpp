@@ -27,7 +27,7 @@ constexpr std::pair<std::string_view, eviction> eviction_names[] = {
 constexpr std::size_t cache_line = 64;
 constexpr std::size_t usual_prefetch = 3 * cache_line;
 constexpr std::size_t long_prefetch = 15 * cache_line;
-constexpr std::size_t least_long = 8 * cache_line;
+constexpr std::size_t least_long = long_prefetch + cache_line; // so nothing beyond it is
 
 inline void prefetch_behind(const void* r, std::size_t bytes) noexcept {
     for (std::size_t at = cache_line; at <= bytes; at += cache_line)

@@ -72,8 +72,7 @@ std::vector<std::string> crestdb_words(const scratch_directory& scratch, const s
                                       fmt::format("{}", s.window_seconds)};
     if (!s.policy.empty()) words.insert(words.end(), {"--policy", s.policy});
     words.insert(words.end(), row);
-    for (std::string& word : words_of(s.crestdb_options)) words.push_back(std::move(word));
-    return words;
+    return with_options(words, s.crestdb_options);
 }
 
 struct samples {

@@ -45,7 +45,7 @@ bench_result bench_server(const server_bench_settings& s) {
                 crestdb, "--port",       "0",         "--unixsocket", socket,
                 "--dir", scratch.path(), "--no-load", "--threads",    fmt::format("{}", s.threads)};
             if (name == "crestdb-none") words.insert(words.end(), {"--protocol", "none"});
-            for (std::string& word : words_of(s.crestdb_options)) words.push_back(std::move(word));
+            words = with_options(words, s.crestdb_options);
         } else if (name == "redis") {
             words = {in_path("redis-server"),
                      "--port",

@@ -70,11 +70,25 @@ std::string in_path(const std::string& program) {
     return "";
 }
 
-std::vector<std::string> words_of(const std::string& text) {
-    std::istringstream in(text);
-    std::vector<std::string> words;
-    for (std::string word; in >> word;) words.push_back(word);
-    return words;
+std::vector<std::string> with_options(const std::vector<std::string>& words,
+                                      const std::string& options) {
+    std::istringstream in(options);
+    std::vector<std::string> more;
+    for (std::string word; in >> word;) more.push_back(word);
+    const auto is_in_more = [&](const std::string& name) {
+        return std::any_of(more.begin(), more.end(), [&](const std::string& word) {
+            return word.starts_with("--") && word.substr(0, word.find('=')) == name;
+        });
+    };
+    std::vector<std::string> all;
+    bool left_out = false; // the option before, and so its value
+    for (const std::string& word : words) {
+        const bool is_option = word.starts_with("--");
+        left_out = is_option ? is_in_more(word) : left_out;
+        if (!left_out) all.push_back(word);
+    }
+    all.insert(all.end(), more.begin(), more.end());
+    return all;
 }
 
 std::string crestdb_program() {
@@ -181,9 +195,9 @@ std::uint64_t system_under_test::io_bytes() const {
 
 std::string system_under_test::state() const {
     siginfo_t info{};
+    if (process_ <= 0) return "ended";
     // Left to be waited for.
-    if (process_ > 0 &&
-        ::waitid(P_PID, static_cast<id_t>(process_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+    if (::waitid(P_PID, static_cast<id_t>(process_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
         info.si_pid == process_)
         return how_it_ended(info.si_code, info.si_status);
     return "still running";

@@ -30,8 +30,9 @@ class scratch_directory {
     std::string path_;
 };
 
-// What blanks part.
-std::vector<std::string> words_of(const std::string& text);
+// A command line with more options, which blanks part. Those of the same name that it had are not in it.
+std::vector<std::string> with_options(const std::vector<std::string>& words,
+                                      const std::string& options);
 // "" if there is none.
 std::string in_path(const std::string& program);
 // crestdb beside this program.
@@ -59,7 +60,7 @@ class system_under_test {
     pid_t process() const noexcept { return process_; }
     // Waits until it has ended by itself, having been asked to. False if it has not by then.
     bool wait_for_end(double seconds) noexcept;
-    // "killed by signal 9", "ended with status 2", or "still running".
+    // "killed by signal 9", "ended with status 2", "still running", or "ended" once that is known.
     std::string state() const;
     std::string request(bool set, std::string_view key, std::string_view value) const;
     std::string expected(bool set, std::string_view key, std::string_view value) const;

@@ -48,7 +48,7 @@ TEST(servers, one_that_ends_while_it_is_asked_says_how) {
                                "import os, socket, sys\n"
                                "s = socket.socket(socket.AF_UNIX)\n"
                                "s.bind(sys.argv[1]); s.listen(); s.accept()\n"
-                               "s.accept()[0].recv(1)\n" +
+                               "c = s.accept()[0]; c.recv(1)\n" +
                                    what,
                                socket},
                               socket, true);
@@ -63,10 +63,16 @@ TEST(servers, one_that_ends_while_it_is_asked_says_how) {
     EXPECT_EQ(ends_by("os._exit(7)"), "one closed a connection (ended with status 7)");
 }
 
-TEST(servers, options_are_parted_by_blanks) {
-    EXPECT_EQ(words_of("  --threads 2\t--x  "),
-              (std::vector<std::string>{"--threads", "2", "--x"}));
-    EXPECT_TRUE(words_of("").empty());
+TEST(servers, what_is_asked_for_takes_the_place_of_the_row_s) {
+    using words = std::vector<std::string>;
+    const words own{"crestdb", "--threads", "1", "--no-load", "--window", "1"};
+    EXPECT_EQ(with_options(own, "  --threads 2\t--x  "),
+              (words{"crestdb", "--no-load", "--window", "1", "--threads", "2", "--x"}));
+    EXPECT_EQ(with_options(own, "--window=3"),
+              (words{"crestdb", "--threads", "1", "--no-load", "--window=3"}));
+    EXPECT_EQ(with_options(own, "--no-load"),
+              (words{"crestdb", "--threads", "1", "--window", "1", "--no-load"}));
+    EXPECT_EQ(with_options(own, ""), own);
 }
 
 } // namespace
