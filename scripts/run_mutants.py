@@ -169,7 +169,8 @@ class Workshop:
         stop = ["--stop-on-failure"] if stop_early else []
         _, output = self.run("ctest", "--test-dir", self.build, "--tests-regex", pattern,
                              "--timeout", self.hang_after, *stop)
-        ended = re.findall(r"^ *\d+/\d+ Test +#\d+: (\S+) \.*(.*?) +[\d.]+ sec", output, re.M)
+        # How a test ended may have several lines.
+        ended = re.findall(r"^ *\d+/\d+ Test +#\d+: (\S+) \.*((?s:.*?)) +[\d.]+ sec", output, re.M)
         ended = [(name, how.strip(" *")) for name, how in ended]
         unknown = set(tests) - {name for name, _ in ended}
         failed = [(name, how) for name, how in ended if how != "Passed"]

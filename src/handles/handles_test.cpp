@@ -21,11 +21,9 @@
 
 #include <atomic>
 #include <cerrno>
-#include <cinttypes>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -1120,47 +1118,6 @@ TEST(handles, cold_objects_leave) {
         const run_result r = again(in_mode("hint") + where, "handles.DISABLED_cold_objects_leave");
         EXPECT_EQ(r.status, 0) << r.text;
     }
-}
-
-// Bytes in memory of what is mapped from files of a folder.
-std::uint64_t resident_of_files_in(const std::string& folder) {
-    std::ifstream maps("/proc/self/maps");
-    std::uint64_t bytes = 0;
-    for (std::string line; std::getline(maps, line);) {
-        std::uintptr_t begin = 0, end = 0;
-        if (line.find(folder) == std::string::npos || line.find("(deleted)") == std::string::npos ||
-            std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR, &begin, &end) != 2)
-            continue;
-        std::vector<unsigned char> pages((end - begin) / 4096);
-        if (mincore(reinterpret_cast<void*>(begin), end - begin, pages.data()) == 0)
-            for (const unsigned char page : pages) bytes += (page & 1U) * 4096U;
-    }
-    return bytes;
-}
-
-// Runs of COLD are filled in several windows, and what was written to one that has left already leaves, too.
-TEST(handles, DISABLED_all_that_is_cold_leaves) {
-    const compiled_code here;
-    const std::vector<node*> all = dense_nodes(60000);
-    use_until(all, most_is_cold);
-    // A translation would be a use: so what is looked at is the file's mapping.
-    std::uint64_t resident = 0;
-    const auto none_resident = [&](const obase_handles_figures& f) {
-        resident = resident_of_files_in(testing::TempDir());
-        return resident * 20 < f.cold_bytes;
-    };
-    const std::uint64_t before = figures().windows;
-    use_until(all, [&](const obase_handles_figures& f) {
-        return none_resident(f) || f.windows > before + 300;
-    });
-    EXPECT_LT(resident * 20, figures().cold_bytes);
-    expect_unharmed(all);
-    free_all(all);
-}
-TEST(handles, all_that_is_cold_leaves) {
-    const run_result r =
-        again(in_mode("hint") + cold_file(), "handles.DISABLED_all_that_is_cold_leaves");
-    EXPECT_EQ(r.status, 0) << r.text;
 }
 
 // A child of a fork allocates, frees and moves in runs that were tracked when it was made.
