@@ -10,6 +10,7 @@
  */
 #define _GNU_SOURCE
 #include "tools/fragmentation/by_hand.h"
+#include "tools/fragmentation/load_parts.h"
 
 #include <stdint.h>
 #include <stdio.h>
@@ -27,12 +28,6 @@ struct value {
 static struct value* values;
 static size_t room, live, most_live, live_bytes, bound, wrong;
 
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 static void wait_until(double time) {
     const double left = time - now();
     if (left <= 0) return;
@@ -40,14 +35,6 @@ static void wait_until(double time) {
     OFFLINE();
     nanosleep(&t, NULL);
     ONLINE();
-}
-
-static uint64_t state = 88172645463325252u;
-static uint64_t next(void) {
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return state;
 }
 
 static unsigned char mark_of(size_t bytes) { return (unsigned char)(bytes * 7 + 1); }
@@ -75,16 +62,6 @@ static void begin_one(size_t bytes) {
     live_bytes += bytes;
 }
 
-static double memory_mib(const char* name) {
-    FILE* const f = fopen("/proc/self/status", "r");
-    char line[256];
-    double kib = 0;
-    while (f != NULL && fgets(line, sizeof line, f) != NULL)
-        if (strncmp(line, name, strlen(name)) == 0) kib = atof(line + strlen(name));
-    if (f != NULL) fclose(f);
-    return kib / 1024;
-}
-
 static void print_hour(const char* before) {
     double tables = 0;
 #ifdef LOAD_OF_HANDLES
@@ -95,8 +72,9 @@ static void print_hour(const char* before) {
     printf("%s{\"live_mib\": %.2f, \"rss_mib\": %.2f, \"tables_mib\": %.3f, \"page_tables_mib\": "
            "%.3f}",
            before, (double)live_bytes / 1048576,
-           memory_mib("VmRSS:") - (double)(most_live * sizeof *values) / 1048576, tables,
-           memory_mib("VmPTE:"));
+           memory_mib("/proc/self/status", "VmRSS:") -
+               (double)(most_live * sizeof *values) / 1048576,
+           tables, memory_mib("/proc/self/status", "VmPTE:"));
 }
 
 int main(int argc, char** argv) {

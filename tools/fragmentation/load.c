@@ -12,6 +12,7 @@
  */
 #define _GNU_SOURCE
 #include "tools/fragmentation/by_hand.h"
+#include "tools/fragmentation/load_parts.h"
 
 #include <pthread.h>
 #include <stdint.h>
@@ -31,20 +32,6 @@ static struct value values[table_size];
 static size_t live, live_bytes, bound;
 static volatile int stop_reading;
 static double longest_gap;
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static uint64_t state = 88172645463325252u;
-static uint64_t next(void) {
-    state ^= state << 13;
-    state ^= state >> 7;
-    state ^= state << 17;
-    return state;
-}
 
 static void evict(void) {
     struct value* last = &values[live - 1];
@@ -84,16 +71,6 @@ static void* read_all(void* unused) {
     }
     LEAVE(mark);
     return unused;
-}
-
-static double memory_mib(const char* file, const char* name) {
-    FILE* const f = fopen(file, "r");
-    char line[256];
-    double kib = 0;
-    while (f != NULL && fgets(line, sizeof line, f) != NULL)
-        if (strncmp(line, name, strlen(name)) == 0) kib = atof(line + strlen(name));
-    if (f != NULL) fclose(f);
-    return kib / 1024;
 }
 
 int main(int argc, char** argv) {

@@ -4,7 +4,7 @@ each checks its own answer. Only --describe, for `obase bench handles --program 
 
 import handled
 
-# Each does its work this many times; its own factor makes it some milliseconds a time.
+# Each does its work this many times.
 TIMES = 600
 
 

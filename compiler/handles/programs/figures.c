@@ -5,10 +5,10 @@
  *
  *     HANDLES_BENCH_FIGURES=FILE     the figures of obase/handles.h, as JSON, when the process exits
  *     HANDLES_BENCH_MOVE_ALL_MS=N    all movable objects move, every N ms. The thread's processor time is among the
- *                                  figures, so that whoever asks what translations cost can take it off
+ *                                    figures, so that whoever asks what translations cost can take it off
  *     HANDLES_BENCH_SPACE_GIB=N      before main, N GiB of address space are filled with objects that are not used, and a
- *                                  tenth of their runs is opened, unless OBASE_HANDLES=off: one object of each lives,
- *                                  and moves. "run_ns" is the process' time from then on, the mover's taken off
+ *                                    tenth of their runs is opened, unless OBASE_HANDLES=off: one object of each lives,
+ *                                    and moves. "run_ns" is the process' time from then on, the mover's taken off
  */
 #define _GNU_SOURCE
 #include <obase/handles.h>
@@ -63,7 +63,7 @@ static void fill_space(unsigned long gib) {
     obase_handles_move_all();
     struct obase_handles_figures f;
     obase_handles_read_figures(&f);
-    // The heap must have room for the program itself: else it would get the C library's memory.
+    /* The heap must have room for the program itself: else it would get the C library's memory. */
     enum { more = 1 << 12 };
     const uint64_t before = f.live_bytes;
     for (int i = 0; i < more; ++i) missing += obase_handles_malloc(100) == NULL;

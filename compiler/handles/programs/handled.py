@@ -39,51 +39,47 @@ def figures_object(options):
     return made
 
 
+def built(options, name, units, link, figures, figures_of_both=False):
+    """How a program is compiled and linked: {"builds", "links", "linked"} of --describe's file. Of C++ if the first unit is."""
+    for_language = compilers(options, pathlib.Path(units[0][0]).suffix in (".cc", ".cpp"))
+    builds = {}
+    for way, compiler in for_language.items():
+        folder = options.out / f"objects-{way}" / name
+        folder.mkdir(parents=True, exist_ok=True)
+        objects = [folder / f"{pathlib.Path(source).stem}.o" for source, _ in units]
+        builds[way] = {"objects": objects, "compile": [
+            [*compiler, *flags, "-c", source, "-o", to] for (source, flags), to in zip(units, objects)]}
+    linked = {build: options.out / f"{name}-{build}" for build in ("glibc", "same", "handles")}
+    plain, handles = for_language.values()
+    links = [[*plain, *builds["plain"]["objects"], *link, "-o", linked["glibc"]],
+             # The same objects with the allocator of handles: what is left is what the pass made of the code.
+             [*handles, *builds["plain"]["objects"], *([figures] if figures_of_both else []), *link, "-o", linked["same"]],
+             [*handles, *builds["handles"]["objects"], figures, *link, "-o", linked["handles"]]]
+    return {"builds": builds, "links": links, "linked": linked}
+
+
 def describe(options, units, link, programs):
     """Writes --describe's file. `units`: (source, flags) of each; `link`: what follows the objects. `programs`: name, and
-    lists of arguments: `time` is a run that takes about a second, `count` a shorter one (None: there is none), each of `checks` must print the
-    same in all ways. Of what they print, the lines that begin with `answer` count."""
-    made = {}
-    for way, compiler in compilers(options).items():
-        folder = options.out / f"objects-{way}"
-        folder.mkdir(exist_ok=True)
-        objects = [folder / f"{pathlib.Path(source).stem}.o" for source, _ in units]
-        made[way] = {"objects": objects, "compile": [
-            [*compiler, *flags, "-c", source, "-o", to] for (source, flags), to in zip(units, objects)]}
-    name = options.out.name
-    linked = {build: options.out / f"{name}-{build}" for build in ("glibc", "same", "handles")}
-    plain, handles = compilers(options).values()
-    links = [[*plain, *made["plain"]["objects"], *link, "-o", linked["glibc"]],
-             # The same objects with the allocator of handles: what is left is what the pass made of the code.
-             [*handles, *made["plain"]["objects"], *link, "-o", linked["same"]],
-             [*handles, *made["handles"]["objects"], figures_object(options), *link, "-o", linked["handles"]]]
-    write(options, {"builds": made, "links": links, "linked": linked, "programs": programs})
+    lists of arguments: `time` is a run that takes about a second, `count` a shorter one (None: there is none), each of `checks`
+    must print the same in all ways. Of what they print, the lines that begin with `answer` count."""
+    write(options, {**built(options, options.out.name, units, link, figures_object(options)), "programs": programs})
 
 
 def describe_each(options, programs, environment=(), figures_of_both=False):
-    """As describe(), of programs that have `units` and a `link` of their own; of C++ if the first unit is. `environment`:
-    NAME=VALUE, of all of them. `figures_of_both`: what is linked with the allocator alone writes figures, too."""
+    """As describe(), of programs that have `units` and a `link` of their own. `environment`: NAME=VALUE, of all of them.
+    `figures_of_both`: what is linked with the allocator alone writes figures, too."""
     made = {way: {"objects": [], "compile": []} for way in ("plain", "handles")}
     links = []
-    figures = figures_object(options)
     described = []
+    figures = figures_object(options)
     for one in programs:
         its = dict(one)
-        units, link = its.pop("units"), its.pop("link")
-        for_language = compilers(options, pathlib.Path(units[0][0]).suffix in (".cc", ".cpp"))
-        objects = {}
-        for way, compiler in for_language.items():
-            folder = options.out / f"objects-{way}" / its["name"]
-            folder.mkdir(parents=True, exist_ok=True)
-            objects[way] = [folder / f"{pathlib.Path(source).stem}.o" for source, _ in units]
-            made[way]["objects"] += objects[way]
-            made[way]["compile"] += [[*compiler, *flags, "-c", source, "-o", to] for (source, flags), to in zip(units, objects[way])]
-        plain, handles = for_language.values()
-        linked = {build: options.out / f"{its['name']}-{build}" for build in ("glibc", "same", "handles")}
-        links += [[*plain, *objects["plain"], *link, "-o", linked["glibc"]],
-                  [*handles, *objects["plain"], *([figures] if figures_of_both else []), *link, "-o", linked["same"]],
-                  [*handles, *objects["handles"], figures, *link, "-o", linked["handles"]]]
-        described.append({**its, "linked": linked, "environment": list(environment)})
+        parts = built(options, its["name"], its.pop("units"), its.pop("link"), figures, figures_of_both)
+        for way, build in parts["builds"].items():
+            for what, values in build.items():
+                made[way][what] += values
+        links += parts["links"]
+        described.append({**its, "linked": parts["linked"], "environment": list(environment)})
     write(options, {"builds": made, "links": links, "programs": described})
 
 
