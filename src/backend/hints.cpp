@@ -41,8 +41,27 @@ class residency_meter {
         const std::uint64_t now = resident();
         return before_ > now ? before_ - now : 0;
     }
+    // Adds what need not be asked again: pages that are not resident, and all of them where nothing left of so many that
+    // asking again would be as vain (a control group without swap). What else stays is in use by the kernel for now,
+    // such as pages that lie in another processor's list of new ones.
+    void add_gone(intervals& to) const {
+        if (before_ >= vain_bytes && left() == 0) return to.add(piece_.begin, piece_.end);
+        const std::size_t pages = piece_.bytes() / hints::page_bytes;
+        unsigned char seen[hints::piece_bytes / hints::page_bytes];
+        if (before_ == 0 || !os::read_residency(pointer(piece_.begin), pages, seen))
+            return to.add(piece_.begin, piece_.end);
+        for (std::size_t i = 0; i < pages;) {
+            const std::size_t first = i;
+            while (i < pages && (seen[i] & 1) == (seen[first] & 1)) ++i;
+            if ((seen[first] & 1) == 0)
+                to.add(piece_.begin + first * hints::page_bytes,
+                       piece_.begin + i * hints::page_bytes);
+        }
+    }
 
   private:
+    static constexpr std::uint64_t vain_bytes = std::uint64_t{1} << 20;
+
     std::uint64_t resident() const noexcept {
         return os::resident_in(pointer(piece_.begin), piece_.bytes());
     }
@@ -76,7 +95,7 @@ bool hints::accepted(const char* call, int error, bool* refused) {
     return false;
 }
 
-// Gives one kind of hint to anonymous memory and returns the part that was accepted.
+// Gives one kind of hint to anonymous memory and returns the part that need not have it again.
 intervals hints::advise(kind which, const intervals& todo, const work& now) {
     intervals done;
     if (todo.empty() || !usable(which)) return done;
@@ -97,7 +116,7 @@ intervals hints::advise(kind which, const intervals& todo, const work& now) {
         if (accepted(chosen.name, error, &refused_[which])) {
             totals_.*chosen.total += piece.bytes();
             totals_.paged_out_bytes[now.id] += meter.left();
-            done.add(piece.begin, piece.end);
+            meter.add_gone(done);
         }
         return usable(which);
     });
@@ -166,7 +185,7 @@ intervals hints::page_out_file(const tier_view& view, const intervals& todo, con
                      os::drop_file_cache(fd, offset, piece.bytes()))) {
             totals_.page_out_bytes += piece.bytes();
             totals_.paged_out_bytes[now.id] += meter.left();
-            done.add(piece.begin, piece.end);
+            meter.add_gone(done);
         }
         return usable(kind_page_out);
     });

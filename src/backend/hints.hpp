@@ -8,7 +8,9 @@
 //          MADV_COLD on what is new there, was filled or was touched since it was last advised
 //   reclaimable (COLD)
 //          MADV_PAGEOUT on what the policy asks to leave and has not been paged out yet. What really
-//          left is counted by looking which pages are resident before and after.
+//          left is counted by looking which pages are resident before and after, and what stayed is
+//          asked again in the next window. A page stays while the kernel uses it, and while it lies in
+//          the list of new pages of a processor other than the collector's (up to 31 of each).
 //   promoted to (HOT)
 //          MADV_HUGEPAGE, by option, on new extents, whole 2 MiB units; then MADV_COLLAPSE, because
 //          the mover has filled them with small pages by then, and the kernel's own thread
@@ -102,7 +104,7 @@ class hints final : public backend {
     enum kind : unsigned { kind_cold, kind_page_out, kind_huge, kind_count };
     struct tier_state {
         intervals advised;   // memory that MADV_COLD has seen in its present state
-        intervals paged_out; // memory that MADV_PAGEOUT has seen in its present state
+        intervals paged_out; // memory that MADV_PAGEOUT has taken in its present state, or took nothing of
         intervals huge;      // memory that MADV_HUGEPAGE has seen
         intervals collapsed; // memory for which MADV_COLLAPSE has done what it can
     };

@@ -10,6 +10,8 @@
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 
@@ -20,6 +22,7 @@
 #include <functional>
 #include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 using namespace obase;
@@ -522,6 +525,48 @@ TEST_F(hints_test, a_kernel_that_cannot_measure_is_asked_once) {
     fake.madvised = {};
 }
 
+// A page that the kernel could not take is asked for again, and no other.
+TEST_F(hints_test, what_stayed_is_asked_to_leave_again) {
+    pages_that_leave pages;
+    std::uintptr_t kept = pages.begin() + 5 * page;
+    fake.madvised = [&](const std::string& name, void* at, std::size_t length) {
+        if (name != "pageout") return;
+        ::madvise(at, length, MADV_DONTNEED);
+        if (kept != 0) *reinterpret_cast<volatile char*>(kept) = 1;
+    };
+    fake.fails = "populate"; // no samples
+    fake.error = EINVAL;
+    cold.extents.add(pages.begin(), pages.begin() + pages.bytes);
+    const auto page_outs = [&] {
+        std::vector<call> all = window(true);
+        std::erase_if(all, [](const call& c) { return c.name != "pageout"; });
+        return all;
+    };
+    EXPECT_EQ(page_outs(), (log_of{{"pageout", pages.begin(), pages.bytes}}));
+    EXPECT_EQ(page_outs(), (log_of{{"pageout", kept, page}}));
+    EXPECT_EQ(page_outs(), (log_of{{"pageout", kept, page}})) << "as long as it stays";
+    EXPECT_EQ(under_test.done().paged_out_bytes[2], pages.bytes - page);
+    const std::uintptr_t stayed = std::exchange(kept, 0);
+    EXPECT_EQ(page_outs(), (log_of{{"pageout", stayed, page}}));
+    EXPECT_EQ(page_outs(), log_of{});
+    EXPECT_EQ(under_test.done().paged_out_bytes[2], pages.bytes);
+    fake.madvised = {};
+}
+
+// In a control group that has no swap nothing leaves, however often it is asked.
+TEST_F(hints_test, where_nothing_leaves_it_is_asked_once) {
+    constexpr std::size_t bytes = 2 << 20;
+    char* const memory = static_cast<char*>(os::reserve(bytes, page));
+    ASSERT_EQ(os::commit(memory, bytes), 0);
+    std::memset(memory, 1, bytes);
+    const auto begin = reinterpret_cast<std::uintptr_t>(memory);
+    cold.extents.add(begin, begin + bytes);
+    EXPECT_EQ(calls_named(window(true), "pageout"), 1u);
+    EXPECT_EQ(calls_named(window(true), "pageout"), 0u);
+    EXPECT_EQ(under_test.done().paged_out_bytes[2], 0u);
+    os::release(memory, bytes);
+}
+
 // The real kernel makes the units huge, or leaves them, and keeps their contents.
 TEST(hints_on_the_kernel, collapsing_changes_no_byte) {
     constexpr std::size_t bytes = 2 * huge;
@@ -578,6 +623,47 @@ TEST(hints_on_the_kernel, change_no_byte) {
         os::release(memory, bytes);
         if (in_file) os::close_file(view.files[0].fd);
     }
+}
+
+// A page of the file to which a pipe holds a reference stays, and leaves in the window after that.
+TEST(hints_on_the_kernel, a_page_in_use_by_the_kernel_leaves_later) {
+    constexpr std::size_t bytes = 1 << 20;
+    const char* directory = std::getenv("TMPDIR") != nullptr ? std::getenv("TMPDIR") : "/tmp";
+    int fd = -1;
+    if (os::open_temporary_file(directory, &fd) != 0)
+        GTEST_SKIP() << "no unnamed files in " << directory;
+    char* const memory = static_cast<char*>(os::reserve(bytes, page));
+    ASSERT_EQ(os::grow_file(fd, bytes), 0);
+    ASSERT_EQ(os::allocate_file(fd, 0, bytes), 0);
+    ASSERT_EQ(os::map_file(memory, bytes, fd, 0), 0);
+    ASSERT_EQ(os::advise(memory, bytes, os::advice::random), 0); // as COLD
+    tier_view view;
+    view.file_base = reinterpret_cast<std::uintptr_t>(memory);
+    view.extents.add(view.file_base, view.file_base + bytes);
+    view.files = {{view.file_base, view.file_base + bytes, fd}};
+    std::memset(memory, 1, bytes);
+    int pipe_ends[2];
+    ASSERT_EQ(::pipe(pipe_ends), 0);
+    iovec held = {memory + 7 * page, page};
+    ASSERT_EQ(::vmsplice(pipe_ends[1], &held, 1, 0), static_cast<ssize_t>(page));
+    hints real([](const std::string& line) { ADD_FAILURE() << line; });
+    const auto end_windows = [&](int how_many) {
+        for (int i = 0; i < how_many && os::resident_in(memory, bytes) != 0; ++i)
+            end_window(real, tier_view(), view, settings_of({true, true, false}), true);
+    };
+    end_windows(1);
+    if (os::resident_in(memory, bytes) == bytes) {
+        os::release(memory, bytes);
+        os::close_file(fd);
+        GTEST_SKIP() << "pages of files in " << directory << " do not leave";
+    }
+    EXPECT_EQ(os::resident_in(memory + 7 * page, page), page);
+    ::close(pipe_ends[0]);
+    ::close(pipe_ends[1]);
+    end_windows(8); // the sampled pages come and go
+    EXPECT_EQ(os::resident_in(memory, bytes), 0u);
+    os::release(memory, bytes);
+    os::close_file(fd);
 }
 
 } // namespace

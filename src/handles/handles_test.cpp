@@ -7,11 +7,13 @@
 #include <gtest/gtest.h>
 
 #include <linux/filter.h>
+#include <linux/magic.h>
 #include <linux/seccomp.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,9 +23,11 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cinttypes>
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -1118,6 +1122,71 @@ TEST(handles, cold_objects_leave) {
         const run_result r = again(in_mode("hint") + where, "handles.DISABLED_cold_objects_leave");
         EXPECT_EQ(r.status, 0) << r.text;
     }
+}
+
+// Bytes in memory of what is mapped from files of a folder.
+std::uint64_t resident_of_files_in(const std::string& folder) {
+    std::ifstream maps("/proc/self/maps");
+    std::uint64_t bytes = 0;
+    for (std::string line; std::getline(maps, line);) {
+        std::uintptr_t begin = 0, end = 0;
+        if (line.find(folder) == std::string::npos || line.find("(deleted)") == std::string::npos ||
+            std::sscanf(line.c_str(), "%" SCNxPTR "-%" SCNxPTR, &begin, &end) != 2)
+            continue;
+        std::vector<unsigned char> pages((end - begin) / 4096);
+        if (mincore(reinterpret_cast<void*>(begin), end - begin, pages.data()) == 0)
+            for (const unsigned char page : pages) bytes += (page & 1U) * 4096U;
+    }
+    return bytes;
+}
+
+// Runs of COLD are filled in several windows, and what was written to one that has left already leaves, too.
+TEST(handles, DISABLED_all_that_is_cold_leaves) {
+    const compiled_code here;
+    const std::vector<node*> all = dense_nodes(60000);
+    // A third after the other becomes cold, and has left before the next one does.
+    for (const std::size_t used_from : {all.size() / 3, 2 * all.size() / 3, all.size()}) {
+        std::uint64_t cold_since = 0;
+        use_until(all, [&](const obase_handles_figures& f) {
+            for (std::size_t i = used_from; i < all.size(); ++i) (void)at(all[i])->value;
+            const bool is_cold = f.cold_bytes * all.size() > f.live_bytes * used_from * 7 / 10;
+            if (!is_cold) cold_since = f.windows;
+            return f.windows > cold_since + 3;
+        });
+    }
+    // A translation would be a use: so what is looked at is the file's mapping.
+    const auto all_leaves = [&] {
+        std::uint64_t resident = 0;
+        const std::uint64_t before = figures().windows;
+        use_until(all, [&](const obase_handles_figures& f) {
+            resident = resident_of_files_in(testing::TempDir());
+            return (resident == 0 && f.windows > before + 3) || f.windows > before + 100;
+        });
+        EXPECT_EQ(resident, 0U) << "of " << figures().cold_bytes;
+    };
+    all_leaves();
+    // What is gathered in COLD leaves again, too: it is written behind what was there.
+    std::vector<node*> rest;
+    for (std::size_t half = 0; half < 2; ++half) {
+        for (std::size_t i = half * all.size() / 2; i < (half + 1) * all.size() / 2; ++i)
+            if (i % used_one_in == 0 || i % 8 == 1)
+                rest.push_back(all[i]);
+            else
+                obase_handles_free(all[i]);
+        all_leaves();
+    }
+    std::size_t wrong = 0;
+    for (node* const each : rest) wrong += each != all[static_cast<std::size_t>(at(each)->value)];
+    EXPECT_EQ(wrong, 0U);
+    free_all(rest);
+}
+TEST(handles, all_that_is_cold_leaves) {
+    struct statfs fs {};
+    if (statfs(testing::TempDir().c_str(), &fs) != 0 || fs.f_type == TMPFS_MAGIC)
+        GTEST_SKIP() << "files in " << testing::TempDir() << " are memory";
+    const run_result r =
+        again(in_mode("hint") + cold_file(), "handles.DISABLED_all_that_is_cold_leaves");
+    EXPECT_EQ(r.status, 0) << r.text;
 }
 
 // A child of a fork allocates, frees and moves in runs that were tracked when it was made.

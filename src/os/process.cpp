@@ -89,19 +89,24 @@ bool read_process_memory(process_memory* out) noexcept {
     return true;
 }
 
-std::uint64_t resident_in(const void* begin, std::size_t bytes) noexcept {
+bool read_residency(const void* begin, std::size_t pages, unsigned char* seen) noexcept {
     const int before = errno;
+    const bool known = calls().mincore(const_cast<void*>(begin), pages * page_size, seen) == 0;
+    errno = before;
+    return known;
+}
+
+std::uint64_t resident_in(const void* begin, std::size_t bytes) noexcept {
     std::uint64_t pages = 0;
     unsigned char seen[4096];
-    auto* at = static_cast<char*>(const_cast<void*>(begin));
+    const auto* at = static_cast<const char*>(begin);
     for (std::size_t done = 0; done < bytes;) {
         const std::size_t left = (bytes - done) / page_size;
         const std::size_t count = left < sizeof seen ? left : sizeof seen;
-        if (count == 0 || calls().mincore(at + done, count * page_size, seen) != 0) break;
+        if (count == 0 || !read_residency(at + done, count, seen)) break;
         for (std::size_t i = 0; i < count; ++i) pages += seen[i] & 1U;
         done += count * page_size;
     }
-    errno = before;
     return pages * page_size;
 }
 

@@ -36,6 +36,9 @@ std::uint64_t peak_resident_bytes() noexcept;
 // Preconditions as in memory.hpp; 0 when the range is not mapped.
 std::uint64_t resident_in(const void* begin, std::size_t bytes) noexcept;
 
+// Of each of the `pages` from `begin` on: seen[i] & 1 is whether it is resident, as above. False: the range is not mapped.
+bool read_residency(const void* begin, std::size_t pages, unsigned char* seen) noexcept;
+
 // True if all pages of [begin, begin+bytes) are resident; false, too, where more than 64 would have to be asked about.
 bool all_resident(const void* begin, std::size_t bytes) noexcept;
 
