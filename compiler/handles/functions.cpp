@@ -28,13 +28,9 @@ runtime::runtime(llvm::Module& m) : module(m) {
     llvm::Type* word = llvm::Type::getInt64Ty(context);
     // In a program the library is linked into it.
     const bool local = !is_library(m);
-    const auto variable = [&](llvm::StringRef name, llvm::Type* type) {
-        auto* made = llvm::cast<llvm::GlobalVariable>(m.getOrInsertGlobal(name, type));
-        made->setDSOLocal(local);
-        return made;
-    };
-    away = variable("obase_handles_away", llvm::ArrayType::get(byte, 1U << 24));
-    poll_wanted = variable("obase_handles_poll_wanted", byte);
+    poll_wanted =
+        llvm::cast<llvm::GlobalVariable>(m.getOrInsertGlobal("obase_handles_poll_wanted", byte));
+    poll_wanted->setDSOLocal(local);
     const auto function = [&](llvm::StringRef name, llvm::Type* result,
                               llvm::ArrayRef<llvm::Type*> of) {
         auto made = m.getOrInsertFunction(name, llvm::FunctionType::get(result, of, false));

@@ -33,7 +33,6 @@ class runtime {
   public:
     explicit runtime(llvm::Module& module);
 
-    llvm::GlobalVariable* away;        // a byte per run: something that was born there is away
     llvm::GlobalVariable* poll_wanted; // a byte: threads are asked to poll
 
     mutable llvm::FunctionCallee offline, online; // void ()

@@ -10,7 +10,7 @@
 //
 //     if (obase_handles_away[home >> 16 & 0xffffff] == 0) address = home; else address = obase_handles_translate(home);
 //
-// and lives in a variable of the function until LLVM makes values of them.
+// (the table is at %gs:0, see obase_handles_enter) and lives in a variable of the function until LLVM makes values of them.
 #include "handles.hpp"
 
 #include <llvm/ADT/BitVector.h>
@@ -33,6 +33,7 @@ namespace {
 
 constexpr unsigned run_bits = 16;   // a byte of the table for each 64 KiB
 constexpr unsigned table_bits = 24; // of its index
+constexpr unsigned relative_to_gs = 256; // LLVM's number of the address space
 
 // At a junction, so often a translation may be made for each use.
 constexpr double worthwhile = .75;
@@ -60,6 +61,7 @@ class translator {
     translator(module_state& state, llvm::Function& f)
         : state_(state), f_(f), weights_(f.getContext()),
           pointer_(llvm::PointerType::getUnqual(f.getContext())),
+          table_pointer_(llvm::PointerType::get(f.getContext(), relative_to_gs)),
           word_(llvm::Type::getInt64Ty(f.getContext())) {}
 
     void run(const poll_plan& plan) {
@@ -444,8 +446,8 @@ class translator {
         llvm::Value* home = roots_[root];
         llvm::Value* run = build.CreateAnd(
             build.CreateLShr(build.CreatePtrToInt(home, word_), run_bits), (1U << table_bits) - 1);
-        llvm::Value* away = build.CreateLoad(
-            build.getInt8Ty(), build.CreateInBoundsGEP(build.getInt8Ty(), state_.names.away, run));
+        llvm::Value* away =
+            build.CreateLoad(build.getInt8Ty(), build.CreateIntToPtr(run, table_pointer_));
         build.CreateStore(home, variables_[root].address);
         if (variables_[root].difference != nullptr)
             build.CreateStore(build.getInt64(0), variables_[root].difference);
@@ -575,6 +577,7 @@ class translator {
     llvm::Function& f_;
     llvm::MDBuilder weights_;
     llvm::PointerType* pointer_;
+    llvm::PointerType* table_pointer_;
     llvm::Type* word_;
 
     llvm::DenseSet<const llvm::CallBase*> polls_;

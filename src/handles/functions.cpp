@@ -10,11 +10,15 @@
 
 #include "os/memory.hpp"
 #include "os/segment_fault.hpp"
+#include "os/thread.hpp"
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 
 using obase::handles::immovable_set;
@@ -350,7 +354,22 @@ void obase_handles_online() {
     native_handles::if_made()->threads().go_online(*mine);
     let_faults_through(*mine);
 }
+// Compiled code finds the table at %gs:0, in a register of its own, so that it takes none of the others. A thread has it
+// from the one that made it; not one that was made before the first thread entered.
+static void let_table_be_found() noexcept {
+    static __thread bool is_found __attribute__((tls_model("initial-exec")));
+    if (is_found) [[likely]]
+        return;
+    if (!os::set_gs_base(obase_handles_away)) {
+        static constexpr char text[] =
+            "obase: the kernel refuses arch_prctl(ARCH_SET_GS), and compiled code needs it\n";
+        (void)!::write(STDERR_FILENO, text, sizeof text - 1);
+        std::abort();
+    }
+    is_found = true;
+}
 unsigned long obase_handles_enter() {
+    let_table_be_found();
     native_handles* const all = native_handles::get();
     native_handles::record* const mine = all == nullptr ? nullptr : all->own_record();
     return mine == nullptr ? 0 : to_long(all->threads().enter(*mine));

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "os/thread.hpp"
 
+#include <asm/hwcap2.h>
+#include <asm/prctl.h>
 #include <limits.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/auxv.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -135,6 +138,16 @@ no_cancellation::no_cancellation() noexcept {
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before_);
 }
 no_cancellation::~no_cancellation() { pthread_setcancelstate(before_, nullptr); }
+
+// By an instruction where the kernel allows it (5.9): a filter of system calls, which a program may have set up since, has
+// no say in it.
+bool set_gs_base(const void* address) noexcept {
+    if ((getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE) != 0) {
+        __asm__ volatile("wrgsbase %0" : : "r"(address));
+        return true;
+    }
+    return syscall(SYS_arch_prctl, ARCH_SET_GS, address) == 0;
+}
 
 void name_thread(const char* name) noexcept { prctl(PR_SET_NAME, name, 0, 0, 0); }
 

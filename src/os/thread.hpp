@@ -48,6 +48,9 @@ class blocked_signals {
     sigset_t before_;
     bool blocks_ = true;
 };
+// %gs:0 is `address` from now on, in the calling thread and in those that it makes. The C library, compilers and the
+// kernel leave that register to the program. False: it is not so, and a message would be due. Signal handlers may.
+bool set_gs_base(const void* address) noexcept;
 // Shown by top and gdb; cut to 15 bytes.
 void name_thread(const char* name) noexcept;
 // While one exists, pthread_cancel() does not end the calling thread. For what waits, opens or reads
