@@ -31,8 +31,8 @@ namespace obase::handles {
 
 namespace {
 
-constexpr unsigned run_bits = 16;   // a byte of the table for each 64 KiB
-constexpr unsigned table_bits = 24; // of its index
+constexpr unsigned run_bits = 16;        // a byte of the table for each 64 KiB
+constexpr unsigned table_bits = 24;      // of its index
 constexpr unsigned relative_to_gs = 256; // LLVM's number of the address space
 
 // At a junction, so often a translation may be made for each use.

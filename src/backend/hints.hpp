@@ -103,8 +103,9 @@ class hints final : public backend {
   private:
     enum kind : unsigned { kind_cold, kind_page_out, kind_huge, kind_count };
     struct tier_state {
-        intervals advised;   // memory that MADV_COLD has seen in its present state
-        intervals paged_out; // memory that MADV_PAGEOUT has taken in its present state, or took nothing of
+        intervals advised; // memory that MADV_COLD has seen in its present state
+        intervals
+            paged_out; // memory that MADV_PAGEOUT has taken in its present state, or took nothing of
         intervals huge;      // memory that MADV_HUGEPAGE has seen
         intervals collapsed; // memory for which MADV_COLLAPSE has done what it can
     };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
 // The collector's thread of handles: looks at the fragmentation at each tick, and gathers while the policy
-// (policy/fragmentation.hpp) wants it; and does the work of temperature.hpp. And fork, which parks it between two rounds.
+// (policy/fragmentation.hpp) wants it; gives pages back in which nothing lives, also while it does not; and does the work
+// of temperature.hpp. And fork, which parks it between two rounds.
 #include "handles/native.hpp"
 
 #include "handles/temperature.hpp"
@@ -26,6 +27,8 @@ constexpr double sparse_dense =
     0.7; // runs of the dense class with a smaller part in use are emptied
 constexpr std::size_t dense_bytes = 8U << 20; // of them, in a round
 constexpr std::size_t runs_for_a_thread = 32; // with fewer, there is nothing to gather
+constexpr std::uint64_t free_pages_ns =
+    1'000'000'000; // between two looks for them, where nothing is gathered
 constexpr std::uint64_t longest_rest = 2'000'000'000;
 constexpr std::uint64_t look_again_ns = 2'000'000;
 // A thread that waits for a processor is told of at the end of its wait.
@@ -65,6 +68,7 @@ void native_handles::collect() noexcept {
     const std::uint64_t uses_ns = std::max(tick_ns, least_of_uses_ns);
     std::uint64_t ticked_ns = os::monotonic_ns();
     std::uint64_t judged_ns = ticked_ns; // uses of runs whose objects have moved
+    std::uint64_t gave_back_ns = ticked_ns;
     std::uint64_t waited_before_ns = os::first_thread_waited_ns();
     for (;;) {
         const bool busy =
@@ -95,7 +99,12 @@ void native_handles::collect() noexcept {
                     const std::uint64_t uses = bring_used_home(control, used, elapsed);
                     if (temperature_ != nullptr) temperature_->note_taken(wall, elapsed, uses);
                 }
-                gather(control);
+                if (gather(control)) {
+                    gave_back_ns = now;
+                } else if (now - gave_back_ns >= free_pages_ns) {
+                    gave_back_ns = now;
+                    space_->decommit_free_memory();
+                }
             }
             if (temperature_ != nullptr && (ticks || alarmed)) temperature_->tick();
             if (busy && !gives_up()) temperature_->step();
@@ -194,16 +203,13 @@ bool native_handles::select_sparse_dense() noexcept {
     return found;
 }
 
-void native_handles::gather(policy::fragmentation& control) {
+// True: free pages went back, too.
+bool native_handles::gather(policy::fragmentation& control) {
     std::vector<policy::run_to_gather> runs;
-    if (blind_.load_seq_cst() != 0) return;
+    if (blind_.load_seq_cst() != 0) return false;
     policy::fragmented now = measure(runs);
-    if (!control.wants(now)) return;
-    if (!threads_are_known(0)) {
-        space_->decommit_free_memory();
-        return;
-    }
-    if (!commit_tables(space_->slabs().runs())) return;
+    if (!control.wants(now) || !threads_are_known(0) || !commit_tables(space_->slabs().runs()))
+        return false;
     // Memory that is free goes back first.
     space_->decommit_free_memory();
     runs.clear();
@@ -233,6 +239,7 @@ void native_handles::gather(policy::fragmentation& control) {
     if (!stubborn.empty()) round(stubborn, 0);
     control.end_of_round();
     space_->decommit_free_memory();
+    return true;
 }
 
 // fork. The collector, and threads that move objects, hold `work_` throughout; they give up their waits.

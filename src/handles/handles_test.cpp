@@ -1024,7 +1024,7 @@ TEST(handles, the_collector_gathers_by_itself) {
 // Temperature: objects that nobody uses leave for COLD, and come back when they are used. The windows are short, and what
 // it may cost is not bounded, since the machine is busy with other tests.
 constexpr const char* warm_and_quick =
-    "OBASE_WINDOW_SECONDS=0.1 OBASE_COLD_THRESHOLD=1 OBASE_CONTROLLER=fixed "
+    "OBASE_WINDOW_SECONDS=0.1 OBASE_COLD_THRESHOLD=1 OBASE_CONTROLLER=fixed OBASE_MEMORY=none "
     "OBASE_HANDLES_TICK_MS=10 "
     "OBASE_HANDLES_TRACK=1 OBASE_HANDLES_USED=1 OBASE_HANDLES_SHARE=1 ";
 std::string in_mode(const std::string& mode) {
@@ -1181,12 +1181,52 @@ TEST(handles, DISABLED_all_that_is_cold_leaves) {
     free_all(rest);
 }
 TEST(handles, all_that_is_cold_leaves) {
-    struct statfs fs {};
+    struct statfs fs{};
     if (statfs(testing::TempDir().c_str(), &fs) != 0 || fs.f_type == TMPFS_MAGIC)
         GTEST_SKIP() << "files in " << testing::TempDir() << " are memory";
     const run_result r =
         again(in_mode("hint") + cold_file(), "handles.DISABLED_all_that_is_cold_leaves");
     EXPECT_EQ(r.status, 0) << r.text;
+}
+
+// A budget says what memory is for: within it nothing leaves.
+TEST(handles, DISABLED_cold_objects_stay_within_a_budget) {
+    const compiled_code here;
+    const std::vector<node*> all = dense_nodes(60000);
+    std::uint64_t cold_since = 0;
+    use_until(all, [&](const obase_handles_figures& f) {
+        if (!most_is_cold(f)) cold_since = f.windows;
+        return f.windows > cold_since + 10;
+    });
+    EXPECT_EQ(figures().left_bytes, 0U);
+    expect_unharmed(all);
+    free_all(all);
+}
+// Over it they leave, and what is in use again has no room in memory.
+TEST(handles, DISABLED_cold_objects_leave_over_a_budget) {
+    const compiled_code here;
+    const std::vector<node*> all = dense_nodes(60000);
+    use_until(all, [](const obase_handles_figures& f) {
+        return most_is_cold(f) && f.left_bytes * 2 > f.cold_bytes;
+    });
+    const std::uint64_t cold = figures().cold_bytes, before = figures().windows;
+    use_until(all, [&](const obase_handles_figures& f) {
+        for (node* const each : all) (void)at(each)->value;
+        return f.windows > before + 8;
+    });
+    EXPECT_GT(figures().cold_bytes, cold / 2);
+    EXPECT_LT(figures().cold_bytes, cold) << "a little changes places in each window";
+    expect_unharmed(all);
+    free_all(all);
+}
+TEST(handles, a_budget_is_kept_and_used) {
+    for (const auto& [budget, test] :
+         {std::pair("1T", "DISABLED_cold_objects_stay_within_a_budget"),
+          std::pair("1M", "DISABLED_cold_objects_leave_over_a_budget")}) {
+        const run_result r = again(in_mode("hint") + cold_file() + "OBASE_MEMORY=" + budget + " ",
+                                   std::string("handles.") + test);
+        EXPECT_EQ(r.status, 0) << r.text;
+    }
 }
 
 // A child of a fork allocates, frees and moves in runs that were tracked when it was made.
@@ -1322,6 +1362,40 @@ TEST(handles, DISABLED_little_disk) {
     EXPECT_LE(figures().cold_bytes, 1U << 20);
     expect_unharmed(all);
     free_all(all);
+}
+
+// Where nothing moves, pages in which nothing lives go back all the same.
+TEST(handles, DISABLED_free_pages_go_back) {
+    const compiled_code here;
+    std::vector<node*> all = dense_nodes(60000);
+    const auto [first, last] = std::minmax_element(all.begin(), all.end());
+    const auto begin = reinterpret_cast<std::uintptr_t>(*first) & ~std::uintptr_t{4095};
+    const std::size_t pages = (reinterpret_cast<std::uintptr_t>(*last) - begin) / 4096 + 1;
+    std::vector<unsigned char> seen(pages);
+    const auto resident = [&] {
+        EXPECT_EQ(mincore(reinterpret_cast<void*>(begin), pages * 4096, seen.data()), 0);
+        return std::count_if(seen.begin(), seen.end(), [](unsigned char p) { return p & 1; });
+    };
+    const auto before = resident();
+    std::vector<node*> kept;
+    for (std::size_t i = 0; i < all.size(); ++i)
+        if (i % 1024 == 512)
+            kept.push_back(all[i]);
+        else
+            obase_handles_free(all[i]);
+    for (int i = 0; i < 3000 && resident() > before / 4; ++i) {
+        poll();
+        std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    EXPECT_LE(resident(), before / 4) << "of " << before;
+    EXPECT_EQ(figures().moved, 0U);
+    for (std::size_t i = 0; i < kept.size(); ++i)
+        EXPECT_EQ(at(kept[i])->value, static_cast<long>(i * 1024 + 512));
+    free_all(kept);
+}
+TEST(handles, free_pages_go_back) {
+    const run_result r = again("OBASE_HANDLES_START=1000 ", "handles.DISABLED_free_pages_go_back");
+    EXPECT_EQ(r.status, 0) << r.text;
 }
 
 // Under stress nothing has a temperature, and all is right.

@@ -307,7 +307,7 @@ class native_handles {
     void add(const round_result& result) noexcept;
     void collect() noexcept;
     policy::fragmented measure(std::vector<policy::run_to_gather>& runs);
-    void gather(policy::fragmentation& control);
+    bool gather(policy::fragmentation& control);
     // Returns how many slow translations runs whose objects have moved have had since it was asked last.
     std::uint64_t bring_used_home(policy::fragmentation& control, const policy::used_runs& used,
                                   std::uint64_t elapsed_ns);

@@ -2,6 +2,7 @@
 #include "handles/temperature.hpp"
 
 #include "backend/backends.hpp"
+#include "backend/misplaced.hpp"
 #include "heap/slab_functions.hpp"
 #include "os/bus_error.hpp"
 #include "os/process.hpp"
@@ -262,8 +263,12 @@ void temperature::begin_window() {
     heaps.clear_touched();
     const double seconds = options_.scaled_window_seconds();
     write_credit_.earn(static_cast<double>(options_.cold_write_limit), seconds, seconds);
+    budget_ = moves() ? budget_now() : backend::memory_budget();
+    may_return_ = budget_.may_return(in_use_in_files_, exchange_share_.now());
     policy::window_beginning beginning;
     beginning.moves = moves();
+    beginning.wanted_bytes =
+        budget_.exchange(still_over_, std::exchange(refused_, 0), exchange_share_.now());
     for (policy::tier_id id = 0; id < tiers_.count(); ++id)
         beginning.live_bytes[id] = heaps.counters(id).live_bytes;
     placement_->begin_window(beginning);
@@ -287,6 +292,9 @@ struct temperature::placing {
             policy::tier_id to = object.to;
             if (to != policy::no_tier && all.all_.space_->file_backed(to) && !may_write(address))
                 to = policy::no_tier;
+            if (to != policy::no_tier && all.all_.space_->file_backed(object.at) &&
+                !all.all_.space_->file_backed(to) && !all.returns(all.all_.size_of(address)))
+                to = policy::no_tier;
             if (to == policy::no_tier && all.all_.in_alias(address)) to = all.promoted_;
             if (to != policy::no_tier && to != policy::first_tier)
                 move(object.slot, object.seen, to);
@@ -302,6 +310,16 @@ struct temperature::placing {
         if (all.all_.space_->file_backed(to)) all.write_credit_.spend(object.bytes);
     }
 };
+
+// From COLD's file to memory that the kernel cannot drop: within what the budget allows.
+bool temperature::returns(std::uint64_t bytes) noexcept {
+    if (bytes > may_return_) {
+        refused_ += bytes;
+        return false;
+    }
+    if (may_return_ != UINT64_MAX) may_return_ -= bytes;
+    return true;
+}
 
 void temperature::look_at_some() {
     std::vector<std::uint32_t> moving;
@@ -482,6 +500,8 @@ void temperature::end_window() {
     for (std::size_t run = 0; run < slabs.runs(); ++run)
         if (all_.away(run).load_relaxed() == at_home && !slabs.is_free(run))
             facts.touched_pages += slabs.room_in_memory(run) / os::page_size;
+    const backend::memory_budget budget = budget_.allowed == 0 ? budget_ : budget_now();
+    facts.excess_bytes = budget.excess();
     const policy::directives next = placement_->end_of_window(facts);
     threshold_ = next.cold_threshold;
     turns_.end_of_window();
@@ -489,7 +509,7 @@ void temperature::end_window() {
     pending_.clear();
     for (const auto& each : turns_of_)
         if (!all_.evacuator_.is_tracked(each.first)) pending_.push_back(each.first);
-    if (hints() && log_.view(heaps, *placement_, view_, UINT64_MAX, swap)) {
+    if (hints() && log_.view(heaps, *placement_, view_, budget.may_leave(0), swap)) {
         log_.clear();
         tell_backend();
     } else {
@@ -497,6 +517,20 @@ void temperature::end_window() {
         log_.forget_out();
         backend_->skip_window();
     }
+    exchange_share_.note(refused_);
+    note_use();
+}
+
+// What the next window has to know of this one's end.
+void temperature::note_use() {
+    still_over_ = 0;
+    misplaced_ = in_use_in_files_ = 0;
+    if (budget_.allowed == 0) return;
+    heap::space& heaps = *all_.space_;
+    misplaced_ = backend::misplaced_bytes(heaps, tiers_, log_, os::swapped_bytes());
+    for (policy::tier_id id = 0; id < tiers_.count(); ++id)
+        if (heaps.file_backed(id)) in_use_in_files_ += heaps.touched_in(id).pages * os::page_size;
+    if (hints() && options_.hint_pageout) still_over_ = budget_now().excess();
 }
 
 // Between two pieces who waits for the lock gets it. If that was a thread that moved something, or a fork, the files may

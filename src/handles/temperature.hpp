@@ -14,18 +14,24 @@
 // Between windows, in each tick, uses of tracked runs are counted and paid for, runs that were seen enough are paused, and
 // others are opened.
 //
+// With a budget (the option memory; docs/temperature.md, "A budget") nothing leaves memory while the process is within it,
+// and as much as is over it else; what is in use again stays in COLD's file while there is no room. Threads that allocate do
+// not wait for it.
+//
 // It is there when the environment sets OBASE_MODE to observe, move or hint, and not in stress mode. Options that it
-// reads: mode, window_seconds, time_scale, policy, backend, those of the policies, cold_backing, cold_write_limit,
+// reads: mode, window_seconds, time_scale, policy, backend, those of the policies, memory, cold_backing, cold_write_limit,
 // compaction_live_fraction and the hints'.
 //
 // Threads: the collector, under its lock (native_handles::work); fork_child() in the child.
 #pragma once
 
 #include "backend/backend.hpp"
+#include "backend/memory_budget.hpp"
 #include "backend/tier_facts.hpp"
 #include "backend/window_log.hpp"
 #include "handles/judging.hpp"
 #include "handles/native.hpp"
+#include "policy/exchange_share.hpp"
 #include "policy/placement.hpp"
 #include "policy/turns.hpp"
 #include "policy/write_credit.hpp"
@@ -112,6 +118,11 @@ class temperature {
     void end_window();
     void compact();
     void tell_backend();
+    backend::memory_budget budget_now() const noexcept {
+        return backend::current_budget(options_.memory, misplaced_);
+    }
+    void note_use();
+    bool returns(std::uint64_t bytes) noexcept;
 
     native_handles& all_;
     const settings& own_;
@@ -140,6 +151,13 @@ class temperature {
     double translation_ns_ = translation_price::least_ns;
     std::uint64_t earned_ns_ = 0; // of the program's time, not passed to the turns yet
     policy::write_credit write_credit_{heap::max_dense_size};
+    backend::memory_budget budget_; // when the window began
+    policy::exchange_share exchange_share_;
+    double still_over_ = 0;             // bytes over the budget after the last window
+    std::uint64_t may_return_ = 0;      // bytes, from COLD's file to memory, in the window
+    std::uint64_t refused_ = 0;         // bytes that were in use in it, and found no room
+    std::uint64_t in_use_in_files_ = 0; // bytes of pages, in the last window
+    std::uint64_t misplaced_ = 0;       // misplaced.hpp
     std::uint64_t cpu_before_[2]{}, faults_before_[2]{}; // the collector's, the process's
     std::uint32_t threshold_ = 0;                        // C_t
     std::uint64_t would_ = 0; // bytes that are cold, of runs whose turn has ended; in mode observe

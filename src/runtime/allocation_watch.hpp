@@ -26,13 +26,15 @@
 // data is published by the words here: they say when, not what. Cost of due(): a load and a comparison.
 #pragma once
 
-#include "runtime/memory_budget.hpp"
+#include "backend/memory_budget.hpp"
 
 #include <algorithm>
 #include <cstdint>
 #include <optional>
 
 namespace obase::runtime_internal {
+
+using backend::memory_budget;
 
 template <class P>
 class allocation_watch {

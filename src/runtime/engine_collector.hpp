@@ -31,7 +31,7 @@ void engine<Binding>::run() noexcept {
     look_at_units();
     park_.unlock();
     lock.lock();
-    budget_ = current_budget(window_settings_.memory);
+    budget_ = backend::current_budget(window_settings_.memory);
     while (stopping_.load_relaxed() == 0) {
         allow_births(may_collect());
         const bool asked = requested_ > served_;
@@ -445,7 +445,7 @@ void engine<Binding>::finish_window(const object_collector&, std::uint64_t wante
 
 template <class Binding>
 memory_budget engine<Binding>::budget_now() const noexcept {
-    return current_budget(window_settings_.memory, misplaced_.load_relaxed());
+    return backend::current_budget(window_settings_.memory, misplaced_.load_relaxed());
 }
 
 // Of the program's threads, in the window.

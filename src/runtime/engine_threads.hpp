@@ -156,7 +156,7 @@ void engine<Binding>::look_at_memory(std::uint64_t taken, std::uint64_t coming) 
         const std::lock_guard guard(state_);
         if (may_collect()) asked = parse_memory_limit(settings_.memory).value_or(memory_limit());
     }
-    memory_budget now = current_budget(asked, misplaced_.load_relaxed());
+    memory_budget now = backend::current_budget(asked, misplaced_.load_relaxed());
     now.used += coming;
     watch_.settle(*claimed, watch_.next_after(taken, now));
     if (now.excess() <= 0) return;

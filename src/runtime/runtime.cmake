@@ -15,7 +15,6 @@ endfunction()
 
 obase_add_test(guide_test SOURCES guide_test.cpp LABELS ci sanitize REARM)
 obase_add_test(string_test SOURCES string_test.cpp LIBS rapidcheck rapidcheck_gtest LABELS ci sanitize)
-obase_add_test(memory_budget_test SOURCES memory_budget_test.cpp LABELS ci sanitize_address)
 obase_add_test(allocation_watch_test SOURCES allocation_watch_test.cpp LABELS ci sanitize_address)
 obase_add_test(processor_share_test SOURCES processor_share_test.cpp)
 obase_add_test(wait_credit_test SOURCES wait_credit_test.cpp)

@@ -66,7 +66,7 @@ std::vector<figure> churn_figures(const runs_type& runs, const fragmentation_set
     for (const json& run : of(runs, "obase")) tables.push_back(most(run, tables_by_live));
     add("obase", "obase, tables and page tables / live, most of an hour's end", tables,
         most_tables);
-    for (const char* const moves : {"obase-off", "obase"}) {
+    for (const char* const moves : {"obase-still", "obase"}) {
         std::vector<double> ratios;
         const auto& ours = of(runs, moves);
         const auto& theirs = of(runs, "jemalloc");
@@ -74,7 +74,7 @@ std::vector<figure> churn_figures(const runs_type& runs, const fragmentation_set
             ratios.push_back(sum_of_rss(ours[turn]) / sum_of_rss(theirs[turn]));
         add(fmt::format("jemalloc,{}", moves),
             fmt::format("{} / jemalloc, RSS, mean of the hours", moves), ratios,
-            std::string_view(moves) == "obase-off" ? most_resident : 0);
+            std::string_view(moves) == "obase-still" ? most_resident : 0);
     }
     for (const auto& [allocator, its] : runs) {
         std::vector<double> worst, last, share;

@@ -13,7 +13,7 @@
 namespace obase::tools {
 
 // `runs`: of each allocator, in the order of their turns. An allocator without a run has no rows. Targets: what obase keeps of tables
-// and the kernel of page tables, by what lives; and resident memory of obase-off by that of jemalloc.
+// and the kernel of page tables, by what lives; and resident memory of obase-still by that of jemalloc.
 std::vector<figure> churn_figures(const std::map<std::string, std::vector<nlohmann::json>>& runs,
                                   const fragmentation_settings& settings);
 

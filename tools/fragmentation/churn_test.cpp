@@ -55,14 +55,14 @@ TEST(ChurnFigures, ResidentMemoryIsComparedTurnByTurn) {
     };
     // (100 + 120) / (100 + 100), and so on.
     const std::vector<figure> figures = churn_figures({{"jemalloc", runs_of({100, 300, 100})},
-                                                       {"obase-off", runs_of({120, 300, 110})},
+                                                       {"obase-still", runs_of({120, 300, 110})},
                                                        {"obase", runs_of({100, 100, 50})}},
                                                       s);
-    const figure& off = row(figures, "obase-off / jemalloc, RSS, mean of the hours");
+    const figure& off = row(figures, "obase-still / jemalloc, RSS, mean of the hours");
     EXPECT_DOUBLE_EQ(off.value.median, 1.05);
     EXPECT_EQ(off.value.samples, 3u);
     EXPECT_EQ(off.target, 1.10);
-    EXPECT_NE(off.command.find("--pairs 3 --program churn --allocator jemalloc,obase-off "),
+    EXPECT_NE(off.command.find("--pairs 3 --program churn --allocator jemalloc,obase-still "),
               std::string::npos);
     const figure& on = row(figures, "obase / jemalloc, RSS, mean of the hours");
     EXPECT_DOUBLE_EQ(on.value.median, .75);

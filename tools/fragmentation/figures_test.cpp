@@ -60,7 +60,7 @@ TEST(FragmentationFigures, NothingElseIsJudged) {
         return count;
     };
     EXPECT_EQ(judged("obase", redis()), 2);
-    EXPECT_EQ(judged("obase-off", redis()), 0);
+    EXPECT_EQ(judged("obase-still", redis()), 0);
     EXPECT_EQ(judged("jemalloc", redis()), 0);
     fragmentation_settings smaller = redis();
     smaller.scale = 20;

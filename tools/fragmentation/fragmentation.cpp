@@ -32,7 +32,7 @@ std::vector<std::string> command_for(const std::string& load, const std::string&
     std::vector<std::string> environment;
     if (allocator == "jemalloc") environment.emplace_back("LD_PRELOAD=libjemalloc.so.2");
     if (allocator == "mimalloc") environment.emplace_back("LD_PRELOAD=libmimalloc.so.2");
-    if (allocator == "obase-off") environment.emplace_back("OBASE_HANDLES=off");
+    if (allocator == "obase-still") environment.emplace_back("OBASE_HANDLES_START=1000");
     return clean_command(environment,
                          {beside(load + (allocator.starts_with("obase") ? "-handles" : ""))});
 }
@@ -72,8 +72,8 @@ json run_load(const std::string& allocator, const fragmentation_settings& settin
 } // namespace
 
 const std::vector<std::string>& fragmentation_allocators() {
-    static const std::vector<std::string> all{"glibc",        "jemalloc",  "mimalloc",
-                                              "activedefrag", "obase-off", "obase"};
+    static const std::vector<std::string> all{"glibc",        "jemalloc",    "mimalloc",
+                                              "activedefrag", "obase-still", "obase"};
     return all;
 }
 
@@ -163,14 +163,14 @@ bench_result bench_fragmentation(const fragmentation_settings& settings) {
             for (figure& f : fragmentation_figures(runs[allocator], settings))
                 result.figures.push_back(std::move(f));
     std::vector<double> stalls; // of one turn each
-    for (std::size_t i = 0; i < std::min(runs["obase"].size(), runs["obase-off"].size()); ++i)
-        if (const double still = runs["obase-off"][i].at("longest_stall_us"); still > 0)
+    for (std::size_t i = 0; i < std::min(runs["obase"].size(), runs["obase-still"].size()); ++i)
+        if (const double still = runs["obase-still"][i].at("longest_stall_us"); still > 0)
             stalls.push_back(runs["obase"][i].at("longest_stall_us").get<double>() / still);
     if (!stalls.empty()) {
         figure f = counted_figure(
             "longest stall, obase / the same without moving", "", stalls[0],
             fmt::format(
-                "obase bench fragmentation --pairs {} --program {} --allocator obase-off,obase",
+                "obase bench fragmentation --pairs {} --program {} --allocator obase-still,obase",
                 settings.repetitions, settings.program));
         if (stalls.size() > 1) f.value = spread_of(stalls);
         f.kind = bound::at_most;

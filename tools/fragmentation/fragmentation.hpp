@@ -23,7 +23,7 @@ struct fragmentation_settings {
     script_settings scripts;     // redis
 };
 
-// glibc, jemalloc, mimalloc, activedefrag (of redis), obase-off (handles that do not move), obase.
+// glibc, jemalloc, mimalloc, activedefrag (of redis), obase-still (handles that do not move), obase.
 const std::vector<std::string>& fragmentation_allocators();
 
 // Throws std::invalid_argument if an allocator is none of the program's.

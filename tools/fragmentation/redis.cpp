@@ -46,7 +46,7 @@ std::vector<std::string> words_for(const redis_servers& servers, const std::stri
     std::vector<std::string> environment;
     if (allocator == "jemalloc") environment.emplace_back("LD_PRELOAD=libjemalloc.so.2");
     if (allocator == "mimalloc") environment.emplace_back("LD_PRELOAD=libmimalloc.so.2");
-    if (allocator == "obase-off") environment.emplace_back("OBASE_HANDLES=off");
+    if (allocator == "obase-still") environment.emplace_back("OBASE_HANDLES_START=1000");
     if (allocator.starts_with("obase")) environment.push_back("HANDLES_BENCH_FIGURES=" + figures);
     const bool defragments = allocator == "activedefrag";
     std::vector<std::string> words{allocator.starts_with("obase") ? servers.handles

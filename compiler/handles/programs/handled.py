@@ -25,6 +25,12 @@ WAYS = {"home": {}, "stress": {"OBASE_HANDLES_STRESS": "2000"}, "stress, rarer":
 ONE_THREAD = ["OMP_NUM_THREADS=1"]
 
 
+# What instrumented code calls in their place. C++'s operators new are not here: with the allocator alone they give blocks of
+# the size asked for.
+MOVABLE = {name: f"obase_handles_{name}" for name in ("malloc", "calloc", "realloc", "reallocarray", "aligned_alloc", "posix_memalign",
+                                                      "memalign", "strdup", "strndup", "malloc_usable_size", "free")}
+
+
 def arguments(description):
     return program.arguments(description, lambda parser: parser.add_argument(
         "--describe", type=pathlib.Path, metavar="FILE",
@@ -51,9 +57,15 @@ def built(options, name, units, link, figures, figures_of_both=False):
             [*compiler, *flags, "-c", source, "-o", to] for (source, flags), to in zip(units, objects)]}
     linked = {build: options.out / f"{name}-{build}" for build in ("glibc", "same", "handles")}
     plain, handles = for_language.values()
+    # The same objects with the allocator of handles, and with the functions of it that instrumented code calls, whose
+    # blocks have room for the byte behind the end: what is left is what the pass made of the code. Nothing may move there.
+    folder = options.out / "objects-same" / name
+    folder.mkdir(parents=True, exist_ok=True)
+    same = [folder / path.name for path in builds["plain"]["objects"]]
     links = [[*plain, *builds["plain"]["objects"], *link, "-o", linked["glibc"]],
-             # The same objects with the allocator of handles: what is left is what the pass made of the code.
-             [*handles, *builds["plain"]["objects"], *([figures] if figures_of_both else []), *link, "-o", linked["same"]],
+             *(["objcopy", *(f"--redefine-sym={old}={new}" for old, new in MOVABLE.items()), path, to]
+               for path, to in zip(builds["plain"]["objects"], same)),
+             [*handles, *same, *([figures] if figures_of_both else []), *link, "-o", linked["same"]],
              [*handles, *builds["handles"]["objects"], figures, *link, "-o", linked["handles"]]]
     return {"builds": builds, "links": links, "linked": linked}
 

@@ -149,7 +149,7 @@ def measure(options):
                             (("REDIS_KEYS", 1000000), ("REDIS_PAIRS", 5), ("REDIS_WINDOWS", 20)))
     states = {"home": {"OBASE_HANDLES": "off"},
               "temperature": {"OBASE_MODE": "hint", "OBASE_COLD_BACKING": f"file:{os.environ.get('REDIS_COLD', options.out)}",
-                              "OBASE_WINDOW_SECONDS": str(WINDOW_SECONDS)}}
+                              "OBASE_WINDOW_SECONDS": str(WINDOW_SECONDS), "OBASE_MEMORY": "none"}}
     runs = []
     for pair in range(pairs):
         for state in sorted(states, reverse=pair % 2 != 0):

@@ -14,7 +14,7 @@ from handled import program
 
 # Each string that is read is read some eight times in a window.
 QUICK = {"OBASE_WINDOW_SECONDS": "1", "OBASE_COLD_THRESHOLD": "1", "OBASE_HANDLES_TICK_MS": "20",
-         "OBASE_HANDLES_TRACK": "1", "OBASE_HANDLES_USED": "1", "OBASE_HANDLES_SHARE": "1", "OBASE_SHOW_STATS": "1"}
+         "OBASE_HANDLES_TRACK": "1", "OBASE_HANDLES_USED": "1", "OBASE_HANDLES_SHARE": "1", "OBASE_SHOW_STATS": "1", "OBASE_MEMORY": "none"}
 READS_PER_SECOND = "40000"
 UNTIL_HALF_IS_LEFT = "0"
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 //
 // How much a process may take, and how much it is over that.
-#include "runtime/memory_budget.hpp"
+#include "backend/memory_budget.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-using namespace obase::runtime_internal;
+using namespace obase::backend;
 
 namespace {
 

@@ -22,7 +22,7 @@
 #include <limits>
 #include <string_view>
 
-namespace obase::runtime_internal {
+namespace obase::backend {
 
 struct memory_use { // bytes
     std::uint64_t process = 0;
@@ -98,4 +98,4 @@ memory_budget budget_of(const memory_limit& asked, const memory_use& use) noexce
 memory_budget current_budget(const memory_limit& asked, std::uint64_t misplaced = 0) noexcept;
 memory_budget current_budget(std::string_view memory_option, std::uint64_t misplaced = 0) noexcept;
 
-} // namespace obase::runtime_internal
+} // namespace obase::backend

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "runtime/memory_budget.hpp"
+#include "backend/memory_budget.hpp"
 
 #include "os/container.hpp"
 #include "os/process.hpp"
 
 #include <algorithm>
 
-namespace obase::runtime_internal {
+namespace obase::backend {
 
 memory_use gather_memory_use(memory_limit::of kind) noexcept {
     memory_use use;
@@ -63,4 +63,4 @@ memory_budget budget_of(const memory_limit& asked, const memory_use& use) noexce
     return budget;
 }
 
-} // namespace obase::runtime_internal
+} // namespace obase::backend
