@@ -105,6 +105,11 @@ class window_log {
         for (const std::uint16_t run : out_[id]) pages += static_cast<unsigned>(std::popcount(run));
         return pages * page_ages::page_bytes;
     }
+    // True if most of the tier's memory is such pages.
+    template <class Space>
+    bool mostly_out(const Space& space, policy::tier_id id) const noexcept {
+        return 2 * out_bytes(id) > space.counters(id).extent_bytes;
+    }
     // Of those in which no object was touched in this window. Cost: in the touched pages, too.
     template <class Space>
     std::size_t untouched_out_bytes(const Space& space, policy::tier_id id) const noexcept {

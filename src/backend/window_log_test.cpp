@@ -35,6 +35,16 @@ struct small_space {
             for (const auto& [begin, end] : found->second)
                 visit(at(bases[id] + begin), at(bases[id] + end));
     }
+    struct class_counters {
+        std::size_t extent_bytes = 0;
+    };
+    class_counters counters(unsigned id) const {
+        class_counters made;
+        for_each_extent(id, [&](const char* begin, const char* end) {
+            made.extent_bytes += static_cast<std::size_t>(end - begin);
+        });
+        return made;
+    }
     template <class F>
     void for_each_extent(unsigned id, F&& visit) const {
         walk(extents, id, visit);
@@ -156,6 +166,20 @@ TEST_F(window_log_test, says_what_is_out) {
     log.forget_out();
     EXPECT_FALSE(log.page_out(2, 1));
     EXPECT_FALSE(log.run_out(2, 2));
+}
+
+TEST_F(window_log_test, says_whether_most_of_a_tier_is_out) {
+    EXPECT_FALSE(log.mostly_out(space, 2)) << "of nothing";
+    space.extents[2] = {{0, 2 * run}};
+    end_window();
+    space.touched[2] = {{0, run}};
+    end_window();
+    EXPECT_EQ(log.out_bytes(2), run);
+    EXPECT_FALSE(log.mostly_out(space, 2)) << "half of it";
+    space.touched[2] = {{0, run - page}};
+    end_window();
+    end_window();
+    EXPECT_TRUE(log.mostly_out(space, 2)) << log.out_bytes(2);
 }
 
 TEST_F(window_log_test, large_objects_are_asked_for_in_their_role) {

@@ -487,8 +487,10 @@ bool collector<Mover>::scan_and_move(const window_plan& plan, const record* self
     growth_.begin(plan_.may_return);
     writes_.begin(plan_.may_write);
     judged_in_turn_ = false;
-    for (policy::tier_id id = policy::first_tier + 1; id < tiers_.count(); ++id)
+    for (policy::tier_id id = policy::first_tier + 1; id < tiers_.count(); ++id) {
         in_files_ |= policy::tier_mask{space_.file_backed(id)} << id;
+        space_.leave_gaps(id, log_.mostly_out(space_, id));
+    }
     note_births();
     choose_sparse_runs(beginning);
     begin_evacuation();

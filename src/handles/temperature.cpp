@@ -271,6 +271,8 @@ void temperature::begin_window() {
         budget_.exchange(still_over_, std::exchange(refused_, 0), exchange_share_.now());
     for (policy::tier_id id = 0; id < tiers_.count(); ++id)
         beginning.live_bytes[id] = heaps.counters(id).live_bytes;
+    for (policy::tier_id id = 0; id < tiers_.count(); ++id)
+        heaps.leave_gaps(id, log_.mostly_out(heaps, id));
     placement_->begin_window(beginning);
     phase_ = phase::looking;
 }

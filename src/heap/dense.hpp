@@ -44,7 +44,8 @@
 // fourth are. With fit_to_pages() an object of at least `least_middle_size` bytes that would lie on one page more than it
 // needs begins on the next page instead, if what is skipped (a *gap*, beginnings.hpp) is no more than `most_skipped`. Gaps
 // are no holes: to evacuate the run would make them anew, so they are no room of the run. What threads fill runs of their
-// own with (births) is laid without gaps, until it moves.
+// own with (births) is laid without gaps, until it moves, and so is all of a heap while most of it is in memory
+// (leave_gaps()), where a gap costs what an object does.
 //
 // fork and the file. The *current* file is mapped shared, by one process. fork_prepare() freezes it:
 // what is mapped over it becomes a private mapping of the same pages, in place. A frozen file is
@@ -162,7 +163,9 @@ class dense_heap {
                const char** what) noexcept;
     void destroy() noexcept;
     // Before the first object.
-    void fit_to_pages() noexcept { fits_pages_ = true; }
+    void fit_to_pages() noexcept { fits_pages_ = leaves_gaps_ = true; }
+    // Collector. Whether it does from now on, where it may. In a heap of which most is in memory gaps are, too.
+    void leave_gaps(bool yes) noexcept { leaves_gaps_ = yes && fits_pages_; }
     // A third of a page: so objects up to that size all find whole pages, and a file is at most half as large again.
     static constexpr std::size_t most_skipped = os::page_size / 3;
     static_assert(run_bytes / os::page_size * most_skipped / large_granule <= UINT8_MAX);
@@ -477,7 +480,8 @@ class dense_heap {
     int fd_ = -1;                                     // of the current file; -1: none yet
     typename P::template atomic<std::uint32_t> file_; // its number; 0 for anonymous memory
     bool strict_commit_ = false;
-    bool fits_pages_ = false;
+    bool fits_pages_ = false;  // there may be gaps
+    bool leaves_gaps_ = false; // and more are made
     bool evacuation_ = false;
     bool adoptable_ = false;      // free frozen runs have not been looked at since the fork
     std::size_t frozen_free_ = 0; // frozen runs that are unused

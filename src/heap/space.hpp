@@ -290,7 +290,12 @@ class space {
     std::size_t length_of_run(unsigned cls, std::size_t run) const noexcept {
         return cls == new_class ? 1 : dense_[cls - 1].length_of_run(run);
     }
-    // What full runs have left out so that objects lie on no more pages than they need (dense.hpp).
+    // Whether objects of a class in a file that are moved there from now on may leave something out, so that they lie on
+    // no more pages than they need (dense.hpp). At first they may. Collector.
+    void leave_gaps(unsigned cls, bool yes) noexcept {
+        if (cls != new_class) dense_[cls - 1].leave_gaps(yes);
+    }
+    // What full runs have left out so.
     std::size_t gap_bytes(unsigned cls) const noexcept {
         return cls == new_class ? 0 : dense_[cls - 1].gap_bytes();
     }

@@ -126,6 +126,27 @@ TEST(whole_pages, only_where_pages_leave_one_by_one) {
     EXPECT_EQ(s->gap_bytes(cold_class), 0U);
 }
 
+// As long as it pays.
+TEST(whole_pages, only_while_they_may) {
+    const owned_space s = space_with_file();
+    const auto on_two_pages = [&] {
+        std::size_t found = 0;
+        const std::vector<object> objects = add_many(*s, cold_class, 480, 1056, 1056);
+        for (const object& o : objects) found += pages_of(o) - 1;
+        expect_sizes(*s, objects);
+        return found;
+    };
+    EXPECT_EQ(on_two_pages(), 0U);
+    s->leave_gaps(cold_class, false);
+    EXPECT_GT(on_two_pages(), 100U);
+    s->leave_gaps(cold_class, true);
+    EXPECT_EQ(on_two_pages(), 0U);
+    s->leave_gaps(hot_class, true); // where pages do not leave one by one they may not
+    for (const object& o : add_many(*s, hot_class, 100, 1056, 1056)) (void)o;
+    EXPECT_EQ(s->gap_bytes(hot_class), 0U);
+    expect_valid(*s);
+}
+
 // 1,056 bytes: three in a page, and 928 are left out.
 TEST(whole_pages, gaps_are_no_holes) {
     const owned_space s = space_with_file();

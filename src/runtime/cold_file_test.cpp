@@ -232,6 +232,51 @@ TEST_F(cold_file, stays_below_twice_what_lives_in_it) {
     EXPECT_EQ(child.status, 0) << child.err;
 }
 
+// Of objects of 1 KiB four lie on three pages, or, on whole pages, three on each: a third more, which pays once they are
+// on the disk, where an object on two pages is read by two faults, and not before.
+TEST_F(cold_file, whole_pages_are_for_what_has_left) {
+    if (!on_disk) GTEST_SKIP() << "/tmp is memory itself (tmpfs)";
+    const auto child = run_in_child([] {
+        configure(run_mode::move);
+        struct object {
+            std::uint64_t id, rest[131]; // 1,056 bytes
+        };
+        std::vector<obase::guide<object>> objects;
+        const auto grow = [&objects](std::size_t count) {
+            while (count-- > 0)
+                objects.emplace_back(
+                    obase::make_managed<object>(object{std::uint64_t{objects.size()}, {}}));
+        };
+        const auto on_two_pages = [&objects](std::size_t first) {
+            std::size_t found = 0;
+            for (std::size_t i = first; i < objects.size(); ++i) {
+                obase::scope s;
+                require(objects[i]->id == i, "an object is what it was");
+                const auto at = reinterpret_cast<std::uintptr_t>(objects[i].get());
+                found += at / 4096 != (at + sizeof(object) - 1) / 4096;
+            }
+            return found;
+        };
+        constexpr std::size_t count = 20'000;
+        grow(count);
+        auto now = collect(4);
+        require(now.heaps[2].live_objects == count, "all is in COLD");
+        require(now.heaps[2].extent_bytes < now.heaps[2].live_bytes * 21 / 20, "with no gaps");
+        obase::runtime::get().set_mode(run_mode::hint);
+        now = collect(6);
+        require(now.paged_out_bytes >= now.heaps[2].live_bytes * 9 / 10, "and has left");
+        grow(count);
+        now = collect(4);
+        require(now.heaps[2].live_objects == 2 * count, "what comes later is in COLD, too");
+        const std::size_t later = on_two_pages(count), earlier = on_two_pages(0) - later;
+        std::fprintf(stderr, "on two pages: %zu, then %zu\n", earlier, later);
+        require(earlier > count / 5, "what came first lies one behind the other");
+        require(later < count / 200, "what comes later lies on whole pages");
+        return 0;
+    });
+    EXPECT_EQ(child.status, 0) << child.err;
+}
+
 TEST_F(cold_file, is_private_and_has_no_name) {
     const auto child = run_in_child([] {
         umask(0); // so that the mode is what was asked for
