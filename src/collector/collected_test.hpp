@@ -128,6 +128,7 @@ class space_heap {
         return space_->length_of_run(cls, run);
     }
     std::size_t gap_bytes(unsigned cls) const noexcept { return space_->gap_bytes(cls); }
+    void leave_gaps(unsigned cls, bool yes) noexcept { space_->leave_gaps(cls, yes); }
     std::size_t room_of_run(unsigned cls, std::size_t run) const noexcept {
         return space_->room_of_run(cls, run);
     }
