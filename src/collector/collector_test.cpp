@@ -14,6 +14,7 @@
 
 #include <array>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <set>
 #include <type_traits>
@@ -1471,6 +1472,11 @@ int note_page_out(void* at, std::size_t bytes, int what) {
     }
     return what == MADV_COLD ? 0 : os::real_memory_calls().madvise(at, bytes, what);
 }
+// It takes what it is asked for.
+int say_absent(void*, std::size_t bytes, unsigned char* seen) {
+    std::memset(seen, 0, (bytes + os::page_size - 1) / os::page_size);
+    return 0;
+}
 
 // Pages that were paged out, touched and idle again are paged out again; those that stayed idle are
 // not asked for twice.
@@ -1478,6 +1484,7 @@ TYPED_TEST(collector_of, what_came_back_is_paged_out_again) {
     typename TestFixture::world w(4 * 64);
     os::memory_calls calls = os::real_memory_calls();
     calls.madvise = note_page_out;
+    calls.mincore = say_absent;
     os::use_memory_calls(&calls);
     backend::hints hints([](const std::string&) {});
     options settings;

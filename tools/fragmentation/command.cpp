@@ -28,6 +28,10 @@ store_bench add_fragmentation(CLI::App& bench) {
         ->check(CLI::Range(0, 3600))
         ->delimiter(',')
         ->capture_default_str();
+    command
+        ->add_option("--share", s->share,
+                     "of a processor, what the collector of obase may take (OBASE_HANDLES_SHARE)")
+        ->check(CLI::Range(.001, 1.));
     command->add_option("--hours", s->hours, "of --program churn")
         ->check(CLI::Range(1, 1'000'000))
         ->capture_default_str();

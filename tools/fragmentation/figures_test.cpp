@@ -70,6 +70,20 @@ TEST(FragmentationFigures, NothingElseIsJudged) {
     EXPECT_EQ(judged("obase", synthetic), 0);
 }
 
+TEST(FragmentationFigures, AllocatorsAreChosenByTheEnvironment) {
+    using words = std::vector<std::string>;
+    fragmentation_settings s;
+    EXPECT_EQ(environment_of("glibc", s), words{});
+    EXPECT_EQ(environment_of("jemalloc", s), words{"LD_PRELOAD=libjemalloc.so.2"});
+    EXPECT_EQ(environment_of("obase", s), words{});
+    EXPECT_EQ(environment_of("obase-still", s), words{"OBASE_HANDLES_START=1000"});
+    s.share = .5;
+    EXPECT_EQ(environment_of("obase", s), words{"OBASE_HANDLES_SHARE=0.5"});
+    EXPECT_EQ(environment_of("jemalloc", s).size(), 1u);
+    EXPECT_NE(fragmentation_figures({run_of("obase", 100, 100)}, s)[0].command.find(" --share 0.5"),
+              std::string::npos);
+}
+
 TEST(FragmentationFigures, ActivedefragIsRedis) {
     fragmentation_settings s;
     s.allocators = {"activedefrag"};

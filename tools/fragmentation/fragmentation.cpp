@@ -27,20 +27,16 @@ std::string beside(const std::string& name) {
     return (self.parent_path() / name).string();
 }
 
-std::vector<std::string> command_for(const std::string& load, const std::string& allocator) {
-    // The tool has an allocator of its own, and may have been told to load others.
-    std::vector<std::string> environment;
-    if (allocator == "jemalloc") environment.emplace_back("LD_PRELOAD=libjemalloc.so.2");
-    if (allocator == "mimalloc") environment.emplace_back("LD_PRELOAD=libmimalloc.so.2");
-    if (allocator == "obase-still") environment.emplace_back("OBASE_HANDLES_START=1000");
-    return clean_command(environment,
+std::vector<std::string> command_for(const std::string& load, const std::string& allocator,
+                                     const fragmentation_settings& settings) {
+    return clean_command(environment_of(allocator, settings),
                          {beside(load + (allocator.starts_with("obase") ? "-handles" : ""))});
 }
 
 json run_load(const std::string& allocator, const fragmentation_settings& settings) {
     const bool churn = settings.program == "churn";
-    std::vector<std::string> words =
-        command_for(churn ? "obase-fragmentation-churn" : "obase-fragmentation-load", allocator);
+    std::vector<std::string> words = command_for(
+        churn ? "obase-fragmentation-churn" : "obase-fragmentation-load", allocator, settings);
     const std::string program = words.back();
     words.push_back(std::to_string(settings.scale));
     if (churn) {
@@ -71,6 +67,18 @@ json run_load(const std::string& allocator, const fragmentation_settings& settin
 
 } // namespace
 
+// The tool has an allocator of its own, and may have been told to load others (clean_command()).
+std::vector<std::string> environment_of(const std::string& allocator,
+                                        const fragmentation_settings& settings) {
+    std::vector<std::string> environment;
+    if (allocator == "jemalloc") environment.emplace_back("LD_PRELOAD=libjemalloc.so.2");
+    if (allocator == "mimalloc") environment.emplace_back("LD_PRELOAD=libmimalloc.so.2");
+    if (allocator == "obase-still") environment.emplace_back("OBASE_HANDLES_START=1000");
+    if (allocator.starts_with("obase") && settings.share > 0)
+        environment.push_back(fmt::format("OBASE_HANDLES_SHARE={}", settings.share));
+    return environment;
+}
+
 const std::vector<std::string>& fragmentation_allocators() {
     static const std::vector<std::string> all{"glibc",        "jemalloc",    "mimalloc",
                                               "activedefrag", "obase-still", "obase"};
@@ -80,9 +88,10 @@ const std::vector<std::string>& fragmentation_allocators() {
 std::vector<figure> fragmentation_figures(const std::vector<json>& runs,
                                           const fragmentation_settings& settings) {
     const std::string allocator = runs.front().at("allocator");
-    const std::string command =
+    std::string command =
         fmt::format("obase bench fragmentation --pairs {} --program {} --allocator {} --scale {}",
                     settings.repetitions, settings.program, allocator, settings.scale);
+    if (settings.share > 0) command += fmt::format(" --share {}", settings.share);
     const auto figure_of = [&](const std::string& name, const std::string& unit, auto&& value) {
         std::vector<double> values;
         for (const json& run : runs) values.push_back(value(run));

@@ -19,12 +19,17 @@ struct fragmentation_settings {
     unsigned scale = 1;          // divides all counts
     unsigned hours = 24;         // churn
     double hour_seconds = 5;     // churn
+    double share = 0;            // OBASE_HANDLES_SHARE; 0: its default
     std::size_t repetitions = 1; // of all allocators, in turns
     script_settings scripts;     // redis
 };
 
 // glibc, jemalloc, mimalloc, activedefrag (of redis), obase-still (handles that do not move), obase.
 const std::vector<std::string>& fragmentation_allocators();
+
+// What makes a program use one of them, as NAME=VALUE.
+std::vector<std::string> environment_of(const std::string& allocator,
+                                        const fragmentation_settings& settings);
 
 // Throws std::invalid_argument if an allocator is none of the program's.
 bench_result bench_fragmentation(const fragmentation_settings& settings);

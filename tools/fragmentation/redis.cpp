@@ -42,11 +42,9 @@ constexpr std::string_view collector =
 
 std::vector<std::string> words_for(const redis_servers& servers, const std::string& allocator,
                                    const std::string& socket, const std::string& directory,
-                                   const std::string& figures, std::uint64_t bound) {
-    std::vector<std::string> environment;
-    if (allocator == "jemalloc") environment.emplace_back("LD_PRELOAD=libjemalloc.so.2");
-    if (allocator == "mimalloc") environment.emplace_back("LD_PRELOAD=libmimalloc.so.2");
-    if (allocator == "obase-still") environment.emplace_back("OBASE_HANDLES_START=1000");
+                                   const std::string& figures, std::uint64_t bound,
+                                   const fragmentation_settings& settings) {
+    std::vector<std::string> environment = environment_of(allocator, settings);
     if (allocator.starts_with("obase")) environment.push_back("HANDLES_BENCH_FIGURES=" + figures);
     const bool defragments = allocator == "activedefrag";
     std::vector<std::string> words{allocator.starts_with("obase") ? servers.handles
@@ -82,9 +80,9 @@ json run_redis(const redis_servers& servers, const std::string& allocator,
     const std::string socket = scratch.path() + "/redis";
     const std::string figures = scratch.path() + "/figures.json";
     const std::uint64_t bound = (std::uint64_t{100} << 20) / settings.scale;
-    system_under_test server(allocator,
-                             words_for(servers, allocator, socket, scratch.path(), figures, bound),
-                             socket, true);
+    system_under_test server(
+        allocator, words_for(servers, allocator, socket, scratch.path(), figures, bound, settings),
+        socket, true);
     resp_client client(socket);
     const std::uint64_t second = 170'000 / settings.scale;
     client.ask({"DEBUG", "POPULATE", std::to_string(700'000 / settings.scale), "a",
