@@ -41,11 +41,8 @@ class residency_meter {
         const std::uint64_t now = resident();
         return before_ > now ? before_ - now : 0;
     }
-    // Adds what need not be asked again: pages that are not resident, and all of them where nothing left of so many that
-    // asking again would be as vain (a control group without swap). What else stays is in use by the kernel for now,
-    // such as pages that lie in another processor's list of new ones.
+    // Adds the pages that are not resident now.
     void add_gone(intervals& to) const {
-        if (before_ >= vain_bytes && left() == 0) return to.add(piece_.begin, piece_.end);
         const std::size_t pages = piece_.bytes() / hints::page_bytes;
         unsigned char seen[hints::piece_bytes / hints::page_bytes];
         if (before_ == 0 || !os::read_residency(pointer(piece_.begin), pages, seen))
@@ -60,8 +57,6 @@ class residency_meter {
     }
 
   private:
-    static constexpr std::uint64_t vain_bytes = std::uint64_t{1} << 20;
-
     std::uint64_t resident() const noexcept {
         return os::resident_in(pointer(piece_.begin), piece_.bytes());
     }
@@ -95,9 +90,9 @@ bool hints::accepted(const char* call, int error, bool* refused) {
     return false;
 }
 
-// Gives one kind of hint to anonymous memory and returns the part that need not have it again.
-intervals hints::advise(kind which, const intervals& todo, const work& now) {
-    intervals done;
+// Gives one kind of hint to anonymous memory.
+hints::outcome hints::advise(kind which, const intervals& todo, const work& now) {
+    outcome done;
     if (todo.empty() || !usable(which)) return done;
     struct call {
         os::advice advice;
@@ -116,7 +111,8 @@ intervals hints::advise(kind which, const intervals& todo, const work& now) {
         if (accepted(chosen.name, error, &refused_[which])) {
             totals_.*chosen.total += piece.bytes();
             totals_.paged_out_bytes[now.id] += meter.left();
-            meter.add_gone(done);
+            done.asked.add(piece.begin, piece.end);
+            meter.add_gone(done.gone);
         }
         return usable(which);
     });
@@ -140,13 +136,13 @@ void hints::collapse(const intervals& todo, tier_state& state, const work& now) 
     }
 }
 
-intervals hints::page_out_tier(const tier_view& view, const intervals& todo, const work& now) {
+hints::outcome hints::page_out_tier(const tier_view& view, const intervals& todo, const work& now) {
     return view.files.empty() ? advise(kind_page_out, todo, now) : page_out_file(view, todo, now);
 }
 
 // File-backed pages: written, then unmapped, then dropped; see the header for the order.
-intervals hints::page_out_file(const tier_view& view, const intervals& todo, const work& now) {
-    intervals done;
+hints::outcome hints::page_out_file(const tier_view& view, const intervals& todo, const work& now) {
+    outcome done;
     if (todo.empty() || !usable(kind_page_out)) return done;
     const auto for_each_file_piece = [&](auto&& visit) {
         bool go = true;
@@ -185,7 +181,8 @@ intervals hints::page_out_file(const tier_view& view, const intervals& todo, con
                      os::drop_file_cache(fd, offset, piece.bytes()))) {
             totals_.page_out_bytes += piece.bytes();
             totals_.paged_out_bytes[now.id] += meter.left();
-            meter.add_gone(done);
+            done.asked.add(piece.begin, piece.end);
+            meter.add_gone(done.gone);
         }
         return usable(kind_page_out);
     });
@@ -221,6 +218,17 @@ void hints::measure_faults(tier_state& state, policy::tier_id id) {
     known = known == 0 ? median : known + (median - known) * fault_weight;
 }
 
+// What stayed this time, as it did the last two times. Else it would be asked for in each window, in vain: a control group
+// without swap, private pages of a file that was frozen at a fork.
+intervals hints::given_up(tier_state& state, const intervals& stayed) {
+    static_assert(most_tries == std::tuple_size_v<decltype(state.stayed)> + 1);
+    const intervals for_good = stayed.common(state.stayed[1]);
+    const intervals again = stayed.common(state.stayed[0]);
+    state.stayed[0] = stayed.without(again).without(for_good);
+    state.stayed[1] = again;
+    return for_good;
+}
+
 void hints::hint_reclaimable(const tier_view& view, tier_state& state, const work& now) {
     const intervals extents = view.extents.rounded_in(page_bytes);
     const intervals touched = view.touched.rounded_out(page_bytes);
@@ -230,17 +238,19 @@ void hints::hint_reclaimable(const tier_view& view, tier_state& state, const wor
     // forgotten.
     state.advised = state.advised.common(extents).without(changed);
     state.paged_out = state.paged_out.common(extents).without(changed);
+    for (intervals& pages : state.stayed) pages = pages.without(changed);
 
     if (now.switches.page_out) {
         measure_faults(state, now.id);
         const intervals todo = view.leaving.common(extents).without(state.paged_out);
-        const intervals done = page_out_tier(view, todo, now);
-        state.paged_out = state.paged_out.united(done);
-        state.advised = state.advised.united(done); // paged out is colder than cold
+        const outcome done = page_out_tier(view, todo, now);
+        state.paged_out = state.paged_out.united(done.gone).united(
+            given_up(state, done.asked.without(done.gone)));
+        state.advised = state.advised.united(done.asked); // paged out is colder than cold
     }
     if (now.advises_cold()) {
         state.advised =
-            state.advised.united(advise(kind_cold, extents.without(state.advised), now));
+            state.advised.united(advise(kind_cold, extents.without(state.advised), now).asked);
     }
 }
 
@@ -248,7 +258,7 @@ void hints::hint_promoted(const tier_view& view, tier_state& state, const work& 
     const intervals extents = view.extents.rounded_in(huge_bytes);
     state.huge = state.huge.common(extents);
     if (!now.switches.huge) return;
-    state.huge = state.huge.united(advise(kind_huge, extents.without(state.huge), now));
+    state.huge = state.huge.united(advise(kind_huge, extents.without(state.huge), now).asked);
     state.collapsed = state.collapsed.common(extents);
     collapse(state.huge.without(state.collapsed), state, now);
 }
@@ -278,17 +288,21 @@ void hints::hint_large_object(const large_view& seen, large_state& state, const 
     object.add(seen.begin, seen.begin + seen.bytes);
     object = object.rounded_in(page_bytes);
     if (now.switches.page_out && seen.leaving && !state.paged_out) {
-        state.paged_out = advise(kind_page_out, object, now).bytes() == object.bytes();
-        state.advised = state.advised || state.paged_out;
+        const outcome done = advise(kind_page_out, object, now);
+        const bool asked = done.asked.bytes() == object.bytes();
+        if (asked) ++state.tries;
+        state.paged_out = done.gone.bytes() == object.bytes() || state.tries == most_tries;
+        state.advised = state.advised || asked;
     }
     if (now.advises_cold() && !state.advised)
-        state.advised = advise(kind_cold, object, now).bytes() == object.bytes();
+        state.advised = advise(kind_cold, object, now).asked.bytes() == object.bytes();
 }
 
 // The record of advice only saves repeated calls.
 void hints::forget_all() noexcept {
     for (tier_state& state : tiers_)
-        for (intervals* set : {&state.advised, &state.paged_out, &state.huge, &state.collapsed})
+        for (intervals* set : {&state.advised, &state.paged_out, &state.stayed[0], &state.stayed[1],
+                               &state.huge, &state.collapsed})
             set->clear();
     large_.clear();
 }
@@ -308,10 +322,10 @@ void hints::page_out(policy::tier_id id, const tier_view& view, const options& s
                      const asker& may_continue) noexcept try {
     const hint_switches switches = hint_switches_of(settings);
     if (totals_.stopped || !switches.page_out) return;
-    const intervals done = page_out_tier(view, view.leaving.rounded_in(page_bytes),
-                                         {id, view.role, switches, may_continue});
-    tiers_[id].paged_out = tiers_[id].paged_out.united(done);
-    tiers_[id].advised = tiers_[id].advised.united(done);
+    const outcome done = page_out_tier(view, view.leaving.rounded_in(page_bytes),
+                                       {id, view.role, switches, may_continue});
+    tiers_[id].paged_out = tiers_[id].paged_out.united(done.gone);
+    tiers_[id].advised = tiers_[id].advised.united(done.asked);
 } catch (const std::bad_alloc&) {
     forget();
 }

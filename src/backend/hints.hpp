@@ -9,7 +9,7 @@
 //   reclaimable (COLD)
 //          MADV_PAGEOUT on what the policy asks to leave and has not been paged out yet. What really
 //          left is counted by looking which pages are resident before and after, and what stayed is
-//          asked again in the next window. A page stays while the kernel uses it, and while it lies in
+//          asked again in the next two windows. A page stays while the kernel uses it, and while it lies in
 //          the list of new pages of a processor other than the collector's (up to 31 of each).
 //   promoted to (HOT)
 //          MADV_HUGEPAGE, by option, on new extents, whole 2 MiB units; then MADV_COLLAPSE, because
@@ -53,6 +53,7 @@
 
 #include <obase/options.hpp>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -102,18 +103,25 @@ class hints final : public backend {
 
   private:
     enum kind : unsigned { kind_cold, kind_page_out, kind_huge, kind_count };
+    static constexpr unsigned most_tries = 3; // until it is touched again
+    struct outcome {
+        intervals asked; // the calls succeeded
+        intervals gone;  // part of it: not resident any more
+    };
     struct tier_state {
         intervals advised; // memory that MADV_COLD has seen in its present state
         intervals
-            paged_out; // memory that MADV_PAGEOUT has taken in its present state, or took nothing of
-        intervals huge;      // memory that MADV_HUGEPAGE has seen
-        intervals collapsed; // memory for which MADV_COLLAPSE has done what it can
+            paged_out; // memory that MADV_PAGEOUT has taken in its present state, or does not take
+        std::array<intervals, 2> stayed; // that it did not take: once; twice
+        intervals huge;                  // memory that MADV_HUGEPAGE has seen
+        intervals collapsed;             // memory for which MADV_COLLAPSE has done what it can
     };
     struct large_state {
         std::size_t bytes = 0;
         std::uint64_t seen_in = 0; // window number
         bool advised = false;
         bool paged_out = false;
+        std::uint8_t tries = 0;
     };
     // A tier, or a large object in its role, in the window being worked on.
     struct work {
@@ -128,9 +136,10 @@ class hints final : public backend {
     void forget() noexcept;
     bool usable(kind which) const noexcept { return !totals_.stopped && !refused_[which]; }
     bool accepted(const char* call, int error, bool* refused = nullptr);
-    intervals advise(kind which, const intervals& todo, const work& now);
-    intervals page_out_tier(const tier_view& view, const intervals& todo, const work& now);
-    intervals page_out_file(const tier_view& view, const intervals& todo, const work& now);
+    outcome advise(kind which, const intervals& todo, const work& now);
+    outcome page_out_tier(const tier_view& view, const intervals& todo, const work& now);
+    outcome page_out_file(const tier_view& view, const intervals& todo, const work& now);
+    static intervals given_up(tier_state& state, const intervals& stayed);
     void hint_reclaimable(const tier_view& view, tier_state& state, const work& now);
     void measure_faults(tier_state& state, policy::tier_id id);
     double fault_time(tier_state& state);

@@ -27,8 +27,8 @@ constexpr double sparse_dense =
     0.7; // runs of the dense class with a smaller part in use are emptied
 constexpr std::size_t dense_bytes = 8U << 20; // of them, in a round
 constexpr std::size_t runs_for_a_thread = 32; // with fewer, there is nothing to gather
-constexpr std::uint64_t free_pages_ns =
-    1'000'000'000; // between two looks for them, where nothing is gathered
+constexpr std::uint64_t free_pages_ticks =
+    64; // between two looks for them, where nothing is gathered
 constexpr std::uint64_t longest_rest = 2'000'000'000;
 constexpr std::uint64_t look_again_ns = 2'000'000;
 // A thread that waits for a processor is told of at the end of its wait.
@@ -64,6 +64,12 @@ void native_handles::collect() noexcept {
     os::prefer_short_turns();
     policy::fragmentation control(settings_.limits);
     policy::used_runs used(settings_.used);
+    // What is left when somebody waits for the lock goes back at another time.
+    struct while_nobody_waits final : heap::pacer {
+        explicit while_nobody_waits(native_handles& of) : all(of) {}
+        bool may_continue() noexcept override { return all.hurry_.load_relaxed() == 0; }
+        native_handles& all;
+    } ask(*this);
     const std::uint64_t tick_ns = settings_.tick_ms * 1'000'000;
     const std::uint64_t uses_ns = std::max(tick_ns, least_of_uses_ns);
     std::uint64_t ticked_ns = os::monotonic_ns();
@@ -101,9 +107,9 @@ void native_handles::collect() noexcept {
                 }
                 if (gather(control)) {
                     gave_back_ns = now;
-                } else if (now - gave_back_ns >= free_pages_ns) {
+                } else if (now - gave_back_ns >= free_pages_ticks * tick_ns) {
                     gave_back_ns = now;
-                    space_->decommit_free_memory();
+                    space_->decommit_free_memory(ask);
                 }
             }
             if (temperature_ != nullptr && (ticks || alarmed)) temperature_->tick();

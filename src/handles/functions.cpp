@@ -355,18 +355,18 @@ void obase_handles_online() {
     let_faults_through(*mine);
 }
 // Compiled code finds the table at %gs:0, in a register of its own, so that it takes none of the others. A thread has it
-// from the one that made it; not one that was made before the first thread entered.
+// from the one that made it, but not if that was before the first thread entered. By an instruction it is set at each
+// entry: a child of vfork has the parent's thread-local memory, and a register of its own.
 static void let_table_be_found() noexcept {
     static __thread bool is_found __attribute__((tls_model("initial-exec")));
+    if (is_found && !os::set_gs_base_is_fast()) return;
+    is_found = os::set_gs_base(obase_handles_away);
     if (is_found) [[likely]]
         return;
-    if (!os::set_gs_base(obase_handles_away)) {
-        static constexpr char text[] =
-            "obase: the kernel refuses arch_prctl(ARCH_SET_GS), and compiled code needs it\n";
-        (void)!::write(STDERR_FILENO, text, sizeof text - 1);
-        std::abort();
-    }
-    is_found = true;
+    static constexpr char text[] =
+        "obase: the kernel refuses arch_prctl(ARCH_SET_GS), and compiled code needs it\n";
+    (void)!::write(STDERR_FILENO, text, sizeof text - 1);
+    std::abort();
 }
 unsigned long obase_handles_enter() {
     let_table_be_found();

@@ -6,14 +6,13 @@
 
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
 #include <linux/filter.h>
-#include <linux/magic.h>
 #include <linux/seccomp.h>
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
-#include <sys/vfs.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -1124,6 +1123,32 @@ TEST(handles, cold_objects_leave) {
     }
 }
 
+// What was written to a disk leaves memory when it is told to.
+bool files_leave() {
+    constexpr std::size_t bytes = 1 << 20;
+    std::string name = testing::TempDir() + "/leaves.XXXXXX";
+    const int fd = mkstemp(name.data());
+    if (fd < 0) return false;
+    unlink(name.c_str());
+    bool leaves = false;
+    if (ftruncate(fd, bytes) == 0) {
+        void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        if (at != MAP_FAILED) {
+            std::memset(at, 1, bytes);
+            fsync(fd);
+            (void)madvise(at, bytes, MADV_PAGEOUT);
+            (void)posix_fadvise(fd, 0, bytes, POSIX_FADV_DONTNEED);
+            std::vector<unsigned char> pages(bytes / 4096);
+            leaves = mincore(at, bytes, pages.data()) == 0 &&
+                     std::count_if(pages.begin(), pages.end(),
+                                   [](auto p) { return (p & 1) == 0; }) > 128;
+            munmap(at, bytes);
+        }
+    }
+    close(fd);
+    return leaves;
+}
+
 // Bytes in memory of what is mapped from files of a folder.
 std::uint64_t resident_of_files_in(const std::string& folder) {
     std::ifstream maps("/proc/self/maps");
@@ -1181,9 +1206,7 @@ TEST(handles, DISABLED_all_that_is_cold_leaves) {
     free_all(rest);
 }
 TEST(handles, all_that_is_cold_leaves) {
-    struct statfs fs{};
-    if (statfs(testing::TempDir().c_str(), &fs) != 0 || fs.f_type == TMPFS_MAGIC)
-        GTEST_SKIP() << "files in " << testing::TempDir() << " are memory";
+    if (!files_leave()) GTEST_SKIP() << "files in " << testing::TempDir() << " are memory";
     const run_result r =
         again(in_mode("hint") + cold_file(), "handles.DISABLED_all_that_is_cold_leaves");
     EXPECT_EQ(r.status, 0) << r.text;
@@ -1207,19 +1230,23 @@ TEST(handles, DISABLED_cold_objects_leave_over_a_budget) {
     const compiled_code here;
     const std::vector<node*> all = dense_nodes(60000);
     use_until(all, [](const obase_handles_figures& f) {
-        return most_is_cold(f) && f.left_bytes * 2 > f.cold_bytes;
+        return f.windows > 600 || (most_is_cold(f) && f.left_bytes * 2 > f.cold_bytes);
     });
+    ASSERT_GT(figures().left_bytes * 2, figures().cold_bytes);
     const std::uint64_t cold = figures().cold_bytes, before = figures().windows;
+    std::uint64_t least = cold;
     use_until(all, [&](const obase_handles_figures& f) {
         for (node* const each : all) (void)at(each)->value;
-        return f.windows > before + 8;
+        least = std::min<std::uint64_t>(least, f.cold_bytes);
+        return f.windows > before + 300 || (f.windows > before + 8 && least < cold);
     });
-    EXPECT_GT(figures().cold_bytes, cold / 2);
-    EXPECT_LT(figures().cold_bytes, cold) << "a little changes places in each window";
+    EXPECT_GT(least, cold / 2);
+    EXPECT_LT(least, cold) << "a little changes places in each window";
     expect_unharmed(all);
     free_all(all);
 }
 TEST(handles, a_budget_is_kept_and_used) {
+    if (!files_leave()) GTEST_SKIP() << "files in " << testing::TempDir() << " are memory";
     for (const auto& [budget, test] :
          {std::pair("1T", "DISABLED_cold_objects_stay_within_a_budget"),
           std::pair("1M", "DISABLED_cold_objects_leave_over_a_budget")}) {
@@ -1394,7 +1421,8 @@ TEST(handles, DISABLED_free_pages_go_back) {
     free_all(kept);
 }
 TEST(handles, free_pages_go_back) {
-    const run_result r = again("OBASE_HANDLES_START=1000 ", "handles.DISABLED_free_pages_go_back");
+    const run_result r = again("OBASE_HANDLES_START=1000 OBASE_HANDLES_TICK_MS=10 ",
+                               "handles.DISABLED_free_pages_go_back");
     EXPECT_EQ(r.status, 0) << r.text;
 }
 

@@ -2,7 +2,6 @@
 #include "handles/temperature.hpp"
 
 #include "backend/backends.hpp"
-#include "backend/misplaced.hpp"
 #include "heap/slab_functions.hpp"
 #include "os/bus_error.hpp"
 #include "os/process.hpp"
@@ -294,8 +293,7 @@ struct temperature::placing {
             policy::tier_id to = object.to;
             if (to != policy::no_tier && all.all_.space_->file_backed(to) && !may_write(address))
                 to = policy::no_tier;
-            if (to != policy::no_tier && all.all_.space_->file_backed(object.at) &&
-                !all.all_.space_->file_backed(to) && !all.returns(all.all_.size_of(address)))
+            if (to != policy::no_tier && all.leaves_file(object.at, to) && !all.may_return(address))
                 to = policy::no_tier;
             if (to == policy::no_tier && all.all_.in_alias(address)) to = all.promoted_;
             if (to != policy::no_tier && to != policy::first_tier)
@@ -310,17 +308,17 @@ struct temperature::placing {
         all.moved_bytes_[from][to] += object.bytes;
         all.log_.note_filled(to, reinterpret_cast<const void*>(object.to), object.bytes);
         if (all.all_.space_->file_backed(to)) all.write_credit_.spend(object.bytes);
+        if (all.leaves_file(from, to) && all.may_return_ != UINT64_MAX)
+            all.may_return_ -= std::min<std::uint64_t>(object.bytes, all.may_return_);
     }
 };
 
 // From COLD's file to memory that the kernel cannot drop: within what the budget allows.
-bool temperature::returns(std::uint64_t bytes) noexcept {
-    if (bytes > may_return_) {
-        refused_ += bytes;
-        return false;
-    }
-    if (may_return_ != UINT64_MAX) may_return_ -= bytes;
-    return true;
+bool temperature::may_return(std::uint64_t address) noexcept {
+    const std::size_t bytes = all_.size_of(address);
+    if (bytes <= may_return_) return true;
+    refused_ += bytes;
+    return false;
 }
 
 void temperature::look_at_some() {
@@ -526,10 +524,9 @@ void temperature::end_window() {
 // What the next window has to know of this one's end.
 void temperature::note_use() {
     still_over_ = 0;
-    misplaced_ = in_use_in_files_ = 0;
+    in_use_in_files_ = 0;
     if (budget_.allowed == 0) return;
     heap::space& heaps = *all_.space_;
-    misplaced_ = backend::misplaced_bytes(heaps, tiers_, log_, os::swapped_bytes());
     for (policy::tier_id id = 0; id < tiers_.count(); ++id)
         if (heaps.file_backed(id)) in_use_in_files_ += heaps.touched_in(id).pages * os::page_size;
     if (hints() && options_.hint_pageout) still_over_ = budget_now().excess();
@@ -566,6 +563,9 @@ void temperature::fork_child() noexcept {
     log_.clear();
     log_.forget_out();
     backend_->skip_window();
+    exchange_share_ = {};
+    still_over_ = 0;
+    refused_ = in_use_in_files_ = 0;
     cpu_before_[0] = cpu_before_[1] = faults_before_[0] = faults_before_[1] = 0;
 }
 

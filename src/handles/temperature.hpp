@@ -119,10 +119,13 @@ class temperature {
     void compact();
     void tell_backend();
     backend::memory_budget budget_now() const noexcept {
-        return backend::current_budget(options_.memory, misplaced_);
+        return backend::current_budget(options_.memory);
     }
     void note_use();
-    bool returns(std::uint64_t bytes) noexcept;
+    bool leaves_file(unsigned from, unsigned to) const noexcept {
+        return all_.space_->file_backed(from) && !all_.space_->file_backed(to);
+    }
+    bool may_return(std::uint64_t address) noexcept;
 
     native_handles& all_;
     const settings& own_;
@@ -157,7 +160,6 @@ class temperature {
     std::uint64_t may_return_ = 0;      // bytes, from COLD's file to memory, in the window
     std::uint64_t refused_ = 0;         // bytes that were in use in it, and found no room
     std::uint64_t in_use_in_files_ = 0; // bytes of pages, in the last window
-    std::uint64_t misplaced_ = 0;       // misplaced.hpp
     std::uint64_t cpu_before_[2]{}, faults_before_[2]{}; // the collector's, the process's
     std::uint32_t threshold_ = 0;                        // C_t
     std::uint64_t would_ = 0; // bytes that are cold, of runs whose turn has ended; in mode observe

@@ -163,9 +163,12 @@ class dense_heap {
                const char** what) noexcept;
     void destroy() noexcept;
     // Before the first object.
-    void fit_to_pages() noexcept { fits_pages_ = leaves_gaps_ = true; }
+    void fit_to_pages() noexcept {
+        fits_pages_ = true;
+        leaves_gaps_.store_relaxed(1);
+    }
     // Collector. Whether it does from now on, where it may. In a heap of which most is in memory gaps are, too.
-    void leave_gaps(bool yes) noexcept { leaves_gaps_ = yes && fits_pages_; }
+    void leave_gaps(bool yes) noexcept { leaves_gaps_.store_relaxed(yes && fits_pages_ ? 1 : 0); }
     // A third of a page: so objects up to that size all find whole pages, and a file is at most half as large again.
     static constexpr std::size_t most_skipped = os::page_size / 3;
     static_assert(run_bytes / os::page_size * most_skipped / large_granule <= UINT8_MAX);
@@ -480,8 +483,9 @@ class dense_heap {
     int fd_ = -1;                                     // of the current file; -1: none yet
     typename P::template atomic<std::uint32_t> file_; // its number; 0 for anonymous memory
     bool strict_commit_ = false;
-    bool fits_pages_ = false;  // there may be gaps
-    bool leaves_gaps_ = false; // and more are made
+    bool fits_pages_ = false; // there may be gaps
+    typename P::template atomic<std::uint32_t>
+        leaves_gaps_; // 1: and more are made; read by who fills
     bool evacuation_ = false;
     bool adoptable_ = false;      // free frozen runs have not been looked at since the fork
     std::size_t frozen_free_ = 0; // frozen runs that are unused

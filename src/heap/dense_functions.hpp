@@ -150,7 +150,8 @@ template <class P>
 std::size_t dense_heap<P>::skipped(std::uint32_t run, std::size_t at,
                                    std::size_t size) const noexcept {
     // A long run may lie where a middle one was.
-    if (!leaves_gaps_ || !runs_[run].middle.load_relaxed() || runs_[run].length.load_relaxed() != 0)
+    if (leaves_gaps_.load_relaxed() == 0 || !runs_[run].middle.load_relaxed() ||
+        runs_[run].length.load_relaxed() != 0)
         return 0;
     const std::size_t in_page = at % os::page_size;
     if (in_page + size <= round_up(size, os::page_size)) return 0;

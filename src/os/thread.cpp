@@ -141,12 +141,19 @@ no_cancellation::~no_cancellation() { pthread_setcancelstate(before_, nullptr); 
 
 // By an instruction where the kernel allows it (5.9): a filter of system calls, which a program may have set up since, has
 // no say in it.
-bool set_gs_base(const void* address) noexcept {
-    if ((getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE) != 0) {
-        __asm__ volatile("wrgsbase %0" : : "r"(address));
-        return true;
+bool set_gs_base_is_fast() noexcept {
+    static constinit word::native_atomic<int> known; // 0: not yet; else 1 + the answer
+    int answer = known.load_relaxed();
+    if (answer == 0) {
+        answer = 1 + ((getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE) != 0 ? 1 : 0);
+        known.store_relaxed(answer);
     }
-    return syscall(SYS_arch_prctl, ARCH_SET_GS, address) == 0;
+    return answer == 2;
+}
+bool set_gs_base(const void* address) noexcept {
+    if (!set_gs_base_is_fast()) return syscall(SYS_arch_prctl, ARCH_SET_GS, address) == 0;
+    __asm__ volatile("wrgsbase %0" : : "r"(address));
+    return true;
 }
 
 void name_thread(const char* name) noexcept { prctl(PR_SET_NAME, name, 0, 0, 0); }

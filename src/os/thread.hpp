@@ -49,8 +49,10 @@ class blocked_signals {
     bool blocks_ = true;
 };
 // %gs:0 is `address` from now on, in the calling thread and in those that it makes. The C library, compilers and the
-// kernel leave that register to the program. False: it is not so, and a message would be due. Signal handlers may.
+// kernel leave that register to the program. False: the kernel refuses. Signal handlers may. Cost: a few ns if
+// set_gs_base_is_fast(), else a system call.
 bool set_gs_base(const void* address) noexcept;
+bool set_gs_base_is_fast() noexcept;
 // Shown by top and gdb; cut to 15 bytes.
 void name_thread(const char* name) noexcept;
 // While one exists, pthread_cancel() does not end the calling thread. For what waits, opens or reads
