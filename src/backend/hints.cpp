@@ -218,7 +218,7 @@ void hints::measure_faults(tier_state& state, policy::tier_id id) {
     known = known == 0 ? median : known + (median - known) * fault_weight;
 }
 
-// What stayed this time, as it did the last two times. Else it would be asked for in each window, in vain: a control group
+// What stayed this time, as it did the last two times, one window after the other: what was in use in between begins anew. Else it would be asked for in each window, in vain: a control group
 // without swap, private pages of a file that was frozen at a fork.
 intervals hints::given_up(tier_state& state, const intervals& stayed) {
     static_assert(most_tries == std::tuple_size_v<decltype(state.stayed)> + 1);
@@ -238,7 +238,6 @@ void hints::hint_reclaimable(const tier_view& view, tier_state& state, const wor
     // forgotten.
     state.advised = state.advised.common(extents).without(changed);
     state.paged_out = state.paged_out.common(extents).without(changed);
-    for (intervals& pages : state.stayed) pages = pages.without(changed);
 
     if (now.switches.page_out) {
         measure_faults(state, now.id);
