@@ -218,8 +218,9 @@ void hints::measure_faults(tier_state& state, policy::tier_id id) {
     known = known == 0 ? median : known + (median - known) * fault_weight;
 }
 
-// What stayed this time, as it did the last two times, one window after the other: what was in use in between begins anew. Else it would be asked for in each window, in vain: a control group
-// without swap, private pages of a file that was frozen at a fork.
+// What stayed this time, as it did the last two times, one window after the other; what was in use in between begins anew.
+// Else it would be asked for in each window, in vain: a control group without swap, private pages of a file that was
+// frozen at a fork.
 intervals hints::given_up(tier_state& state, const intervals& stayed) {
     static_assert(most_tries == std::tuple_size_v<decltype(state.stayed)> + 1);
     const intervals for_good = stayed.common(state.stayed[1]);

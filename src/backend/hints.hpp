@@ -109,9 +109,8 @@ class hints final : public backend {
         intervals gone;  // part of it: not resident any more
     };
     struct tier_state {
-        intervals advised; // memory that MADV_COLD has seen in its present state
-        intervals
-            paged_out; // memory that MADV_PAGEOUT has taken in its present state, or does not take
+        intervals advised;   // memory that MADV_COLD has seen in its present state
+        intervals paged_out; // memory that MADV_PAGEOUT has taken in its present state, or will not
         std::array<intervals, 2> stayed; // that it did not take: once; twice
         intervals huge;                  // memory that MADV_HUGEPAGE has seen
         intervals collapsed;             // memory for which MADV_COLLAPSE has done what it can

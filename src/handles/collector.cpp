@@ -25,10 +25,9 @@ constexpr std::size_t most_runs = 256;     // of a round
 constexpr std::size_t most_in_a_stop = 16; // of runs that are always in use
 constexpr double sparse_dense =
     0.7; // runs of the dense class with a smaller part in use are emptied
-constexpr std::size_t dense_bytes = 8U << 20; // of them, in a round
-constexpr std::size_t runs_for_a_thread = 32; // with fewer, there is nothing to gather
-constexpr std::uint64_t free_pages_ticks =
-    64; // between two looks for them, where nothing is gathered
+constexpr std::size_t dense_bytes = 8U << 20;  // of them, in a round
+constexpr std::size_t runs_for_a_thread = 32;  // with fewer, there is nothing to gather
+constexpr std::uint64_t free_pages_ticks = 64; // between two looks, where nothing is gathered
 constexpr std::uint64_t longest_rest = 2'000'000'000;
 constexpr std::uint64_t look_again_ns = 2'000'000;
 // A thread that waits for a processor is told of at the end of its wait.

@@ -72,7 +72,7 @@ TEST(FragmentationFigures, NothingElseIsJudged) {
 
 TEST(FragmentationFigures, AllocatorsAreChosenByTheEnvironment) {
     using words = std::vector<std::string>;
-    fragmentation_settings s;
+    fragmentation_settings s = redis();
     EXPECT_EQ(environment_of("glibc", s), words{});
     EXPECT_EQ(environment_of("jemalloc", s), words{"LD_PRELOAD=libjemalloc.so.2"});
     EXPECT_EQ(environment_of("obase", s), words{});
