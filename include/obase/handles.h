@@ -60,7 +60,7 @@ void obase_handles_offline(void);
 void obase_handles_online(void);
 
 /* (s) Around a function that foreign code calls: main, a thread's function, a comparison of qsort, a signal handler.
-   leave() gets what enter() returned. */
+   leave() gets what enter() returned. enter() sets the thread's %gs: compiled code finds obase_handles_away there. */
 unsigned long obase_handles_enter(void);
 void obase_handles_leave(unsigned long mark);
 

@@ -36,24 +36,25 @@ class residency_meter {
   public:
     residency_meter(interval piece, bool counts) noexcept
         : piece_(piece), before_(counts ? resident() : 0) {}
-    std::uint64_t left() const noexcept {
-        if (before_ == 0) return 0;
-        const std::uint64_t now = resident();
-        return before_ > now ? before_ - now : 0;
-    }
-    // Adds the pages that are not resident now.
-    void add_gone(intervals& to) const {
+    // Looks again: adds the pages that are not resident now, and returns how many bytes left.
+    std::uint64_t look(intervals& gone) const {
         const std::size_t pages = piece_.bytes() / hints::page_bytes;
         unsigned char seen[hints::piece_bytes / hints::page_bytes];
-        if (before_ == 0 || !os::read_residency(pointer(piece_.begin), pages, seen))
-            return to.add(piece_.begin, piece_.end);
+        if (before_ == 0 || !os::read_residency(pointer(piece_.begin), pages, seen)) {
+            gone.add(piece_.begin, piece_.end);
+            return 0;
+        }
+        std::uint64_t now = 0;
         for (std::size_t i = 0; i < pages;) {
             const std::size_t first = i;
             while (i < pages && (seen[i] & 1) == (seen[first] & 1)) ++i;
             if ((seen[first] & 1) == 0)
-                to.add(piece_.begin + first * hints::page_bytes,
-                       piece_.begin + i * hints::page_bytes);
+                gone.add(piece_.begin + first * hints::page_bytes,
+                         piece_.begin + i * hints::page_bytes);
+            else
+                now += (i - first) * hints::page_bytes;
         }
+        return before_ > now ? before_ - now : 0;
     }
 
   private:
@@ -110,9 +111,8 @@ hints::outcome hints::advise(kind which, const intervals& todo, const work& now)
         const int error = os::advise(pointer(piece.begin), piece.bytes(), chosen.advice);
         if (accepted(chosen.name, error, &refused_[which])) {
             totals_.*chosen.total += piece.bytes();
-            totals_.paged_out_bytes[now.id] += meter.left();
+            totals_.paged_out_bytes[now.id] += meter.look(done.gone);
             done.asked.add(piece.begin, piece.end);
-            meter.add_gone(done.gone);
         }
         return usable(which);
     });
@@ -180,9 +180,8 @@ hints::outcome hints::page_out_file(const tier_view& view, const intervals& todo
         if (accepted("posix_fadvise of the COLD file",
                      os::drop_file_cache(fd, offset, piece.bytes()))) {
             totals_.page_out_bytes += piece.bytes();
-            totals_.paged_out_bytes[now.id] += meter.left();
+            totals_.paged_out_bytes[now.id] += meter.look(done.gone);
             done.asked.add(piece.begin, piece.end);
-            meter.add_gone(done.gone);
         }
         return usable(kind_page_out);
     });

@@ -134,6 +134,11 @@ class hints_test : public testing::Test {
         large.clear();
         return fake.log;
     }
+    std::vector<call> page_outs() {
+        std::vector<call> found = window(true);
+        std::erase_if(found, [](const call& c) { return c.name != "pageout"; });
+        return found;
+    }
     void note_large(std::uintptr_t at, std::size_t bytes, bool is_cold) {
         large.push_back({at, bytes, is_cold ? 2u : 1u, false});
     }
@@ -537,11 +542,6 @@ TEST_F(hints_test, what_stayed_is_asked_to_leave_again) {
     fake.fails = "populate"; // no samples
     fake.error = EINVAL;
     cold.extents.add(pages.begin(), pages.begin() + pages.bytes);
-    const auto page_outs = [&] {
-        std::vector<call> all = window(true);
-        std::erase_if(all, [](const call& c) { return c.name != "pageout"; });
-        return all;
-    };
     EXPECT_EQ(page_outs(), (log_of{{"pageout", pages.begin(), pages.bytes}}));
     EXPECT_EQ(page_outs(), (log_of{{"pageout", kept, page}}));
     EXPECT_EQ(under_test.done().paged_out_bytes[2], pages.bytes - page);
@@ -561,11 +561,6 @@ TEST_F(hints_test, where_nothing_leaves_it_is_asked_three_times) {
     const auto begin = reinterpret_cast<std::uintptr_t>(memory);
     cold.extents.add(begin, begin + bytes);
     const auto all = log_of{{"pageout", begin, bytes}};
-    const auto page_outs = [&] {
-        std::vector<call> found = window(true);
-        std::erase_if(found, [](const call& c) { return c.name != "pageout"; });
-        return found;
-    };
     for (int i = 0; i < 3; ++i) EXPECT_EQ(page_outs(), all) << i;
     EXPECT_EQ(page_outs(), log_of{});
     EXPECT_EQ(under_test.done().paged_out_bytes[2], 0u);

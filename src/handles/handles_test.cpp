@@ -4,9 +4,10 @@
 // under test. What needs another environment runs this program again: the tests whose names begin with DISABLED_.
 #include <obase/handles.h>
 
+#include "testing/test_directory.hpp"
+
 #include <gtest/gtest.h>
 
-#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sys/auxv.h>
@@ -1123,32 +1124,6 @@ TEST(handles, cold_objects_leave) {
     }
 }
 
-// What was written to a disk leaves memory when it is told to.
-bool files_leave() {
-    constexpr std::size_t bytes = 1 << 20;
-    std::string name = testing::TempDir() + "/leaves.XXXXXX";
-    const int fd = mkstemp(name.data());
-    if (fd < 0) return false;
-    unlink(name.c_str());
-    bool leaves = false;
-    if (ftruncate(fd, bytes) == 0) {
-        void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-        if (at != MAP_FAILED) {
-            std::memset(at, 1, bytes);
-            fsync(fd);
-            (void)madvise(at, bytes, MADV_PAGEOUT);
-            (void)posix_fadvise(fd, 0, bytes, POSIX_FADV_DONTNEED);
-            std::vector<unsigned char> pages(bytes / 4096);
-            leaves = mincore(at, bytes, pages.data()) == 0 &&
-                     std::count_if(pages.begin(), pages.end(),
-                                   [](auto p) { return (p & 1) == 0; }) > 128;
-            munmap(at, bytes);
-        }
-    }
-    close(fd);
-    return leaves;
-}
-
 // Bytes in memory of what is mapped from files of a folder.
 std::uint64_t resident_of_files_in(const std::string& folder) {
     std::ifstream maps("/proc/self/maps");
@@ -1206,7 +1181,8 @@ TEST(handles, DISABLED_all_that_is_cold_leaves) {
     free_all(rest);
 }
 TEST(handles, all_that_is_cold_leaves) {
-    if (!files_leave()) GTEST_SKIP() << "files in " << testing::TempDir() << " are memory";
+    if (!obase::testing::is_on_disk(testing::TempDir()))
+        GTEST_SKIP() << testing::TempDir() << " is memory itself (tmpfs)";
     const run_result r =
         again(in_mode("hint") + cold_file(), "handles.DISABLED_all_that_is_cold_leaves");
     EXPECT_EQ(r.status, 0) << r.text;
@@ -1246,7 +1222,8 @@ TEST(handles, DISABLED_cold_objects_leave_over_a_budget) {
     free_all(all);
 }
 TEST(handles, a_budget_is_kept_and_used) {
-    if (!files_leave()) GTEST_SKIP() << "files in " << testing::TempDir() << " are memory";
+    if (!obase::testing::is_on_disk(testing::TempDir()))
+        GTEST_SKIP() << testing::TempDir() << " is memory itself (tmpfs)";
     for (const auto& [budget, test] :
          {std::pair("1T", "DISABLED_cold_objects_stay_within_a_budget"),
           std::pair("1M", "DISABLED_cold_objects_leave_over_a_budget")}) {
