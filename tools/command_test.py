@@ -469,6 +469,16 @@ class Command(unittest.TestCase):
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("no-such-policy", done.stderr)
 
+    def test_memory_churns(self):
+        [cell], _ = self.memory_cells(*self.MEMORY, "--policy", "papers", "--churn-share", ".1")
+        operations = sum(window["operations"] for window in cell["windows"])
+        self.assertGreater(cell["churned"], .08 * operations)
+        self.assertEqual(cell["wrong"], 0)
+        self.assertIn("--churn-share 0.1", cell["command"])
+        done = run("bench", *self.MEMORY, "--churn-share", "1.5")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("--churn-share 1.5", done.stderr)
+
     def own_groups(self):
         """Control groups that cells left behind, below this process's own."""
         own = [line.split(":", 2)[2].strip()

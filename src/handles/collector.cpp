@@ -75,10 +75,12 @@ void native_handles::collect() noexcept {
     std::uint64_t judged_ns = ticked_ns; // uses of runs whose objects have moved
     std::uint64_t gave_back_ns = ticked_ns;
     std::uint64_t waited_before_ns = os::first_thread_waited_ns();
+    std::uint64_t rested_ns = ticked_ns;
+    bool gathers = false; // the last round moved something
     for (;;) {
         const bool busy =
             temperature_ != nullptr && blind_.load_relaxed() == 0 && temperature_->has_work();
-        if (!busy) native::sleep_on_for(alarm_, 0, tick_ns);
+        if (!busy && !gathers) native::sleep_on_for(alarm_, 0, tick_ns);
         while (hurry_.load_relaxed() != 0) native::yield();
         const bool alarmed = alarm_.exchange_acq_rel(0) != 0;
         const std::uint64_t before = os::thread_cpu_ns();
@@ -104,7 +106,11 @@ void native_handles::collect() noexcept {
                     const std::uint64_t uses = bring_used_home(control, used, elapsed);
                     if (temperature_ != nullptr) temperature_->note_taken(wall, elapsed, uses);
                 }
-                if (gather(control)) {
+            }
+            if (ticks || gathers) {
+                const gathered done = gather(control);
+                gathers = done.opened != 0;
+                if (done.gave_back) {
                     gave_back_ns = now;
                 } else if (now - gave_back_ns >= free_pages_ticks * tick_ns) {
                     gave_back_ns = now;
@@ -114,10 +120,13 @@ void native_handles::collect() noexcept {
             if (temperature_ != nullptr && (ticks || alarmed)) temperature_->tick();
             if (busy && !gives_up()) temperature_->step();
         } catch (const std::bad_alloc&) {
+            gathers = false;
         }
         const std::uint64_t took = os::thread_cpu_ns() - before;
         own_ns_.fetch_add_relaxed(took);
-        os::sleep_ns(std::min(control.rest_ns(took), longest_rest));
+        const std::uint64_t ended = os::monotonic_ns();
+        const std::uint64_t since = ended - std::exchange(rested_ns, ended);
+        os::sleep_ns(std::min(control.rest_ns(took, since), longest_rest));
     }
 }
 
@@ -208,13 +217,14 @@ bool native_handles::select_sparse_dense() noexcept {
     return found;
 }
 
-// True: free pages went back, too.
-bool native_handles::gather(policy::fragmentation& control) {
+native_handles::gathered native_handles::gather(policy::fragmentation& control) {
     std::vector<policy::run_to_gather> runs;
-    if (blind_.load_seq_cst() != 0) return false;
+    gathered done;
+    if (blind_.load_seq_cst() != 0) return done;
     policy::fragmented now = measure(runs);
     if (!control.wants(now) || !threads_are_known(0) || !commit_tables(space_->slabs().runs()))
-        return false;
+        return done;
+    done.gave_back = true;
     // Memory that is free goes back first.
     space_->decommit_free_memory();
     runs.clear();
@@ -231,8 +241,10 @@ bool native_handles::gather(policy::fragmentation& control) {
     }
     const bool sparse = select_sparse_dense();
     const auto round = [&](const std::vector<std::uint32_t>& wanted, unsigned tries) {
-        add(evacuator_.round(wanted.data(), wanted.size(), nullptr, tries, while_waiting(),
-                             while_stopping_briefly()));
+        const round_result result = evacuator_.round(wanted.data(), wanted.size(), nullptr, tries,
+                                                     while_waiting(), while_stopping_briefly());
+        add(result);
+        done.opened += result.opened;
         for (const std::uint32_t run : wanted) {
             if (away(run).load_relaxed() == open)
                 control.moved(run);
@@ -244,7 +256,7 @@ bool native_handles::gather(policy::fragmentation& control) {
     if (!stubborn.empty()) round(stubborn, 0);
     control.end_of_round();
     space_->decommit_free_memory();
-    return true;
+    return done;
 }
 
 // fork. The collector, and threads that move objects, hold `work_` throughout; they give up their waits.

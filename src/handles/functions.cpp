@@ -315,7 +315,8 @@ char* obase_handles_strndup(const char* text, std::size_t longest) {
 std::size_t obase_handles_malloc_usable_size(const void* home) { return usable_size(home); }
 void obase_handles_free(void* home) {
     if (home == nullptr) return;
-    if (!is_away(home) && heap::free_at_hand(own_heap(), home)) [[likely]]
+    if (!is_away(home) && native_handles::keeps_at(address_of(home)).load_relaxed() == 0 &&
+        heap::free_at_hand(own_heap(), home)) [[likely]]
         return;
     free_slowly(home);
 }

@@ -327,6 +327,21 @@ TEST(handles, what_is_kept_stays_at_home) {
     free_all(all);
 }
 
+// What is born where a kept object was is another one.
+TEST(handles, what_was_kept_is_forgotten_when_it_is_freed) {
+    const compiled_code here;
+    std::vector<node*> all = sparse_nodes(20000, 1);
+    for (node* const each : all) obase_handles_keep(each);
+    obase_handles_move_all();
+    EXPECT_EQ(moved_one(all), nullptr);
+    free_all(all);
+    all = sparse_nodes(20000, 1); // nobody has looked in between
+    obase_handles_move_all();
+    EXPECT_NE(moved_one(all), nullptr);
+    expect_unharmed(all);
+    free_all(all);
+}
+
 TEST(handles, what_is_pinned_stays_where_it_is) {
     const compiled_code here;
     const std::vector<node*> all = sparse_nodes(20000, 7);

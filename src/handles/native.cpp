@@ -17,6 +17,7 @@
 #include <string>
 
 unsigned char obase_handles_away[1U << 24];
+unsigned char obase::handles::keeps_of_runs[1U << 24];
 unsigned char obase_handles_poll_wanted;
 
 namespace obase::handles {
@@ -168,7 +169,6 @@ bool native_handles::set_up() noexcept {
     scratch_ = os::reserve(heap::run_bytes, heap::run_bytes);
     return aliases != nullptr && tables_.reserve(bytes_ >> heap::run_shift) &&
            mapped_.reserve(bytes_ >> heap::run_shift) &&
-           keeps_.reserve(bytes_ >> heap::run_shift) &&
            kept_.reserve(bytes_ / least_alignment / 64);
 }
 
@@ -232,8 +232,18 @@ bool native_handles::is_movable(const void* object) const noexcept {
     return in_homes(object) && !heap::attributes_at(space_->slabs().set_of(object)).never_cold;
 }
 
+// Of an object that is being freed: what is born there next is another one.
+void native_handles::forget_kept(std::uint64_t home) noexcept {
+    const std::size_t granule = (home - base_) / least_alignment;
+    if (keeps_at(home).load_relaxed() == 0 || !kept_.committed(granule / 64)) return;
+    const std::uint64_t bit = std::uint64_t{1} << (granule % 64);
+    if ((kept_[granule / 64].load_relaxed() & bit) != 0)
+        kept_[granule / 64].fetch_and_seq_cst(~bit);
+}
+
 void native_handles::free(void* object) noexcept {
     const auto home = reinterpret_cast<std::uint64_t>(object);
+    if (in_homes(object) && !in_stress(object)) forget_kept(home);
     if (in_homes(object) && away_at(home).load_acquire() != at_home) {
         homes_.free(home);
         return;
@@ -380,7 +390,7 @@ bool native_handles::closed(std::size_t run) const noexcept {
 }
 
 bool native_handles::kept(std::size_t run) noexcept {
-    if (!keeps_.committed(run) || keeps_[run].load_seq_cst() == 0) return false;
+    if (keeps_at(home_of(run)).load_seq_cst() == 0) return false;
     const std::size_t first = (run << heap::run_shift) / least_alignment / 64;
     const std::size_t last = first + heap::run_bytes / least_alignment / 64;
     if (!kept_.committed(last - 1)) return true;
@@ -555,10 +565,10 @@ void native_handles::keep(const void* kept) noexcept {
     const std::size_t granule = (beginning(home) - base_) / least_alignment;
     {
         const runtime_memory own;
-        if (!kept_.commit_to(granule / 64 + 1) || !keeps_.commit_to(run + 1)) return;
+        if (!kept_.commit_to(granule / 64 + 1)) return;
     }
     kept_[granule / 64].fetch_or_seq_cst(std::uint64_t{1} << (granule % 64));
-    if (keeps_[run].load_relaxed() == 0) keeps_[run].store_seq_cst(1);
+    if (keeps_at(home).load_relaxed() == 0) keeps_at(home).store_seq_cst(1);
     // A run that is being opened finds the bit, or this thread finds it opened.
     if (may_stop) until_at_home(run, self);
 }
@@ -650,6 +660,35 @@ void native_handles::unpin(const void* home) noexcept {
     // Pinned, so it is where it was.
     std::uint64_t begin = 0;
     if (const std::uint64_t now = now_at(address, &begin); now != 0) threads_.unpin(*self, now);
+}
+
+native_handles::foreign_pin native_handles::pin_for_foreign(const void* home) noexcept {
+    void* const same = const_cast<void*>(home);
+    record* const self = own_record();
+    if (self == nullptr) return {same, false}; // nothing moves any more
+    if (!in_stress(home) &&
+        threads_.has_pinned(*self, beginning(reinterpret_cast<std::uint64_t>(home))))
+        return {same, false};
+    // Foreign code may be a handler in the midst of compiled code: nothing comes home under it.
+    const thread_mark before = threads_.enter(*self);
+    void* const now = pin(home);
+    threads_.leave(*self, before);
+    return {now, true};
+}
+
+void native_handles::unpin_for_foreign(const void* home) noexcept {
+    record* const self = own_record_if_any();
+    const thread_mark before = threads_.enter(*self); // tables are there for who is inside
+    unpin(home);
+    threads_.leave(*self, before);
+}
+
+void native_handles::keep_for_foreign(const void* home) noexcept {
+    record* const self = own_record();
+    if (self == nullptr) return;
+    const thread_mark before = threads_.enter(*self);
+    keep(home);
+    threads_.leave(*self, before);
 }
 
 bool native_handles::page_out(unsigned cls, std::uint64_t address) const noexcept {

@@ -42,6 +42,9 @@ constexpr heap::attributes attributes_of(std::size_t alignment, bool movable) no
     return {static_cast<std::uint8_t>(std::countr_zero(alignment)), !movable};
 }
 
+// As obase_handles_away: not 0 if an object of the run was kept once.
+extern unsigned char keeps_of_runs[1U << 24];
+
 // Nonzero in threads of the runtime, and while it is being made: malloc is then the C library's.
 extern __thread unsigned inside_runtime __attribute__((tls_model("initial-exec")));
 class runtime_memory {
@@ -123,6 +126,7 @@ class native_handles {
     void moved(unsigned from, unsigned to, const mobility::moved_object& object) noexcept;
     // What the program may use of it. Precondition: contains(object).
     std::size_t usable_size(const void* object) const noexcept;
+    void forget_kept(std::uint64_t home) noexcept;
     // Makes the object `bytes` long where it is. False: it does not fit there, or would leave too much unused.
     // Precondition: as usable_size(); inside a scope if it may be movable.
     bool resize(void* object, std::size_t bytes) noexcept;
@@ -148,6 +152,11 @@ class native_handles {
             obase_handles_away[address >> heap::run_shift & 0xFFFFFF]);
     }
     native::atomic<table_type*>& table(std::size_t run) noexcept { return tables_[run]; }
+    // Not 0: an object of the run was kept once. Of any address, as away_at().
+    static native::atomic<std::uint8_t>& keeps_at(std::uint64_t address) noexcept {
+        return reinterpret_cast<native::atomic<std::uint8_t>&>(
+            keeps_of_runs[address >> heap::run_shift & 0xFFFFFF]);
+    }
     bool in_alias(std::uint64_t address) const noexcept {
         return address - aliases_ < alias_count << heap::run_shift;
     }
@@ -222,6 +231,14 @@ class native_handles {
     void keep(const void* home) noexcept;
     void* pin(const void* home, int tries = 3) noexcept;
     void unpin(const void* home) noexcept;
+    // The same for foreign code, in any thread and any state; an address that the calling thread has pinned stays so once.
+    struct foreign_pin {
+        void* now;
+        bool is_new; // to be unpinned
+    };
+    foreign_pin pin_for_foreign(const void* home) noexcept;
+    void unpin_for_foreign(const void* home) noexcept;
+    void keep_for_foreign(const void* home) noexcept;
     // Preconditions: the calling thread holds `work`, and is at a safepoint.
     std::uint64_t move_all(record* self) noexcept;
     std::uint64_t bring_home(record* self) noexcept;
@@ -307,7 +324,11 @@ class native_handles {
     void add(const round_result& result) noexcept;
     void collect() noexcept;
     policy::fragmented measure(std::vector<policy::run_to_gather>& runs);
-    bool gather(policy::fragmentation& control);
+    struct gathered {
+        std::uint64_t opened = 0; // runs
+        bool gave_back = false;   // free pages
+    };
+    gathered gather(policy::fragmentation& control);
     // Returns how many slow translations runs whose objects have moved have had since it was asked last.
     std::uint64_t bring_used_home(policy::fragmentation& control, const policy::used_runs& used,
                                   std::uint64_t elapsed_ns);
@@ -334,7 +355,6 @@ class native_handles {
     heap::reserved_array<native::atomic<table_type*>> tables_; // by run
     heap::reserved_array<native::atomic<std::uint64_t>>
         kept_; // a bit per 16 bytes: an object there must stay
-    heap::reserved_array<native::atomic<std::uint8_t>> keeps_; // by run: it may have such bits
     // By run, under work_: whether its home is a mapping of its own, and why.
     enum : std::uint8_t { shares_a_mapping, away_in_its_own, home_in_its_own };
     heap::reserved_array<native::atomic<std::uint8_t>> mapped_;

@@ -149,6 +149,14 @@ class handles_threads {
         --r.pins_held;
     }
 
+    bool has_pinned(record& r, std::uint64_t address) noexcept {
+        bool found = false;
+        for_each_pin(r, [&](atomic<std::uint64_t>& entry, std::uint32_t) {
+            found |= entry.load_relaxed() == address;
+        });
+        return found;
+    }
+
     // The collector, and who stops others.
 
     // `closing`: blocks in thread caches are to come back first. Returns what wait_for() returned; afterwards no

@@ -6,12 +6,13 @@
 //     if (control.wants({live_bytes, memory_bytes})) {
 //         control.choose(runs, most, live, memory);     // the emptiest, in the order of addresses
 //         ... move, taking work_ns of processor time ...
-//         sleep(control.rest_ns(work_ns));
+//         sleep(control.rest_ns(work_ns, since_the_last_rest_began_ns));
 //     }
 //
 // As in ANCHORAGE: *fragmentation* is memory / live bytes. Above `start` (F_ub) it begins, at or below `stop` (F_lb) it
 // ends, and in between it goes on as it was, so that a value near one bound does not switch it to and fro. It takes at
-// most `share` (O_ub) of a processor.
+// most `share` (O_ub) of a processor in the long run. What it has not taken it saves, up to `most_saved_ns`, and takes
+// later, up to `burst` of a processor: memory becomes free all at once, and is wanted soon.
 //
 // The emptiest runs first: each byte of memory then costs the fewest bytes of copying. A run that was in use when it
 // should have moved rests, twice as long each time: hot objects come last, and what is always in use is not asked
@@ -30,8 +31,10 @@ namespace obase::policy {
 struct fragmentation_limits {
     double start = 1.15;
     double stop = 1.05;
-    double share = 0.1;                 // of one processor
-    double densest = 0.85;              // runs with a larger part in use stay
+    double share = 0.1;                          // of one processor, in the long run
+    double burst = 0.5;                          // likewise, while what was saved lasts
+    std::uint64_t most_saved_ns = 2'000'000'000; // of processor time
+    double densest = 0.85;                       // runs with a larger part in use stay
     std::size_t least_bytes = 4U << 20; // of memory; below, nothing is worth a thread's time
 };
 
@@ -110,10 +113,14 @@ class fragmentation {
     }
     void end_of_round() noexcept { ++round_; }
 
-    // How long to do nothing after work that took so much processor time.
-    std::uint64_t rest_ns(std::uint64_t work_ns) const noexcept {
-        return static_cast<std::uint64_t>(static_cast<double>(work_ns) *
-                                          (1.0 / std::max(limits_.share, 0.001) - 1.0));
+    // How long to do nothing after work that took so much processor time. `elapsed_ns`: since the last call.
+    std::uint64_t rest_ns(std::uint64_t work_ns, std::uint64_t elapsed_ns) noexcept {
+        const double share = std::max(limits_.share, 0.001);
+        const auto work = static_cast<double>(work_ns);
+        saved_ns_ = std::min(saved_ns_ + share * static_cast<double>(elapsed_ns) - work,
+                             static_cast<double>(limits_.most_saved_ns));
+        const double least = work * (1.0 / std::max(limits_.burst, share) - 1.0);
+        return static_cast<std::uint64_t>(std::max(least, -saved_ns_ / share));
     }
 
   private:
@@ -132,6 +139,7 @@ class fragmentation {
     fragmentation_limits limits_;
     std::vector<rest> resting_; // by run
     std::uint64_t round_ = 0;
+    double saved_ns_ = 0; // below 0: owed
     bool active_ = false;
 };
 

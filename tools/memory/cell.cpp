@@ -93,10 +93,12 @@ class cell {
         clients.stop();
         if (const std::string why = clients.failure(); !why.empty())
             throw std::runtime_error("a client gave up: " + why);
+        const client_totals totals = clients.counts();
         tell_({{"event", "end"},
                {"settled", used_.settled()},
                {"partial", interrupted()},
-               {"wrong", clients.counts().wrong},
+               {"wrong", totals.wrong},
+               {"churned", totals.churned},
                {"index_bytes", store_->index_bytes()}});
     }
 

@@ -19,6 +19,7 @@ namespace {
 constexpr std::size_t batch = 64;
 // At full speed one operation in so many is looked at (fault_counts.hpp).
 constexpr unsigned of_every = 8;
+constexpr double longest_absence_ns = 10e9;
 
 } // namespace
 
@@ -28,6 +29,7 @@ class memory_clients::one {
         const memory_settings& settings, unsigned number)
         : store_(store), records_(records), asked_(asked),
           chooses_(settings.seed + 7919 * (number + 1)), update_share_(settings.update_share),
+          churn_share_(settings.churn_share),
           pace_({settings.operations_per_second(), number, settings.threads}),
           key_(records.largest_key()), fresh_(records.largest_value()),
           answer_(records.largest_value()) {}
@@ -64,18 +66,41 @@ class memory_clients::one {
   private:
     void send() { send(asked_.next()); }
     void send(std::uint32_t record) {
-        const std::string_view key = records_.key(record, key_);
-        if (update_share_ > 0 && chooses_.unit() < update_share_) {
-            if (store_.put(key, records_.value(record, ++version_, 0, fresh_))) ++now_.wrong;
+        if (churn_share_ > 0 && chooses_.unit() < churn_share_) {
+            churn();
             return;
         }
-        std::size_t size = 0;
-        const bool found = store_.get(key, [&](std::string_view value) {
-            // What a client gets is a copy.
-            size = std::min(value.size(), answer_.size());
-            std::memcpy(answer_.data(), value.data(), size);
-        });
-        if (!found || !records_.check(record, {answer_.data(), size})) ++now_.wrong;
+        const std::string_view key = records_.key(record, key_);
+        if (update_share_ > 0 && chooses_.unit() < update_share_) {
+            const bool was_new = store_.put(key, records_.value(record, ++version_, 0, fresh_));
+            if (was_new && churn_share_ == 0) ++now_.wrong;
+            return;
+        }
+        const std::optional<std::size_t> size = read(key);
+        if (!size || !records_.check(record, {answer_.data(), *size})) ++now_.wrong;
+    }
+    // A record that is deleted is back as soon as its client has put it.
+    std::optional<std::size_t> read(std::string_view key) {
+        for (double until = 0;;) {
+            std::size_t size = 0;
+            const bool found = store_.get(key, [&](std::string_view value) {
+                // What a client gets is a copy.
+                size = std::min(value.size(), answer_.size());
+                std::memcpy(answer_.data(), value.data(), size);
+            });
+            if (found) return size;
+            if (until == 0) until = wall_ns() + longest_absence_ns;
+            if (churn_share_ == 0 || wall_ns() > until) return {};
+            std::this_thread::yield();
+        }
+    }
+    // The record's key, node and value are new ones afterwards.
+    void churn() {
+        const auto record = static_cast<std::uint32_t>(chooses_.below(records_.count()));
+        const std::string_view key = records_.key(record, key_);
+        if (!store_.erase(key)) return; // another client has just deleted it
+        store_.put(key, records_.value(record, ++version_, 0, fresh_));
+        ++now_.churned;
     }
 
     crestdb::store& store_;
@@ -83,6 +108,7 @@ class memory_clients::one {
     popularity::stream asked_;
     workload::random_stream chooses_;
     const double update_share_;
+    const double churn_share_;
     const workload::pace_options pace_;
     std::optional<workload::pacer<>> pacer_;
     std::vector<char> key_;    // of the operation

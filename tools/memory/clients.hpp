@@ -32,12 +32,14 @@ namespace obase::tools {
 struct client_totals {
     fault_counts faults;
     workload::lateness late;
-    std::uint64_t wrong = 0; // reads without a value, or with one that is none of the record
+    std::uint64_t wrong = 0;   // reads without a value, or with one that is none of the record
+    std::uint64_t churned = 0; // records that were deleted and put again
 
     void add(const client_totals& other) noexcept {
         faults.add(other.faults);
         late.add(other.late);
         wrong += other.wrong;
+        churned += other.churned;
     }
 };
 

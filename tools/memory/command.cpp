@@ -47,6 +47,10 @@ void add_load(CLI::App& command, memory_settings& s) {
         ->capture_default_str();
     command.add_option("--update-share", s.update_share, "of the operations; the others read")
         ->capture_default_str();
+    command
+        .add_option("--churn-share", s.churn_share,
+                    "of the operations: a record that is drawn evenly is deleted, and put again")
+        ->capture_default_str();
     add_record_options(command, s);
     add_index_options(command, s);
     command

@@ -223,6 +223,8 @@ std::string why_not(const memory_settings& s) {
     if (const std::string why = why_no_popularity(s); !why.empty()) return why;
     if (!(s.update_share >= 0 && s.update_share <= 1))
         return fmt::format("--update-share {}: from 0 to 1", s.update_share);
+    if (!(s.churn_share >= 0 && s.churn_share <= 1))
+        return fmt::format("--churn-share {}: from 0 to 1", s.churn_share);
     if (!std::isfinite(s.rate) || s.rate > 1e9)
         return fmt::format("--rate {}: operations per second, at most 1000000000; 0: no limit",
                            s.rate);
@@ -275,6 +277,7 @@ std::string command_of(const memory_settings& s) {
     if (s.load == "hotspot") option("--shift-every", s.shift_every, usual.shift_every);
     if (s.load == "buckets") option("--popularity", s.popularity, "");
     option("--update-share", s.update_share, usual.update_share);
+    option("--churn-share", s.churn_share, usual.churn_share);
     option("--records", s.records, 0U);
     option("--key-size", s.key_size, usual.key_size);
     option("--value-size", s.value_size, 0U);
@@ -313,6 +316,7 @@ nlohmann::json memory_cell(const memory_settings& s, const std::vector<json>& li
                  {"value_size", s.value_size},
                  {"index", s.index},
                  {"update_share", s.update_share},
+                 {"churn_share", s.churn_share},
                  {"threads", s.threads},
                  {"rate", rate},
                  {"seed", s.seed},
@@ -337,6 +341,7 @@ nlohmann::json memory_cell(const memory_settings& s, const std::vector<json>& li
                              "faults_over_cold_accesses",
                              "after_pass_over_before",
                              "wrong",
+                             "churned",
                              "fault_share",
                              "major_faults_per_op",
                              "faults_per_s",
@@ -373,6 +378,7 @@ nlohmann::json memory_cell(const memory_settings& s, const std::vector<json>& li
         cell["settled"] = (*end)["settled"];
         cell["partial"] = (*end)["partial"];
         cell["wrong"] = (*end)["wrong"];
+        if (end->contains("churned")) cell["churned"] = (*end)["churned"];
     }
     cell["index_bytes"] = index;
     if (const json* const limit = find(lines, "limit")) cell["limit_bytes"] = (*limit)["bytes"];

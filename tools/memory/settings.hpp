@@ -24,6 +24,7 @@ struct memory_settings {
     unsigned shift_every = 0;  // hotspot: another hot set after so many windows; 0: never
     std::string popularity;    // buckets: a folder with CacheLib's config.json
     double update_share = 0;   // of the operations; the others read
+    double churn_share = 0;    // of the operations: a record is deleted, and put again
     std::uint64_t records = 100'000;
     std::size_t key_size = 30;
     std::size_t value_size = 1024;
@@ -60,9 +61,9 @@ struct memory_settings {
 };
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(memory_settings, load, theta, hot_data, hot_accesses, live_share,
-                                   shift_every, popularity, update_share, records, key_size,
-                                   value_size, index, threads, rate, seed, policy, window_s,
-                                   time_scale, hints, cold, set, limit, limit_first, swap,
+                                   shift_every, popularity, update_share, churn_share, records,
+                                   key_size, value_size, index, threads, rate, seed, policy,
+                                   window_s, time_scale, hints, cold, set, limit, limit_first, swap,
                                    pageout_every, pass, settle_windows, settle_share, max_windows,
                                    trace)
 

@@ -121,8 +121,11 @@ def fingerprint(options):
 def compilers(options, of_cxx=False):
     if not of_cxx:
         return {"plain": [options.clang], "handles": [options.bin / "obase-clang", "--handles"]}
-    return {"plain": [re.sub(r"clang(?!.*clang)", "clang++", str(options.clang))],
-            "handles": [options.bin / "obase-clang++", "--handles"]}
+    plain = re.sub(r"clang(?!.*clang)", "clang++", str(options.clang))
+    if shutil.which(plain) is None:
+        # LLVM's own folder has it without the version in its name.
+        plain = str(pathlib.Path(plain).with_name("clang++"))
+    return {"plain": [plain], "handles": [options.bin / "obase-clang++", "--handles"]}
 
 
 def built_by_cmake(options, name, source, *definitions):
