@@ -17,14 +17,14 @@
 
 #include <obase/handles.h>
 
+#include "os/system_call.hpp"
+
 #include <dlfcn.h>
 #include <poll.h>
 #include <sched.h>
 #include <spawn.h>
-#include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 
@@ -40,6 +40,8 @@
 using obase::handles::inside_runtime;
 using obase::handles::native;
 using obase::handles::native_handles;
+
+namespace os = obase::os;
 
 // The driver's name for this file.
 extern "C" __attribute__((visibility("default"))) const char obase_handles_system_calls = 0;
@@ -350,14 +352,14 @@ OBASE_SERVED(int, timerfd_gettime, (int file, address to), file, to)
 // Processes.
 OBASE_SERVED(pid_t, waitpid, (pid_t whom, int* status, int how), whom, status, how)
 OBASE_SERVED(pid_t, wait, (int* status), status)
-OBASE_SERVED(pid_t, wait4, (pid_t whom, int* status, int how, rusage* used), whom, status, how,
+OBASE_SERVED(pid_t, wait4, (pid_t whom, int* status, int how, address used), whom, status, how,
              used)
 OBASE_SERVED(int, waitid, (int of, id_t whom, address to, int how), of, whom, to, how)
-OBASE_SERVED(int, getrusage, (int whose, rusage* to), whose, to)
-OBASE_SERVED(int, getrlimit, (int of, rlimit* to), of, to)
-OBASE_SERVED(int, getrlimit64, (int of, rlimit* to), of, to)
-OBASE_SERVED(int, setrlimit, (int of, const rlimit* wanted), of, wanted)
-OBASE_SERVED(int, setrlimit64, (int of, const rlimit* wanted), of, wanted)
+OBASE_SERVED(int, getrusage, (int whose, address to), whose, to)
+OBASE_SERVED(int, getrlimit, (int of, address to), of, to)
+OBASE_SERVED(int, getrlimit64, (int of, address to), of, to)
+OBASE_SERVED(int, setrlimit, (int of, const void* wanted), of, wanted)
+OBASE_SERVED(int, setrlimit64, (int of, const void* wanted), of, wanted)
 OBASE_SERVED(int, uname, (address to), to)
 OBASE_SERVED(int, nanosleep, (const timespec* wanted, timespec* left), wanted, left)
 OBASE_SERVED(int, sched_setaffinity, (pid_t whom, size_t n, const cpu_set_t* set), whom, n, set)
@@ -427,8 +429,7 @@ OBASE_SERVED_AS(long, syscall, (long number, ...)) {
     address a[6];
     for (address& each : a) each = va_arg(list, address);
     va_end(list);
-    if (number == SYS_set_robust_list || number == SYS_set_tid_address || number == SYS_rseq ||
-        number == SYS_io_submit || number == SYS_io_uring_register)
+    if (os::keeps_addresses(number))
         for (address const each : a) keep(each);
     return serve<long>(next_syscall, number, a[0], a[1], a[2], a[3], a[4], a[5]);
 }
