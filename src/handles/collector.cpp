@@ -22,6 +22,7 @@ namespace obase::handles {
 namespace {
 
 constexpr std::size_t most_runs = 256;     // of a round
+constexpr std::uint64_t rounds_uncompacted = 16;
 constexpr std::size_t most_in_a_stop = 16; // of runs that are always in use
 constexpr double sparse_dense =
     0.7; // runs of the dense class with a smaller part in use are emptied
@@ -239,7 +240,9 @@ native_handles::gathered native_handles::gather(policy::fragmentation& control) 
         if (by_force && stubborn.size() == most_in_a_stop) continue;
         (by_force ? stubborn : numbers).push_back(r.number);
     }
-    const bool sparse = select_sparse_dense();
+    // While whole rounds of homes are left these come first: to compact costs a look at all that has moved.
+    const bool compacts = numbers.size() < most_runs / 2 || control.round() % rounds_uncompacted == 0;
+    const bool sparse = compacts && select_sparse_dense();
     const auto round = [&](const std::vector<std::uint32_t>& wanted, unsigned tries) {
         const round_result result = evacuator_.round(wanted.data(), wanted.size(), nullptr, tries,
                                                      while_waiting(), while_stopping_briefly());
@@ -252,8 +255,10 @@ native_handles::gathered native_handles::gather(policy::fragmentation& control) 
                 control.refused(run);
         }
     };
+    compacts_ = compacts;
     if (!numbers.empty() || sparse || mappings_are_used_up()) round(numbers, 3);
     if (!stubborn.empty()) round(stubborn, 0);
+    compacts_ = true;
     control.end_of_round();
     space_->decommit_free_memory();
     return done;

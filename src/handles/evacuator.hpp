@@ -40,6 +40,7 @@
 //   kept(run)                       an object in it that is out must stay; a seq_cst load, see take()
 //   reopen(run)                     closed -> in service
 //   take_pages(run, alias)          false: nothing has happened
+//   tables_may_shrink()     nobody keeps anything by the addresses of words
 //   claim_alias(run) -> address, 0: none;  alias_is(address, ready);  leave_alias(address)
 //   evacuated(run)                  its memory has gone
 //   any_evacuating(), evacuating(address)   of the dense class: which objects are to move within it
@@ -338,6 +339,7 @@ class evacuator {
     // Steps 1 to 3. False: the wait was given up, and all are at home.
     template <class GiveUp>
     bool open_runs(const std::uint32_t* runs, std::size_t count, record* self, GiveUp& give_up) {
+        make_tables_smaller();
         std::vector<table_type*> due;
         // All the memory that lists of runs need, before a run has left its state.
         due.reserve(retired_.size() + taken_.size() + count);
@@ -373,6 +375,33 @@ class evacuator {
                           [&](const opening& o) { return take(o.run, left > 1, result); });
             move_out(place, result);
             if (opening_.empty()) break;
+        }
+    }
+
+    // Of taken runs of which half of the objects were freed since: tables that have words of the others only. A thread that
+    // is in the old one touches a word there of which the new one has a copy; what it gets by that it has until its next
+    // poll. So this comes before a wait, and nothing is moved in between.
+    void make_tables_smaller() {
+        if (!host_.tables_may_shrink()) return;
+        for (const taken_run& t : taken_) {
+            table_type* const table = host_.table(t.run).load_acquire();
+            if (2 * table->live() > table->size()) continue;
+            make_room_to_retire();
+            const std::lock_guard hold(homes_.lock_of(t.run)); // none is freed meanwhile
+            block_set live;
+            table->for_each([&](auto& word, std::size_t block) {
+                if (word.load_acquire() != 0) live.set(block);
+            });
+            if (live.none()) continue; // the run is about to be released
+            const std::size_t size = table->block_size();
+            table_type* const smaller = table_type::make(size, heap::run_bytes / size, live);
+            if (smaller == nullptr) return;
+            smaller->for_each([&](auto& word, std::size_t block) {
+                word.store_relaxed(table->word_of(table->begin_of(block))->load_acquire());
+            });
+            smaller->set_taken(true);
+            host_.table(t.run).store_release(smaller); // pairs with translate()
+            retired_.push_back(table);
         }
     }
 

@@ -218,6 +218,7 @@ class world {
         for (auto& each : alias) each.store_seq_cst(~std::uint64_t{0});
         ready.store_seq_cst(0);
     }
+    bool tables_may_shrink() const noexcept { return shrinks; }
     void evacuated(std::size_t) noexcept {}
     void release(std::size_t) noexcept {
         for (auto& each : out) each.store_seq_cst(0);
@@ -241,8 +242,8 @@ class world {
     std::uint64_t clock_ns() const noexcept { return 0; }
     void note_translation(std::uint64_t) noexcept {}
     void much_used() noexcept { alarm.store_seq_cst(1); }
-    bool any_evacuating() const noexcept { return false; }
-    bool evacuating(std::uint64_t) const noexcept { return false; }
+    bool any_evacuating() const noexcept { return compacts; }
+    bool evacuating(std::uint64_t) const noexcept { return compacts; }
     void flush_own() noexcept { flush_cache(testing_thread()); }
     void flush(record& r) noexcept { flush_cache(static_cast<std::size_t>(&r - records.data())); }
     void flush_cache(std::size_t of) noexcept {
@@ -266,6 +267,8 @@ class world {
     std::array<atomic<std::uint32_t>, blocks> out;
     std::array<atomic<std::uint64_t>, 3> cached;
     std::array<record, 3> records;
+    bool shrinks = false;
+    bool compacts = false;
     std::size_t next_dense = 0;
     std::array<unsigned, dense_places> cls{}; // the collector's
     atomic<std::uint32_t> alarm;
@@ -365,6 +368,30 @@ void objects_are_freed_while_they_move() {
     require_one_copy_at_most(w);
 }
 IN_BOTH_WORLDS(handles_schedules, objects_are_freed_while_they_move, 2'000)
+
+// Tables become smaller when objects are freed, and the one that is left moves on.
+template <class P>
+void tables_shrink_while_objects_are_used() {
+    using threads_of_test = testing::threads_for<P>;
+    world<P> w;
+    w.go(1);
+    w.shrinks = w.compacts = true;
+    std::uint64_t value = first_values[1];
+    spawn_one_that_frees_and_one_that_uses(w, value, 1);
+    threads_of_test::spawn("collector", [&w] {
+        w.go(1);
+        w.go(2);
+    });
+    threads_of_test::run();
+    require_written(w, 1, value);
+    const auto* const before = w.the_table.load_relaxed();
+    threads_of_test::require(before != nullptr, "the run is open");
+    w.go(1);
+    threads_of_test::require(w.the_table.load_relaxed()->size() == 1, "a word for what lives");
+    require_written(w, 1, value);
+    require_one_copy_at_most(w);
+}
+IN_BOTH_WORLDS(handles_schedules, tables_shrink_while_objects_are_used, 2'000)
 
 // A block in a thread's cache is handed out again without a look at its run. The thread goes offline with it.
 template <class P>

@@ -200,6 +200,7 @@ class native_handles {
         const std::uint64_t offset = address - aliases_;
         return home_of(alias_of_[offset >> heap::run_shift] - 1) + (offset & (heap::run_bytes - 1));
     }
+    bool tables_may_shrink() const noexcept { return temperature_ == nullptr; }
     void evacuated(std::size_t run) noexcept { space_->slabs().evacuated(run); }
     void release(std::size_t run) noexcept;
     template <class CopyAll>
@@ -248,7 +249,10 @@ class native_handles {
     bool evacuating(std::uint64_t address) const noexcept {
         return space_->evacuating(reinterpret_cast<const void*>(address));
     }
+    // Whether there is anything to compact in dense classes, and it is the time to: it takes a look at each word of each
+    // taken run.
     bool any_evacuating() const noexcept {
+        if (!compacts_) return false;
         for (unsigned cls = dense_class; cls < space_->classes(); ++cls)
             if (space_->counters(cls).evacuating_runs != 0) return true;
         return false;
@@ -346,6 +350,7 @@ class native_handles {
     heap::space* space_ = nullptr;
     native::atomic<std::uint32_t> collector_started_;
     translation_price price_;
+    bool compacts_ = true; // under work_
     native::atomic<std::uint32_t> alarm_; // 1: the collector is to look at once
     temperature* temperature_ = nullptr;  // null: objects have none
     std::uint64_t base_ = 0;

@@ -112,6 +112,7 @@ class fragmentation {
         r.until = round_ + r.used;
     }
     void end_of_round() noexcept { ++round_; }
+    std::uint64_t round() const noexcept { return round_; }
 
     // How long to do nothing after work that took so much processor time. `elapsed_ns`: since the last call.
     std::uint64_t rest_ns(std::uint64_t work_ns, std::uint64_t elapsed_ns) noexcept {
