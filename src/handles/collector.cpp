@@ -10,6 +10,7 @@
 #include "os/tasks.hpp"
 #include "os/thread.hpp"
 
+#include <malloc.h>
 #include <pthread.h>
 
 #include <cstdio>
@@ -21,7 +22,7 @@ namespace obase::handles {
 
 namespace {
 
-constexpr std::size_t most_runs = 256;     // of a round
+constexpr std::size_t most_runs = 256; // of a round
 constexpr std::uint64_t rounds_uncompacted = 16;
 constexpr std::size_t most_in_a_stop = 16; // of runs that are always in use
 constexpr double sparse_dense =
@@ -110,6 +111,8 @@ void native_handles::collect() noexcept {
             }
             if (ticks || gathers) {
                 const gathered done = gather(control);
+                // What tables were, and is free in the C library's heap.
+                if (gathers && done.opened == 0) ::malloc_trim(0);
                 gathers = done.opened != 0;
                 if (done.gave_back) {
                     gave_back_ns = now;
@@ -241,7 +244,8 @@ native_handles::gathered native_handles::gather(policy::fragmentation& control) 
         (by_force ? stubborn : numbers).push_back(r.number);
     }
     // While whole rounds of homes are left these come first: to compact costs a look at all that has moved.
-    const bool compacts = numbers.size() < most_runs / 2 || control.round() % rounds_uncompacted == 0;
+    const bool compacts =
+        numbers.size() < most_runs / 2 || control.round() % rounds_uncompacted == 0;
     const bool sparse = compacts && select_sparse_dense();
     const auto round = [&](const std::vector<std::uint32_t>& wanted, unsigned tries) {
         const round_result result = evacuator_.round(wanted.data(), wanted.size(), nullptr, tries,

@@ -378,14 +378,14 @@ class evacuator {
         }
     }
 
-    // Of taken runs of which half of the objects were freed since: tables that have words of the others only. A thread that
+    // Of taken runs of which an eighth of the objects was freed since: tables that have words of the others only. A thread that
     // is in the old one touches a word there of which the new one has a copy; what it gets by that it has until its next
-    // poll. So this comes before a wait, and nothing is moved in between.
+    // poll. So this comes before a wait, and nothing is moved until it is over.
     void make_tables_smaller() {
         if (!host_.tables_may_shrink()) return;
         for (const taken_run& t : taken_) {
             table_type* const table = host_.table(t.run).load_acquire();
-            if (2 * table->live() > table->size()) continue;
+            if (8 * table->live() > 7 * table->size()) continue;
             make_room_to_retire();
             const std::lock_guard hold(homes_.lock_of(t.run)); // none is freed meanwhile
             block_set live;

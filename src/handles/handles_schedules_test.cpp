@@ -393,6 +393,24 @@ void tables_shrink_while_objects_are_used() {
 }
 IN_BOTH_WORLDS(handles_schedules, tables_shrink_while_objects_are_used, 2'000)
 
+template <class P>
+void objects_are_freed_while_their_table_shrinks() {
+    using threads_of_test = testing::threads_for<P>;
+    world<P> w;
+    w.go(1);
+    w.end(0);
+    w.end(2);
+    w.shrinks = true;
+    threads_of_test::spawn("frees", [&w] { w.as_thread(0, [&](auto&) { w.end(1); }); });
+    threads_of_test::spawn("collector", [&w] { w.go(1); });
+    threads_of_test::run();
+    w.go(1);
+    for (const auto& each : w.dense_live)
+        threads_of_test::require(each.load_relaxed() == 0, "no copy of a freed object is left");
+    threads_of_test::require(w.away_byte.load_relaxed() == at_home, "an empty run is released");
+}
+IN_BOTH_WORLDS(handles_schedules, objects_are_freed_while_their_table_shrinks, 2'000)
+
 // A block in a thread's cache is handed out again without a look at its run. The thread goes offline with it.
 template <class P>
 void cached_blocks_come_back_first() {

@@ -350,7 +350,7 @@ class native_handles {
     heap::space* space_ = nullptr;
     native::atomic<std::uint32_t> collector_started_;
     translation_price price_;
-    bool compacts_ = true; // under work_
+    bool compacts_ = true;                // under work_
     native::atomic<std::uint32_t> alarm_; // 1: the collector is to look at once
     temperature* temperature_ = nullptr;  // null: objects have none
     std::uint64_t base_ = 0;

@@ -11,8 +11,9 @@
 //
 // As in ANCHORAGE: *fragmentation* is memory / live bytes. Above `start` (F_ub) it begins, at or below `stop` (F_lb) it
 // ends, and in between it goes on as it was, so that a value near one bound does not switch it to and fro. It takes at
-// most `share` (O_ub) of a processor in the long run. What it has not taken it saves, up to `most_saved_ns`, and takes
-// later, up to `burst` of a processor: memory becomes free all at once, and is wanted soon.
+// most `share` (O_ub) of a processor in the long run. What it has not taken it saves, and takes later, up to `burst` of a
+// processor: memory becomes free all at once, and is wanted soon. It saves what it takes to move all there is, about, and
+// has that in advance for memory that is new.
 //
 // The emptiest runs first: each byte of memory then costs the fewest bytes of copying. A run that was in use when it
 // should have moved rests, twice as long each time: hot objects come last, and what is always in use is not asked
@@ -31,10 +32,10 @@ namespace obase::policy {
 struct fragmentation_limits {
     double start = 1.15;
     double stop = 1.05;
-    double share = 0.1;                          // of one processor, in the long run
-    double burst = 0.5;                          // likewise, while what was saved lasts
-    std::uint64_t most_saved_ns = 2'000'000'000; // of processor time
-    double densest = 0.85;                       // runs with a larger part in use stay
+    double share = 0.1;                 // of one processor, in the long run
+    double burst = 0.5;                 // likewise, while what was saved lasts
+    double ns_per_byte = 5;             // of processor time, to move a byte of memory, about
+    double densest = 0.85;              // runs with a larger part in use stay
     std::size_t least_bytes = 4U << 20; // of memory; below, nothing is worth a thread's time
 };
 
@@ -57,6 +58,10 @@ class fragmentation {
     bool active() const noexcept { return active_; }
 
     bool wants(fragmented now) noexcept {
+        if (now.memory_bytes > most_memory_) {
+            saved_ns_ += limits_.ns_per_byte * static_cast<double>(now.memory_bytes - most_memory_);
+            most_memory_ = now.memory_bytes;
+        }
         const double bound = active_ ? limits_.stop : limits_.start;
         active_ =
             now.memory_bytes >= limits_.least_bytes &&
@@ -119,7 +124,7 @@ class fragmentation {
         const double share = std::max(limits_.share, 0.001);
         const auto work = static_cast<double>(work_ns);
         saved_ns_ = std::min(saved_ns_ + share * static_cast<double>(elapsed_ns) - work,
-                             static_cast<double>(limits_.most_saved_ns));
+                             limits_.ns_per_byte * static_cast<double>(most_memory_));
         const double least = work * (1.0 / std::max(limits_.burst, share) - 1.0);
         return static_cast<std::uint64_t>(std::max(least, -saved_ns_ / share));
     }
@@ -140,7 +145,8 @@ class fragmentation {
     fragmentation_limits limits_;
     std::vector<rest> resting_; // by run
     std::uint64_t round_ = 0;
-    double saved_ns_ = 0; // below 0: owed
+    double saved_ns_ = 0;           // below 0: owed
+    std::uint64_t most_memory_ = 0; // that there ever was
     bool active_ = false;
 };
 

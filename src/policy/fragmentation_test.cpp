@@ -104,26 +104,32 @@ TEST(fragmentation, takes_its_share_of_a_processor) {
     EXPECT_EQ(fragmentation({.share = 0.25}).rest_ns(1000, 0), 4000U); // earns what it took
     EXPECT_EQ(fragmentation({.share = 0.25}).rest_ns(1000, 1000), 3000U);
     EXPECT_EQ(fragmentation({.share = 1.0}).rest_ns(1000, 1000), 0U);
-    fragmentation slow({.share = 0.25, .burst = 0.1}); // no less than its share
-    EXPECT_EQ(slow.rest_ns(0, 8000), 0U);
+    fragmentation slow({.share = 0.25, .burst = 0.1, .ns_per_byte = 1}); // no less than its share
+    slow.wants({8000, 8000});
     EXPECT_EQ(slow.rest_ns(1000, 0), 3000U);
 }
 
 TEST(fragmentation, what_was_not_taken_is_taken_later) {
-    fragmentation control({.share = 0.1, .burst = 0.5, .most_saved_ns = 3000});
-    EXPECT_EQ(control.rest_ns(0, 20'000), 0U);  // 2000 are saved
-    EXPECT_EQ(control.rest_ns(1000, 0), 1000U); // half a processor
-    EXPECT_EQ(control.rest_ns(1000, 0), 1000U);
-    EXPECT_EQ(control.rest_ns(1000, 0), 10'000U); // and no more
+    fragmentation control({.share = 0.1, .burst = 0.5, .ns_per_byte = 1});
+    EXPECT_EQ(control.rest_ns(1000, 10'000), 1000U); // half a processor; nothing is saved or owed
+    EXPECT_EQ(control.rest_ns(0, 20'000), 0U);       // of no memory nothing is saved
+    EXPECT_EQ(control.rest_ns(1000, 0), 10'000U);
     EXPECT_EQ(control.rest_ns(0, 10'000), 0U);
-    EXPECT_EQ(control.rest_ns(0, 1'000'000), 0U); // 3000 are
+    control.wants({3000, 3000}); // to move 3000 bytes, in advance
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(control.rest_ns(1000, 0), 1000U);
+    EXPECT_EQ(control.rest_ns(1000, 0), 10'000U); // and no more
+    control.wants({3000, 3000});
+    EXPECT_EQ(control.rest_ns(1000, 10'000), 10'000U); // they are not new
+    EXPECT_EQ(control.rest_ns(0, 1'000'000), 0U);      // 3000 are saved
     EXPECT_EQ(control.rest_ns(3000, 0), 3000U);
     EXPECT_EQ(control.rest_ns(500, 0), 5000U);
+    control.wants({3000, 3400}); // 400 are new
+    EXPECT_EQ(control.rest_ns(0, 0), 1000U);
 }
 
 // Whatever the load, no more than the share and what was saved before.
 TEST(fragmentation, its_share_holds_in_the_long_run) {
-    fragmentation control({.share = 0.1, .burst = 0.5, .most_saved_ns = 50'000});
+    fragmentation control({.share = 0.1, .burst = 0.5});
     std::uint64_t elapsed = 0, worked = 0, rest = 0;
     for (std::uint64_t i = 0; i < 1000; ++i) {
         const std::uint64_t work = i * 7919 % 5000;
