@@ -49,6 +49,22 @@ struct byte_suffix {
 };
 constexpr byte_suffix byte_suffixes[] = {{'T', 40}, {'G', 30}, {'M', 20}, {'K', 10}};
 
+// Takes a unit off the end: k, K, kB or KiB, all of them 1024, and so on. Returns its shift; 0: there is none.
+unsigned take_unit(std::string_view& text) {
+    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; };
+    std::string_view number = text;
+    if (!number.empty() && lower(number.back()) == 'b') {
+        number.remove_suffix(1);
+        if (!number.empty() && lower(number.back()) == 'i') number.remove_suffix(1);
+    }
+    for (const auto [letter, shift] : byte_suffixes)
+        if (!number.empty() && lower(number.back()) == lower(letter)) {
+            text = number.substr(0, number.size() - 1);
+            return shift;
+        }
+    return 0;
+}
+
 std::string bytes_text(std::uint64_t value) {
     for (const auto [letter, shift] : byte_suffixes) {
         const std::uint64_t unit = std::uint64_t{1} << shift;
@@ -154,14 +170,7 @@ struct codec<option_kind::flag> {
 template <>
 struct codec<option_kind::bytes> {
     static bool parse(std::string_view text, std::uint64_t& value, double low, double high) {
-        unsigned shift = 0;
-        for (const auto [letter, bits] : byte_suffixes) {
-            if (!text.empty() && text.back() == letter) {
-                shift = bits;
-                text.remove_suffix(1);
-                break;
-            }
-        }
+        const unsigned shift = take_unit(text);
         if (!parse_number(text, value)) return false;
         if (value > std::numeric_limits<std::uint64_t>::max() >> shift) return false;
         value <<= shift;

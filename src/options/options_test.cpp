@@ -107,6 +107,15 @@ TEST(options, both_ends_of_a_range_are_inside) {
     }
 }
 
+TEST(options, units_are_written_in_any_way) {
+    for (const char* text : {"4G", "4g", "4GB", "4gb", "4Gb", "4GiB", "4gib", "4096M", "4294967296"}) {
+        options target;
+        EXPECT_EQ(target.set("heap_reserve", text), "") << text;
+        EXPECT_EQ(target.get("heap_reserve"), "4G");
+        EXPECT_EQ(target.set("memory", text), "") << text;
+    }
+}
+
 TEST(options, malformed_values_change_nothing_and_say_what_was_expected) {
     const std::pair<const char*, const char*> bad[] = {
         {"mode", "Move"},
@@ -133,7 +142,14 @@ TEST(options, malformed_values_change_nothing_and_say_what_was_expected) {
         {"hint_cold", "2"},
         {"hint_cold", ""},
         {"heap_reserve", "G"},
-        {"heap_reserve", "1KB"},
+        {"heap_reserve", "B"},
+        {"heap_reserve", "1B"},
+        {"heap_reserve", "iB"},
+        {"heap_reserve", "1iB"},
+        {"heap_reserve", "KiB"},
+        {"heap_reserve", "1KKB"},
+        {"heap_reserve", "1Ki"},
+        {"heap_reserve", "1K B"},
         {"heap_reserve", "1.5G"},
         {"heap_reserve", "20000000T"},
         {"heap_reserve", "16777217T"}, // 2^64 + 1T
