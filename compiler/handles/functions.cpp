@@ -73,21 +73,16 @@ bool is_thunk(const llvm::Function& f) {
            f.getName().starts_with("__obase_h.");
 }
 
-llvm::FunctionCallee runtime::kept_call(llvm::StringRef name, bool translates,
-                                        const llvm::Function& in) const {
+llvm::FunctionCallee runtime::kept_call(llvm::StringRef name, bool translates) const {
     llvm::LLVMContext& context = module.getContext();
     llvm::Type* pointer = llvm::PointerType::getUnqual(context);
     std::string target = ("\"" + name + (translates ? "_$0\"" : "\"")).str();
     // Not by a stub that binds at the first call: that keeps no r10, and no mask registers.
     const std::string text =
         is_library(module) ? "call *" + target + "@GOTPCREL(%rip)" : "call " + target;
+    // LLVM takes long for each register that is named here.
     std::string constraints = translates ? "=r,0," : "~{memory},";
-    constraints += "~{r11},~{dirflag},~{fpsr},~{flags}";
-    const llvm::StringRef features = in.getFnAttribute("target-features").getValueAsString();
-    const bool wide = features.contains("+avx512f");
-    for (unsigned i = 0; i < (wide ? 32 : 16); ++i)
-        constraints += ",~{xmm" + std::to_string(i) + "}";
-    for (unsigned i = 0; wide && i < 8; ++i) constraints += ",~{k" + std::to_string(i) + "}";
+    constraints += "~{r11},~{flags}";
     auto* type = translates ? llvm::FunctionType::get(pointer, {pointer}, false)
                             : llvm::FunctionType::get(llvm::Type::getVoidTy(context), {}, false);
     return {type, llvm::InlineAsm::get(type, text, constraints, /*hasSideEffects=*/true)};

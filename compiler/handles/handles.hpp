@@ -5,6 +5,7 @@
 //
 // The steps, in the order in which plugin.cpp takes them:
 //   refusals.cpp     what the pass does not do is an error, with the place and the reason
+//   in_front.cpp     addresses in front of their object: functions get the object beside them, and so do phis
 //   functions.cpp    each function gets a body, which instrumented code calls, and an entry, for everybody else
 //   calls.cpp        calls of the C library and of code that may not be instrumented
 //   known.cpp        what the functions of the C library do with the addresses they get
@@ -43,8 +44,7 @@ class runtime {
 
     // The slow path of a translation, of the register that its name ends with, or of a poll: a call that LLVM takes for
     // no call, so it costs no frame and no register but r11 (src/handles/calls.S). The function has no red zone.
-    llvm::FunctionCallee kept_call(llvm::StringRef name, bool translates,
-                                   const llvm::Function& in) const;
+    llvm::FunctionCallee kept_call(llvm::StringRef name, bool translates) const;
     // Another function of the runtime.
     llvm::FunctionCallee named(llvm::StringRef name, llvm::FunctionType* type) const;
     // Of functions that clean up and catch nothing; there in C, too.
@@ -104,6 +104,12 @@ struct module_state {
 // refusals.cpp: true if there was something to refuse; the errors are told to the module's context.
 bool refuse(llvm::Module& module);
 
+// in_front.cpp
+// Gives local functions that get an address from in front of an object that object, too.
+void give_objects(llvm::Module& module);
+// Gives phis and selects of addresses that may come from in front of an object that object as their root.
+void anchor(module_state& state, llvm::Function& f);
+
 // functions.cpp
 void make_bodies(module_state& state);
 
@@ -141,9 +147,6 @@ class root_finder {
 
 // Every operand of the function through which it reaches memory.
 llvm::SmallVector<llvm::Use*, 64> accesses_of(module_state& state, llvm::Function& f);
-
-// Gives addresses that may come from in front of an object that object as their root.
-void anchor(module_state& state, llvm::Function& f);
 
 // translation.cpp
 void translate(module_state& state, llvm::Function& f, const poll_plan& plan);

@@ -19,6 +19,7 @@ class use_handles : public llvm::PassInfoMixin<use_handles> {
         if (module.getNamedMetadata(done) != nullptr) return llvm::PreservedAnalyses::all();
         module.getOrInsertNamedMetadata(done);
         if (refuse(module)) return llvm::PreservedAnalyses::all();
+        give_objects(module);
         module_state state(module);
         make_bodies(state);
         convert_allocation(state);

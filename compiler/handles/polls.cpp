@@ -149,8 +149,7 @@ llvm::CallInst* poll_before(const runtime& names, llvm::Instruction* where) {
     llvm::Instruction* end = llvm::SplitBlockAndInsertIfThen(
         wanted, where->getIterator(), false, weights.createBranchWeights(1, 1U << 20));
     build.SetInsertPoint(end);
-    llvm::CallInst* call = build.CreateCall(
-        names.kept_call("obase_handles_poll_framed", false, *where->getFunction()));
+    llvm::CallInst* call = build.CreateCall(names.kept_call("obase_handles_poll_framed", false));
     call->addFnAttr(llvm::Attribute::NoUnwind);
     return call;
 }

@@ -502,7 +502,7 @@ class translator {
     void make_slowly(llvm::IRBuilder<>& build, unsigned root) {
         llvm::Value* home = roots_[root];
         llvm::CallInst* made =
-            build.CreateCall(state_.names.kept_call("obase_handles_translate", true, f_), {home});
+            build.CreateCall(state_.names.kept_call("obase_handles_translate", true), {home});
         made->addFnAttr(llvm::Attribute::NoUnwind);
         build.CreateStore(made, variables_[root].address);
         if (variables_[root].difference != nullptr)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * What compiled code calls in the midst of its own: obase_handles_translate_%rdi and so on translate the register of their
- * name in place, obase_handles_poll_here_ polls. They keep all other general registers but r11, and need no alignment
- * of the stack and no red zone. Vector registers are lost.
+ * name in place, obase_handles_poll_framed polls. They keep all other registers but r11 and the flags, and need no alignment
+ * of the stack and no red zone. Most translations are made by obase_handles_translate_quickly, which uses general registers
+ * only (translate.cpp); around what may use others the processor saves its state: some 50 ns.
  *
  * obase_handles_translate and obase_handles_poll keep all general registers but r11, as clang's preserve_most has it; rax,
- * too, but for a result. The functions behind them are C++, compiled by any compiler.
+ * too, but for a result; vector registers are lost. The functions behind them are C++, compiled by any compiler.
  */
     .text
 
@@ -81,12 +82,18 @@
     push %r8
     push %r9
     push %r10
+    .ifnb \to
     .ifnb \from
     mov \from, %rdi
     .endif
+    call obase_handles_translate_quickly
+    test %rax, %rax
+    jnz 1f
+    mov \to, %rdi
     call \target
-    .ifnb \to
-    mov %rax, \to
+1:  mov %rax, \to
+    .else
+    call \target
     .endif
     pop %r10
     pop %r9
@@ -104,20 +111,70 @@
     .size "\name", . - "\name"
     .endm
 
+    /* Calls the target between a save and a restore of all that is no general register. The area and its parts are
+       vector_state.cpp's to say; 0: the processor has fxsave only. */
+    .macro with_state name, target
+    .type \name, @function
+    .p2align 4
+\name:
+    .cfi_startproc
+    push %rbp
+    .cfi_def_cfa_offset 16
+    .cfi_offset %rbp, -16
+    mov %rsp, %rbp
+    .cfi_def_cfa_register %rbp
+    push %rbx
+    .cfi_offset %rbx, -24
+    mov obase_handles_state_bytes(%rip), %rax
+    test %rax, %rax
+    jz 1f
+    sub %rax, %rsp
+    and $-64, %rsp
+    xor %edx, %edx
+    .irp at, 512, 520, 528, 536, 544, 552, 560, 568 /* its header */
+    mov %rdx, \at(%rsp)
+    .endr
+    mov obase_handles_state_parts(%rip), %eax
+    xsave64 (%rsp)
+    call \target
+    mov %rax, %rbx
+    xor %edx, %edx
+    mov obase_handles_state_parts(%rip), %eax
+    xrstor64 (%rsp)
+    jmp 2f
+1:  sub $512, %rsp
+    and $-64, %rsp
+    fxsave64 (%rsp)
+    call \target
+    mov %rax, %rbx
+    fxrstor64 (%rsp)
+2:  mov %rbx, %rax
+    mov -8(%rbp), %rbx
+    mov %rbp, %rsp
+    pop %rbp
+    .cfi_def_cfa %rsp, 8
+    ret
+    .cfi_endproc
+    .size \name, . - \name
+    .endm
+
+    with_state translate_here, obase_handles_translate_here
+    with_state poll_here, obase_handles_poll_here
+
     /* Where a register's value is while the function behind is called: where it was, or on the stack. */
     .irp register, %rbx, %r12, %r13, %r14, %r15
-    framed "obase_handles_translate_\register", obase_handles_translate_here, \register, \register
+    framed "obase_handles_translate_\register", translate_here, \register, \register
     .endr
-    framed "obase_handles_translate_%r10", obase_handles_translate_here, %r10, 0(%rsp)
-    framed "obase_handles_translate_%r9", obase_handles_translate_here, %r9, 8(%rsp)
-    framed "obase_handles_translate_%r8", obase_handles_translate_here, %r8, 16(%rsp)
-    framed "obase_handles_translate_%rdi", obase_handles_translate_here, , 24(%rsp)
-    framed "obase_handles_translate_%rsi", obase_handles_translate_here, %rsi, 32(%rsp)
-    framed "obase_handles_translate_%rdx", obase_handles_translate_here, %rdx, 40(%rsp)
-    framed "obase_handles_translate_%rcx", obase_handles_translate_here, %rcx, 48(%rsp)
-    framed "obase_handles_translate_%rax", obase_handles_translate_here, %rax, 56(%rsp)
-    framed "obase_handles_translate_%rbp", obase_handles_translate_here, (%rbp), (%rbp)
-    framed "obase_handles_poll_framed", obase_handles_poll_here
+    framed "obase_handles_translate_%r10", translate_here, %r10, 0(%rsp)
+    framed "obase_handles_translate_%r9", translate_here, %r9, 8(%rsp)
+    framed "obase_handles_translate_%r8", translate_here, %r8, 16(%rsp)
+    framed "obase_handles_translate_%rdi", translate_here, , 24(%rsp)
+    framed "obase_handles_translate_%rsi", translate_here, %rsi, 32(%rsp)
+    framed "obase_handles_translate_%rdx", translate_here, %rdx, 40(%rsp)
+    framed "obase_handles_translate_%rcx", translate_here, %rcx, 48(%rsp)
+    framed "obase_handles_translate_%rax", translate_here, %rax, 56(%rsp)
+    framed "obase_handles_translate_%rbp", translate_here, (%rbp), (%rbp)
+    framed "obase_handles_poll_framed", poll_here
 
     kept_call obase_handles_translate, obase_handles_translate_here, 1
     kept_call obase_handles_poll, obase_handles_poll_here, 0

@@ -88,7 +88,7 @@ class forwarding_table {
             const std::uint64_t bits = bits_of(number);
             const std::uint64_t bit = std::uint64_t{1} << (block % 64);
             if ((bits & bit) == 0) return nullptr;
-            at = before(number) + static_cast<std::size_t>(std::popcount(bits & (bit - 1)));
+            at = before(number) + count_of(bits & (bit - 1));
         } else {
             const std::uint16_t* const first = listed();
             const std::uint16_t* const end = first + count_;
@@ -143,6 +143,13 @@ class forwarding_table {
     std::uint32_t looks = 0;
 
   private:
+    // std::popcount would be a call where the processor need not have the instruction.
+    static std::size_t count_of(std::uint64_t bits) noexcept {
+        bits -= bits >> 1 & 0x5555'5555'5555'5555;
+        bits = (bits & 0x3333'3333'3333'3333) + (bits >> 2 & 0x3333'3333'3333'3333);
+        bits = (bits + (bits >> 4)) & 0x0F0F'0F0F'0F0F'0F0F;
+        return bits * 0x0101'0101'0101'0101 >> 56;
+    }
     // Per 64 blocks: their bits, and how many words the blocks before them have.
     static constexpr std::size_t group_bytes = sizeof(std::uint64_t) + sizeof(std::uint16_t);
     static constexpr unsigned reciprocal_bits = 32;

@@ -123,7 +123,9 @@ class world {
     // Threads. What compiled code does.
     std::uint64_t address(std::size_t block) {
         const std::uint64_t born = home_of_block(block);
-        return away_byte.load_acquire() == at_home ? born : objects.translate(born);
+        if (away_byte.load_acquire() == at_home) return born;
+        const std::uint64_t quickly = objects.translate_quickly(born);
+        return quickly != 0 ? quickly : objects.translate(born);
     }
     atomic<std::uint64_t>& cell(std::uint64_t at) {
         if (at >= dense_begin) {

@@ -327,6 +327,68 @@ TEST(handles, what_is_kept_stays_at_home) {
     free_all(all);
 }
 
+// Vector registers, as compiled code has values in them around a translation.
+struct vectors {
+    alignas(32) unsigned char bytes[16][32];
+};
+// Loads them, calls, and stores them. The call is one of those that keep registers (src/handles/calls.S).
+#define OBASE_TEST_EACH_VECTOR(of)                                                                 \
+    of(0) of(1) of(2) of(3) of(4) of(5) of(6) of(7) of(8) of(9) of(10) of(11) of(12) of(13) of(14) \
+        of(15)
+#define OBASE_TEST_LOAD(i) "vmovdqu 32*" #i "(%[in]), %%ymm" #i "\n"
+#define OBASE_TEST_STORE(i) "vmovdqu %%ymm" #i ", 32*" #i "(%[out])\n"
+#define OBASE_TEST_LOST(i) "xmm" #i,
+#define OBASE_TEST_CALL(name)                                                                      \
+    __asm__ volatile(                                                                              \
+        OBASE_TEST_EACH_VECTOR(OBASE_TEST_LOAD) "sub $128, %%rsp\n"                                \
+                                                "call \"" name "\"\n"                              \
+                                                "add $128, %%rsp\n" OBASE_TEST_EACH_VECTOR(        \
+                                                    OBASE_TEST_STORE)                              \
+        : "+D"(home)                                                                               \
+        : [in] "r"(&in), [out] "r"(&out)                                                           \
+        : OBASE_TEST_EACH_VECTOR(OBASE_TEST_LOST) "r11", "memory", "cc")
+
+TEST(handles, translations_and_polls_keep_vector_registers) {
+    if (!__builtin_cpu_supports("avx")) GTEST_SKIP() << "a processor without AVX";
+    const compiled_code here;
+    const std::vector<node*> all = sparse_nodes(20000, 7);
+    obase_handles_move_all();
+    void* const moved = moved_one(all);
+    ASSERT_NE(moved, nullptr);
+    void* const now = at(moved);
+    vectors in{}, out{};
+    for (unsigned i = 0; i < 1000; ++i) { // some of them timed
+        for (unsigned j = 0; j < sizeof in; ++j)
+            in.bytes[j / 32][j % 32] = static_cast<unsigned char>(i + 7 * j);
+        void* home = moved;
+        OBASE_TEST_CALL("obase_handles_translate_%%rdi");
+        ASSERT_EQ(home, now);
+        ASSERT_EQ(std::memcmp(&in, &out, sizeof in), 0) << i;
+        OBASE_TEST_CALL("obase_handles_poll_framed");
+        ASSERT_EQ(std::memcmp(&in, &out, sizeof in), 0) << i;
+    }
+    free_all(all);
+}
+
+// Of what the compiler made of translate.cpp: nothing is saved around it but general registers.
+TEST(handles, quick_translations_use_general_registers_only) {
+#ifndef __OPTIMIZE__
+    GTEST_SKIP() << "not optimized";
+#endif
+    std::FILE* const said =
+        popen("objdump -d --no-show-raw-insn --disassemble=obase_handles_translate_quickly "
+              "/proc/$PPID/exe",
+              "r");
+    ASSERT_NE(said, nullptr);
+    std::string text;
+    char part[4096];
+    while (std::fgets(part, sizeof part, said) != nullptr) text += part;
+    if (pclose(said) != 0) GTEST_SKIP() << "no objdump";
+    EXPECT_NE(text.find("<obase_handles_translate_quickly>:"), std::string::npos) << text;
+    for (const char* const other : {"mm", "call", "%st", "%k"})
+        EXPECT_EQ(text.find(other), std::string::npos) << other << " in\n" << text;
+}
+
 // What is born where a kept object was is another one.
 TEST(handles, what_was_kept_is_forgotten_when_it_is_freed) {
     const compiled_code here;

@@ -71,6 +71,30 @@ class homes {
         return translate_by(*here, home);
     }
 
+    // As translate(), where that takes a few loads and nothing else; 0: it takes more. For translate.cpp.
+    std::uint64_t translate_quickly(std::uint64_t home) noexcept {
+        const std::uint64_t offset = home - host_.base();
+        if (offset >= host_.bytes()) return home;
+        const std::size_t run = offset >> heap::run_shift;
+        if (host_.away(run).load_acquire() != open) return home;
+        table_type* const here = host_.table(run).load_acquire(); // pairs with the opening
+        if (here == nullptr) return home;
+        if ((here->uses() + 1) % uses_timed == 0) return 0;
+        here->note_use();
+        const std::size_t in_run = offset & (heap::run_bytes - 1);
+        auto* const word = here->word_of(in_run);
+        if (word == nullptr) return home;
+        std::uint64_t seen = word->load_acquire(); // pairs with publish()
+        if (!layout::is_plain(seen)) {
+            const std::uint64_t address = layout::address(seen);
+            if (host_.in_alias(address) && !host_.alias_ready(address)) return 0;
+            if (!word->cas_acq_rel(seen, address)) return 0; // R5
+            seen = address;
+        }
+        if (seen == 0) return home; // freed
+        return seen + (in_run - here->begin_of(here->block_of(in_run)));
+    }
+
     // As translate(), and the object's own current address; 0: the address is not in an open run's object.
     std::uint64_t translate_object(std::uint64_t home, std::uint64_t* begin_of_home) noexcept {
         const std::uint64_t offset = home - host_.base();

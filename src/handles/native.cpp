@@ -75,6 +75,7 @@ native_handles* native_handles::make() noexcept {
         return instance_.load_acquire();
     }
     const runtime_memory own;
+    learn_vector_state();
     auto* const fresh = ::new (storage) native_handles;
     if (fresh->set_up()) {
         instance_.store_release(fresh); // pairs with get()

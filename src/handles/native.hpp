@@ -45,6 +45,9 @@ constexpr heap::attributes attributes_of(std::size_t alignment, bool movable) no
 // As obase_handles_away: not 0 if an object of the run was kept once.
 extern unsigned char keeps_of_runs[1U << 24];
 
+// Before the first thread needs it (vector_state.cpp).
+void learn_vector_state() noexcept;
+
 // Nonzero in threads of the runtime, and while it is being made: malloc is then the C library's.
 extern __thread unsigned inside_runtime __attribute__((tls_model("initial-exec")));
 class runtime_memory {

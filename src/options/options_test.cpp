@@ -108,7 +108,8 @@ TEST(options, both_ends_of_a_range_are_inside) {
 }
 
 TEST(options, units_are_written_in_any_way) {
-    for (const char* text : {"4G", "4g", "4GB", "4gb", "4Gb", "4GiB", "4gib", "4096M", "4294967296"}) {
+    for (const char* text :
+         {"4G", "4g", "4GB", "4gb", "4Gb", "4GiB", "4gib", "4096M", "4294967296"}) {
         options target;
         EXPECT_EQ(target.set("heap_reserve", text), "") << text;
         EXPECT_EQ(target.get("heap_reserve"), "4G");
