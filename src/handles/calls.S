@@ -90,10 +90,12 @@
     test %rax, %rax
     jnz 1f
     mov \to, %rdi
-    call \target
+    lea \target(%rip), %r11
+    call obase_handles_call_with_state
 1:  mov %rax, \to
     .else
-    call \target
+    lea \target(%rip), %r11
+    call obase_handles_call_with_state
     .endif
     pop %r10
     pop %r9
@@ -111,12 +113,13 @@
     .size "\name", . - "\name"
     .endm
 
-    /* Calls the target between a save and a restore of all that is no general register. The area and its parts are
+    /* Calls what r11 points to, between a save and a restore of all that is no general register. The area and its parts are
        vector_state.cpp's to say; 0: the processor has fxsave only. */
-    .macro with_state name, target
-    .type \name, @function
+    .globl obase_handles_call_with_state
+    .hidden obase_handles_call_with_state
+    .type obase_handles_call_with_state, @function
     .p2align 4
-\name:
+obase_handles_call_with_state:
     .cfi_startproc
     push %rbp
     .cfi_def_cfa_offset 16
@@ -136,7 +139,7 @@
     .endr
     mov obase_handles_state_parts(%rip), %eax
     xsave64 (%rsp)
-    call \target
+    call *%r11
     mov %rax, %rbx
     xor %edx, %edx
     mov obase_handles_state_parts(%rip), %eax
@@ -145,7 +148,7 @@
 1:  sub $512, %rsp
     and $-64, %rsp
     fxsave64 (%rsp)
-    call \target
+    call *%r11
     mov %rax, %rbx
     fxrstor64 (%rsp)
 2:  mov %rbx, %rax
@@ -155,26 +158,22 @@
     .cfi_def_cfa %rsp, 8
     ret
     .cfi_endproc
-    .size \name, . - \name
-    .endm
-
-    with_state translate_here, obase_handles_translate_here
-    with_state poll_here, obase_handles_poll_here
+    .size obase_handles_call_with_state, . - obase_handles_call_with_state
 
     /* Where a register's value is while the function behind is called: where it was, or on the stack. */
     .irp register, %rbx, %r12, %r13, %r14, %r15
-    framed "obase_handles_translate_\register", translate_here, \register, \register
+    framed "obase_handles_translate_\register", obase_handles_translate_here, \register, \register
     .endr
-    framed "obase_handles_translate_%r10", translate_here, %r10, 0(%rsp)
-    framed "obase_handles_translate_%r9", translate_here, %r9, 8(%rsp)
-    framed "obase_handles_translate_%r8", translate_here, %r8, 16(%rsp)
-    framed "obase_handles_translate_%rdi", translate_here, , 24(%rsp)
-    framed "obase_handles_translate_%rsi", translate_here, %rsi, 32(%rsp)
-    framed "obase_handles_translate_%rdx", translate_here, %rdx, 40(%rsp)
-    framed "obase_handles_translate_%rcx", translate_here, %rcx, 48(%rsp)
-    framed "obase_handles_translate_%rax", translate_here, %rax, 56(%rsp)
-    framed "obase_handles_translate_%rbp", translate_here, (%rbp), (%rbp)
-    framed "obase_handles_poll_framed", poll_here
+    framed "obase_handles_translate_%r10", obase_handles_translate_here, %r10, 0(%rsp)
+    framed "obase_handles_translate_%r9", obase_handles_translate_here, %r9, 8(%rsp)
+    framed "obase_handles_translate_%r8", obase_handles_translate_here, %r8, 16(%rsp)
+    framed "obase_handles_translate_%rdi", obase_handles_translate_here, , 24(%rsp)
+    framed "obase_handles_translate_%rsi", obase_handles_translate_here, %rsi, 32(%rsp)
+    framed "obase_handles_translate_%rdx", obase_handles_translate_here, %rdx, 40(%rsp)
+    framed "obase_handles_translate_%rcx", obase_handles_translate_here, %rcx, 48(%rsp)
+    framed "obase_handles_translate_%rax", obase_handles_translate_here, %rax, 56(%rsp)
+    framed "obase_handles_translate_%rbp", obase_handles_translate_here, (%rbp), (%rbp)
+    framed "obase_handles_poll_framed", obase_handles_poll_here
 
     kept_call obase_handles_translate, obase_handles_translate_here, 1
     kept_call obase_handles_poll, obase_handles_poll_here, 0

@@ -370,6 +370,42 @@ TEST(handles, translations_and_polls_keep_vector_registers) {
     free_all(all);
 }
 
+// What is called in the slow part of a translation may use them all.
+extern "C" void obase_handles_call_with_state();
+extern "C" std::uint64_t obase_handles_state_bytes;
+__attribute__((target("avx"))) void lose_vectors() { __asm__ volatile("vzeroall" ::: "memory"); }
+void call_with_state(const vectors& in, vectors& out) {
+    void (*lose)() = &lose_vectors;
+    __asm__ volatile(
+        OBASE_TEST_EACH_VECTOR(OBASE_TEST_LOAD) "mov %%rsp, %%rbx\n"
+                                                "sub $128, %%rsp\n"
+                                                "and $-16, %%rsp\n"
+                                                "mov %[lose], %%r11\n"
+                                                "call obase_handles_call_with_state\n"
+                                                "mov %%rbx, %%rsp\n" OBASE_TEST_EACH_VECTOR(
+                                                    OBASE_TEST_STORE)
+        :
+        : [in] "r"(&in), [out] "r"(&out), [lose] "r"(lose)
+        : OBASE_TEST_EACH_VECTOR(OBASE_TEST_LOST) "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "r8",
+          "r9", "r10", "r11", "memory", "cc");
+}
+TEST(handles, vector_registers_are_saved_around_what_uses_them) {
+    if (!__builtin_cpu_supports("avx")) GTEST_SKIP() << "a processor without AVX";
+    const compiled_code here; // the state's size is known
+    vectors in{}, out{};
+    for (unsigned j = 0; j < sizeof in; ++j)
+        in.bytes[j / 32][j % 32] = static_cast<unsigned char>(j);
+    call_with_state(in, out);
+    EXPECT_EQ(std::memcmp(&in, &out, sizeof in), 0);
+    // As on a processor without xsave, which has the lower halves only.
+    const std::uint64_t bytes = std::exchange(obase_handles_state_bytes, 0);
+    EXPECT_GT(bytes, 512U);
+    out = {};
+    call_with_state(in, out);
+    obase_handles_state_bytes = bytes;
+    for (unsigned i = 0; i < 16; ++i) EXPECT_EQ(std::memcmp(in.bytes[i], out.bytes[i], 16), 0) << i;
+}
+
 // Of what the compiler made of translate.cpp: nothing is saved around it but general registers.
 TEST(handles, quick_translations_use_general_registers_only) {
 #ifndef __OPTIMIZE__
