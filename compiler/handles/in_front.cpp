@@ -109,14 +109,20 @@ llvm::Instruction* computed_from(llvm::Value* object, llvm::Value* number,
         build.CreateSub(number, build.CreatePtrToInt(object, number->getType()))));
 }
 
-bool is_difference_of_addresses(const llvm::BinaryOperator& made) {
-    return llvm::isa<llvm::PtrToIntOperator>(made.getOperand(0)) &&
-           llvm::isa<llvm::PtrToIntOperator>(made.getOperand(1));
+// A number that is computed from addresses.
+bool is_of_addresses(const llvm::Value* number, unsigned depth = 0) {
+    if (llvm::isa<llvm::PtrToIntOperator>(number)) return true;
+    const auto* made = llvm::dyn_cast<llvm::Instruction>(number);
+    return made != nullptr && depth < 8 && llvm::isa<llvm::BinaryOperator, llvm::CastInst>(made) &&
+           llvm::any_of(
+               made->operands(),
+               [&](const llvm::Use& operand) { return is_of_addresses(operand, depth + 1); });
 }
 
-// Made by a subtraction: less than nothing, as likely as not. The difference of two addresses leads from one object to
+// Made by a subtraction: less than nothing, as likely as not. What is computed from addresses leads from one object to
 // another, if it is not of one.
 bool may_be_negative(const llvm::Value* index, unsigned depth = 0) {
+    if (depth == 0 && is_of_addresses(index)) return false;
     const auto* made = llvm::dyn_cast<llvm::Instruction>(index);
     if (made == nullptr || depth == 8) return false;
     switch (made->getOpcode()) {
@@ -125,8 +131,7 @@ bool may_be_negative(const llvm::Value* index, unsigned depth = 0) {
     case llvm::Instruction::Shl:
         return may_be_negative(made->getOperand(0), depth + 1);
     case llvm::Instruction::Sub:
-        return !llvm::isa<llvm::Constant>(made->getOperand(1)) &&
-               !is_difference_of_addresses(llvm::cast<llvm::BinaryOperator>(*made));
+        return !llvm::isa<llvm::Constant>(made->getOperand(1));
     case llvm::Instruction::Xor: {
         const auto* mask = llvm::dyn_cast<llvm::ConstantInt>(made->getOperand(1));
         return mask != nullptr && mask->isMinusOne();

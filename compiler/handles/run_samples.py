@@ -2,7 +2,7 @@
 """Compiles the samples with `obase-clang --handles` and runs them at home and in stress mode, beside clang's own.
 
 A sample says in its lines what it prints (`//> TEXT`, in order), and at its beginning with what it is compiled
-(`// flags: ...`) and linked (`// unit: FILE`, instrumented; `// foreign: FILE`, by clang alone; `// library: FILE`, an
+(`// flags: ...`; `// driver: ...`, by obase-clang alone) and linked (`// unit: FILE`, instrumented; `// foreign: FILE`, by clang alone; `// library: FILE`, an
 instrumented shared object). What is refused says so (`// refused: TEXT`).
 """
 
@@ -70,7 +70,7 @@ def sample(options, source, variant):
             libraries[way] += [library, f"-Wl,-rpath,{options.out.resolve()}"]
     plain, ours = options.out / f"{name}.plain", options.out / f"{name}.handles"
     for command in ([f"{options.clang}", *(["--driver-mode=g++"] if cxx else []), *language, *flags, *units, *foreign, *libraries["plain"], "-o", plain],
-                    [driver, "--handles", *language, *flags, *units, *foreign, *libraries["handles"], "-o", ours]):
+                    [driver, "--handles", *said(text, "driver"), *language, *flags, *units, *foreign, *libraries["handles"], "-o", ours]):
         built = run(command)
         if built.returncode != 0:
             return [f"{name}: {' '.join(str(part) for part in command)}\n{built.stdout}"]

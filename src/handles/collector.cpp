@@ -63,7 +63,10 @@ void native_handles::collect() noexcept {
     const runtime_memory own;
     os::name_thread("obase-handles");
     os::prefer_short_turns();
-    policy::fragmentation control(settings_.limits);
+    policy::fragmentation_limits limits = settings_.limits;
+    if (is_child_)
+        limits.ns_per_byte = 0; // its memory is not new, and to copy what is shared costs it pages
+    policy::fragmentation control(limits);
     policy::used_runs used(settings_.used);
     // What is left when somebody waits for the lock goes back at another time.
     struct while_nobody_waits final : heap::pacer {
@@ -125,6 +128,7 @@ void native_handles::collect() noexcept {
             if (busy && !gives_up()) temperature_->step();
         } catch (const std::bad_alloc&) {
             gathers = false;
+            compacts_ = true;
         }
         const std::uint64_t took = os::thread_cpu_ns() - before;
         own_ns_.fetch_add_relaxed(took);
@@ -312,6 +316,7 @@ void native_handles::fork_child() noexcept {
     all.threads_.forget_others(own_record_if_any());
     all.hurry_.store_relaxed(0);
     all.stuck_.store_relaxed(0);
+    all.is_child_ = true;
     all.collector_started_.store_relaxed(0); // the next thread that needs memory starts one
     const os::blocked_signals signals = std::move(*all.signals_of_fork_);
     all.work_.unlock_in_child();

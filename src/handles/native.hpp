@@ -354,6 +354,7 @@ class native_handles {
     native::atomic<std::uint32_t> collector_started_;
     translation_price price_;
     bool compacts_ = true;                // under work_
+    bool is_child_ = false;               // of a fork
     native::atomic<std::uint32_t> alarm_; // 1: the collector is to look at once
     temperature* temperature_ = nullptr;  // null: objects have none
     std::uint64_t base_ = 0;

@@ -7,17 +7,17 @@
 // given comes home, and stays there until the C library's function has returned. What is not of the heap, and what
 // compiled code has pinned already, costs a comparison and a look at the thread's pins.
 //
-// Weak: a program's own function of such a name is the program's. Linked where obase_handles_system_calls is asked for,
-// which the driver does for programs that are not static: the C library's function is found by the dynamic linker.
+// Weak: a program's own function of such a name is the program's. A library of its own, which the driver links for
+// --handles-system-calls, and not into static programs: the C library's function is found by the dynamic linker. A shared
+// library that has a function of such a name with other arguments does not go with it.
 //
 // Not here: what the C library does inside with addresses that it finds in memory (aio_read, lio_listio, printf of a
-// text as long as the stream's buffer), waits for a mutex in moved memory, clock_gettime of a processor's time, and
-// system calls without the C library.
+// text as long as the stream's buffer), what libraries call that were compiled with _FORTIFY_SOURCE (__open_2, __read_chk, ...),
+// waits for a mutex in moved memory, clock_gettime of a processor's time, and system calls by syscall() or without the C
+// library.
 #include "handles/native.hpp"
 
 #include <obase/handles.h>
-
-#include "os/system_call.hpp"
 
 #include <dlfcn.h>
 #include <poll.h>
@@ -40,8 +40,6 @@
 using obase::handles::inside_runtime;
 using obase::handles::native;
 using obase::handles::native_handles;
-
-namespace os = obase::os;
 
 // The driver's name for this file.
 extern "C" __attribute__((visibility("default"))) const char obase_handles_system_calls = 0;
@@ -422,18 +420,6 @@ OBASE_SERVED_OPEN(openat64, (int at, text name, int flags, ...), at, name)
 OBASE_SERVED_CONTROL(fcntl, int)
 OBASE_SERVED_CONTROL(fcntl64, int)
 OBASE_SERVED_CONTROL(ioctl, unsigned long)
-// Any argument may be an address. Some calls are told of memory that the kernel uses later.
-OBASE_SERVED_AS(long, syscall, (long number, ...)) {
-    va_list list;
-    va_start(list, number);
-    address a[6];
-    for (address& each : a) each = va_arg(list, address);
-    va_end(list);
-    if (os::keeps_addresses(number))
-        for (address const each : a) keep(each);
-    return serve<long>(next_syscall, number, a[0], a[1], a[2], a[3], a[4], a[5]);
-}
-
 // Other programs.
 OBASE_SERVED_AS(int, execve, (text name, char* const* list, char* const* environment)) {
     keep(name), keep_texts(list), keep_texts(environment);

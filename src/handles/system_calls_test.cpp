@@ -19,7 +19,6 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
-#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/uio.h>
 #include <sys/un.h>
@@ -135,8 +134,8 @@ const std::string words = "words for the kernel";
 TEST_F(system_calls, are_the_programs) {
     Dl_info mine{};
     ASSERT_NE(dladdr(reinterpret_cast<const void*>(&obase_handles_read_figures), &mine), 0);
-    for (const char* const name : {"read", "write", "fopen", "stat", "ioctl", "syscall", "recvmsg",
-                                   "pwritev64v2", "execle"}) {
+    for (const char* const name :
+         {"read", "write", "fopen", "stat", "ioctl", "recvmsg", "pwritev64v2", "execle"}) {
         Dl_info found{};
         ASSERT_NE(dladdr(dlsym(RTLD_DEFAULT, name), &found), 0) << name;
         EXPECT_EQ(found.dli_fbase, mine.dli_fbase) << name;
@@ -495,11 +494,6 @@ TEST_F(system_calls, who_is_ready) {
          [&] {
              auto* to = of(-1);
              return ioctl(ends[0], FIONREAD, to) == 0 && *to == 0;
-         }},
-        {"syscall",
-         [&] {
-             auto* to = of(timespec{-1, -1});
-             return syscall(SYS_clock_gettime, CLOCK_MONOTONIC, to) == 0 && to->tv_sec >= 0;
          }},
     });
     for (const int each : {ends[0], ends[1], waiting, listening, first, second, locked, timer})

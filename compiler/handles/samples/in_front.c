@@ -90,10 +90,26 @@ static void relocated(void) {
     printf("%c\n", text_at(at + moved, 1)); //> o
     free(grown);
 }
+// Also where more is added to it.
+__attribute__((noinline)) static int text_behind(const char* at, const char* old, const char* grown,
+                                                 long more) {
+    return text_at(at + (((long)grown + more) - (long)old), 0);
+}
+static void relocated_further(int argc) {
+    char* old = malloc(64);
+    strcpy(old, "relocated");
+    char* at = old + 2;
+    char* grown = malloc(200);
+    memcpy(grown, old, 64);
+    printf("%c\n", text_behind(at, old, grown, argc + 1)); //> c
+    free(old);
+    free(grown);
+}
 int main(int argc, char** argv) {
     (void)argv;
     at_the_end(argc);
     from_one(argc);
     many(argc);
     relocated();
+    relocated_further(argc);
 }
