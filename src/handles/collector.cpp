@@ -22,7 +22,7 @@ namespace obase::handles {
 
 namespace {
 
-constexpr std::size_t most_runs = 256; // of a round
+constexpr std::size_t most_runs = 48; // of a round
 constexpr std::uint64_t rounds_uncompacted = 16;
 constexpr std::size_t most_in_a_stop = 16; // of runs that are always in use
 constexpr double sparse_dense =
