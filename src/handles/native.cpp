@@ -665,20 +665,15 @@ void native_handles::unpin(const void* home) noexcept {
 
 native_handles::foreign_pin native_handles::pin_for_foreign(const void* home) noexcept {
     void* const same = const_cast<void*>(home);
-    // What the runtime calls to come home is given nothing that moves, whatever lies in registers that it does not use.
-    static __thread bool is_pinning __attribute__((tls_model("initial-exec")));
-    if (is_pinning) return {same, false};
     record* const self = own_record();
     if (self == nullptr) return {same, false}; // nothing moves any more
     if (!in_stress(home) &&
         threads_.has_pinned(*self, beginning(reinterpret_cast<std::uint64_t>(home))))
         return {same, false};
     // Foreign code may be a handler in the midst of compiled code: nothing comes home under it.
-    is_pinning = true;
     const thread_mark before = threads_.enter(*self);
     void* const now = pin(home);
     threads_.leave(*self, before);
-    is_pinning = false;
     return {now, true};
 }
 
