@@ -369,7 +369,7 @@ OBASE_SERVED(int, sched_getaffinity, (pid_t whom, size_t n, cpu_set_t* set), who
         const auto buffer_count = static_cast<size_t>(count);                                      \
         const argument_vector buffers(vector, buffer_count,                                        \
                                       __builtin_alloca(argument_vector::room_for(buffer_count)));  \
-        return next_##name.call<ssize_t>(file, buffers.now(), count, ##__VA_ARGS__);               \
+        return next_##name.call<ssize_t>(file, buffers.now(), count __VA_OPT__(, ) __VA_ARGS__);   \
     }
 OBASE_SERVED_VECTOR(readv, (int file, const iovec* vector, int count))
 OBASE_SERVED_VECTOR(writev, (int file, const iovec* vector, int count))
@@ -449,7 +449,7 @@ OBASE_SERVED_AS(int, execvpe, (text name, char* const* list, char* const* enviro
         va_start(list, first);                                                                     \
         made[0] = const_cast<char*>(first);                                                        \
         for (size_t i = 1; i <= count; ++i) made[i] = va_arg(list, char*); /* and the null */      \
-        return served_##with_vector(file, made, ##__VA_ARGS__);                                    \
+        return served_##with_vector(file, made __VA_OPT__(, ) __VA_ARGS__);                        \
     }
 OBASE_SERVED_LIST(execl, execv)
 OBASE_SERVED_LIST(execlp, execvp)
