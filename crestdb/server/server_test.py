@@ -523,7 +523,8 @@ def test_cold_data_is_removed_unread():
         check(was_read() - before < 6, f"{was_read() - before} MiB were read for 14 that ended")
         before = was_read()
         c("CONFIG", "SET", "maxmemory", int(info(c, "used_memory")) - (10 << 20), "maxmemory-policy", "allkeys-random")
-        check(c("SET", "new", "v") == "OK" and c("DBSIZE") < 8000, "keys are evicted")
+        # The hash is more than 10 MiB itself: chosen early, it leaves most of the others.
+        check(c("SET", "new", "v") == "OK" and (c("DBSIZE") < 8000 or c("EXISTS", "h") == 0), "keys are evicted")
         check(was_read() - before < 4, f"{was_read() - before} MiB were read for 10 that were evicted")
         before = was_read()
         c("FLUSHALL")
