@@ -134,6 +134,7 @@ void native_handles::serve_faults() noexcept {
         case served::done:
             return true;
         case served::mistake:
+            if (os::skips_faults_of(instruction)) return false;
             all->explain_fault(address, instruction);
             return false;
         case served::not_ours:

@@ -364,6 +364,11 @@ void current_objects::free(void* object) noexcept {
     if (!all_.in_alias(reinterpret_cast<std::uint64_t>(object))) all_.space().free(object);
 }
 
+bool native_handles::may_move(const void* address) const noexcept {
+    if (!in_homes(address)) return false;
+    const std::size_t run = (reinterpret_cast<std::uint64_t>(address) - base_) >> heap::run_shift;
+    return in_stress(address) || (run < space_->slabs().runs() && is_movable(address));
+}
 std::uint64_t native_handles::beginning(std::uint64_t home) const noexcept {
     const std::uint64_t in_run = (home - base_) & (heap::run_bytes - 1);
     const std::size_t size = block_size((home - base_) >> heap::run_shift);
@@ -665,6 +670,10 @@ void native_handles::unpin(const void* home) noexcept {
 
 native_handles::foreign_pin native_handles::pin_for_foreign(const void* home) noexcept {
     void* const same = const_cast<void*>(home);
+    if (own_record_if_any() == nullptr && !os::can_arm_exit_hooks()) {
+        keep(home); // the thread ends, and nobody would take its record back
+        return {same, false};
+    }
     record* const self = own_record();
     if (self == nullptr) return {same, false}; // nothing moves any more
     if (!in_stress(home) &&
@@ -685,8 +694,8 @@ void native_handles::unpin_for_foreign(const void* home) noexcept {
 }
 
 void native_handles::keep_for_foreign(const void* home) noexcept {
-    record* const self = own_record();
-    if (self == nullptr) return;
+    record* const self = own_record_if_any();
+    if (self == nullptr) return keep(home);
     const thread_mark before = threads_.enter(*self);
     keep(home);
     threads_.leave(*self, before);

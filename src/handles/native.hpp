@@ -98,6 +98,7 @@ class native_handles {
     void free(void* object) noexcept; // any of the space's, inside a scope if it may be movable
     bool contains(const void* address) const noexcept { return space_->contains(address); }
     bool is_movable(const void* object) const noexcept; // Precondition: contains(object)
+    bool may_move(const void* address) const noexcept;  // any address
     bool in_homes(const void* address) const noexcept {
         return reinterpret_cast<std::uintptr_t>(address) - base_ < bytes_;
     }

@@ -7,33 +7,42 @@
 // given comes home, and stays there until the C library's function has returned. What is not of the heap, and what
 // compiled code has pinned already, costs a comparison and a look at the thread's pins.
 //
-// Weak: a program's own function of such a name is the program's. A library of its own, which the driver links for
-// --handles-system-calls, and not into static programs: the C library's function is found by the dynamic linker. A shared
-// library that has a function of such a name with other arguments does not go with it.
+// Each name is a jump to such a function, or, if the dynamic linker finds a function of that name elsewhere than in the C
+// library, to that one, with all registers as they were: a library has a send() of its own, with arguments of its own.
+// The jumps are weak: a program's own function of such a name is the program's. They are a library of their own, which the
+// driver links, but not into static programs: the C library's function is found by the dynamic linker.
+//
+// What is read here is read as the kernel would: a bad address of a vector or a message is EFAULT.
 //
 // Not here: what the C library does inside with addresses that it finds in memory (aio_read, lio_listio, printf of a
-// text as long as the stream's buffer), what libraries call that were compiled with _FORTIFY_SOURCE (__open_2, __read_chk, ...),
-// waits for a mutex in moved memory, clock_gettime of a processor's time, and system calls by syscall() or without the C
-// library.
+// text as long as the stream's buffer, glob, nftw), waits for a mutex in moved memory, clock_gettime of a processor's
+// time, and system calls by syscall() or without the C library.
 #include "handles/native.hpp"
+
+#include "os/segment_fault.hpp"
 
 #include <obase/handles.h>
 
 #include <dlfcn.h>
 #include <poll.h>
 #include <sched.h>
+#include <signal.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <climits>
 #include <cstdarg>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstring>
+#include <new>
 #include <tuple>
 #include <type_traits>
 
@@ -46,11 +55,20 @@ extern "C" __attribute__((visibility("default"))) const char obase_handles_syste
 
 namespace {
 
-// A function of the C library's.
+// True if the function is the C library's. Before glibc 2.34 some are libpthread's.
+bool is_c_librarys(const void* function) noexcept {
+    Dl_info found{};
+    if (dladdr(function, &found) == 0 || found.dli_fname == nullptr) return false;
+    const char* const slash = std::strrchr(found.dli_fname, '/');
+    const char* const file = slash != nullptr ? slash + 1 : found.dli_fname;
+    return std::strncmp(file, "libc.", 5) == 0 || std::strncmp(file, "libc-", 5) == 0 ||
+           std::strncmp(file, "libpthread", 10) == 0;
+}
+
+// A function that is called by a name of the C library's. Assembly makes it (OBASE_SERVED_AS): its jump goes to the
+// function here at first.
 class next_function {
   public:
-    explicit constexpr next_function(const char* name) noexcept : name_(name) {}
-
     template <class Result, class... Types>
     Result call(Types... arguments) {
         void* found = found_.load_relaxed();
@@ -58,7 +76,9 @@ class next_function {
             found = find();
         if (found == nullptr) {
             errno = ENOSYS;
-            if constexpr (std::is_pointer_v<Result>)
+            if constexpr (std::is_void_v<Result>)
+                return;
+            else if constexpr (std::is_pointer_v<Result>)
                 return nullptr;
             else
                 return static_cast<Result>(-1);
@@ -68,17 +88,43 @@ class next_function {
     void* find() noexcept {
         void* const found = ::dlsym(RTLD_NEXT, name_);
         found_.store_relaxed(found);
+        if (found != nullptr && !is_c_librarys(found)) jump_.store_relaxed(found);
         return found;
     }
 
   private:
+    native::atomic<void*> jump_;
     const char* name_;
-    native::atomic<void*> found_{nullptr};
+    native::atomic<void*> found_;
 };
+static_assert(std::is_standard_layout_v<next_function> && sizeof(next_function) == 24);
 
-// The runtime's own calls are given nothing that moves.
-bool may_move(const native_handles& all, const void* home) noexcept {
-    return inside_runtime == 0 && all.in_homes(home) && all.is_movable(home);
+// Null: nothing moves. The runtime's own calls are given nothing that does.
+native_handles* movers() noexcept {
+    return inside_runtime == 0 ? native_handles::if_made() : nullptr;
+}
+
+// Copies, unless the kernel could not: false then.
+extern "C" std::size_t obase_handles_copy_readable(void* to, const void* from,
+                                                   std::size_t bytes) noexcept;
+extern "C" const char obase_handles_copy_fault[], obase_handles_copy_faulted[];
+__asm__(R"(
+    .pushsection .text
+    .type obase_handles_copy_readable, @function
+obase_handles_copy_readable:
+    .cfi_startproc
+    movq %rdx, %rcx
+obase_handles_copy_fault:
+    rep movsb
+obase_handles_copy_faulted:
+    movq %rcx, %rax
+    ret
+    .cfi_endproc
+    .size obase_handles_copy_readable, . - obase_handles_copy_readable
+    .popsection
+)");
+bool copy(void* to, const void* from, std::size_t bytes) noexcept {
+    return obase_handles_copy_readable(to, from, bytes) == 0;
 }
 
 // An argument, for as long as the call lasts.
@@ -99,8 +145,8 @@ template <class T>
 class argument<T*> {
   public:
     explicit argument(T* home) noexcept : home_(home), now_(home) {
-        native_handles* const all = native_handles::if_made();
-        if (all == nullptr || !may_move(*all, home)) return;
+        native_handles* const all = movers();
+        if (all == nullptr || !all->may_move(home)) return;
         const native_handles::foreign_pin made = all->pin_for_foreign(home);
         now_ = static_cast<T*>(made.now);
         pinned_ = made.is_new;
@@ -140,26 +186,50 @@ Result serve(next_function& next, Types... values) {
     return result;
 }
 
-// Buffers of which a vector tells. `room`: room_for(count) bytes of the caller's frame.
+// Room for arrays: of the frame as long as they are small, for signal handlers have small stacks.
+template <class T, std::size_t Few>
+class array_room {
+  public:
+    explicit array_room(std::size_t count) noexcept : bytes_(count * sizeof(T)) {
+        if (count <= Few) {
+            all_ = reinterpret_cast<T*>(few_);
+            return;
+        }
+        void* const made =
+            ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        all_ = made == MAP_FAILED ? nullptr : static_cast<T*>(made);
+    }
+    ~array_room() {
+        if (all_ != nullptr && all_ != reinterpret_cast<T*>(few_)) ::munmap(all_, bytes_);
+    }
+    array_room(const array_room&) = delete;
+    array_room& operator=(const array_room&) = delete;
+
+    T* data() const noexcept { return all_; } // nullptr: no memory
+
+  private:
+    T* all_;
+    std::size_t bytes_;
+    alignas(T) std::byte few_[Few * sizeof(T)];
+};
+
+// Buffers of which a vector tells. If it cannot be read, or is longer than the kernel takes, the kernel says so.
 class argument_vector {
   public:
-    static std::size_t room_for(std::size_t count) noexcept {
-        return count > IOV_MAX
-                   ? 0
-                   : count * (sizeof(iovec) + sizeof(buffer)); // more: the kernel's error
-    }
-    argument_vector(const iovec* home, std::size_t count, void* room) : all_(home) {
-        if (room_for(count) == 0) return;
-        all_ = now_ = static_cast<iovec*>(room);
-        buffers_ = reinterpret_cast<buffer*>(now_ + count);
-        for (; made_ < count; ++made_) {
-            const iovec one = home[made_];
-            auto* const made = ::new (buffers_ + made_) buffer(static_cast<char*>(one.iov_base));
-            now_[made_] = {made->now(), one.iov_len};
-        }
+    argument_vector(const iovec* home, std::size_t count) noexcept
+        : all_(home), vectors_(readable(home, count)), buffers_(readable(home, count)) {
+        if (readable(home, count) == 0) return;
+        iovec* const now = vectors_.data();
+        if (now == nullptr || buffers_.data() == nullptr || !copy(now, home, count * sizeof(iovec)))
+            return;
+        all_ = now;
+        for (; made_ < count; ++made_)
+            now[made_].iov_base =
+                (::new (buffers_.data() + made_) buffer(static_cast<char*>(now[made_].iov_base)))
+                    ->now();
     }
     ~argument_vector() {
-        while (made_ > 0) buffers_[--made_].~buffer();
+        while (made_ > 0) buffers_.data()[--made_].~buffer();
     }
     argument_vector(const argument_vector&) = delete;
     argument_vector& operator=(const argument_vector&) = delete;
@@ -168,61 +238,128 @@ class argument_vector {
 
   private:
     using buffer = argument<char*>;
-    static_assert(alignof(buffer) <= alignof(iovec));
+    static constexpr std::size_t few = 16;
+    static std::size_t readable(const iovec* home, std::size_t count) noexcept {
+        return home == nullptr || count > IOV_MAX || movers() == nullptr ? 0 : count;
+    }
 
     const iovec* all_;
-    iovec* now_ = nullptr;
-    buffer* buffers_ = nullptr;
+    array_room<iovec, few> vectors_;
+    array_room<buffer, few> buffers_;
     std::size_t made_ = 0;
 };
 
-// A message, and what it tells of. The caller's is read and written where it is, by faults.
+// A message, and what it tells of.
 class message {
   public:
-    message(const msghdr& home, void* room)
-        : now_(home), name_(home.msg_name), control_(home.msg_control),
-          buffers_(home.msg_iov, home.msg_iovlen, room) {
+    // `home` is the caller's, which is read and written where it is, by faults; `read` a copy.
+    message(msghdr* home, const msghdr& read) noexcept
+        : home_(home), now_(read), name_(read.msg_name), control_(read.msg_control),
+          buffers_(read.msg_iov, read.msg_iovlen) {
         now_.msg_name = name_.now();
         now_.msg_control = control_.now();
         now_.msg_iov = const_cast<iovec*>(buffers_.now());
     }
     msghdr* now() noexcept { return &now_; }
-    void received(msghdr& home) const noexcept {
-        home.msg_namelen = now_.msg_namelen;
-        home.msg_controllen = now_.msg_controllen;
-        home.msg_flags = now_.msg_flags;
+    // What the kernel has written. False: it cannot be.
+    bool received() noexcept {
+        return received(&home_->msg_namelen, now_.msg_namelen) &&
+               received(&home_->msg_controllen, now_.msg_controllen) &&
+               received(&home_->msg_flags, now_.msg_flags);
+    }
+    template <class T>
+    static bool received(T* home, const T& now) noexcept {
+        return copy(home, &now, sizeof now);
     }
 
   private:
+    msghdr* home_;
     msghdr now_;
     argument<void*> name_, control_;
     argument_vector buffers_;
 };
 
-// What a new program gets. A process that shares its memory with the one that made it may end here, so nothing is pinned.
+// Several messages. As the kernel, no more than IOV_MAX at once.
+class messages {
+  public:
+    messages(mmsghdr* home, unsigned count) noexcept
+        : home_(home), count_(home == nullptr || movers() == nullptr ? 0 : std::min(count, most)),
+          headers_(count_), all_(count_) {
+        if (headers_.data() == nullptr || all_.data() == nullptr ||
+            !copy(headers_.data(), home, count_ * sizeof(mmsghdr)))
+            count_ = 0;
+        for (unsigned i = 0; i < count_; ++i) {
+            mmsghdr& now = headers_.data()[i];
+            auto* const made = ::new (all_.data() + i) message(&home[i].msg_hdr, now.msg_hdr);
+            now.msg_hdr = *made->now();
+        }
+    }
+    ~messages() {
+        for (unsigned i = count_; i-- > 0;) all_.data()[i].~message();
+    }
+    messages(const messages&) = delete;
+    messages& operator=(const messages&) = delete;
+
+    // The kernel's error for what could not be read.
+    mmsghdr* now() noexcept { return count_ == 0 ? home_ : headers_.data(); }
+    unsigned count(unsigned asked) const noexcept { return count_ == 0 ? asked : count_; }
+    // The first `done` of them.
+    void were(bool received, unsigned done) noexcept {
+        for (unsigned i = 0; i < std::min(done, count_); ++i) {
+            const mmsghdr& now = headers_.data()[i];
+            message::received(&home_[i].msg_len, now.msg_len);
+            if (!received) continue;
+            *all_.data()[i].now() = now.msg_hdr;
+            (void)all_.data()[i].received();
+        }
+    }
+
+  private:
+    static constexpr unsigned most = IOV_MAX;
+    mmsghdr* home_;
+    unsigned count_;
+    array_room<mmsghdr, 1> headers_;
+    array_room<message, 1> all_;
+};
+
+// What lasts longer than the call: a new program's, for a process that shares its memory with the one that made it may end
+// there, so nothing is pinned; and what the C library keeps.
 void keep(const void* home) noexcept {
-    native_handles* const all = native_handles::if_made();
-    if (all != nullptr && may_move(*all, home)) all->keep_for_foreign(home);
+    native_handles* const all = movers();
+    if (all != nullptr && all->may_move(home)) all->keep_for_foreign(home);
 }
 void keep_texts(char* const* texts) noexcept {
+    if (movers() == nullptr) return;
     keep(texts);
-    for (; texts != nullptr && *texts != nullptr; ++texts) keep(*texts);
+    for (char* one = nullptr; texts != nullptr; ++texts) {
+        if (!copy(&one, texts, sizeof one) || one == nullptr) return;
+        keep(one);
+    }
 }
+void keep_environment() noexcept { keep_texts(environ); }
 
 } // namespace
 
 // They lie beside each other, so that all are found before a handler needs one.
-#define OBASE_NEXT(name)                                                                           \
-    namespace {                                                                                    \
-    __attribute__((section("obase_next"), used)) constinit next_function next_##name{#name};       \
-    }
-#define OBASE_SERVED_BY(result, name, parameters)                                                  \
-    extern "C" __attribute__((                                                                     \
-        weak, visibility("default"))) result served_##name parameters __asm__(#name);              \
-    result served_##name parameters
 #define OBASE_SERVED_AS(result, name, parameters)                                                  \
-    OBASE_NEXT(name)                                                                               \
-    OBASE_SERVED_BY(result, name, parameters)
+    extern "C" __attribute__((visibility("hidden"))) result obase_served_##name parameters;        \
+    extern "C" __attribute__((visibility("hidden"))) next_function next_##name __asm__(            \
+        "obase_next_" #name);                                                                      \
+    __asm__(".pushsection obase_next, \"aw\"\n"                                                    \
+            "    .balign 8\n"                                                                      \
+            "obase_next_" #name ":\n"                                                              \
+            "    .quad obase_served_" #name ", 1f, 0\n"                                            \
+            ".section .rodata.str1.1, \"aMS\", @progbits, 1\n"                                     \
+            "1:  .asciz \"" #name "\"\n"                                                           \
+            ".text\n"                                                                              \
+            ".weak " #name "\n"                                                                    \
+            ".type " #name ", @function\n" #name ":\n"                                             \
+            "    .cfi_startproc\n"                                                                 \
+            "    jmp *obase_next_" #name "(%rip)\n"                                                \
+            "    .cfi_endproc\n"                                                                   \
+            ".size " #name ", . - " #name "\n"                                                     \
+            ".popsection");                                                                        \
+    result obase_served_##name parameters
 #define OBASE_SERVED(result, name, parameters, ...)                                                \
     OBASE_SERVED_AS(result, name, parameters) { return serve<result>(next_##name, __VA_ARGS__); }
 
@@ -259,6 +396,20 @@ OBASE_SERVED(int, fputs_unlocked, (text line, FILE* to), line, to)
 OBASE_SERVED(int, puts, (text line), line)
 OBASE_SERVED(ssize_t, getrandom, (address to, size_t n, unsigned flags), to, n, flags)
 OBASE_SERVED(int, getentropy, (address to, size_t n), to, n)
+OBASE_SERVED(ssize_t, sendfile, (int to, int from, off_t* at, size_t n), to, from, at, n)
+OBASE_SERVED(ssize_t, sendfile64, (int to, int from, off_t* at, size_t n), to, from, at, n)
+OBASE_SERVED(ssize_t, splice,
+             (int from, off_t* from_at, int to, off_t* to_at, size_t n, unsigned flags), from,
+             from_at, to, to_at, n, flags)
+OBASE_SERVED(ssize_t, copy_file_range,
+             (int from, off_t* from_at, int to, off_t* to_at, size_t n, unsigned flags), from,
+             from_at, to, to_at, n, flags)
+OBASE_SERVED(int, msgsnd, (int queue, const void* from, size_t n, int flags), queue, from, n, flags)
+OBASE_SERVED(ssize_t, msgrcv, (int queue, address to, size_t n, long type, int flags), queue, to, n,
+             type, flags)
+OBASE_SERVED(int, semop, (int of, address operations, size_t count), of, operations, count)
+OBASE_SERVED(int, semtimedop, (int of, address operations, size_t count, const timespec* limit), of,
+             operations, count, limit)
 
 // Files and their names.
 OBASE_SERVED(int, creat, (text name, mode_t mode), name, mode)
@@ -310,7 +461,48 @@ OBASE_SERVED(int, truncate, (text name, off_t size), name, size)
 OBASE_SERVED(int, truncate64, (text name, off_t size), name, size)
 OBASE_SERVED(int, utimensat, (int at, text name, const timespec* times, int flags), at, name, times,
              flags)
+OBASE_SERVED(int, utime, (text name, const void* times), name, times)
+OBASE_SERVED(int, utimes, (text name, const timeval* times), name, times)
+OBASE_SERVED(int, lutimes, (text name, const timeval* times), name, times)
+OBASE_SERVED(int, futimes, (int file, const timeval* times), file, times)
+OBASE_SERVED(int, futimens, (int file, const timespec* times), file, times)
 OBASE_SERVED(char*, getcwd, (char* to, size_t n), to, n)
+OBASE_SERVED(int, linkat, (int at, text from, int there, text to, int flags), at, from, there, to,
+             flags)
+OBASE_SERVED(int, symlinkat, (text from, int at, text to), from, at, to)
+OBASE_SERVED(int, mknod, (text name, mode_t mode, dev_t device), name, mode, device)
+OBASE_SERVED(int, mknodat, (int at, text name, mode_t mode, dev_t device), at, name, mode, device)
+OBASE_SERVED(int, mkfifoat, (int at, text name, mode_t mode), at, name, mode)
+OBASE_SERVED(int, fchmodat, (int at, text name, mode_t mode, int flags), at, name, mode, flags)
+OBASE_SERVED(int, fchownat, (int at, text name, uid_t user, gid_t group, int flags), at, name, user,
+             group, flags)
+OBASE_SERVED(int, euidaccess, (text name, int how), name, how)
+OBASE_SERVED(int, eaccess, (text name, int how), name, how)
+OBASE_SERVED(long, pathconf, (text name, int what), name, what)
+OBASE_SERVED(int, chroot, (text name), name)
+OBASE_SERVED(int, mkostemp, (char* name, int flags), name, flags)
+OBASE_SERVED(int, mkostemp64, (char* name, int flags), name, flags)
+OBASE_SERVED(int, mkstemps, (char* name, int tail), name, tail)
+OBASE_SERVED(int, mkstemps64, (char* name, int tail), name, tail)
+OBASE_SERVED(int, mkostemps, (char* name, int tail, int flags), name, tail, flags)
+OBASE_SERVED(int, mkostemps64, (char* name, int tail, int flags), name, tail, flags)
+OBASE_SERVED(int, memfd_create, (text name, unsigned flags), name, flags)
+OBASE_SERVED(int, inotify_add_watch, (int file, text name, uint32_t mask), file, name, mask)
+OBASE_SERVED(ssize_t, getxattr, (text name, text which, address to, size_t n), name, which, to, n)
+OBASE_SERVED(ssize_t, lgetxattr, (text name, text which, address to, size_t n), name, which, to, n)
+OBASE_SERVED(ssize_t, fgetxattr, (int file, text which, address to, size_t n), file, which, to, n)
+OBASE_SERVED(ssize_t, listxattr, (text name, char* to, size_t n), name, to, n)
+OBASE_SERVED(ssize_t, llistxattr, (text name, char* to, size_t n), name, to, n)
+OBASE_SERVED(ssize_t, flistxattr, (int file, char* to, size_t n), file, to, n)
+OBASE_SERVED(int, setxattr, (text name, text which, const void* from, size_t n, int flags), name,
+             which, from, n, flags)
+OBASE_SERVED(int, lsetxattr, (text name, text which, const void* from, size_t n, int flags), name,
+             which, from, n, flags)
+OBASE_SERVED(int, fsetxattr, (int file, text which, const void* from, size_t n, int flags), file,
+             which, from, n, flags)
+OBASE_SERVED(int, removexattr, (text name, text which), name, which)
+OBASE_SERVED(int, lremovexattr, (text name, text which), name, which)
+OBASE_SERVED(int, fremovexattr, (int file, text which), file, which)
 
 // Who is ready, and what is connected.
 OBASE_SERVED(int, poll, (pollfd * files, nfds_t count, int ms), files, count, ms)
@@ -360,15 +552,74 @@ OBASE_SERVED(int, setrlimit, (int of, const void* wanted), of, wanted)
 OBASE_SERVED(int, setrlimit64, (int of, const void* wanted), of, wanted)
 OBASE_SERVED(int, uname, (address to), to)
 OBASE_SERVED(int, nanosleep, (const timespec* wanted, timespec* left), wanted, left)
+OBASE_SERVED(int, clock_nanosleep,
+             (clockid_t clock, int flags, const timespec* wanted, timespec* left), clock, flags,
+             wanted, left)
+OBASE_SERVED(int, getitimer, (int which, address to), which, to)
+OBASE_SERVED(int, setitimer, (int which, const void* wanted, address before), which, wanted, before)
+OBASE_SERVED(int, timer_gettime, (timer_t which, address to), which, to)
+OBASE_SERVED(int, timer_settime, (timer_t which, int flags, const void* wanted, address before),
+             which, flags, wanted, before)
+OBASE_SERVED(int, sigprocmask, (int how, const sigset_t* set, sigset_t* before), how, set, before)
+OBASE_SERVED(int, pthread_sigmask, (int how, const sigset_t* set, sigset_t* before), how, set,
+             before)
+OBASE_SERVED(int, sigpending, (sigset_t * to), to)
+OBASE_SERVED(int, sigsuspend, (const sigset_t* set), set)
+OBASE_SERVED(int, sigwaitinfo, (const sigset_t* set, siginfo_t* to), set, to)
+OBASE_SERVED(int, sigtimedwait, (const sigset_t* set, siginfo_t* to, const timespec* limit), set,
+             to, limit)
+OBASE_SERVED(int, sigwait, (const sigset_t* set, int* to), set, to)
+OBASE_SERVED(int, signalfd, (int file, const sigset_t* set, int flags), file, set, flags)
+OBASE_SERVED(clock_t, times, (address to), to)
+OBASE_SERVED(int, sysinfo, (address to), to)
+OBASE_SERVED(int, getgroups, (int count, gid_t* to), count, to)
+OBASE_SERVED(int, gethostname, (char* to, size_t n), to, n)
+OBASE_SERVED(int, prlimit, (pid_t whom, int of, const void* wanted, address before), whom, of,
+             wanted, before)
+OBASE_SERVED(int, prlimit64, (pid_t whom, int of, const void* wanted, address before), whom, of,
+             wanted, before)
 OBASE_SERVED(int, sched_setaffinity, (pid_t whom, size_t n, const cpu_set_t* set), whom, n, set)
 OBASE_SERVED(int, sched_getaffinity, (pid_t whom, size_t n, cpu_set_t* set), whom, n, set)
+
+// What they are with _FORTIFY_SOURCE: `room` is what the caller knows of the buffer.
+OBASE_SERVED(ssize_t, __read_chk, (int file, address to, size_t n, size_t room), file, to, n, room)
+OBASE_SERVED(ssize_t, __pread_chk, (int file, address to, size_t n, off_t at, size_t room), file,
+             to, n, at, room)
+OBASE_SERVED(ssize_t, __pread64_chk, (int file, address to, size_t n, off_t at, size_t room), file,
+             to, n, at, room)
+OBASE_SERVED(ssize_t, __recv_chk, (int file, address to, size_t n, size_t room, int flags), file,
+             to, n, room, flags)
+OBASE_SERVED(ssize_t, __recvfrom_chk,
+             (int file, address to, size_t n, size_t room, int flags, sockaddr* whose,
+              socklen_t* length),
+             file, to, n, room, flags, whose, length)
+OBASE_SERVED(size_t, __fread_chk, (address to, size_t room, size_t each, size_t count, FILE* from),
+             to, room, each, count, from)
+OBASE_SERVED(size_t, __fread_unlocked_chk,
+             (address to, size_t room, size_t each, size_t count, FILE* from), to, room, each,
+             count, from)
+OBASE_SERVED(ssize_t, __readlink_chk, (text name, char* to, size_t n, size_t room), name, to, n,
+             room)
+OBASE_SERVED(ssize_t, __readlinkat_chk, (int at, text name, char* to, size_t n, size_t room), at,
+             name, to, n, room)
+OBASE_SERVED(char*, __getcwd_chk, (char* to, size_t n, size_t room), to, n, room)
+OBASE_SERVED(int, __gethostname_chk, (char* to, size_t n, size_t room), to, n, room)
+OBASE_SERVED(int, __getgroups_chk, (int count, gid_t* to, size_t room), count, to, room)
+OBASE_SERVED(int, __poll_chk, (pollfd * files, nfds_t count, int ms, size_t room), files, count, ms,
+             room)
+OBASE_SERVED(int, __ppoll_chk,
+             (pollfd * files, nfds_t count, const timespec* limit, const sigset_t* mask,
+              size_t room),
+             files, count, limit, mask, room)
+OBASE_SERVED(int, __open_2, (text name, int flags), name, flags)
+OBASE_SERVED(int, __open64_2, (text name, int flags), name, flags)
+OBASE_SERVED(int, __openat_2, (int at, text name, int flags), at, name, flags)
+OBASE_SERVED(int, __openat64_2, (int at, text name, int flags), at, name, flags)
 
 // Vectors, messages.
 #define OBASE_SERVED_VECTOR(name, parameters, ...)                                                 \
     OBASE_SERVED_AS(ssize_t, name, parameters) {                                                   \
-        const auto buffer_count = static_cast<size_t>(count);                                      \
-        const argument_vector buffers(vector, buffer_count,                                        \
-                                      __builtin_alloca(argument_vector::room_for(buffer_count)));  \
+        const argument_vector buffers(vector, static_cast<size_t>(count));                         \
         return next_##name.call<ssize_t>(file, buffers.now(), count __VA_OPT__(, ) __VA_ARGS__);   \
     }
 OBASE_SERVED_VECTOR(readv, (int file, const iovec* vector, int count))
@@ -385,14 +636,37 @@ OBASE_SERVED_VECTOR(preadv64v2, (int file, const iovec* vector, int count, off_t
                     flags)
 OBASE_SERVED_VECTOR(pwritev64v2, (int file, const iovec* vector, int count, off_t at, int flags),
                     at, flags)
-OBASE_SERVED_AS(ssize_t, sendmsg, (int file, const msghdr* home, int flags)) {
-    message now(*home, __builtin_alloca(argument_vector::room_for(home->msg_iovlen)));
+OBASE_SERVED_AS(ssize_t, sendmsg, (int file, msghdr* home, int flags)) {
+    msghdr read;
+    if (movers() == nullptr || !copy(&read, home, sizeof read))
+        return next_sendmsg.call<ssize_t>(file, home, flags);
+    message now(home, read);
     return next_sendmsg.call<ssize_t>(file, now.now(), flags);
 }
 OBASE_SERVED_AS(ssize_t, recvmsg, (int file, msghdr* home, int flags)) {
-    message now(*home, __builtin_alloca(argument_vector::room_for(home->msg_iovlen)));
+    msghdr read;
+    if (movers() == nullptr || !copy(&read, home, sizeof read))
+        return next_recvmsg.call<ssize_t>(file, home, flags);
+    message now(home, read);
     const ssize_t done = next_recvmsg.call<ssize_t>(file, now.now(), flags);
-    if (done >= 0) now.received(*home);
+    if (done >= 0 && !now.received()) {
+        errno = EFAULT;
+        return -1;
+    }
+    return done;
+}
+OBASE_SERVED_AS(int, sendmmsg, (int file, mmsghdr* home, unsigned count, int flags)) {
+    messages now(home, count);
+    const int done = next_sendmmsg.call<int>(file, now.now(), now.count(count), flags);
+    if (done > 0) now.were(false, static_cast<unsigned>(done));
+    return done;
+}
+OBASE_SERVED_AS(int, recvmmsg,
+                (int file, mmsghdr* home, unsigned count, int flags, timespec* limit)) {
+    messages now(home, count);
+    const argument<timespec*> until(limit);
+    const int done = next_recvmmsg.call<int>(file, now.now(), now.count(count), flags, until.now());
+    if (done > 0) now.were(true, static_cast<unsigned>(done));
     return done;
 }
 
@@ -420,17 +694,40 @@ OBASE_SERVED_OPEN(openat64, (int at, text name, int flags, ...), at, name)
 OBASE_SERVED_CONTROL(fcntl, int)
 OBASE_SERVED_CONTROL(fcntl64, int)
 OBASE_SERVED_CONTROL(ioctl, unsigned long)
+OBASE_SERVED_AS(int, prctl, (int what, ...)) {
+    va_list list;
+    va_start(list, what);
+    address more[4];
+    for (address& each : more) each = va_arg(list, address);
+    va_end(list);
+    return serve<int>(next_prctl, what, more[0], more[1], more[2], more[3]);
+}
+
+// Memory that a stream has from here on.
+OBASE_SERVED_AS(int, setvbuf, (FILE * file, char* buffer, int how, size_t n)) {
+    keep(buffer);
+    return next_setvbuf.call<int>(file, buffer, how, n);
+}
+OBASE_SERVED_AS(void, setbuf, (FILE * file, char* buffer)) {
+    keep(buffer);
+    next_setbuf.call<void>(file, buffer);
+}
+OBASE_SERVED_AS(void, setbuffer, (FILE * file, char* buffer, size_t n)) {
+    keep(buffer);
+    next_setbuffer.call<void>(file, buffer, n);
+}
+
 // Other programs.
 OBASE_SERVED_AS(int, execve, (text name, char* const* list, char* const* environment)) {
     keep(name), keep_texts(list), keep_texts(environment);
     return next_execve.call<int>(name, list, environment);
 }
 OBASE_SERVED_AS(int, execv, (text name, char* const* list)) {
-    keep(name), keep_texts(list);
+    keep(name), keep_texts(list), keep_environment();
     return next_execv.call<int>(name, list);
 }
 OBASE_SERVED_AS(int, execvp, (text name, char* const* list)) {
-    keep(name), keep_texts(list);
+    keep(name), keep_texts(list), keep_environment();
     return next_execvp.call<int>(name, list);
 }
 OBASE_SERVED_AS(int, execvpe, (text name, char* const* list, char* const* environment)) {
@@ -439,7 +736,7 @@ OBASE_SERVED_AS(int, execvpe, (text name, char* const* list, char* const* enviro
 }
 // The arguments as a list: up to a null, behind which execle has the environment.
 #define OBASE_SERVED_LIST(name, with_vector, ...)                                                  \
-    OBASE_SERVED_BY(int, name, (text file, text first, ...)) {                                     \
+    OBASE_SERVED_AS(int, name, (text file, text first, ...)) {                                     \
         va_list list;                                                                              \
         va_start(list, first);                                                                     \
         size_t count = 0;                                                                          \
@@ -449,7 +746,7 @@ OBASE_SERVED_AS(int, execvpe, (text name, char* const* list, char* const* enviro
         va_start(list, first);                                                                     \
         made[0] = const_cast<char*>(first);                                                        \
         for (size_t i = 1; i <= count; ++i) made[i] = va_arg(list, char*); /* and the null */      \
-        return served_##with_vector(file, made __VA_OPT__(, ) __VA_ARGS__);                        \
+        return obase_served_##with_vector(file, made __VA_OPT__(, ) __VA_ARGS__);                  \
     }
 OBASE_SERVED_LIST(execl, execv)
 OBASE_SERVED_LIST(execlp, execvp)
@@ -470,9 +767,19 @@ OBASE_SERVED_AS(int, posix_spawnp,
     return serve<int>(next_posix_spawnp, made, name, actions, attributes, list, environment);
 }
 
+OBASE_SERVED_AS(int, system, (text command)) {
+    keep(command), keep_environment();
+    return next_system.call<int>(command);
+}
+OBASE_SERVED_AS(FILE*, popen, (text command, text how)) {
+    keep(command), keep_environment();
+    return serve<FILE*>(next_popen, command, how);
+}
+
 extern "C" {
 extern next_function __start_obase_next[], __stop_obase_next[];
 }
 __attribute__((constructor)) static void find_all() noexcept {
+    obase::os::skip_faults_of(obase_handles_copy_fault, obase_handles_copy_faulted);
     for (next_function* each = __start_obase_next; each != __stop_obase_next; ++each) each->find();
 }

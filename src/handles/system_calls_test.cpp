@@ -10,20 +10,30 @@
 
 #include <arpa/inet.h>
 #include <sys/epoll.h>
+#include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/msg.h>
+#include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/select.h>
+#include <sys/sem.h>
+#include <sys/sendfile.h>
+#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
+#include <sys/sysinfo.h>
+#include <sys/time.h>
 #include <sys/timerfd.h>
+#include <sys/times.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -33,6 +43,7 @@
 #include <sched.h>
 #include <spawn.h>
 #include <unistd.h>
+#include <utime.h>
 
 #include <array>
 #include <atomic>
@@ -134,8 +145,8 @@ const std::string words = "words for the kernel";
 TEST_F(system_calls, are_the_programs) {
     Dl_info mine{};
     ASSERT_NE(dladdr(reinterpret_cast<const void*>(&obase_handles_read_figures), &mine), 0);
-    for (const char* const name :
-         {"read", "write", "fopen", "stat", "ioctl", "recvmsg", "pwritev64v2", "execle"}) {
+    for (const char* const name : {"read", "write", "fopen", "stat", "ioctl", "recvmsg",
+                                   "pwritev64v2", "execle", "__read_chk"}) {
         Dl_info found{};
         ASSERT_NE(dladdr(dlsym(RTLD_DEFAULT, name), &found), 0) << name;
         EXPECT_EQ(found.dli_fbase, mine.dli_fbase) << name;
@@ -156,6 +167,9 @@ TEST_F(system_calls, data) {
     const std::string path = own.path + "/stream";
     FILE* const stream = std::fopen(path.c_str(), "w+");
     ASSERT_NE(stream, nullptr);
+    const int other = open((own.path + "/other").c_str(), O_CREAT | O_RDWR, 0600);
+    const int queue = msgget(IPC_PRIVATE, 0600);
+    const int semaphore = semget(IPC_PRIVATE, 1, 0600);
     const std::size_t many = 12000; // beyond the stream's buffer
     const std::string large(many, 'x');
     expect_all({
@@ -196,8 +210,61 @@ TEST_F(system_calls, data) {
         {"fread_unlocked", [&] { return fread_unlocked(room(many), 1, many, stream) == many; }},
         {"getrandom", [&] { return getrandom(room(40), 40, 0) == 40; }},
         {"getentropy", [&] { return getentropy(room(40), 40) == 0; }},
+        {"sendfile", [&] { return sendfile(other, file, of(off_t{5}), words.size()) == n; }},
+        {"sendfile64", [&] { return sendfile64(other, file, of(off_t{5}), words.size()) == n; }},
+        {"copy_file_range",
+         [&] {
+             return copy_file_range(other, of(off_t{0}), other, of(off_t{50}), words.size(), 0) ==
+                    n;
+         }},
+        {"splice",
+         [&] {
+             int both[2];
+             const bool worked = pipe(both) == 0 &&
+                                 splice(file, of(off_t{5}), both[1], nullptr, words.size(), 0) == n;
+             close(both[0]);
+             close(both[1]);
+             return worked;
+         }},
+        {"msgsnd", [&] { return msgsnd(queue, of(std::array<long, 2>{7, 8}), 8, 0) == 0; }},
+        {"msgrcv",
+         [&] {
+             auto* const to = of(std::array<long, 2>{});
+             return msgrcv(queue, to, 8, 0, 0) == 8 && (*to)[0] == 7 && (*to)[1] == 8;
+         }},
+        {"semop", [&] { return semop(semaphore, of(sembuf{0, 1, 0}), 1) == 0; }},
+        {"semtimedop",
+         [&] { return semtimedop(semaphore, of(sembuf{0, -1, 0}), 1, of(timespec{1, 0})) == 0; }},
+        {"setvbuf",
+         [&] {
+             // The stream has it from now on, and moves are over.
+             char* const buffer = room(4096);
+             FILE* const made = std::fopen(path.c_str(), "w+");
+             const bool worked = std::setvbuf(made, buffer, _IOFBF, 4096) == 0 &&
+                                 obase_handles_move_all() + 1 > 0 &&
+                                 obase_handles_address(buffer) == buffer &&
+                                 std::fputs("x", made) >= 0;
+             return std::fclose(made) == 0 && worked;
+         }},
+        {"setbuf",
+         [&] {
+             char* const buffer = room(BUFSIZ);
+             FILE* const made = std::fopen(path.c_str(), "w+");
+             std::setbuf(made, buffer);
+             return obase_handles_address(buffer) == buffer && std::fclose(made) == 0;
+         }},
+        {"setbuffer",
+         [&] {
+             char* const buffer = room(100);
+             FILE* const made = std::fopen(path.c_str(), "w+");
+             setbuffer(made, buffer, 100);
+             return obase_handles_address(buffer) == buffer && std::fclose(made) == 0;
+         }},
     });
     std::fclose(stream);
+    close(other);
+    msgctl(queue, IPC_RMID, nullptr);
+    semctl(semaphore, 0, IPC_RMID);
     for (const int each : {file, ends[0], ends[1]}) close(each);
 }
 
@@ -307,6 +374,63 @@ TEST_F(system_calls, names) {
          }},
         {"back", [&] { return chdir("/") == 0; }},
     });
+    const std::string file = at + "a"; // is there
+    const utimbuf seconds{1, 2};
+    const std::array<timeval, 2> micros{timeval{3, 0}, timeval{4, 0}};
+    const std::array<timespec, 2> nanos{timespec{5, 0}, timespec{6, 0}};
+    const int opened = open(file.c_str(), O_RDWR);
+    const int watching = inotify_init1(0);
+    const auto is_time = [&](time_t wanted) {
+        return stat(file.c_str(), &about) == 0 && about.st_mtime == wanted;
+    };
+    // A file system may have none.
+    const bool attributes = setxattr(file.c_str(), "user.obase", "x", 1, 0) == 0;
+    const auto works = [&](auto result) { return attributes ? result >= 0 : errno == ENOTSUP; };
+    expect_all({
+        {"utime", [&] { return utime(text(file), of(seconds)) == 0 && is_time(2); }},
+        {"utimes", [&] { return utimes(text(file), of(micros)->data()) == 0 && is_time(4); }},
+        {"lutimes", [&] { return lutimes(text(file), of(micros)->data()) == 0; }},
+        {"futimes", [&] { return futimes(opened, of(micros)->data()) == 0; }},
+        {"futimens", [&] { return futimens(opened, of(nanos)->data()) == 0 && is_time(6); }},
+        {"linkat", [&] { return linkat(here, text("a"), here, text("linked"), 0) == 0; }},
+        {"symlinkat", [&] { return symlinkat(text("a"), here, text("symbolic")) == 0; }},
+        {"mknod", [&] { return mknod(name("node"), S_IFIFO | 0600, 0) == 0; }},
+        {"mknodat", [&] { return mknodat(here, text("node2"), S_IFIFO | 0600, 0) == 0; }},
+        {"mkfifoat", [&] { return mkfifoat(here, text("fifo2"), 0600) == 0; }},
+        {"fchmodat", [&] { return fchmodat(here, text("a"), 0640, 0) == 0; }},
+        {"fchownat", [&] { return fchownat(here, text("a"), getuid(), getgid(), 0) == 0; }},
+        {"euidaccess", [&] { return euidaccess(text(file), R_OK) == 0; }},
+        {"pathconf", [&] { return pathconf(text(file), _PC_NAME_MAX) > 0; }},
+        {"chroot", [&] { return chroot(text(file)) == -1 && errno != EFAULT; }},
+        {"mkostemp", [&] { return is_closed(mkostemp(name("XXXXXX"), 0)); }},
+        {"mkostemp64", [&] { return is_closed(mkostemp64(name("XXXXXX"), 0)); }},
+        {"mkstemps", [&] { return is_closed(mkstemps(name("XXXXXX.t"), 2)); }},
+        {"mkstemps64", [&] { return is_closed(mkstemps64(name("XXXXXX.t"), 2)); }},
+        {"mkostemps", [&] { return is_closed(mkostemps(name("XXXXXX.t"), 2, 0)); }},
+        {"mkostemps64", [&] { return is_closed(mkostemps64(name("XXXXXX.t"), 2, 0)); }},
+        {"memfd_create", [&] { return is_closed(memfd_create(text("of an object"), 0)); }},
+        {"inotify_add_watch",
+         [&] { return inotify_add_watch(watching, text(file), IN_OPEN) >= 0; }},
+        {"setxattr",
+         [&] { return works(setxattr(text(file), text("user.obase"), text("yes"), 3, 0)); }},
+        {"lsetxattr",
+         [&] { return works(lsetxattr(text(file), text("user.obase"), text("yes"), 3, 0)); }},
+        {"fsetxattr",
+         [&] { return works(fsetxattr(opened, text("user.obase"), text("yes"), 3, 0)); }},
+        {"getxattr", [&] { return works(getxattr(text(file), text("user.obase"), room(9), 9)); }},
+        {"lgetxattr", [&] { return works(lgetxattr(text(file), text("user.obase"), room(9), 9)); }},
+        {"fgetxattr", [&] { return works(fgetxattr(opened, text("user.obase"), room(9), 9)); }},
+        {"listxattr", [&] { return listxattr(text(file), room(99), 99) >= 0 || !attributes; }},
+        {"llistxattr", [&] { return llistxattr(text(file), room(99), 99) >= 0 || !attributes; }},
+        {"flistxattr", [&] { return flistxattr(opened, room(99), 99) >= 0 || !attributes; }},
+        {"fremovexattr", [&] { return works(fremovexattr(opened, text("user.obase"))); }},
+        {"again", [&] { return works(setxattr(file.c_str(), "user.obase", "x", 1, 0)); }},
+        {"removexattr", [&] { return works(removexattr(text(file), text("user.obase"))); }},
+        {"and again", [&] { return works(setxattr(file.c_str(), "user.obase", "x", 1, 0)); }},
+        {"lremovexattr", [&] { return works(lremovexattr(text(file), text("user.obase"))); }},
+    });
+    close(watching);
+    close(opened);
     std::fclose(again);
     close(here);
 }
@@ -358,6 +482,29 @@ TEST_F(system_calls, vectors_and_messages) {
              away_objects::away(message);
              return sendmsg(ends[0], message_of(out()), 0) == n &&
                     recvmsg(ends[1], message, 0) == n / 2 && (message->msg_flags & MSG_TRUNC) != 0;
+         }},
+        {"sendmmsg",
+         [&] {
+             const mmsghdr both[2] = {{*message_of(out()), 0}, {*message_of(out()), 0}};
+             auto* const all = away_objects::copy<mmsghdr>(both, sizeof both);
+             return sendmmsg(ends[0], all, 2, 0) == 2 && all[0].msg_len == n && all[1].msg_len == n;
+         }},
+        {"recvmmsg",
+         [&] {
+             iovec* const one = vector_of(room(words.size()), room(words.size()));
+             char* const last = room(words.size());
+             iovec* const other = vector_of(room(words.size()), last);
+             const mmsghdr both[2] = {{*message_of(one), 0}, {*message_of(other), 0}};
+             auto* const all = away_objects::copy<mmsghdr>(both, sizeof both);
+             return recvmmsg(ends[1], all, 2, 0, of(timespec{1, 0})) == 2 && all[1].msg_len == n &&
+                    std::memcmp(last, words.data(), words.size()) == 0;
+         }},
+        {"as many as there may be",
+         [&] {
+             const int count = IOV_MAX - 1; // more is too large to move
+             const std::vector<iovec> all(count, iovec{text("x"), 1});
+             return writev(file, away_objects::copy<iovec>(all.data(), count * sizeof(iovec)),
+                           count) == count;
          }},
         {"no buffers", [&] { return writev(file, out(), 0) == 0; }},
         {"a count below none",
@@ -512,32 +659,61 @@ int status_of(const std::function<void()>& ends) {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-TEST_F(system_calls, processes) {
-    const auto list = [](const char* script) {
-        char* const each[4] = {text("sh"), text("-c"), text(script), nullptr};
-        return away_objects::copy<char*>(each, sizeof each);
-    };
-    const auto environment = [] {
-        char* const each[2] = {text("OBASE_TEST=9"), nullptr};
-        return away_objects::copy<char*>(each, sizeof each);
-    };
+char** arguments(const char* script) {
+    char* const each[4] = {text("sh"), text("-c"), text(script), nullptr};
+    return away_objects::copy<char*>(each, sizeof each);
+}
+char** environment() {
+    char* const each[2] = {text("OBASE_TEST=9"), nullptr};
+    return away_objects::copy<char*>(each, sizeof each);
+}
+const char* const script = "exit 9";
+const char* const variable = "exit $OBASE_TEST";
+
+TEST_F(system_calls, shells) {
+    expect_all({
+        {"system", [&] { return WEXITSTATUS(system(text(script))) == 9; }},
+        {"popen",
+         [&] {
+             FILE* const made = popen(text(script), text("r"));
+             return made != nullptr && WEXITSTATUS(pclose(made)) == 9;
+         }},
+        {"the environment is the program's",
+         [&] {
+             char** const before = environ;
+             environ = environment();
+             int done = WEXITSTATUS(system(text(variable)));
+             for (const bool by_path : {false, true})
+                 done += status_of([&] {
+                     if (by_path)
+                         execvp(text("sh"), arguments(variable));
+                     else
+                         execv(text("/bin/sh"), arguments(variable));
+                 });
+             environ = before;
+             return done == 27;
+         }},
+    });
+}
+
+TEST_F(system_calls, programs) {
     const auto status_of_spawned = [](int error, const pid_t* made) {
         int* const status = of(-1);
         return error == 0 && waitpid(*made, status, 0) == *made && WEXITSTATUS(*status) == 9;
     };
-    const char* const script = "exit 9";
-    const char* const variable = "exit $OBASE_TEST";
-    const auto of_child = [] { return fork(); };
     expect_all({
         {"execve",
          [&] {
-             return status_of([&] { execve(text("/bin/sh"), list(variable), environment()); }) == 9;
+             return status_of(
+                        [&] { execve(text("/bin/sh"), arguments(variable), environment()); }) == 9;
          }},
-        {"execv", [&] { return status_of([&] { execv(text("/bin/sh"), list(script)); }) == 9; }},
-        {"execvp", [&] { return status_of([&] { execvp(text("sh"), list(script)); }) == 9; }},
+        {"execv",
+         [&] { return status_of([&] { execv(text("/bin/sh"), arguments(script)); }) == 9; }},
+        {"execvp", [&] { return status_of([&] { execvp(text("sh"), arguments(script)); }) == 9; }},
         {"execvpe",
          [&] {
-             return status_of([&] { execvpe(text("sh"), list(variable), environment()); }) == 9;
+             return status_of([&] { execvpe(text("sh"), arguments(variable), environment()); }) ==
+                    9;
          }},
         {"execl",
          [&] {
@@ -562,16 +738,24 @@ TEST_F(system_calls, processes) {
          [&] {
              auto* made = of(pid_t{});
              return status_of_spawned(posix_spawn(made, text("/bin/sh"), nullptr, nullptr,
-                                                  list(variable), environment()),
+                                                  arguments(variable), environment()),
                                       made);
          }},
         {"posix_spawnp",
          [&] {
              auto* made = of(pid_t{});
-             return status_of_spawned(
-                 posix_spawnp(made, text("sh"), nullptr, nullptr, list(variable), environment()),
-                 made);
+             return status_of_spawned(posix_spawnp(made, text("sh"), nullptr, nullptr,
+                                                   arguments(variable), environment()),
+                                      made);
          }},
+    });
+}
+
+TEST_F(system_calls, processes) {
+    const auto of_child = [] { return fork(); };
+    const auto is_closed = [](int made) { return made >= 0 && close(made) == 0; };
+    struct sysinfo about_system{};
+    expect_all({
         {"wait",
          [&] {
              const pid_t child = of_child();
@@ -609,7 +793,250 @@ TEST_F(system_calls, processes) {
              return sched_getaffinity(0, sizeof now, &now) >= 0 &&
                     sched_setaffinity(0, sizeof now, of(now)) == 0;
          }},
+        {"prctl",
+         [&] {
+             char* const to = room(16);
+             return prctl(PR_GET_NAME, to) == 0 && to[0] != '.';
+         }},
+        {"clock_nanosleep",
+         [&] {
+             return clock_nanosleep(CLOCK_MONOTONIC, 0, of(timespec{0, 1}), of(timespec{})) == 0;
+         }},
+        {"getitimer", [&] { return getitimer(ITIMER_REAL, of(itimerval{})) == 0; }},
+        {"setitimer",
+         [&] { return setitimer(ITIMER_REAL, of(itimerval{}), of(itimerval{})) == 0; }},
+        {"timers",
+         [&] {
+             timer_t timer{};
+             const bool worked =
+                 timer_create(CLOCK_MONOTONIC, nullptr, &timer) == 0 &&
+                 timer_settime(timer, 0, of(itimerspec{{}, {100, 0}}), of(itimerspec{})) == 0 &&
+                 timer_gettime(timer, of(itimerspec{})) == 0;
+             return timer_delete(timer) == 0 && worked;
+         }},
+        {"sigprocmask",
+         [&] {
+             sigset_t none;
+             sigemptyset(&none);
+             return sigprocmask(SIG_BLOCK, of(none), of(none)) == 0 &&
+                    pthread_sigmask(SIG_BLOCK, of(none), of(none)) == 0 &&
+                    sigpending(of(none)) == 0 && is_closed(signalfd(-1, of(none), 0));
+         }},
+        {"signals",
+         [&] {
+             sigset_t one;
+             sigemptyset(&one);
+             sigaddset(&one, SIGUSR2);
+             sigset_t before;
+             pthread_sigmask(SIG_BLOCK, &one, &before);
+             raise(SIGUSR2);
+             bool worked = sigwait(of(one), of(0)) == 0;
+             raise(SIGUSR2);
+             worked = worked && sigwaitinfo(of(one), of(siginfo_t{})) == SIGUSR2;
+             worked = worked && sigtimedwait(of(one), of(siginfo_t{}), of(timespec{0, 1})) == -1 &&
+                      errno == EAGAIN;
+             raise(SIGUSR2);
+             struct sigaction action{}, was{};
+             action.sa_handler = [](int) {};
+             sigaction(SIGUSR2, &action, &was);
+             worked = worked && sigsuspend(of(before)) == -1 && errno == EINTR;
+             sigaction(SIGUSR2, &was, nullptr);
+             pthread_sigmask(SIG_SETMASK, &before, nullptr);
+             return worked;
+         }},
+        {"times", [&] { return times(of(tms{})) != -1; }},
+        {"sysinfo", [&] { return sysinfo(of(about_system)) == 0; }},
+        {"getgroups", [&] { return getgroups(100, of(std::array<gid_t, 100>{})->data()) >= 0; }},
+        {"gethostname", [&] { return gethostname(room(100), 100) == 0; }},
+        {"prlimit", [&] { return prlimit(0, RLIMIT_CORE, of(rlimit{}), of(rlimit{})) == 0; }},
+        {"prlimit64",
+         [&] { return prlimit64(0, RLIMIT_CORE, of(rlimit64{}), of(rlimit64{})) == 0; }},
     });
+}
+
+// As a library calls them that was compiled with _FORTIFY_SOURCE.
+extern "C" {
+ssize_t __read_chk(int, void*, size_t, size_t);
+ssize_t __pread_chk(int, void*, size_t, off_t, size_t);
+ssize_t __pread64_chk(int, void*, size_t, off_t, size_t);
+ssize_t __recv_chk(int, void*, size_t, size_t, int);
+ssize_t __recvfrom_chk(int, void*, size_t, size_t, int, sockaddr*, socklen_t*);
+size_t __fread_chk(void*, size_t, size_t, size_t, FILE*);
+size_t __fread_unlocked_chk(void*, size_t, size_t, size_t, FILE*);
+ssize_t __readlink_chk(const char*, char*, size_t, size_t);
+ssize_t __readlinkat_chk(int, const char*, char*, size_t, size_t);
+char* __getcwd_chk(char*, size_t, size_t);
+int __gethostname_chk(char*, size_t, size_t);
+int __getgroups_chk(int, gid_t*, size_t);
+int __poll_chk(pollfd*, nfds_t, int, size_t);
+int __ppoll_chk(pollfd*, nfds_t, const timespec*, const sigset_t*, size_t);
+int __open_2(const char*, int);
+int __open64_2(const char*, int);
+int __openat_2(int, const char*, int);
+int __openat64_2(int, const char*, int);
+}
+TEST_F(system_calls, fortified) {
+    const folder own;
+    const std::string path = own.path + "/file";
+    const std::string large(12000, 'x');
+    const int file = open(path.c_str(), O_CREAT | O_RDWR, 0600);
+    ASSERT_EQ(write(file, large.data(), large.size()), static_cast<ssize_t>(large.size()));
+    ASSERT_EQ(lseek(file, 0, SEEK_SET), 0);
+    ASSERT_EQ(symlink("file", (own.path + "/link").c_str()), 0);
+    const int here = open(own.path.c_str(), O_RDONLY | O_DIRECTORY);
+    int ends[2];
+    ASSERT_EQ(socketpair(AF_UNIX, SOCK_DGRAM, 0, ends), 0);
+    for (int i = 0; i < 2; ++i) ASSERT_EQ(send(ends[0], "xx", 2, 0), 2);
+    FILE* const stream = std::fopen(path.c_str(), "r");
+    const auto is_closed = [](int made) { return made >= 0 && close(made) == 0; };
+    sigset_t none;
+    sigemptyset(&none);
+    expect_all({
+        {"read", [&] { return __read_chk(file, room(10), 10, 10) == 10; }},
+        {"pread", [&] { return __pread_chk(file, room(10), 10, 1, 10) == 10; }},
+        {"pread64", [&] { return __pread64_chk(file, room(10), 10, 1, 10) == 10; }},
+        {"recv", [&] { return __recv_chk(ends[1], room(10), 10, 10, 0) == 2; }},
+        {"recvfrom",
+         [&] {
+             return __recvfrom_chk(ends[1], room(10), 10, 10, 0,
+                                   reinterpret_cast<sockaddr*>(of(sockaddr_un{})),
+                                   of(socklen_t{sizeof(sockaddr_un)})) == 2;
+         }},
+        {"fread", [&] { return __fread_chk(room(6000), 6000, 1, 6000, stream) == 6000; }},
+        {"fread_unlocked",
+         [&] { return __fread_unlocked_chk(room(6000), 6000, 1, 6000, stream) == 6000; }},
+        {"readlink",
+         [&] { return __readlink_chk(text(own.path + "/link"), room(10), 10, 10) == 4; }},
+        {"readlinkat", [&] { return __readlinkat_chk(here, text("link"), room(10), 10, 10) == 4; }},
+        {"getcwd", [&] { return __getcwd_chk(room(500), 500, 500) != nullptr; }},
+        {"gethostname", [&] { return __gethostname_chk(room(100), 100, 100) == 0; }},
+        {"getgroups",
+         [&] { return __getgroups_chk(100, of(std::array<gid_t, 100>{})->data(), 400) >= 0; }},
+        {"poll", [&] { return __poll_chk(of(pollfd{ends[1], POLLOUT, 0}), 1, 0, 8) == 1; }},
+        {"ppoll",
+         [&] {
+             return __ppoll_chk(of(pollfd{ends[1], POLLOUT, 0}), 1, of(timespec{}), of(none), 8) ==
+                    1;
+         }},
+        {"open", [&] { return is_closed(__open_2(text(path), O_RDWR)); }},
+        {"open64", [&] { return is_closed(__open64_2(text(path), O_RDWR)); }},
+        {"openat", [&] { return is_closed(__openat_2(here, text("file"), O_RDWR)); }},
+        {"openat64", [&] { return is_closed(__openat64_2(here, text("file"), O_RDWR)); }},
+    });
+    std::fclose(stream);
+    for (const int each : {file, here, ends[0], ends[1]}) close(each);
+}
+
+// A library's own function of such a name gets the arguments that its callers give, all of them.
+extern "C" double own_function_of_a_library(double one, long other, double third);
+TEST_F(system_calls, a_librarys_own_function_is_the_librarys) {
+    EXPECT_EQ(own_function_of_a_library(2, 3, 4), 2 * 1000 + 3 * 100 + 4);
+}
+
+// What cannot be read is the kernel's error.
+TEST_F(system_calls, bad_addresses_are_the_kernels_errors) {
+    int ends[2];
+    ASSERT_EQ(socketpair(AF_UNIX, SOCK_DGRAM, 0, ends), 0);
+    const auto nowhere = [](auto* of) {
+        std::uintptr_t volatile address = 4096;
+        return reinterpret_cast<decltype(of)>(address);
+    };
+    msghdr message{};
+    message.msg_iov = nowhere(message.msg_iov);
+    message.msg_iovlen = 1;
+    char* const freed = text(words);
+    auto* const space = static_cast<iovec*>(
+        mmap(nullptr, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    ASSERT_EQ(munmap(space + 4096 / sizeof(iovec), 4096), 0);
+    iovec* const partly = space + 4096 / sizeof(iovec) - 1;
+    *partly = {freed, 1};
+    // Between runs that were never used and the heap's end, there are addresses of no object.
+    auto* const unborn = reinterpret_cast<char*>(reinterpret_cast<std::uintptr_t>(freed) +
+                                                 (std::uintptr_t{1} << 30));
+    const auto is_fault = [](ssize_t result) { return result == -1 && errno == EFAULT; };
+    expect_all({
+        {"writev", [&] { return is_fault(writev(ends[0], nowhere(partly), 2)); }},
+        {"readv", [&] { return is_fault(readv(ends[1], nowhere(partly), 2)); }},
+        {"the second", [&] { return is_fault(writev(ends[0], partly, 2)); }},
+        {"sendmsg", [&] { return is_fault(sendmsg(ends[0], nowhere(&message), 0)); }},
+        {"recvmsg", [&] { return is_fault(recvmsg(ends[1], nowhere(&message), 0)); }},
+        {"sendmsg's vector", [&] { return is_fault(sendmsg(ends[0], &message, 0)); }},
+        {"sendmmsg",
+         [&] {
+             mmsghdr* const none = nullptr;
+             return is_fault(sendmmsg(ends[0], nowhere(none), 2, 0));
+         }},
+        {"execv",
+         [&] { return is_fault(execv(text("/bin/sh"), nowhere(static_cast<char**>(nullptr)))); }},
+        {"no object", [&] { return is_fault(write(ends[0], unborn, 1)); }},
+        {"a message that cannot be written",
+         [&] {
+             // The kernel's answer, too: it writes there at the end.
+             auto* const constant = static_cast<msghdr*>(
+                 mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+             char to[10];
+             iovec one{to, sizeof to};
+             constant->msg_iov = &one;
+             constant->msg_iovlen = 1;
+             mprotect(constant, 4096, PROT_READ);
+             return send(ends[0], "x", 1, 0) == 1 && is_fault(recvmsg(ends[1], constant, 0));
+         }},
+    });
+    munmap(space, 4096);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+// Vectors as long as they may be, in a handler with little stack.
+TEST_F(system_calls, handlers_have_small_stacks) {
+    static const int file = memfd_create("small", 0);
+    static std::vector<iovec> all(IOV_MAX, iovec{text("x"), 1});
+    static ssize_t done = 0;
+    const std::size_t size = 16384;
+    auto* const stack = static_cast<char*>(
+        mmap(nullptr, 2 * size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    mprotect(stack, size, PROT_NONE);
+    const stack_t own{stack + size, 0, size};
+    stack_t before{};
+    sigaltstack(&own, &before);
+    struct sigaction action{}, was{};
+    action.sa_flags = SA_ONSTACK;
+    action.sa_handler = [](int) { done = writev(file, all.data(), IOV_MAX); };
+    sigaction(SIGUSR1, &action, &was);
+    raise(SIGUSR1);
+    sigaction(SIGUSR1, &was, nullptr);
+    sigaltstack(&before, nullptr);
+    EXPECT_EQ(done, IOV_MAX);
+    munmap(stack, 2 * size);
+}
+
+// A destructor of a thread that runs behind the runtime's.
+TEST_F(system_calls, a_thread_that_has_ended_can_still_call) {
+    static pthread_key_t key;
+    static int rounds, ends[2];
+    static char* first;
+    static ssize_t written;
+    ASSERT_EQ(pipe(ends), 0);
+    first = text(words);
+    written = 0;
+    rounds = 0;
+    ASSERT_EQ(pthread_key_create(&key,
+                                 [](void* value) {
+                                     if (++rounds < PTHREAD_DESTRUCTOR_ITERATIONS)
+                                         pthread_setspecific(key, value);
+                                     else
+                                         written = write(ends[1], first, words.size());
+                                 }),
+              0);
+    std::thread([] {
+        (void)!write(ends[1], text("x"), 1);
+        pthread_setspecific(key, &rounds);
+    }).join();
+    pthread_key_delete(key);
+    EXPECT_EQ(written, static_cast<ssize_t>(words.size()));
+    text("others still move");
+    close(ends[0]);
+    close(ends[1]);
 }
 
 TEST_F(system_calls, errors_are_the_kernels) {

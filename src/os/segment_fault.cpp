@@ -16,7 +16,9 @@ namespace {
 native_platform::atomic<fault_explainer> explainer;
 native_platform::atomic<fault_server> server;
 native_platform::atomic<fault_owner> owner; // written before `server`
-void* explainers_stack = nullptr;           // as `before`
+native_platform::atomic<const void*> skipped_at;
+native_platform::atomic<const void*> skipped_to; // written before `skipped_at`
+void* explainers_stack = nullptr;                // as `before`
 // Written before our handler is the process's, and not changed while it is. `first` was there at the
 // beginning; a program's handler that came later and calls its predecessor means that one.
 struct sigaction before{};
@@ -132,6 +134,11 @@ void on_segment_fault(int number, siginfo_t* info, void* context) noexcept {
         errno = error;
         if (done) return;
     }
+    if (auto& registers = static_cast<ucontext_t*>(context)->uc_mcontext.gregs;
+        info->si_code > 0 && skips_faults_of(reinterpret_cast<const void*>(registers[REG_RIP]))) {
+        registers[REG_RIP] = reinterpret_cast<greg_t>(skipped_to.load_relaxed());
+        return;
+    }
     if (info->si_code > 0 && of_a_place && explainer.load_acquire() != nullptr &&
         explained(info, machine))
         _exit(1);
@@ -169,6 +176,14 @@ void serve_segment_faults(fault_owner serves, fault_server serve) noexcept {
     owner.store_release(serves);
     server.store_release(serve);
     install();
+}
+
+void skip_faults_of(const void* at, const void* to) noexcept {
+    skipped_to.store_relaxed(to);
+    skipped_at.store_release(at);
+}
+bool skips_faults_of(const void* instruction) noexcept {
+    return instruction != nullptr && instruction == skipped_at.load_acquire();
 }
 
 void let_segment_faults_through() noexcept {

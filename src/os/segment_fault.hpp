@@ -35,6 +35,11 @@ using fault_server = bool (*)(const void* address, const void* instruction) noex
 using fault_owner = bool (*)(const void* address) noexcept;
 void serve_segment_faults(fault_owner serves, fault_server serve) noexcept;
 
+// A fault of the instruction at `at` that nobody serves leads to `to`, as if it had done what it could. One of a program, for
+// as long as it lasts.
+void skip_faults_of(const void* at, const void* to) noexcept;
+bool skips_faults_of(const void* instruction) noexcept;
+
 // SIGSEGV of the calling thread is not blocked from here on.
 void let_segment_faults_through() noexcept;
 

@@ -168,12 +168,14 @@ bool add_exit_hook(void (*hook)() noexcept) noexcept {
     return false;
 }
 
-bool arm_exit_hooks() noexcept {
+bool can_arm_exit_hooks() noexcept {
     pthread_once(&key_once, make_key);
     // One round is kept unused: an older C library may stop at exactly the minimum.
-    if (!key_made || rounds_used >= PTHREAD_DESTRUCTOR_ITERATIONS - 1) return false;
+    return key_made && rounds_used < PTHREAD_DESTRUCTOR_ITERATIONS - 1;
+}
+bool arm_exit_hooks() noexcept {
     static char armed;
-    return pthread_setspecific(key, &armed) == 0;
+    return can_arm_exit_hooks() && pthread_setspecific(key, &armed) == 0;
 }
 
 } // namespace obase::os
