@@ -24,6 +24,7 @@
 #include <obase/handles.h>
 
 #include <dlfcn.h>
+#include <link.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -42,8 +43,8 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <new>
-#include <tuple>
 #include <type_traits>
 
 using obase::handles::inside_runtime;
@@ -55,14 +56,37 @@ extern "C" __attribute__((visibility("default"))) const char obase_handles_syste
 
 namespace {
 
-// True if the function is the C library's. Before glibc 2.34 some are libpthread's.
+// Where the C library lies. Before glibc 2.34 some of the functions are libpthread's. (dladdr() goes through all symbols.)
+struct c_library {
+    std::uintptr_t begin, end; // the second 0: not looked for yet
+};
+constinit c_library libraries[2]{};
+
+void find_c_libraries() noexcept {
+    if (libraries[0].end != 0) return;
+    ::dl_iterate_phdr(
+        [](dl_phdr_info* one, std::size_t, void*) {
+            const char* const slash = std::strrchr(one->dlpi_name, '/');
+            const char* const file = slash != nullptr ? slash + 1 : one->dlpi_name;
+            const bool threads = std::strncmp(file, "libpthread", 10) == 0;
+            if (!threads && std::strncmp(file, "libc.", 5) != 0 &&
+                std::strncmp(file, "libc-", 5) != 0)
+                return 0;
+            c_library& found = libraries[threads ? 1 : 0];
+            for (int i = 0; i < one->dlpi_phnum; ++i)
+                if (const auto& part = one->dlpi_phdr[i]; part.p_type == PT_LOAD)
+                    found.end = std::max(found.end, one->dlpi_addr + part.p_vaddr + part.p_memsz);
+            found.begin = one->dlpi_addr;
+            return 0;
+        },
+        nullptr);
+}
 bool is_c_librarys(const void* function) noexcept {
-    Dl_info found{};
-    if (dladdr(function, &found) == 0 || found.dli_fname == nullptr) return false;
-    const char* const slash = std::strrchr(found.dli_fname, '/');
-    const char* const file = slash != nullptr ? slash + 1 : found.dli_fname;
-    return std::strncmp(file, "libc.", 5) == 0 || std::strncmp(file, "libc-", 5) == 0 ||
-           std::strncmp(file, "libpthread", 10) == 0;
+    find_c_libraries();
+    const auto address = reinterpret_cast<std::uintptr_t>(function);
+    return std::any_of(std::begin(libraries), std::end(libraries), [&](const c_library& each) {
+        return address - each.begin < each.end - each.begin;
+    });
 }
 
 // A function that is called by a name of the C library's. Assembly makes it (OBASE_SERVED_AS): its jump goes to the
@@ -127,63 +151,108 @@ bool copy(void* to, const void* from, std::size_t bytes) noexcept {
     return obase_handles_copy_readable(to, from, bytes) == 0;
 }
 
-// An argument, for as long as the call lasts.
-template <class T>
+native_handles::foreign_pin pin(const void* home) noexcept {
+    native_handles* const all = movers();
+    if (all == nullptr || !all->may_move(home)) return {const_cast<void*>(home), false};
+    return all->pin_for_foreign(home);
+}
+void unpin(const void* home) noexcept {
+    const int error = errno;
+    native_handles::if_made()->unpin_for_foreign(home);
+    errno = error;
+}
+
+// One of them, for as long as the call lasts.
 class argument {
   public:
-    explicit argument(T value) noexcept : value_(value) {}
-    T now() const noexcept { return value_; }
-    template <class Other>
-    Other given(Other result) const noexcept {
-        return result;
-    }
-
-  private:
-    T value_;
-};
-template <class T>
-class argument<T*> {
-  public:
-    explicit argument(T* home) noexcept : home_(home), now_(home) {
-        native_handles* const all = movers();
-        if (all == nullptr || !all->may_move(home)) return;
-        const native_handles::foreign_pin made = all->pin_for_foreign(home);
-        now_ = static_cast<T*>(made.now);
+    explicit argument(void* home) noexcept : home_(home) {
+        const native_handles::foreign_pin made = pin(home);
+        now_ = made.now;
         pinned_ = made.is_new;
     }
     ~argument() {
-        if (!pinned_) return;
-        const int error = errno;
-        native_handles::if_made()->unpin_for_foreign(home_);
-        errno = error;
+        if (pinned_) unpin(home_);
     }
     argument(const argument&) = delete;
     argument& operator=(const argument&) = delete;
 
-    T* now() const noexcept { return now_; }
-    template <class Other>
-    Other given(Other result) const noexcept {
-        if constexpr (std::is_same_v<Other, T*>)
-            return result == now_ ? home_ : result;
-        else
-            return result;
+    void* now() const noexcept { return now_; }
+
+  private:
+    void* home_;
+    void* now_;
+    bool pinned_;
+};
+
+// Arguments as the registers have them. A function that takes fewer does not look at the others.
+using word = unsigned long;
+constexpr std::size_t most_arguments = 7;
+class arguments {
+  public:
+    arguments(const word (&homes)[most_arguments], unsigned pointers) noexcept {
+        for (std::size_t i = 0; i < most_arguments; ++i) {
+            home_[i] = now_[i] = homes[i];
+            if ((pointers >> i & 1) == 0) continue;
+            const native_handles::foreign_pin made = pin(reinterpret_cast<const void*>(homes[i]));
+            now_[i] = reinterpret_cast<word>(made.now);
+            pinned_ |= unsigned{made.is_new} << i;
+        }
+    }
+    ~arguments() {
+        for (std::size_t i = 0; i < most_arguments; ++i)
+            if ((pinned_ >> i & 1) != 0) unpin(reinterpret_cast<const void*>(home_[i]));
+    }
+    arguments(const arguments&) = delete;
+    arguments& operator=(const arguments&) = delete;
+
+    const word* now() const noexcept { return now_; }
+    word home_of(word result) const noexcept {
+        for (std::size_t i = 0; i < most_arguments; ++i)
+            if ((pinned_ >> i & 1) != 0 && now_[i] == result) return home_[i];
+        return result;
     }
 
   private:
-    T* home_;
-    T* now_;
-    bool pinned_ = false;
+    word home_[most_arguments], now_[most_arguments];
+    unsigned pinned_ = 0; // a bit each
 };
+[[gnu::noinline]] word serve_pinned(next_function& next, const word (&homes)[most_arguments],
+                                    unsigned pointers, bool gives_pointer) {
+    const arguments pinned(homes, pointers);
+    const word* const now = pinned.now();
+    const word result = next.call<word>(now[0], now[1], now[2], now[3], now[4], now[5], now[6]);
+    // One of the arguments, or none of the heap's.
+    return gives_pointer ? pinned.home_of(result) : result;
+}
 
+template <class T>
+word as_word(T value) noexcept {
+    if constexpr (std::is_pointer_v<T>)
+        return reinterpret_cast<word>(value);
+    else
+        return static_cast<word>(value);
+}
+template <class T>
+bool is_home(const native_handles& all, T value) noexcept {
+    if constexpr (std::is_pointer_v<T>)
+        return all.in_homes(value);
+    else
+        return false;
+}
 template <class Result, class... Types>
 Result serve(next_function& next, Types... values) {
-    std::tuple<argument<Types>...> pinned(values...);
-    Result result = std::apply(
-        [&](const argument<Types>&... each) { return next.call<Result>(each.now()...); }, pinned);
-    if constexpr (std::is_pointer_v<Result>) // one of the arguments, or none of the heap's
-        std::apply([&](const argument<Types>&... each) { ((result = each.given(result)), ...); },
-                   pinned);
-    return result;
+    static_assert(sizeof...(Types) <= most_arguments);
+    if (const native_handles* const all = movers();
+        all == nullptr || !(is_home(*all, values) || ...))
+        return next.call<Result>(values...);
+    const word homes[most_arguments] = {as_word(values)...};
+    unsigned pointers = 0, at = 0;
+    ((pointers |= unsigned{std::is_pointer_v<Types>} << at++), ...);
+    const word result = serve_pinned(next, homes, pointers, std::is_pointer_v<Result>);
+    if constexpr (std::is_pointer_v<Result>)
+        return reinterpret_cast<Result>(result);
+    else
+        return static_cast<Result>(result);
 }
 
 // Room for arrays: of the frame as long as they are small, for signal handlers have small stacks.
@@ -225,11 +294,10 @@ class argument_vector {
         all_ = now;
         for (; made_ < count; ++made_)
             now[made_].iov_base =
-                (::new (buffers_.data() + made_) buffer(static_cast<char*>(now[made_].iov_base)))
-                    ->now();
+                (::new (buffers_.data() + made_) argument(now[made_].iov_base))->now();
     }
     ~argument_vector() {
-        while (made_ > 0) buffers_.data()[--made_].~buffer();
+        while (made_ > 0) buffers_.data()[--made_].~argument();
     }
     argument_vector(const argument_vector&) = delete;
     argument_vector& operator=(const argument_vector&) = delete;
@@ -237,7 +305,6 @@ class argument_vector {
     const iovec* now() const noexcept { return all_; }
 
   private:
-    using buffer = argument<char*>;
     static constexpr std::size_t few = 16;
     static std::size_t readable(const iovec* home, std::size_t count) noexcept {
         return home == nullptr || count > IOV_MAX || movers() == nullptr ? 0 : count;
@@ -245,7 +312,7 @@ class argument_vector {
 
     const iovec* all_;
     array_room<iovec, few> vectors_;
-    array_room<buffer, few> buffers_;
+    array_room<argument, few> buffers_;
     std::size_t made_ = 0;
 };
 
@@ -275,7 +342,7 @@ class message {
   private:
     msghdr* home_;
     msghdr now_;
-    argument<void*> name_, control_;
+    argument name_, control_;
     argument_vector buffers_;
 };
 
@@ -664,8 +731,9 @@ OBASE_SERVED_AS(int, sendmmsg, (int file, mmsghdr* home, unsigned count, int fla
 OBASE_SERVED_AS(int, recvmmsg,
                 (int file, mmsghdr* home, unsigned count, int flags, timespec* limit)) {
     messages now(home, count);
-    const argument<timespec*> until(limit);
-    const int done = next_recvmmsg.call<int>(file, now.now(), now.count(count), flags, until.now());
+    const argument until(limit);
+    const int done = next_recvmmsg.call<int>(file, now.now(), now.count(count), flags,
+                                             static_cast<timespec*>(until.now()));
     if (done > 0) now.were(true, static_cast<unsigned>(done));
     return done;
 }
