@@ -141,8 +141,9 @@ class handles_threads {
     }
     void unpin(record& r, std::uint64_t address) noexcept {
         atomic<std::uint64_t>* found = nullptr;
-        for_each_pin(r, [&](atomic<std::uint64_t>& entry, std::uint32_t) {
+        for_each_pin(r, [&](atomic<std::uint64_t>& entry, std::uint32_t number) {
             if (entry.load_relaxed() == address) found = &entry;
+            return number + 1 < r.pins_held;
         });
         if (found == nullptr) return; // of an abandoned frame
         mobility::release_pin(*found);
@@ -151,8 +152,10 @@ class handles_threads {
 
     bool has_pinned(record& r, std::uint64_t address) noexcept {
         bool found = false;
-        for_each_pin(r, [&](atomic<std::uint64_t>& entry, std::uint32_t) {
-            found |= entry.load_relaxed() == address;
+        if (r.pins_held == 0) return false;
+        for_each_pin(r, [&](atomic<std::uint64_t>& entry, std::uint32_t number) {
+            found = entry.load_relaxed() == address;
+            return !found && number + 1 < r.pins_held;
         });
         return found;
     }
@@ -297,18 +300,20 @@ class handles_threads {
         wanted_.store_seq_cst(0);
         if (wanted_count_.load_seq_cst() != 0) wanted_.store_seq_cst(1);
     }
+    // Until `visit` returns false.
     template <class Visit>
     void for_each_pin(record& r, Visit&& visit) noexcept {
         std::uint32_t number = 0;
         for (mobility::pin_chunk<P>* chunk = &r.pins; chunk != nullptr;
              chunk = chunk->next.load_acquire())
             for (auto& entry : chunk->address)
-                if (entry.load_relaxed() != 0) visit(entry, number++);
+                if (entry.load_relaxed() != 0 && !visit(entry, number++)) return;
     }
     // Entries fill from the front and frames end from the last, so those beyond the first `kept` are the abandoned.
     void release_pins(record& r, std::uint32_t kept) noexcept {
         for_each_pin(r, [&](atomic<std::uint64_t>& entry, std::uint32_t number) {
             if (number >= kept) mobility::release_pin(entry);
+            return true;
         });
         r.pins_held = kept;
     }
