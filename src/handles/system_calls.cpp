@@ -19,6 +19,7 @@
 // time, and system calls by syscall() or without the C library.
 #include "handles/native.hpp"
 
+#include "os/memory.hpp"
 #include "os/segment_fault.hpp"
 
 #include <obase/handles.h>
@@ -29,7 +30,6 @@
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/mman.h>
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/types.h>
@@ -259,17 +259,24 @@ Result serve(next_function& next, Types... values) {
 template <class T, std::size_t Few>
 class array_room {
   public:
-    explicit array_room(std::size_t count) noexcept : bytes_(count * sizeof(T)) {
+    explicit array_room(std::size_t count) noexcept
+        : bytes_(obase::heap::round_up(count * sizeof(T), obase::os::page_size)) {
         if (count <= Few) {
             all_ = reinterpret_cast<T*>(few_);
             return;
         }
-        void* const made =
-            ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        all_ = made == MAP_FAILED ? nullptr : static_cast<T*>(made);
+        void* const made = obase::os::reserve(bytes_, obase::os::page_size);
+        if (made == nullptr) {
+            all_ = nullptr;
+        } else if (obase::os::commit(made, bytes_) == 0) {
+            all_ = static_cast<T*>(made);
+        } else {
+            obase::os::release(made, bytes_);
+            all_ = nullptr;
+        }
     }
     ~array_room() {
-        if (all_ != nullptr && all_ != reinterpret_cast<T*>(few_)) ::munmap(all_, bytes_);
+        if (all_ != nullptr && all_ != reinterpret_cast<T*>(few_)) obase::os::release(all_, bytes_);
     }
     array_room(const array_room&) = delete;
     array_room& operator=(const array_room&) = delete;
