@@ -10,7 +10,7 @@
 // Each name is a jump to such a function, or, if the dynamic linker finds a function of that name elsewhere than in the C
 // library, to that one, with all registers as they were: a library has a send() of its own, with arguments of its own.
 // The jumps are weak: a program's own function of such a name is the program's. They are a library of their own, which the
-// driver links, but not into static programs: the C library's function is found by the dynamic linker.
+// driver links if --handles-system-calls asks for it, and not into static programs: the C library's function is found by the dynamic linker.
 //
 // What is read here is read as the kernel would: a bad address of a vector or a message is EFAULT.
 //
