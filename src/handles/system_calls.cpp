@@ -8,11 +8,12 @@
 // compiled code has pinned already, costs a comparison and a look at the thread's pins.
 //
 // Each name is a jump to such a function, or, if the dynamic linker finds a function of that name elsewhere than in the C
-// library, to that one, with all registers as they were: a library has a send() of its own, with arguments of its own.
-// The jumps are weak: a program's own function of such a name is the program's. They are a library of their own, which the
-// driver links if --handles-system-calls asks for it, and not into static programs: the C library's function is found by the dynamic linker.
+// library, to that one, with all registers as they were: a library has a send() of its own, with arguments of its own. The
+// program's constructors find that out; until then its callers get the function here. The jumps are weak: a program's own
+// function of such a name is the program's. They are a library of their own, which the driver links for
+// --handles-system-calls, and not into static programs: the C library's function is found by the dynamic linker.
 //
-// What is read here is read as the kernel would: a bad address of a vector or a message is EFAULT.
+// A bad address of a vector or a message is EFAULT, as the kernel says, unless SIGSEGV is blocked or the program's own.
 //
 // Not here: what the C library does inside with addresses that it finds in memory (aio_read, lio_listio, printf of a
 // text as long as the stream's buffer, glob, nftw), waits for a mutex in moved memory, clock_gettime of a processor's
@@ -43,7 +44,6 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
-#include <iterator>
 #include <new>
 #include <type_traits>
 
@@ -56,37 +56,32 @@ extern "C" __attribute__((visibility("default"))) const char obase_handles_syste
 
 namespace {
 
-// Where the C library lies. Before glibc 2.34 some of the functions are libpthread's. (dladdr() goes through all symbols.)
+// Where the C library lies: one object since glibc 2.34. (dladdr() goes through all symbols, at each call.)
 struct c_library {
     std::uintptr_t begin, end; // the second 0: not looked for yet
 };
-constinit c_library libraries[2]{};
+constinit c_library library{};
 
-void find_c_libraries() noexcept {
-    if (libraries[0].end != 0) return;
+void find_c_library() noexcept {
+    if (library.end != 0) return;
+    const auto within =
+        reinterpret_cast<std::uintptr_t>(::dlsym(RTLD_DEFAULT, "gnu_get_libc_version"));
     ::dl_iterate_phdr(
-        [](dl_phdr_info* one, std::size_t, void*) {
-            const char* const slash = std::strrchr(one->dlpi_name, '/');
-            const char* const file = slash != nullptr ? slash + 1 : one->dlpi_name;
-            const bool threads = std::strncmp(file, "libpthread", 10) == 0;
-            if (!threads && std::strncmp(file, "libc.", 5) != 0 &&
-                std::strncmp(file, "libc-", 5) != 0)
-                return 0;
-            c_library& found = libraries[threads ? 1 : 0];
+        [](dl_phdr_info* one, std::size_t, void* address) {
+            c_library found{one->dlpi_addr, 0};
             for (int i = 0; i < one->dlpi_phnum; ++i)
                 if (const auto& part = one->dlpi_phdr[i]; part.p_type == PT_LOAD)
-                    found.end = std::max(found.end, one->dlpi_addr + part.p_vaddr + part.p_memsz);
-            found.begin = one->dlpi_addr;
-            return 0;
+                    found.end = std::max(found.end, found.begin + part.p_vaddr + part.p_memsz);
+            const auto of_it = *static_cast<const std::uintptr_t*>(address);
+            if (of_it - found.begin >= found.end - found.begin) return 0;
+            library = found;
+            return 1;
         },
-        nullptr);
+        const_cast<std::uintptr_t*>(&within));
 }
 bool is_c_librarys(const void* function) noexcept {
-    find_c_libraries();
-    const auto address = reinterpret_cast<std::uintptr_t>(function);
-    return std::any_of(std::begin(libraries), std::end(libraries), [&](const c_library& each) {
-        return address - each.begin < each.end - each.begin;
-    });
+    find_c_library();
+    return reinterpret_cast<std::uintptr_t>(function) - library.begin < library.end - library.begin;
 }
 
 // A function that is called by a name of the C library's. Assembly makes it (OBASE_SERVED_AS): its jump goes to the

@@ -141,15 +141,17 @@ class handles_threads {
     }
     void unpin(record& r, std::uint64_t address) noexcept {
         atomic<std::uint64_t>* found = nullptr;
-        for_each_pin(r, [&](atomic<std::uint64_t>& entry, std::uint32_t number) {
+        // All of them: a handler may have come between a pin's entry and its count.
+        for_each_pin(r, [&](atomic<std::uint64_t>& entry, std::uint32_t) {
             if (entry.load_relaxed() == address) found = &entry;
-            return number + 1 < r.pins_held;
+            return true;
         });
         if (found == nullptr) return; // of an abandoned frame
         mobility::release_pin(*found);
         --r.pins_held;
     }
 
+    // In a handler it may miss the last one: the address is pinned twice then.
     bool has_pinned(record& r, std::uint64_t address) noexcept {
         bool found = false;
         if (r.pins_held == 0) return false;

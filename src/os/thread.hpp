@@ -86,6 +86,7 @@ bool add_exit_hook(void (*hook)() noexcept) noexcept;
 // after it, may call this again and is then called again, up to `exit_rounds_left` times. False:
 // the rounds are used up, nothing will run any more, keep nothing in this thread.
 bool arm_exit_hooks() noexcept;
+// What arm_exit_hooks() would return if there is memory, changing nothing.
 bool can_arm_exit_hooks() noexcept;
 
 } // namespace obase::os
