@@ -394,7 +394,7 @@ void* obase_handles_keep(const void* home) {
 }
 void* obase_handles_pin(const void* home) {
     native_handles* const all = native_handles::if_made();
-    return all == nullptr ? const_cast<void*>(home) : all->pin(home);
+    return all == nullptr ? const_cast<void*>(home) : all->pin(home).now;
 }
 void obase_handles_unpin(const void* home) {
     if (native_handles* const all = native_handles::if_made(); all != nullptr) all->unpin(home);

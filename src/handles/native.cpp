@@ -289,11 +289,12 @@ void native_handles::flush(record& of) noexcept {
 native_handles::record* native_handles::own_record_if_any() noexcept { return record_of_thread; }
 
 native_handles::record* native_handles::own_record() noexcept {
-    if (record_of_thread != nullptr) [[likely]]
-        return record_of_thread;
-    record* const mine = make_record();
-    // The program's mask is of before; what foreign code in this thread reaches is served by a handler.
-    if (mine != nullptr) os::let_segment_faults_through();
+    record* const mine = record_of_thread != nullptr ? record_of_thread : make_record();
+    if (mine != nullptr && mine->unblocked == record::never) [[unlikely]] {
+        // The program's mask is of before; what foreign code in this thread reaches is served by a handler.
+        os::let_segment_faults_through();
+        mine->unblocked = mine->flushed.load_relaxed();
+    }
     return mine;
 }
 
@@ -313,6 +314,8 @@ native_handles::record* native_handles::make_record() noexcept {
     mine->nested = 0;
     mine->offline = 0;
     mine->pins_held = 0;
+    mine->filling = nullptr;
+    mine->unblocked = record::never;
     mine->service.lock();
     mine->cache = &heap::thread_heaps[thread_slot];
     mine->service.unlock();
@@ -622,10 +625,11 @@ std::uint64_t native_handles::now_at(std::uint64_t home, std::uint64_t* begin) n
     return now;
 }
 
-void* native_handles::pin(const void* home, int tries) noexcept {
+native_handles::pin_made native_handles::pin(const void* home, int tries) noexcept {
     record* const self = own_record_if_any();
     const auto address = reinterpret_cast<std::uint64_t>(home);
-    if (self == nullptr || !in_homes(home)) return const_cast<void*>(home);
+    const pin_made not_at_all{const_cast<void*>(home), nullptr};
+    if (self == nullptr || !in_homes(home)) return not_at_all;
     // A pin lasts as long as a foreign call, and no run whose memory is elsewhere comes home under one. So it comes
     // home first: nothing that another thread keeps or accesses there waits for the call.
     if (stress_ != nullptr) stress(self); // a safepoint, as what follows
@@ -638,25 +642,23 @@ void* native_handles::pin(const void* home, int tries) noexcept {
     }
     std::uint64_t begin = 0;
     std::uint64_t now = now_at(address, &begin);
-    if (now == 0) return const_cast<void*>(home);
-    bool pinned = false;
-    {
+    if (now == 0) return not_at_all;
+    auto* const entry = threads_.pin(*self, now, []() -> mobility::pin_chunk<native>* {
+        const os::blocked_signals no_handlers; // one could come here, too
         const runtime_memory own;
-        pinned = threads_.pin(*self, now, []() -> mobility::pin_chunk<native>* {
-            return new (std::nothrow) mobility::pin_chunk<native>();
-        });
-    }
-    if (!pinned) { // no memory for it
+        return new (std::nothrow) mobility::pin_chunk<native>();
+    });
+    if (entry == nullptr) { // no memory for it
         keep(home);
         now = now_at(address, &begin);
-        if (now == 0) return const_cast<void*>(home);
+        if (now == 0) return not_at_all;
     } else if (now != begin && tries > 0 && self->nested == 0 && !in_stress(home) &&
                blind_.load_seq_cst() == 0) {
         // A tracked run was taken since it was asked about. Without memory to come home the last try keeps the alias.
-        threads_.unpin(*self, now);
+        threads_.unpin(*self, *entry);
         return pin(home, tries - 1);
     }
-    return reinterpret_cast<void*>(now + (address - begin));
+    return {reinterpret_cast<void*>(now + (address - begin)), entry};
 }
 
 void native_handles::unpin(const void* home) noexcept {
@@ -668,37 +670,61 @@ void native_handles::unpin(const void* home) noexcept {
     if (const std::uint64_t now = now_at(address, &begin); now != 0) threads_.unpin(*self, now);
 }
 
-native_handles::foreign_pin native_handles::pin_for_foreign(const void* home) noexcept {
-    void* const same = const_cast<void*>(home);
-    if (own_record_if_any() == nullptr && !os::can_arm_exit_hooks()) {
-        keep(home); // the thread ends, and nobody would take its record back
-        return {same, false};
+native_handles::pin_made native_handles::pin_for_foreign(const void* home) noexcept {
+    const pin_made not_at_all{const_cast<void*>(home), nullptr};
+    record* self = own_record_if_any();
+    if (self == nullptr) {
+        if (!os::can_arm_exit_hooks()) {
+            keep(home); // the thread ends, and nobody would take its record back
+            return not_at_all;
+        }
+        // Its mask is the program's: it may never run compiled code.
+        self = make_record();
+        if (self == nullptr) return not_at_all; // nothing moves any more
     }
-    record* const self = own_record();
-    if (self == nullptr) return {same, false}; // nothing moves any more
-    if (!in_stress(home) &&
-        threads_.has_pinned(*self, beginning(reinterpret_cast<std::uint64_t>(home))))
-        return {same, false};
+    // Beyond these one more is less work than to look for it.
+    constexpr std::uint32_t few_pins = 8;
+    const auto address = reinterpret_cast<std::uint64_t>(home);
+    if (!in_stress(home) && self->pins_held <= few_pins &&
+        threads_.has_pinned(*self, beginning(address)))
+        return not_at_all;
     // Foreign code may be a handler in the midst of compiled code: nothing comes home under it.
     const thread_mark before = threads_.enter(*self);
-    void* const now = pin(home);
+    pin_made made{nullptr, nullptr};
+    // What is away does not come home while this thread has pinned it there.
+    if (self->pins_held != 0 && away_at(address).load_acquire() != at_home) {
+        std::uint64_t begin = 0;
+        const std::uint64_t now = now_at(address, &begin);
+        if (now != 0 && threads_.has_pinned(*self, now))
+            made.now = reinterpret_cast<void*>(now + (address - begin));
+    }
+    if (made.now == nullptr) made = pin(home);
     threads_.leave(*self, before);
-    return {now, true};
+    return made;
 }
 
-void native_handles::unpin_for_foreign(const void* home) noexcept {
+void native_handles::unpin_for_foreign(native::atomic<std::uint64_t>& entry) noexcept {
     record* const self = own_record_if_any();
-    const thread_mark before = threads_.enter(*self); // tables are there for who is inside
-    unpin(home);
-    threads_.leave(*self, before);
+    if (self != nullptr) threads_.unpin(*self, entry); // else it has ended, and its pins with it
 }
 
-void native_handles::keep_for_foreign(const void* home) noexcept {
+void* native_handles::keep_for_foreign(const void* home) noexcept {
+    void* now = const_cast<void*>(home);
     record* const self = own_record_if_any();
-    if (self == nullptr) return keep(home);
+    if (self == nullptr) {
+        keep(home);
+        return now;
+    }
     const thread_mark before = threads_.enter(*self);
     keep(home);
+    if (before.inside) {
+        const auto address = reinterpret_cast<std::uint64_t>(home);
+        std::uint64_t begin = 0;
+        if (const std::uint64_t at = now_at(address, &begin); at != 0)
+            now = reinterpret_cast<void*>(at + (address - begin));
+    }
     threads_.leave(*self, before);
+    return now;
 }
 
 bool native_handles::page_out(unsigned cls, std::uint64_t address) const noexcept {

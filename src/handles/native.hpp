@@ -234,16 +234,18 @@ class native_handles {
     using uninterrupted = os::blocked_signals;
     // The object of the home stays there until it is freed. Precondition: the calling thread is at a safepoint.
     void keep(const void* home) noexcept;
-    void* pin(const void* home, int tries = 3) noexcept;
-    void unpin(const void* home) noexcept;
-    // The same for foreign code, in any thread and any state; an address that the calling thread has pinned stays so once.
-    struct foreign_pin {
+    struct pin_made {
         void* now;
-        bool is_new; // to be unpinned
+        native::atomic<std::uint64_t>* entry; // to be given back; null: nothing
     };
-    foreign_pin pin_for_foreign(const void* home) noexcept;
-    void unpin_for_foreign(const void* home) noexcept;
-    void keep_for_foreign(const void* home) noexcept;
+    pin_made pin(const void* home, int tries = 3) noexcept;
+    void unpin(const void* home) noexcept;
+    // The same for foreign code, in any thread and any state. An address that the calling thread has pinned already may
+    // stay so once.
+    pin_made pin_for_foreign(const void* home) noexcept;
+    void unpin_for_foreign(native::atomic<std::uint64_t>& entry) noexcept;
+    // Where it is: at home, except in a handler in the midst of compiled code. Then it stays there until that goes on.
+    void* keep_for_foreign(const void* home) noexcept;
     // Preconditions: the calling thread holds `work`, and is at a safepoint.
     std::uint64_t move_all(record* self) noexcept;
     std::uint64_t bring_home(record* self) noexcept;

@@ -16,4 +16,9 @@ __attribute__((visibility("default"))) double own_function_of_a_library(double f
                                                                         const long (&of)[8]) {
     return eaccess(first, of[0], of[1], of[2], of[3], of[4], of[5], of[6], of[7]);
 }
+__attribute__((visibility("default"))) double own_function_of_a_library_at_its_start;
+__attribute__((constructor)) static void call_at_start() {
+    own_function_of_a_library_at_its_start =
+        own_function_of_a_library(.5, {8, 7, 6, 5, 4, 3, 2, 1});
+}
 }

@@ -22,6 +22,16 @@ unsigned kind_of(std::size_t block) noexcept {
 
 void* bytes_at(std::uint64_t address) noexcept { return reinterpret_cast<void*>(address); }
 
+// A handler in the thread may pin what it gives to the kernel.
+class held {
+  public:
+    explicit held(std::mutex& lock) : hold_(lock) {}
+
+  private:
+    const os::blocked_signals no_handlers_; // first
+    const std::lock_guard<std::mutex> hold_;
+};
+
 } // namespace
 
 stress_heap::run* stress_heap::run_of(std::uint64_t address) noexcept {
@@ -57,7 +67,7 @@ std::uint64_t stress_heap::allocate(std::size_t bytes, std::size_t alignment, co
     const std::size_t block = std::bit_ceil(std::max<std::size_t>(bytes + 1, os::page_size));
     void* const copy = all_.space().allocate(bytes, attributes_of(alignment, false));
     if (copy == nullptr) return 0;
-    const std::lock_guard hold(lock_);
+    const held mine(lock_);
     run*& filling = filling_[kind_of(block)];
     if (filling == nullptr || filling->used == filling->sizes.size()) filling = fresh_run(block);
     if (filling == nullptr) {
@@ -73,7 +83,7 @@ std::uint64_t stress_heap::allocate(std::size_t bytes, std::size_t alignment, co
 }
 
 void stress_heap::freed(std::uint64_t home, std::uint64_t was) {
-    const std::lock_guard hold(lock_);
+    const held mine(lock_);
     run& r = *run_of(home);
     const std::size_t at = (home - r.begin) / r.block;
     if (was == home) {
@@ -88,17 +98,17 @@ void stress_heap::freed(std::uint64_t home, std::uint64_t was) {
 }
 
 std::size_t stress_heap::live_bytes() noexcept {
-    const std::lock_guard hold(lock_);
+    const held mine(lock_);
     return live_;
 }
 
 std::size_t stress_heap::at_home() noexcept {
-    const std::lock_guard hold(lock_);
+    const held mine(lock_);
     return at_home_;
 }
 
 stress_heap::object stress_heap::find(std::uint64_t address) {
-    const std::lock_guard hold(lock_);
+    const held mine(lock_);
     const run* const r = run_of(address);
     if (r == nullptr) return {};
     const std::size_t at = (address - r->begin) / r->block;
@@ -108,7 +118,7 @@ stress_heap::object stress_heap::find(std::uint64_t address) {
 }
 
 void stress_heap::move_some(const std::vector<std::uint64_t>& pinned) {
-    const std::lock_guard hold(lock_);
+    const held mine(lock_);
     for (std::size_t i = 0; i < std::min(moved_at_once, runs_.size()); ++i) {
         run& r = runs_[next_++ % runs_.size()];
         r.table->for_each([&](auto& word, std::size_t at) {
@@ -128,7 +138,7 @@ void stress_heap::move_some(const std::vector<std::uint64_t>& pinned) {
 
 home_result stress_heap::bring_home(std::uint64_t home, const std::vector<std::uint64_t>& pinned,
                                     std::uint64_t* objects) {
-    const std::lock_guard hold(lock_);
+    const held mine(lock_);
     run* const r = run_of(home);
     if (r == nullptr) return home_result::done;
     const std::size_t at = (home - r->begin) / r->block;

@@ -8,16 +8,18 @@
 // compiled code has pinned already, costs a comparison and a look at the thread's pins.
 //
 // Each name is a jump to such a function, or, if the dynamic linker finds a function of that name elsewhere than in the C
-// library, to that one, with all registers as they were: a library has a send() of its own, with arguments of its own. The
-// program's constructors find that out; until then its callers get the function here. The jumps are weak: a program's own
-// function of such a name is the program's. They are a library of their own, which the driver links for
-// --handles-system-calls, and not into static programs: the C library's function is found by the dynamic linker.
+// library, to that one, with all registers as they were: a library has a send() of its own, with arguments of its own. This
+// is found out before the constructors of libraries run. A library's variable of such a name would be the jump: that
+// ends the program, with a message. The jumps are weak: a program's own function of such a name is the program's. They
+// are a library of their own, which the driver links for --handles, but not into static programs: the C library's
+// functions are found by the dynamic linker.
 //
-// A bad address of a vector or a message is EFAULT, as the kernel says, unless SIGSEGV is blocked or the program's own.
+// A vector or a message is read before the call. What lies at no address is EFAULT, as the kernel says, unless SIGSEGV is
+// blocked or the program's own.
 //
 // Not here: what the C library does inside with addresses that it finds in memory (aio_read, lio_listio, printf of a
-// text as long as the stream's buffer, glob, nftw), waits for a mutex in moved memory, clock_gettime of a processor's
-// time, and system calls by syscall() or without the C library.
+// text as long as the stream's buffer, glob, nftw), waits for a mutex in moved memory, and system calls by syscall() or
+// without the C library.
 #include "handles/native.hpp"
 
 #include "os/memory.hpp"
@@ -35,6 +37,7 @@
 #include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -47,7 +50,6 @@
 #include <new>
 #include <type_traits>
 
-using obase::handles::inside_runtime;
 using obase::handles::native;
 using obase::handles::native_handles;
 
@@ -107,21 +109,40 @@ class next_function {
     void* find() noexcept {
         void* const found = ::dlsym(RTLD_NEXT, name_);
         found_.store_relaxed(found);
-        if (found != nullptr && !is_c_librarys(found)) jump_.store_relaxed(found);
+        if (found != nullptr && !is_c_librarys(found)) {
+            expect_function(found);
+            jump_.store_relaxed(found);
+        }
         return found;
     }
 
   private:
+    void expect_function(const void* found) const noexcept {
+        Dl_info about{};
+        void* symbol = nullptr;
+        if (::dladdr1(found, &about, &symbol, RTLD_DL_SYMENT) == 0 || symbol == nullptr ||
+            ELF64_ST_TYPE(static_cast<const ElfW(Sym)*>(symbol)->st_info) != STT_OBJECT)
+            return;
+        char text[400];
+        const int length = std::snprintf(
+            text, sizeof text,
+            "obase: %s has a variable named '%s', and the program a function, which the library "
+            "would take for it: link with --no-handles-system-calls\n",
+            about.dli_fname, name_);
+        if (length > 0)
+            (void)!::write(STDERR_FILENO, text,
+                           std::min(static_cast<std::size_t>(length), sizeof text - 1));
+        ::_exit(1);
+    }
+
     native::atomic<void*> jump_;
     const char* name_;
     native::atomic<void*> found_;
 };
 static_assert(std::is_standard_layout_v<next_function> && sizeof(next_function) == 24);
 
-// Null: nothing moves. The runtime's own calls are given nothing that does.
-native_handles* movers() noexcept {
-    return inside_runtime == 0 ? native_handles::if_made() : nullptr;
-}
+// Null: nothing moves.
+native_handles* movers() noexcept { return native_handles::if_made(); }
 
 // Copies, unless the kernel could not: false then.
 extern "C" std::size_t obase_handles_copy_readable(void* to, const void* from,
@@ -146,38 +167,37 @@ bool copy(void* to, const void* from, std::size_t bytes) noexcept {
     return obase_handles_copy_readable(to, from, bytes) == 0;
 }
 
-native_handles::foreign_pin pin(const void* home) noexcept {
+// Pins make no system call that sets errno, but bringing an object home may.
+native_handles::pin_made pin(const void* home) noexcept {
     native_handles* const all = movers();
-    if (all == nullptr || !all->may_move(home)) return {const_cast<void*>(home), false};
-    return all->pin_for_foreign(home);
-}
-void unpin(const void* home) noexcept {
+    if (all == nullptr || !all->may_move(home)) return {const_cast<void*>(home), nullptr};
     const int error = errno;
-    native_handles::if_made()->unpin_for_foreign(home);
+    const native_handles::pin_made made = all->pin_for_foreign(home);
     errno = error;
+    return made;
+}
+void unpin(native_handles::pin_made made) noexcept {
+    if (made.entry != nullptr) native_handles::if_made()->unpin_for_foreign(*made.entry);
 }
 
 // One of them, for as long as the call lasts.
 class argument {
   public:
-    explicit argument(void* home) noexcept : home_(home) {
-        const native_handles::foreign_pin made = pin(home);
-        now_ = made.now;
-        pinned_ = made.is_new;
-    }
-    ~argument() {
-        if (pinned_) unpin(home_);
-    }
+    explicit argument(const void* home) noexcept : made_(pin(home)) {}
+    ~argument() { unpin(made_); }
     argument(const argument&) = delete;
     argument& operator=(const argument&) = delete;
 
-    void* now() const noexcept { return now_; }
+    void* now() const noexcept { return made_.now; }
 
   private:
-    void* home_;
-    void* now_;
-    bool pinned_;
+    native_handles::pin_made made_;
 };
+
+bool copy_from(void* to, const void* home, std::size_t bytes) noexcept {
+    const argument from(home);
+    return copy(to, from.now(), bytes);
+}
 
 // Arguments as the registers have them. A function that takes fewer does not look at the others.
 using word = unsigned long;
@@ -188,14 +208,12 @@ class arguments {
         for (std::size_t i = 0; i < most_arguments; ++i) {
             home_[i] = now_[i] = homes[i];
             if ((pointers >> i & 1) == 0) continue;
-            const native_handles::foreign_pin made = pin(reinterpret_cast<const void*>(homes[i]));
-            now_[i] = reinterpret_cast<word>(made.now);
-            pinned_ |= unsigned{made.is_new} << i;
+            made_[i] = pin(reinterpret_cast<const void*>(homes[i]));
+            now_[i] = reinterpret_cast<word>(made_[i].now);
         }
     }
     ~arguments() {
-        for (std::size_t i = 0; i < most_arguments; ++i)
-            if ((pinned_ >> i & 1) != 0) unpin(reinterpret_cast<const void*>(home_[i]));
+        for (std::size_t i = most_arguments; i-- > 0;) unpin(made_[i]);
     }
     arguments(const arguments&) = delete;
     arguments& operator=(const arguments&) = delete;
@@ -203,13 +221,13 @@ class arguments {
     const word* now() const noexcept { return now_; }
     word home_of(word result) const noexcept {
         for (std::size_t i = 0; i < most_arguments; ++i)
-            if ((pinned_ >> i & 1) != 0 && now_[i] == result) return home_[i];
+            if (made_[i].entry != nullptr && now_[i] == result) return home_[i];
         return result;
     }
 
   private:
     word home_[most_arguments], now_[most_arguments];
-    unsigned pinned_ = 0; // a bit each
+    native_handles::pin_made made_[most_arguments]{};
 };
 [[gnu::noinline]] word serve_pinned(next_function& next, const word (&homes)[most_arguments],
                                     unsigned pointers, bool gives_pointer) {
@@ -244,34 +262,65 @@ Result serve(next_function& next, Types... values) {
     unsigned pointers = 0, at = 0;
     ((pointers |= unsigned{std::is_pointer_v<Types>} << at++), ...);
     const word result = serve_pinned(next, homes, pointers, std::is_pointer_v<Result>);
-    if constexpr (std::is_pointer_v<Result>)
+    if constexpr (std::is_void_v<Result>)
+        return;
+    else if constexpr (std::is_pointer_v<Result>)
         return reinterpret_cast<Result>(result);
     else
         return static_cast<Result>(result);
 }
 
+// Room for long arrays that fits in few places, each of which belongs to one call at a time. Handlers take some, too.
+class rooms {
+  public:
+    static constexpr std::size_t bytes = IOV_MAX * sizeof(iovec);
+    static void* take() noexcept { // null: all are taken
+        for (unsigned i = 0; i < count; ++i) {
+            std::uint32_t free = 0;
+            if (taken_[i].cas_acq_rel(free, 1)) return all_[i];
+        }
+        return nullptr;
+    }
+    static bool give_back(const void* room) noexcept { // false: it is none
+        const std::size_t offset =
+            reinterpret_cast<std::uintptr_t>(room) - reinterpret_cast<std::uintptr_t>(&all_[0][0]);
+        if (offset >= sizeof all_) return false;
+        taken_[offset / bytes].store_release(0); // pairs with take()
+        return true;
+    }
+
+  private:
+    static constexpr unsigned count = 4;
+    alignas(64) static inline std::byte all_[count][bytes];
+    static inline native::atomic<std::uint32_t> taken_[count];
+};
+
 // Room for arrays: of the frame as long as they are small, for signal handlers have small stacks.
 template <class T, std::size_t Few>
 class array_room {
   public:
-    explicit array_room(std::size_t count) noexcept
-        : bytes_(obase::heap::round_up(count * sizeof(T), obase::os::page_size)) {
+    array_room() noexcept = default;
+    explicit array_room(std::size_t count) noexcept { make(count); }
+    // Once.
+    void make(std::size_t count) noexcept {
         if (count <= Few) {
             all_ = reinterpret_cast<T*>(few_);
             return;
         }
-        void* const made = obase::os::reserve(bytes_, obase::os::page_size);
+        bytes_ = obase::heap::round_up(count * sizeof(T), obase::os::page_size);
+        void* made = bytes_ <= rooms::bytes ? rooms::take() : nullptr;
         if (made == nullptr) {
-            all_ = nullptr;
-        } else if (obase::os::commit(made, bytes_) == 0) {
-            all_ = static_cast<T*>(made);
-        } else {
-            obase::os::release(made, bytes_);
-            all_ = nullptr;
+            made = obase::os::reserve(bytes_, obase::os::page_size);
+            if (made != nullptr && obase::os::commit(made, bytes_) != 0) {
+                obase::os::release(made, bytes_);
+                made = nullptr;
+            }
         }
+        all_ = static_cast<T*>(made);
     }
     ~array_room() {
-        if (all_ != nullptr && all_ != reinterpret_cast<T*>(few_)) obase::os::release(all_, bytes_);
+        if (bytes_ != 0 && all_ != nullptr && !rooms::give_back(all_))
+            obase::os::release(all_, bytes_);
     }
     array_room(const array_room&) = delete;
     array_room& operator=(const array_room&) = delete;
@@ -279,8 +328,8 @@ class array_room {
     T* data() const noexcept { return all_; } // nullptr: no memory
 
   private:
-    T* all_;
-    std::size_t bytes_;
+    T* all_ = nullptr;
+    std::size_t bytes_ = 0; // 0: of the frame
     alignas(T) std::byte few_[Few * sizeof(T)];
 };
 
@@ -291,7 +340,8 @@ class argument_vector {
         : all_(home), vectors_(readable(home, count)), buffers_(readable(home, count)) {
         if (readable(home, count) == 0) return;
         iovec* const now = vectors_.data();
-        if (now == nullptr || buffers_.data() == nullptr || !copy(now, home, count * sizeof(iovec)))
+        if (now == nullptr || buffers_.data() == nullptr ||
+            !copy_from(now, home, count * sizeof(iovec)))
             return;
         all_ = now;
         for (; made_ < count; ++made_)
@@ -321,9 +371,9 @@ class argument_vector {
 // A message, and what it tells of.
 class message {
   public:
-    // `home` is the caller's, which is read and written where it is, by faults; `read` a copy.
-    message(msghdr* home, const msghdr& read) noexcept
-        : home_(home), now_(read), name_(read.msg_name), control_(read.msg_control),
+    // `at` is where the caller's is, pinned; `read` a copy.
+    message(msghdr* at, const msghdr& read) noexcept
+        : at_(at), now_(read), name_(read.msg_name), control_(read.msg_control),
           buffers_(read.msg_iov, read.msg_iovlen) {
         now_.msg_name = name_.now();
         now_.msg_control = control_.now();
@@ -332,17 +382,17 @@ class message {
     msghdr* now() noexcept { return &now_; }
     // What the kernel has written. False: it cannot be.
     bool received() noexcept {
-        return received(&home_->msg_namelen, now_.msg_namelen) &&
-               received(&home_->msg_controllen, now_.msg_controllen) &&
-               received(&home_->msg_flags, now_.msg_flags);
+        return received(&at_->msg_namelen, now_.msg_namelen) &&
+               received(&at_->msg_controllen, now_.msg_controllen) &&
+               received(&at_->msg_flags, now_.msg_flags);
     }
     template <class T>
-    static bool received(T* home, const T& now) noexcept {
-        return copy(home, &now, sizeof now);
+    static bool received(T* at, const T& now) noexcept {
+        return copy(at, &now, sizeof now);
     }
 
   private:
-    msghdr* home_;
+    msghdr* at_;
     msghdr now_;
     argument name_, control_;
     argument_vector buffers_;
@@ -352,14 +402,15 @@ class message {
 class messages {
   public:
     messages(mmsghdr* home, unsigned count) noexcept
-        : home_(home), count_(home == nullptr || movers() == nullptr ? 0 : std::min(count, most)),
+        : pinned_(home), at_(static_cast<mmsghdr*>(pinned_.now())),
+          count_(home == nullptr || movers() == nullptr ? 0 : std::min(count, most)),
           headers_(count_), all_(count_) {
         if (headers_.data() == nullptr || all_.data() == nullptr ||
-            !copy(headers_.data(), home, count_ * sizeof(mmsghdr)))
+            !copy(headers_.data(), at_, count_ * sizeof(mmsghdr)))
             count_ = 0;
         for (unsigned i = 0; i < count_; ++i) {
             mmsghdr& now = headers_.data()[i];
-            auto* const made = ::new (all_.data() + i) message(&home[i].msg_hdr, now.msg_hdr);
+            auto* const made = ::new (all_.data() + i) message(&at_[i].msg_hdr, now.msg_hdr);
             now.msg_hdr = *made->now();
         }
     }
@@ -370,13 +421,13 @@ class messages {
     messages& operator=(const messages&) = delete;
 
     // The kernel's error for what could not be read.
-    mmsghdr* now() noexcept { return count_ == 0 ? home_ : headers_.data(); }
+    mmsghdr* now() noexcept { return count_ == 0 ? at_ : headers_.data(); }
     unsigned count(unsigned asked) const noexcept { return count_ == 0 ? asked : count_; }
     // The first `done` of them.
     void were(bool received, unsigned done) noexcept {
         for (unsigned i = 0; i < std::min(done, count_); ++i) {
             const mmsghdr& now = headers_.data()[i];
-            message::received(&home_[i].msg_len, now.msg_len);
+            message::received(&at_[i].msg_len, now.msg_len);
             if (!received) continue;
             *all_.data()[i].now() = now.msg_hdr;
             (void)all_.data()[i].received();
@@ -385,7 +436,8 @@ class messages {
 
   private:
     static constexpr unsigned most = IOV_MAX;
-    mmsghdr* home_;
+    argument pinned_;
+    mmsghdr* at_;
     unsigned count_;
     array_room<mmsghdr, 1> headers_;
     array_room<message, 1> all_;
@@ -393,19 +445,45 @@ class messages {
 
 // What lasts longer than the call: a new program's, for a process that shares its memory with the one that made it may end
 // there, so nothing is pinned; and what the C library keeps.
-void keep(const void* home) noexcept {
+void* keep(const void* home) noexcept {
     native_handles* const all = movers();
-    if (all != nullptr && all->may_move(home)) all->keep_for_foreign(home);
+    if (all == nullptr || !all->may_move(home)) return const_cast<void*>(home);
+    const int error = errno;
+    void* const now = all->keep_for_foreign(home);
+    errno = error;
+    return now;
 }
-void keep_texts(char* const* texts) noexcept {
-    if (movers() == nullptr) return;
-    keep(texts);
-    for (char* one = nullptr; texts != nullptr; ++texts) {
-        if (!copy(&one, texts, sizeof one) || one == nullptr) return;
-        keep(one);
+const char* keep_text(const char* home) noexcept { return static_cast<const char*>(keep(home)); }
+
+// A list of texts up to a null, kept. In a handler in the midst of compiled code they may be elsewhere: then it is a
+// copy of the list that says where.
+class kept_texts {
+  public:
+    explicit kept_texts(char* const* home) noexcept : now_(home) {
+        if (home == nullptr || movers() == nullptr) return;
+        auto* const list = static_cast<char* const*>(keep(home));
+        std::size_t count = 0;
+        bool moved = false;
+        for (char* one = nullptr;; ++count) {
+            if (!copy(&one, list + count, sizeof one)) return; // the kernel's error
+            if (one == nullptr) break;
+            moved = keep(one) != one || moved;
+        }
+        now_ = list;
+        if (!moved) return;
+        copies_.make(count + 1);
+        char** const copies = copies_.data();
+        if (copies == nullptr) return;
+        for (std::size_t i = 0; i < count; ++i) copies[i] = static_cast<char*>(keep(list[i]));
+        copies[count] = nullptr;
+        now_ = copies;
     }
-}
-void keep_environment() noexcept { keep_texts(environ); }
+    char* const* now() const noexcept { return now_; }
+
+  private:
+    char* const* now_;
+    array_room<char*, 16> copies_;
+};
 
 } // namespace
 
@@ -465,6 +543,23 @@ OBASE_SERVED(int, fputs_unlocked, (text line, FILE* to), line, to)
 OBASE_SERVED(int, puts, (text line), line)
 OBASE_SERVED(ssize_t, getrandom, (address to, size_t n, unsigned flags), to, n, flags)
 OBASE_SERVED(int, getentropy, (address to, size_t n), to, n)
+OBASE_SERVED(void, arc4random_buf, (address to, size_t n), to, n)
+OBASE_SERVED(int, eventfd_read, (int file, uint64_t* to), file, to)
+OBASE_SERVED(ssize_t, getdents64, (int file, address to, size_t n), file, to, n)
+OBASE_SERVED(int, mq_send, (int queue, const char* from, size_t n, unsigned priority), queue, from,
+             n, priority)
+OBASE_SERVED(ssize_t, mq_receive, (int queue, char* to, size_t n, unsigned* priority), queue, to, n,
+             priority)
+OBASE_SERVED(int, mq_timedsend,
+             (int queue, const char* from, size_t n, unsigned priority, const timespec* limit),
+             queue, from, n, priority, limit)
+OBASE_SERVED(ssize_t, mq_timedreceive,
+             (int queue, char* to, size_t n, unsigned* priority, const timespec* limit), queue, to,
+             n, priority, limit)
+OBASE_SERVED(int, mq_unlink, (text name), name)
+OBASE_SERVED(int, mq_getattr, (int queue, address to), queue, to)
+OBASE_SERVED(int, mq_setattr, (int queue, const void* wanted, address before), queue, wanted,
+             before)
 OBASE_SERVED(ssize_t, sendfile, (int to, int from, off_t* at, size_t n), to, from, at, n)
 OBASE_SERVED(ssize_t, sendfile64, (int to, int from, off_t* at, size_t n), to, from, at, n)
 OBASE_SERVED(ssize_t, splice,
@@ -511,6 +606,8 @@ OBASE_SERVED(int, unlinkat, (int at, text name, int flags), at, name, flags)
 OBASE_SERVED(int, remove, (text name), name)
 OBASE_SERVED(int, rename, (text from, text to), from, to)
 OBASE_SERVED(int, renameat, (int at, text from, int there, text to), at, from, there, to)
+OBASE_SERVED(int, renameat2, (int at, text from, int there, text to, unsigned flags), at, from,
+             there, to, flags)
 OBASE_SERVED(int, link, (text from, text to), from, to)
 OBASE_SERVED(int, symlink, (text from, text to), from, to)
 OBASE_SERVED(ssize_t, readlink, (text name, char* to, size_t n), name, to, n)
@@ -589,6 +686,9 @@ OBASE_SERVED(int, epoll_wait, (int file, address events, int count, int ms), fil
              ms)
 OBASE_SERVED(int, epoll_pwait, (int file, address events, int count, int ms, const sigset_t* mask),
              file, events, count, ms, mask)
+OBASE_SERVED(int, epoll_pwait2,
+             (int file, address events, int count, const timespec* limit, const sigset_t* mask),
+             file, events, count, limit, mask)
 OBASE_SERVED(int, accept, (int file, sockaddr* whose, socklen_t* length), file, whose, length)
 OBASE_SERVED(int, accept4, (int file, sockaddr* whose, socklen_t* length, int flags), file, whose,
              length, flags)
@@ -611,6 +711,7 @@ OBASE_SERVED(int, timerfd_gettime, (int file, address to), file, to)
 // Processes.
 OBASE_SERVED(pid_t, waitpid, (pid_t whom, int* status, int how), whom, status, how)
 OBASE_SERVED(pid_t, wait, (int* status), status)
+OBASE_SERVED(pid_t, wait3, (int* status, int how, address used), status, how, used)
 OBASE_SERVED(pid_t, wait4, (pid_t whom, int* status, int how, address used), whom, status, how,
              used)
 OBASE_SERVED(int, waitid, (int of, id_t whom, address to, int how), of, whom, to, how)
@@ -624,6 +725,10 @@ OBASE_SERVED(int, nanosleep, (const timespec* wanted, timespec* left), wanted, l
 OBASE_SERVED(int, clock_nanosleep,
              (clockid_t clock, int flags, const timespec* wanted, timespec* left), clock, flags,
              wanted, left)
+OBASE_SERVED(int, clock_gettime, (clockid_t clock, timespec* to), clock, to)
+OBASE_SERVED(int, clock_settime, (clockid_t clock, const timespec* wanted), clock, wanted)
+OBASE_SERVED(int, clock_getres, (clockid_t clock, timespec* to), clock, to)
+OBASE_SERVED(int, timer_create, (clockid_t clock, address event, address made), clock, event, made)
 OBASE_SERVED(int, getitimer, (int which, address to), which, to)
 OBASE_SERVED(int, setitimer, (int which, const void* wanted, address before), which, wanted, before)
 OBASE_SERVED(int, timer_gettime, (timer_t which, address to), which, to)
@@ -639,9 +744,13 @@ OBASE_SERVED(int, sigtimedwait, (const sigset_t* set, siginfo_t* to, const times
              to, limit)
 OBASE_SERVED(int, sigwait, (const sigset_t* set, int* to), set, to)
 OBASE_SERVED(int, signalfd, (int file, const sigset_t* set, int flags), file, set, flags)
-OBASE_SERVED(clock_t, times, (address to), to)
 OBASE_SERVED(int, sysinfo, (address to), to)
 OBASE_SERVED(int, getgroups, (int count, gid_t* to), count, to)
+OBASE_SERVED(int, setgroups, (size_t count, const gid_t* from), count, from)
+OBASE_SERVED(int, getresuid, (uid_t * real, uid_t* effective, uid_t* saved), real, effective, saved)
+OBASE_SERVED(int, getresgid, (gid_t * real, gid_t* effective, gid_t* saved), real, effective, saved)
+// The first is where the pages are, not what is there.
+OBASE_SERVED(int, mincore, (word pages, size_t n, unsigned char* to), pages, n, to)
 OBASE_SERVED(int, gethostname, (char* to, size_t n), to, n)
 OBASE_SERVED(int, prlimit, (pid_t whom, int of, const void* wanted, address before), whom, of,
              wanted, before)
@@ -649,6 +758,16 @@ OBASE_SERVED(int, prlimit64, (pid_t whom, int of, const void* wanted, address be
              wanted, before)
 OBASE_SERVED(int, sched_setaffinity, (pid_t whom, size_t n, const cpu_set_t* set), whom, n, set)
 OBASE_SERVED(int, sched_getaffinity, (pid_t whom, size_t n, cpu_set_t* set), whom, n, set)
+OBASE_SERVED(int, pthread_setaffinity_np, (pthread_t whom, size_t n, const cpu_set_t* set), whom, n,
+             set)
+OBASE_SERVED(int, pthread_getaffinity_np, (pthread_t whom, size_t n, cpu_set_t* set), whom, n, set)
+OBASE_SERVED(int, pthread_setname_np, (pthread_t whom, text name), whom, name)
+OBASE_SERVED(int, pthread_getname_np, (pthread_t whom, char* to, size_t n), whom, to, n)
+OBASE_SERVED(int, sched_getparam, (pid_t whom, sched_param* to), whom, to)
+OBASE_SERVED(int, sched_setparam, (pid_t whom, const sched_param* wanted), whom, wanted)
+OBASE_SERVED(int, sched_setscheduler, (pid_t whom, int how, const sched_param* wanted), whom, how,
+             wanted)
+OBASE_SERVED(int, sched_rr_get_interval, (pid_t whom, timespec* to), whom, to)
 
 // What they are with _FORTIFY_SOURCE: `room` is what the caller knows of the buffer.
 OBASE_SERVED(ssize_t, __read_chk, (int file, address to, size_t n, size_t room), file, to, n, room)
@@ -705,18 +824,26 @@ OBASE_SERVED_VECTOR(preadv64v2, (int file, const iovec* vector, int count, off_t
                     flags)
 OBASE_SERVED_VECTOR(pwritev64v2, (int file, const iovec* vector, int count, off_t at, int flags),
                     at, flags)
+OBASE_SERVED_AS(ssize_t, vmsplice, (int file, const iovec* vector, size_t count, unsigned flags)) {
+    const argument_vector buffers(vector, count);
+    return next_vmsplice.call<ssize_t>(file, buffers.now(), count, flags);
+}
 OBASE_SERVED_AS(ssize_t, sendmsg, (int file, msghdr* home, int flags)) {
     msghdr read;
-    if (movers() == nullptr || !copy(&read, home, sizeof read))
-        return next_sendmsg.call<ssize_t>(file, home, flags);
-    message now(home, read);
+    const argument pinned(home);
+    auto* const at = static_cast<msghdr*>(pinned.now());
+    if (movers() == nullptr || !copy(&read, at, sizeof read))
+        return next_sendmsg.call<ssize_t>(file, at, flags);
+    message now(at, read);
     return next_sendmsg.call<ssize_t>(file, now.now(), flags);
 }
 OBASE_SERVED_AS(ssize_t, recvmsg, (int file, msghdr* home, int flags)) {
     msghdr read;
-    if (movers() == nullptr || !copy(&read, home, sizeof read))
-        return next_recvmsg.call<ssize_t>(file, home, flags);
-    message now(home, read);
+    const argument pinned(home);
+    auto* const at = static_cast<msghdr*>(pinned.now());
+    if (movers() == nullptr || !copy(&read, at, sizeof read))
+        return next_recvmsg.call<ssize_t>(file, at, flags);
+    message now(at, read);
     const ssize_t done = next_recvmsg.call<ssize_t>(file, now.now(), flags);
     if (done >= 0 && !now.received()) {
         errno = EFAULT;
@@ -740,6 +867,14 @@ OBASE_SERVED_AS(int, recvmmsg,
     return done;
 }
 
+// The stack is the kernel's from here on.
+OBASE_SERVED_AS(int, sigaltstack, (const stack_t* wanted, stack_t* before)) {
+    if (stack_t read; wanted != nullptr && copy_from(&read, wanted, sizeof read) &&
+                      (read.ss_flags & SS_DISABLE) == 0)
+        keep(read.ss_sp);
+    return serve<int>(next_sigaltstack, wanted, before);
+}
+
 // With an argument more than is declared: an address, a number or nothing.
 #define OBASE_SERVED_OPEN(name, parameters, ...)                                                   \
     OBASE_SERVED_AS(int, name, parameters) {                                                       \
@@ -753,6 +888,14 @@ OBASE_SERVED_OPEN(open, (text name, int flags, ...), name)
 OBASE_SERVED_OPEN(open64, (text name, int flags, ...), name)
 OBASE_SERVED_OPEN(openat, (int at, text name, int flags, ...), at, name)
 OBASE_SERVED_OPEN(openat64, (int at, text name, int flags, ...), at, name)
+OBASE_SERVED_AS(int, mq_open, (text name, int flags, ...)) {
+    va_list list;
+    va_start(list, flags);
+    const auto mode = va_arg(list, mode_t);
+    address const about = va_arg(list, address);
+    va_end(list);
+    return serve<int>(next_mq_open, name, flags, mode, about);
+}
 #define OBASE_SERVED_CONTROL(name, type)                                                           \
     OBASE_SERVED_AS(int, name, (int file, type what, ...)) {                                       \
         va_list list;                                                                              \
@@ -789,20 +932,33 @@ OBASE_SERVED_AS(void, setbuffer, (FILE * file, char* buffer, size_t n)) {
 
 // Other programs.
 OBASE_SERVED_AS(int, execve, (text name, char* const* list, char* const* environment)) {
-    keep(name), keep_texts(list), keep_texts(environment);
-    return next_execve.call<int>(name, list, environment);
-}
-OBASE_SERVED_AS(int, execv, (text name, char* const* list)) {
-    keep(name), keep_texts(list), keep_environment();
-    return next_execv.call<int>(name, list);
-}
-OBASE_SERVED_AS(int, execvp, (text name, char* const* list)) {
-    keep(name), keep_texts(list), keep_environment();
-    return next_execvp.call<int>(name, list);
+    const kept_texts texts(list), others(environment);
+    return next_execve.call<int>(keep_text(name), texts.now(), others.now());
 }
 OBASE_SERVED_AS(int, execvpe, (text name, char* const* list, char* const* environment)) {
-    keep(name), keep_texts(list), keep_texts(environment);
-    return next_execvpe.call<int>(name, list, environment);
+    const kept_texts texts(list), others(environment);
+    return next_execvpe.call<int>(keep_text(name), texts.now(), others.now());
+}
+OBASE_SERVED_AS(int, execv, (text name, char* const* list)) {
+    const kept_texts texts(list), others(environ);
+    if (others.now() != environ)
+        return next_execve.call<int>(keep_text(name), texts.now(), others.now());
+    return next_execv.call<int>(keep_text(name), texts.now());
+}
+OBASE_SERVED_AS(int, execvp, (text name, char* const* list)) {
+    const kept_texts texts(list), others(environ);
+    if (others.now() != environ)
+        return next_execvpe.call<int>(keep_text(name), texts.now(), others.now());
+    return next_execvp.call<int>(keep_text(name), texts.now());
+}
+OBASE_SERVED_AS(int, fexecve, (int file, char* const* list, char* const* environment)) {
+    const kept_texts texts(list), others(environment);
+    return next_fexecve.call<int>(file, texts.now(), others.now());
+}
+OBASE_SERVED_AS(int, execveat,
+                (int at, text name, char* const* list, char* const* environment, int flags)) {
+    const kept_texts texts(list), others(environment);
+    return next_execveat.call<int>(at, keep_text(name), texts.now(), others.now(), flags);
 }
 // The arguments as a list: up to a null, behind which execle has the environment.
 #define OBASE_SERVED_LIST(name, with_vector, ...)                                                  \
@@ -822,34 +978,33 @@ OBASE_SERVED_LIST(execl, execv)
 OBASE_SERVED_LIST(execlp, execvp)
 OBASE_SERVED_LIST(execle, execve, va_arg(list, char* const*))
 // Faults are not served meanwhile: all signals are blocked.
-OBASE_SERVED_AS(int, posix_spawn,
-                (pid_t * made, text name, const posix_spawn_file_actions_t* actions,
-                 const posix_spawnattr_t* attributes, char* const* list,
-                 char* const* environment)) {
-    keep(name), keep_texts(list), keep_texts(environment);
-    return serve<int>(next_posix_spawn, made, name, actions, attributes, list, environment);
-}
-OBASE_SERVED_AS(int, posix_spawnp,
-                (pid_t * made, text name, const posix_spawn_file_actions_t* actions,
-                 const posix_spawnattr_t* attributes, char* const* list,
-                 char* const* environment)) {
-    keep(name), keep_texts(list), keep_texts(environment);
-    return serve<int>(next_posix_spawnp, made, name, actions, attributes, list, environment);
-}
+#define OBASE_SERVED_SPAWN(name)                                                                   \
+    OBASE_SERVED_AS(int, name,                                                                     \
+                    (pid_t * made, text file, const posix_spawn_file_actions_t* actions,           \
+                     const posix_spawnattr_t* attributes, char* const* list,                       \
+                     char* const* environment)) {                                                  \
+        const kept_texts texts(list), others(environment);                                         \
+        return serve<int>(next_##name, made, keep_text(file), actions, attributes, texts.now(),    \
+                          others.now());                                                           \
+    }
+OBASE_SERVED_SPAWN(posix_spawn)
+OBASE_SERVED_SPAWN(posix_spawnp)
 
 OBASE_SERVED_AS(int, system, (text command)) {
-    keep(command), keep_environment();
-    return next_system.call<int>(command);
+    const kept_texts others(environ);
+    return next_system.call<int>(keep_text(command));
 }
 OBASE_SERVED_AS(FILE*, popen, (text command, text how)) {
-    keep(command), keep_environment();
-    return serve<FILE*>(next_popen, command, how);
+    const kept_texts others(environ);
+    return serve<FILE*>(next_popen, keep_text(command), how);
 }
 
 extern "C" {
 extern next_function __start_obase_next[], __stop_obase_next[];
 }
-__attribute__((constructor)) static void find_all() noexcept {
+static void find_all() noexcept {
     obase::os::skip_faults_of(obase_handles_copy_fault, obase_handles_copy_faulted);
     for (next_function* each = __start_obase_next; each != __stop_obase_next; ++each) each->find();
 }
+// Before the constructors of libraries.
+__attribute__((section(".preinit_array"), used)) static void (*const find_first)() = find_all;

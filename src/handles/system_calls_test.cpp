@@ -4,12 +4,15 @@
 // whose memory is elsewhere; without src/handles/system_calls.cpp its answer is EFAULT.
 #include <obase/handles.h>
 
+#include "handles/native.hpp"
 #include "testing/test_directory.hpp"
 
 #include <gtest/gtest.h>
 
 #include <arpa/inet.h>
+#include <mqueue.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -28,7 +31,6 @@
 #include <sys/sysinfo.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
-#include <sys/times.h>
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/utsname.h>
@@ -38,6 +40,7 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
@@ -210,6 +213,57 @@ TEST_F(system_calls, data) {
         {"fread_unlocked", [&] { return fread_unlocked(room(many), 1, many, stream) == many; }},
         {"getrandom", [&] { return getrandom(room(40), 40, 0) == 40; }},
         {"getentropy", [&] { return getentropy(room(40), 40) == 0; }},
+        {"arc4random_buf",
+         [&] {
+             // Of glibc 2.36 and later.
+             using function = void(void*, size_t);
+             auto* const fill = reinterpret_cast<function*>(dlsym(RTLD_DEFAULT, "arc4random_buf"));
+             char* const to = room(400);
+             fill(to, 400);
+             return std::string(to, 400) != std::string(400, '.');
+         }},
+        {"eventfd_read",
+         [&] {
+             const int made = eventfd(7, 0);
+             auto* const to = of(eventfd_t{});
+             return eventfd_read(made, to) == 0 && *to == 7 && close(made) == 0;
+         }},
+        {"getdents64",
+         [&] {
+             const int here = open(own.path.c_str(), O_RDONLY | O_DIRECTORY);
+             return getdents64(here, room(1000), 1000) > 0 && close(here) == 0;
+         }},
+        {"vmsplice",
+         [&] {
+             int both[2];
+             iovec from{text(words), words.size()};
+             char* const to = room(words.size());
+             const bool worked = pipe(both) == 0 && vmsplice(both[1], of(from), 1, 0) == n &&
+                                 read(both[0], to, words.size()) == n &&
+                                 std::string(to, words.size()) == words;
+             close(both[0]);
+             close(both[1]);
+             return worked;
+         }},
+        {"messages of a queue",
+         [&] {
+             mq_attr about{};
+             about.mq_maxmsg = 2;
+             about.mq_msgsize = 64;
+             char* const name = text("/obase-test-" + std::to_string(getpid()));
+             const mqd_t made = mq_open(name, O_CREAT | O_RDWR, 0600, of(about));
+             if (made < 0) return errno == ENOSYS || errno == EACCES; // no such queues here
+             const timespec soon{1, 0};
+             char* const to = room(64);
+             const bool worked = mq_getattr(made, of(mq_attr{})) == 0 &&
+                                 mq_setattr(made, of(about), of(about)) == 0 &&
+                                 mq_send(made, text(words), words.size(), 1) == 0 &&
+                                 mq_timedsend(made, text(words), words.size(), 1, of(soon)) == 0 &&
+                                 mq_receive(made, to, 64, of(0U)) == n &&
+                                 mq_timedreceive(made, to, 64, of(0U), of(soon)) == n &&
+                                 std::string(to, words.size()) == words;
+             return mq_unlink(text(name)) == 0 && mq_close(made) == 0 && worked;
+         }},
         {"sendfile", [&] { return sendfile(other, file, of(off_t{5}), words.size()) == n; }},
         {"sendfile64", [&] { return sendfile64(other, file, of(off_t{5}), words.size()) == n; }},
         {"copy_file_range",
@@ -352,7 +406,8 @@ TEST_F(system_calls, names) {
          }},
         {"rename", [&] { return rename(name("linked"), name("renamed")) == 0; }},
         {"renameat", [&] { return renameat(here, text("renamed"), here, text("again")) == 0; }},
-        {"unlink", [&] { return unlink(name("again")) == 0; }},
+        {"renameat2", [&] { return renameat2(here, text("again"), here, text("last"), 0) == 0; }},
+        {"unlink", [&] { return unlink(name("last")) == 0; }},
         {"unlinkat", [&] { return unlinkat(here, text("symbolic"), 0) == 0; }},
         {"remove", [&] { return std::remove(name("b")) == 0; }},
         {"mkdir", [&] { return mkdir(name("folder"), 0700) == 0; }},
@@ -715,6 +770,18 @@ TEST_F(system_calls, programs) {
              return status_of([&] { execvpe(text("sh"), arguments(variable), environment()); }) ==
                     9;
          }},
+        {"fexecve",
+         [&] {
+             const int shell = open("/bin/sh", O_RDONLY | O_CLOEXEC);
+             return status_of([&] { fexecve(shell, arguments(variable), environment()); }) == 9 &&
+                    close(shell) == 0;
+         }},
+        {"execveat",
+         [&] {
+             return status_of([&] {
+                        execveat(AT_FDCWD, text("/bin/sh"), arguments(variable), environment(), 0);
+                    }) == 9;
+         }},
         {"execl",
          [&] {
              return status_of([&] {
@@ -844,7 +911,91 @@ TEST_F(system_calls, processes) {
              pthread_sigmask(SIG_SETMASK, &before, nullptr);
              return worked;
          }},
-        {"times", [&] { return times(of(tms{})) != -1; }},
+        {"wait3",
+         [&] {
+             const pid_t child = of_child();
+             if (child == 0) _exit(0);
+             return wait3(of(1), 0, of(rusage{})) == child;
+         }},
+        {"clock_gettime",
+         [&] {
+             auto* to = of(timespec{-1, -1});
+             return clock_gettime(CLOCK_THREAD_CPUTIME_ID, to) == 0 && to->tv_nsec >= 0;
+         }},
+        {"clock_getres", [&] { return clock_getres(CLOCK_MONOTONIC, of(timespec{})) == 0; }},
+        // Nobody has this clock, and the kernel says so when it has read the time.
+        {"clock_settime",
+         [&] { return clock_settime(CLOCK_MONOTONIC, of(timespec{})) == -1 && errno == EINVAL; }},
+        {"timer_create",
+         [&] {
+             sigevent event{};
+             event.sigev_notify = SIGEV_NONE;
+             auto* const made = of(timer_t{});
+             return timer_create(CLOCK_MONOTONIC, of(event), made) == 0 && timer_delete(*made) == 0;
+         }},
+        {"getresuid",
+         [&] {
+             const uid_t none = 77;
+             return getresuid(of(none), of(none), of(none)) == 0 &&
+                    getresgid(of(none), of(none), of(none)) == 0;
+         }},
+        {"setgroups",
+         [&] {
+             std::vector<gid_t> now(static_cast<size_t>(getgroups(0, nullptr)) + 1);
+             const auto count =
+                 static_cast<size_t>(getgroups(static_cast<int>(now.size()), now.data()));
+             auto* const all = away_objects::copy<gid_t>(now.data(), now.size() * sizeof(gid_t));
+             return setgroups(count, all) == 0 || errno == EPERM;
+         }},
+        {"mincore",
+         [&] {
+             void* const page = reinterpret_cast<void*>(
+                 reinterpret_cast<std::uintptr_t>(&about_system) & ~std::uintptr_t{4095});
+             auto* const to = of(static_cast<unsigned char>(9));
+             return mincore(page, 1, to) == 0 && *to == 1;
+         }},
+        {"pthread_setaffinity_np",
+         [&] {
+             auto* const set = of(cpu_set_t{});
+             return pthread_getaffinity_np(pthread_self(), sizeof *set, set) == 0 &&
+                    pthread_setaffinity_np(pthread_self(), sizeof *set,
+                                           away_objects::copy<cpu_set_t>(set, sizeof *set)) == 0;
+         }},
+        {"pthread_setname_np",
+         [&] {
+             char* const to = room(16);
+             return pthread_setname_np(pthread_self(), text("calls")) == 0 &&
+                    pthread_getname_np(pthread_self(), to, 16) == 0 && std::string(to) == "calls";
+         }},
+        {"the name of another thread",
+         [&] {
+             std::atomic<bool> done{false};
+             std::thread other([&] {
+                 while (!done) sched_yield();
+             });
+             char* const to = room(16);
+             const bool worked = pthread_setname_np(other.native_handle(), text("calls")) == 0 &&
+                                 pthread_getname_np(other.native_handle(), to, 16) == 0 &&
+                                 std::string(to) == "calls";
+             done = true;
+             other.join();
+             return worked;
+         }},
+        {"sched_getparam", [&] { return sched_getparam(0, of(sched_param{9})) == 0; }},
+        {"sched_setparam", [&] { return sched_setparam(0, of(sched_param{})) == 0; }},
+        {"sched_setscheduler",
+         [&] { return sched_setscheduler(0, SCHED_OTHER, of(sched_param{})) == 0; }},
+        {"sched_rr_get_interval", [&] { return sched_rr_get_interval(0, of(timespec{})) == 0; }},
+        {"sigaltstack",
+         [&] {
+             // The kernel has it from now on.
+             auto* const stack = room(16000);
+             auto* const before = of(stack_t{});
+             const bool worked = sigaltstack(of(stack_t{stack, 0, 16000}), before) == 0 &&
+                                 obase_handles_move_all() + 1 > 0 &&
+                                 obase_handles_address(stack) == stack;
+             return sigaltstack(before, nullptr) == 0 && worked;
+         }},
         {"sysinfo", [&] { return sysinfo(of(about_system)) == 0; }},
         {"getgroups", [&] { return getgroups(100, of(std::array<gid_t, 100>{})->data()) >= 0; }},
         {"gethostname", [&] { return gethostname(room(100), 100) == 0; }},
@@ -929,8 +1080,23 @@ TEST_F(system_calls, fortified) {
 
 // A library's own function of such a name gets the arguments that its callers give, all of them.
 extern "C" double own_function_of_a_library(double first, const long (&others)[8]);
+extern "C" double own_function_of_a_library_at_its_start;
 TEST_F(system_calls, a_librarys_own_function_is_the_librarys) {
     EXPECT_EQ(own_function_of_a_library(.5, {1, 2, 3, 4, 5, 6, 7, 8}), 12345678.5);
+    EXPECT_EQ(own_function_of_a_library_at_its_start, 87654321.5) << "called by its constructor";
+}
+
+// And one's variable would be code: the program says so and ends.
+TEST_F(system_calls, a_librarys_variable_is_refused) {
+    const std::string command = "LD_PRELOAD=" OBASE_OWN_VARIABLE_LIBRARY " /proc/" +
+                                std::to_string(getpid()) + "/exe --gtest_list_tests 2>&1";
+    FILE* const child = popen(command.c_str(), "r");
+    ASSERT_NE(child, nullptr);
+    std::string said;
+    for (char line[500]; std::fgets(line, sizeof line, child) != nullptr;) said += line;
+    EXPECT_EQ(WEXITSTATUS(pclose(child)), 1);
+    EXPECT_NE(said.find("has a variable named 'eaccess'"), std::string::npos) << said;
+    EXPECT_NE(said.find("--no-handles-system-calls"), std::string::npos) << said;
 }
 
 // What cannot be read is the kernel's error.
@@ -985,6 +1151,73 @@ TEST_F(system_calls, bad_addresses_are_the_kernels_errors) {
     munmap(space, 4096);
     close(ends[0]);
     close(ends[1]);
+}
+
+// In a thread that has SIGSEGV blocked a fault would be the end.
+TEST_F(system_calls, vectors_are_read_without_faults) {
+    int ends[2];
+    ASSERT_EQ(socketpair(AF_UNIX, SOCK_DGRAM, 0, ends), 0);
+    sigset_t fault, now;
+    sigemptyset(&fault);
+    sigaddset(&fault, SIGSEGV);
+    const auto n = static_cast<ssize_t>(words.size());
+    iovec* const from = of(iovec{text(words), words.size()});
+    char* const target = room(words.size());
+    iovec* const to = of(iovec{target, words.size()});
+    msghdr about{};
+    about.msg_iovlen = 1;
+    about.msg_iov = of(iovec{text(words), words.size()});
+    msghdr* const sent = of(about);
+    about.msg_iov = to;
+    mmsghdr many{};
+    many.msg_hdr = about;
+    mmsghdr* const received = of(many);
+    std::thread other([&] {
+        pthread_sigmask(SIG_BLOCK, &fault, nullptr);
+        EXPECT_EQ(writev(ends[0], from, 1), n);
+        EXPECT_EQ(readv(ends[1], to, 1), n);
+        EXPECT_EQ(sendmsg(ends[0], sent, 0), n);
+        EXPECT_EQ(recvmmsg(ends[1], received, 1, 0, nullptr), 1);
+        // Foreign threads keep their mask.
+        pthread_sigmask(SIG_BLOCK, nullptr, &now);
+        EXPECT_EQ(sigismember(&now, SIGSEGV), 1);
+        // Who runs compiled code is served.
+        obase_handles_leave(obase_handles_enter());
+        pthread_sigmask(SIG_BLOCK, nullptr, &now);
+        EXPECT_EQ(sigismember(&now, SIGSEGV), 0);
+    });
+    other.join();
+    const auto* const length = static_cast<mmsghdr*>(obase_handles_address(received));
+    EXPECT_EQ(length->msg_len, words.size());
+    EXPECT_EQ(std::string(static_cast<char*>(obase_handles_address(target)), words.size()), words);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+// More of them at once than there are rooms.
+TEST_F(system_calls, long_vectors_of_many_threads) {
+    constexpr std::size_t parts = 40, callers = 9;
+    std::array<char*, callers> homes{};
+    for (char*& each : homes) each = room(parts);
+    std::vector<std::thread> all;
+    std::array<std::array<int, 2>, callers> pipes{};
+    for (std::size_t i = 0; i < callers; ++i) {
+        ASSERT_EQ(pipe(pipes[i].data()), 0);
+        all.emplace_back([file = pipes[i][0], home = homes[i]] {
+            std::vector<iovec> each(parts);
+            for (std::size_t part = 0; part < parts; ++part) each[part] = {home + part, 1};
+            EXPECT_EQ(readv(file, each.data(), parts), static_cast<ssize_t>(parts));
+        });
+    }
+    usleep(20000);
+    for (auto& ends : pipes)
+        EXPECT_EQ(write(ends[1], std::string(parts, 'y').data(), parts),
+                  static_cast<ssize_t>(parts));
+    for (std::thread& each : all) each.join();
+    for (char* const each : homes)
+        EXPECT_EQ(std::string(static_cast<char*>(obase_handles_address(each)), parts),
+                  std::string(parts, 'y'));
+    for (auto& ends : pipes) close(ends[0]), close(ends[1]);
 }
 
 // Vectors as long as they may be, in a handler with little stack.
@@ -1162,21 +1395,109 @@ TEST_F(system_calls, a_cancelled_call_leaves_no_pin) {
     close(ends[1]);
 }
 
+// One that has come while the runtime was at work.
+TEST_F(system_calls, a_handler_pins_in_the_midst_of_the_runtime) {
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    char* const home = text(words);
+    {
+        const obase::handles::runtime_memory in_the_runtime;
+        EXPECT_EQ(write(ends[1], home, words.size()), static_cast<ssize_t>(words.size()));
+    }
+    close(ends[0]);
+    close(ends[1]);
+}
+
+// A handler before each instruction of a pin's claim and end.
+struct stepped {
+    static inline void *home, *other;
+    static inline long step, stop;
+    static constexpr unsigned long trap_flag = 0x100;
+    static void on_step(int, siginfo_t*, void*) {
+        if (++step != stop) return;
+        const unsigned long mark = obase_handles_enter();
+        obase_handles_pin(other);
+        obase_handles_unpin(other);
+        obase_handles_leave(mark);
+    }
+    static void steps(bool on) {
+        if (on)
+            asm volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "memory", "cc");
+        else
+            asm volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "memory", "cc");
+    }
+};
+TEST_F(system_calls, a_handler_between_a_pin_and_its_count) {
+    using record = obase::handles::native_handles::record;
+    struct sigaction action{}, before{};
+    action.sa_flags = SA_SIGINFO;
+    action.sa_sigaction = stepped::on_step;
+    sigaction(SIGTRAP, &action, &before);
+    stepped::home = text(words);
+    stepped::other = text(words);
+    const unsigned long mark = obase_handles_enter();
+    // At home, so that the steps are few.
+    obase_handles_pin(stepped::home);
+    obase_handles_unpin(stepped::home);
+    const record& mine = *obase::handles::native_handles::own_record_if_any();
+    const auto entries = [&] {
+        std::vector<std::uint64_t> all;
+        for (const auto& each : mine.pins.address)
+            if (const std::uint64_t address = each.load_relaxed(); address != 0)
+                all.push_back(address);
+        return all;
+    };
+    ASSERT_TRUE(entries().empty());
+    const std::vector<std::uint64_t> one{
+        reinterpret_cast<std::uint64_t>(obase_handles_address(stepped::home))};
+    long steps = 0;
+    for (stepped::stop = 1; stepped::stop == 1 || steps >= stepped::stop - 1; ++stepped::stop) {
+        stepped::step = 0;
+        stepped::steps(true);
+        obase_handles_pin(stepped::home);
+        stepped::steps(false);
+        ASSERT_EQ(entries(), one) << "a pin, stopped at " << stepped::stop;
+        ASSERT_EQ(mine.pins_held, 1U);
+        stepped::steps(true);
+        obase_handles_unpin(stepped::home);
+        stepped::steps(false);
+        ASSERT_TRUE(entries().empty()) << "its end, stopped at " << stepped::stop;
+        ASSERT_EQ(mine.pins_held, 0U);
+        steps = stepped::step;
+    }
+    EXPECT_GT(steps, 50);
+    obase_handles_leave(mark);
+    sigaction(SIGTRAP, &before, nullptr);
+}
+
 // A foreign handler in the midst of compiled code: the translations of that stay good.
 char* handlers_home;
 int handlers_file;
 ssize_t handlers_result;
 bool handlers_folder_is_there;
+iovec* handlers_vector;
+char** handlers_arguments;
+int handlers_status;
 TEST_F(system_calls, a_handler_moves_nothing_under_compiled_code) {
     int ends[2];
     ASSERT_EQ(pipe(ends), 0);
-    handlers_home = text(words);
+    handlers_home = text(words + '\0' + "/bin/sh");
     handlers_file = ends[1];
+    handlers_vector = of(iovec{handlers_home, words.size()});
+    handlers_arguments = arguments(script);
+    away_objects::away(handlers_home);
     struct sigaction action{};
     static char* const folders_name = room(500);
     action.sa_handler = [](int) {
         handlers_result = write(handlers_file, handlers_home, words.size());
         handlers_folder_is_there = getcwd(folders_name, 500) == folders_name;
+        handlers_result += writev(handlers_file, handlers_vector, 1);
+        const pid_t child = fork();
+        if (child == 0) {
+            execv(handlers_home + words.size() + 1, handlers_arguments);
+            _exit(7);
+        }
+        waitpid(child, &handlers_status, 0);
     };
     struct sigaction before{};
     sigaction(SIGUSR1, &action, &before);
@@ -1187,11 +1508,12 @@ TEST_F(system_calls, a_handler_moves_nothing_under_compiled_code) {
     EXPECT_EQ(obase_handles_address(handlers_home), now);
     EXPECT_EQ(std::string(now), words);
     obase_handles_leave(mark);
-    EXPECT_EQ(handlers_result, static_cast<ssize_t>(words.size()));
+    EXPECT_EQ(handlers_result, static_cast<ssize_t>(2 * words.size()));
     EXPECT_TRUE(handlers_folder_is_there);
+    EXPECT_EQ(WEXITSTATUS(handlers_status), 9);
     char to[64] = {};
-    EXPECT_EQ(read(ends[0], to, sizeof to), static_cast<ssize_t>(words.size()));
-    EXPECT_EQ(std::string(to), words);
+    EXPECT_EQ(read(ends[0], to, sizeof to), static_cast<ssize_t>(2 * words.size()));
+    EXPECT_EQ(std::string(to), words + words);
     sigaction(SIGUSR1, &before, nullptr);
     close(ends[0]);
     close(ends[1]);

@@ -48,12 +48,15 @@ struct handles_record : mobility::thread_record<P> {
 
     os::blocking_lock<P> service;  // held while the thread's caches are given back
     atomic<std::uint64_t> flushed; // the last request that was answered
-    std::uint64_t unblocked = 0;   // its owner's: the one at which it last let SIGSEGV through
-    void* cache = nullptr;         // Host's: whose caches; under `service`
+    // Its owner's: the request at which it last let SIGSEGV through.
+    static constexpr std::uint64_t never = UINT64_MAX;
+    std::uint64_t unblocked = never;
+    void* cache = nullptr; // Host's: whose caches; under `service`
     // Owner only.
-    std::uint16_t nested = 0; // entries that found the thread inside
-    std::uint8_t offline = 0; // calls without the other
-    std::uint32_t pins_held = 0;
+    std::uint16_t nested = 0;                  // entries that found the thread inside
+    std::uint8_t offline = 0;                  // calls without the other
+    std::uint32_t pins_held = 0;               // never less than there are entries
+    mobility::pin_chunk<P>* filling = nullptr; // those before it are full; null: it is the first
 };
 
 // enter(): what leave() puts back. state(): the same, and the number of pins.
@@ -131,27 +134,37 @@ class handles_threads {
 
     // Pins. A record's first free entry is taken, and the last one that has the address is left, so entries of
     // abandoned frames can be told by their number only. `make_chunk` as in mobility/pins.hpp.
+    //
+    // A handler may come anywhere. It finds a count that is no less than the entries, so none that it looks for, or
+    // that restore() leaves, is beyond it; one that it abandons by a jump may stay until a frame before it ends.
     template <class MakeChunk>
-    bool pin(record& r, std::uint64_t address, MakeChunk&& make_chunk) noexcept {
-        auto* const entry =
-            mobility::claim_pin(static_cast<mobility::thread_record<P>&>(r), address, make_chunk);
-        if (entry == nullptr) return false;
+    atomic<std::uint64_t>* pin(record& r, std::uint64_t address,
+                               MakeChunk&& make_chunk) noexcept { // null: no memory
         ++r.pins_held;
-        return true;
+        P::compiler_fence();
+        mobility::pin_chunk<P>* chunk = r.filling != nullptr ? r.filling : &r.pins;
+        auto* const entry = mobility::claim_pin_from<P>(chunk, address, make_chunk);
+        P::compiler_fence();
+        if (entry == nullptr)
+            --r.pins_held;
+        else
+            r.filling = chunk;
+        return entry;
+    }
+    void unpin(record& r, atomic<std::uint64_t>& entry) noexcept {
+        mobility::release_pin(entry);
+        P::compiler_fence();
+        r.filling = nullptr;
+        --r.pins_held;
     }
     void unpin(record& r, std::uint64_t address) noexcept {
         atomic<std::uint64_t>* found = nullptr;
-        // All of them: a handler may have come between a pin's entry and its count.
-        for_each_pin(r, [&](atomic<std::uint64_t>& entry, std::uint32_t) {
+        for_each_pin(r, [&](atomic<std::uint64_t>& entry, std::uint32_t number) {
             if (entry.load_relaxed() == address) found = &entry;
-            return true;
+            return number + 1 < r.pins_held;
         });
-        if (found == nullptr) return; // of an abandoned frame
-        mobility::release_pin(*found);
-        --r.pins_held;
+        if (found != nullptr) unpin(r, *found); // else of an abandoned frame
     }
-
-    // In a handler it may miss the last one: the address is pinned twice then.
     bool has_pinned(record& r, std::uint64_t address) noexcept {
         bool found = false;
         if (r.pins_held == 0) return false;
@@ -317,6 +330,8 @@ class handles_threads {
             if (number >= kept) mobility::release_pin(entry);
             return true;
         });
+        P::compiler_fence();
+        r.filling = nullptr;
         r.pins_held = kept;
     }
 

@@ -20,13 +20,14 @@
 
 namespace obase::mobility {
 
-// Precondition: inside a scope of `self`'s thread, which calls this. `make_chunk()` returns a
+// In the thread's first free entry at or behind the beginning of `chunk`, which is that entry's afterwards.
+// Precondition: inside a scope of the chunk's thread, which calls this. `make_chunk()` returns a
 // zeroed chunk that will never be freed, or null. Null when there is none: the caller must not go
 // on without a pin.
 template <class P, class MakeChunk>
-typename P::template atomic<std::uint64_t>* claim_pin(thread_record<P>& self, std::uint64_t address,
-                                                      MakeChunk&& make_chunk) {
-    for (pin_chunk<P>* chunk = &self.pins;;) {
+typename P::template atomic<std::uint64_t>*
+claim_pin_from(pin_chunk<P>*& chunk, std::uint64_t address, MakeChunk&& make_chunk) {
+    for (;;) {
         for (auto& entry : chunk->address) {
             // Acquire: pairs with release_pin() in another thread that was handed the pin.
             if (entry.load_acquire() != 0) continue;
@@ -41,6 +42,12 @@ typename P::template atomic<std::uint64_t>* claim_pin(thread_record<P>& self, st
         }
         chunk = next;
     }
+}
+template <class P, class MakeChunk>
+typename P::template atomic<std::uint64_t>* claim_pin(thread_record<P>& self, std::uint64_t address,
+                                                      MakeChunk&& make_chunk) {
+    pin_chunk<P>* chunk = &self.pins;
+    return claim_pin_from<P>(chunk, address, make_chunk);
 }
 
 // Any thread. What the holder did with the object happens before the collector moves it.
