@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 // foreign: kernel_part.c
-// driver: --handles-system-calls
 // What foreign code finds in memory goes to the kernel: objects, vectors, messages, names.
 #include <stdio.h>
 #include <stdlib.h>
