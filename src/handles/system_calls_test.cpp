@@ -1284,6 +1284,10 @@ TEST_F(system_calls, errors_are_the_kernels) {
     EXPECT_EQ(write(ends[1], nowhere, 10), -1);
     EXPECT_EQ(errno, EFAULT);
     EXPECT_EQ(read(ends[0], nullptr, 0), 0);
+    char* const one = text("x");
+    errno = 77;
+    EXPECT_EQ(write(ends[1], one, 1), 1);
+    EXPECT_EQ(errno, 77) << "nothing went wrong";
     EXPECT_EQ(std::fopen(text("/nowhere/to/be/found"), "r"), nullptr);
     EXPECT_EQ(errno, ENOENT);
     close(ends[0]);
@@ -1310,6 +1314,57 @@ TEST_F(system_calls, pins_end_with_the_call) {
     away_objects::away(home);
     close(ends[0]);
     close(ends[1]);
+}
+
+// A handler's pin is where the object is; the thread does not wait for that to end.
+TEST_F(system_calls, what_the_thread_has_pinned_away_is_given_as_it_lies) {
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    char* const home = text(words);
+    const unsigned long mark = obase_handles_enter();
+    const unsigned long handlers = obase_handles_enter();
+    EXPECT_NE(obase_handles_pin(home), home);
+    obase_handles_leave(handlers);
+    obase_handles_leave(mark);
+    EXPECT_EQ(write(ends[1], home, words.size()), static_cast<ssize_t>(words.size()));
+    char to[64] = {};
+    EXPECT_EQ(read(ends[0], to, sizeof to), static_cast<ssize_t>(words.size()));
+    EXPECT_EQ(std::string(to), words);
+    obase_handles_unpin(home);
+    close(ends[0]);
+    close(ends[1]);
+}
+
+// Handlers that come anywhere, while all objects are away from birth.
+TEST_F(system_calls, DISABLED_handlers_everywhere) {
+    static char* home;
+    static int file;
+    file = open("/dev/null", O_WRONLY);
+    home = static_cast<char*>(obase_handles_malloc(words.size()));
+    struct sigaction action{};
+    action.sa_handler = [](int) {
+        if (write(file, home, words.size()) != static_cast<ssize_t>(words.size())) abort();
+    };
+    sigaction(SIGALRM, &action, nullptr);
+    const itimerval often{{0, 50}, {0, 50}};
+    setitimer(ITIMER_REAL, &often, nullptr);
+    for (int i = 0; i < 30000; ++i) {
+        void* const made = obase_handles_malloc(100);
+        if (obase_handles_malloc_usable_size(made) < 100) abort();
+        obase_handles_free(made);
+    }
+    const itimerval never{};
+    setitimer(ITIMER_REAL, &never, nullptr);
+}
+TEST_F(system_calls, handlers_pin_in_the_midst_of_stress) {
+    const std::string command =
+        "OBASE_HANDLES_STRESS=3 /proc/" + std::to_string(getpid()) +
+        "/exe --gtest_also_run_disabled_tests --gtest_filter='*DISABLED_handlers_everywhere' 2>&1";
+    FILE* const child = popen(command.c_str(), "r");
+    ASSERT_NE(child, nullptr);
+    std::string said;
+    for (char line[500]; std::fgets(line, sizeof line, child) != nullptr;) said += line;
+    EXPECT_EQ(WEXITSTATUS(pclose(child)), 0) << said;
 }
 
 // A call waits while everything is moved; what comes goes to where the object is.

@@ -3,6 +3,7 @@
 
 #include "tools/bench/child_process.hpp"
 #include "tools/bench/interrupt.hpp"
+#include "tools/bench/spread.hpp"
 #include "tools/curves/ideal.hpp"
 #include "tools/memory/cell.hpp"
 #include "tools/memory/limit.hpp"
@@ -101,47 +102,44 @@ void print_window(const json& line) {
     std::fflush(stdout);
 }
 
-void add(bench_result& result, const json& cell, const std::string& name, const char* unit,
-         const json& value, const cell_target& target = {"", bound::none, 0}) {
-    if (value.is_null()) return;
+// One value was counted, not timed. Of several there is a spread, but one that was killed is not made up for by others.
+spread spread_of_values(std::vector<double> values, bool any) {
+    if (any || values.size() == 1) {
+        const double most = *std::max_element(values.begin(), values.end());
+        return {most, most, most, values.size(), true};
+    }
+    return spread_of(std::move(values));
+}
+
+// `same`: one cell's results. Those without the member do not count.
+void add(std::vector<figure>& figures, const std::vector<json>& same, const std::string& member,
+         const std::string& name, const char* unit, double divisor = 1,
+         const cell_target& target = {"", bound::none, 0}) {
+    std::vector<double> values;
+    bool flag = false;
+    for (const json& cell : same) {
+        const json& value = cell[member];
+        if (value.is_null()) continue;
+        flag = flag || value.is_boolean();
+        values.push_back(
+            (value.is_boolean() ? static_cast<double>(value.get<bool>()) : value.get<double>()) /
+            divisor);
+    }
+    if (values.empty()) return;
     figure f;
-    f.name = fmt::format("{} {}: {}", cell["load"].get<std::string>(),
-                         cell["policy"].get<std::string>(), name);
+    f.name = fmt::format("{} {}: {}", same.front()["load"].get<std::string>(),
+                         same.front()["policy"].get<std::string>(), name);
     f.unit = unit;
-    f.value.median = f.value.low = f.value.high =
-        value.is_boolean() ? static_cast<double>(value.get<bool>()) : value.get<double>();
-    f.value.samples = 1;
-    f.value.trusted = true; // counted, not timed
+    f.value = spread_of_values(std::move(values), flag);
     f.kind = target.kind;
     f.target = target.value;
-    f.command = cell["command"].get<std::string>();
-    result.figures.push_back(f);
+    f.command = same.front()["command"].get<std::string>();
+    figures.push_back(f);
 }
 
 std::string words_of(std::string member) {
     std::replace(member.begin(), member.end(), '_', ' ');
     return member;
-}
-
-void summarize(bench_result& result, const json& cell, const std::vector<cell_target>& targets) {
-    for (const cell_target& target : targets)
-        add(result, cell, words_of(target.member), "", cell[target.member], target);
-    const auto has_target = [&](const char* member) {
-        return std::any_of(targets.begin(), targets.end(),
-                           [&](const cell_target& t) { return t.member == member; });
-    };
-    for (const char* when : {"start", "peak", "end", "ideal"}) {
-        const json& bytes = cell[fmt::format("{}_bytes", when)];
-        if (bytes.is_number()) add(result, cell, fmt::format("{} memory", when), "MiB", mib(bytes));
-    }
-    for (const char* member : {"used_over_ideal", "objects_over_ideal", "throughput_ratio"})
-        if (!has_target(member)) add(result, cell, words_of(member), "", cell[member]);
-    add(result, cell, "share of operations that fault", "", cell["fault_share"]);
-    add(result, cell, "faults", "/s", cell["faults_per_s"]);
-    add(result, cell, "stall, share of the clients' time", "", cell["stall_share"]);
-    add(result, cell, "throughput", "op/s", cell["throughput_ops"]);
-    if (cell["killed"] == true && !has_target("killed"))
-        add(result, cell, "killed", "", cell["killed"]);
 }
 
 // What the windows at the end add up to.
@@ -454,20 +452,55 @@ void compare_with(json& cell, const json& reference) {
             cell["throughput_ops"].get<double>() / reference["throughput_ops"].get<double>();
 }
 
-bench_result bench_memory(const std::vector<row_cell>& cells) {
-    for (const row_cell& one : cells)
-        if (const std::string why = why_not(one.settings); !why.empty())
-            throw std::invalid_argument(why);
-    bench_result result;
-    result.json["cells"] = json::array();
-    std::vector<json>& done = result.json["cells"].get_ref<json::array_t&>();
-    for (const row_cell& one : cells) {
-        if (interrupted()) {
-            result.partial = true;
-            break;
-        }
+std::vector<figure> figures_of(const std::vector<json>& same,
+                               const std::vector<cell_target>& targets) {
+    std::vector<figure> figures;
+    if (same.empty()) return figures;
+    const auto add_member = [&](const std::string& member) {
+        add(figures, same, member, words_of(member), "");
+    };
+    for (const cell_target& target : targets)
+        add(figures, same, target.member, words_of(target.member), "", 1, target);
+    const auto has_target = [&](const char* member) {
+        return std::any_of(targets.begin(), targets.end(),
+                           [&](const cell_target& t) { return t.member == member; });
+    };
+    constexpr double mib_bytes = 1048576;
+    for (const char* when : {"start", "peak", "end", "ideal"})
+        add(figures, same, fmt::format("{}_bytes", when), fmt::format("{} memory", when), "MiB",
+            mib_bytes);
+    for (const char* member : {"used_over_ideal", "objects_over_ideal", "throughput_ratio"})
+        if (!has_target(member)) add_member(member);
+    add(figures, same, "fault_share", "share of operations that fault", "");
+    add(figures, same, "faults_per_s", "faults", "/s");
+    add(figures, same, "stall_share", "stall, share of the clients' time", "");
+    add(figures, same, "throughput_ops", "throughput", "op/s");
+    if (!has_target("killed") && std::any_of(same.begin(), same.end(), [](const json& cell) {
+            return cell["killed"] == true;
+        }))
+        add_member("killed");
+    return figures;
+}
+
+namespace {
+
+// The cells of a row, one after the other.
+class round_of_cells {
+  public:
+    round_of_cells(bench_result& result, std::size_t round) : result_(result), round_(round) {}
+
+    // False: interrupted.
+    bool measure_all(const std::vector<row_cell>& cells) {
+        for (const row_cell& one : cells)
+            if (interrupted() || !measure_one(one)) return false;
+        return true;
+    }
+    const std::vector<json>& done() const noexcept { return done_; }
+
+  private:
+    bool measure_one(const row_cell& one) {
         memory_settings settings = one.settings;
-        const json* const reference = one.reference ? &done[*one.reference] : nullptr;
+        const json* const reference = one.reference ? &done_[*one.reference] : nullptr;
         // Of what the other one was charged for: both have the same memory.
         if (reference != nullptr && (*reference)["limit"] == settings.limit &&
             (*reference)["limit_bytes"].is_number())
@@ -481,21 +514,47 @@ bench_result bench_memory(const std::vector<row_cell>& cells) {
         try {
             cell = measure_with_swap(settings);
         } catch (const interruption&) {
-            result.partial = true;
-            break;
+            return false;
         }
         if (reference != nullptr) compare_with(cell, *reference);
         if (cell.contains("skipped"))
-            result.skipped = cell["skipped"].get<std::string>();
+            result_.skipped = cell["skipped"].get<std::string>();
         else if (const json& wrong = cell["wrong"]; wrong.is_number() && wrong != 0)
-            result.failure = fmt::format("{}: {} reads found a wrong value, or none",
-                                         command_of(settings), wrong.get<std::uint64_t>());
+            result_.failure = fmt::format("{}: {} reads found a wrong value, or none",
+                                          command_of(settings), wrong.get<std::uint64_t>());
         else if (const std::string why = why_no_limit(cell); !why.empty())
-            result.failure = command_of(settings) + ": " + why;
-        result.partial = result.partial || cell["partial"].get<bool>();
-        summarize(result, cell, one.targets);
-        done.push_back(std::move(cell));
+            result_.failure = command_of(settings) + ": " + why;
+        result_.partial = result_.partial || cell["partial"].get<bool>();
+        cell["round"] = round_;
+        done_.push_back(std::move(cell));
+        return true;
     }
+
+    bench_result& result_;
+    std::size_t round_;
+    std::vector<json> done_;
+};
+
+} // namespace
+
+bench_result bench_memory(const std::vector<row_cell>& cells, std::size_t rounds) {
+    for (const row_cell& one : cells)
+        if (const std::string why = why_not(one.settings); !why.empty())
+            throw std::invalid_argument(why);
+    bench_result result;
+    result.json["cells"] = json::array();
+    std::vector<std::vector<json>> same(cells.size());
+    for (std::size_t i = 0; i < rounds && !result.partial; ++i) {
+        round_of_cells round(result, i);
+        if (!round.measure_all(cells)) result.partial = true;
+        for (std::size_t at = 0; at < round.done().size(); ++at) {
+            result.json["cells"].push_back(round.done()[at]);
+            same[at].push_back(round.done()[at]);
+        }
+    }
+    for (std::size_t at = 0; at < cells.size(); ++at)
+        for (figure& each : figures_of(same[at], cells[at].targets))
+            result.figures.push_back(std::move(each));
     result.partial = result.partial || interrupted();
     return result;
 }

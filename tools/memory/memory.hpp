@@ -13,13 +13,14 @@
 
 #include <nlohmann/json.hpp>
 
+#include <cstddef>
 #include <vector>
 
 namespace obase::tools {
 
-// Measures one cell after the other. Throws std::invalid_argument for settings that make no sense,
+// Measures one cell after the other, all of them in each round. Throws std::invalid_argument for settings that make no sense,
 // std::runtime_error when it cannot measure.
-bench_result bench_memory(const std::vector<row_cell>& cells);
+bench_result bench_memory(const std::vector<row_cell>& cells, std::size_t rounds = 1);
 
 // What settings cannot be measured, in a sentence; "" if all is well.
 std::string why_not(const memory_settings& settings);
@@ -30,6 +31,9 @@ nlohmann::json memory_cell(const memory_settings& settings,
 // Why a cell was measured without the limit that it was to have, in a sentence; "" if it had it, or
 // had none to have. Public for tests.
 std::string why_no_limit(const nlohmann::json& cell);
+// What the results of one cell, a round each, amount to: medians and their spread. Public for tests.
+std::vector<figure> figures_of(const std::vector<nlohmann::json>& same,
+                               const std::vector<cell_target>& targets);
 // Sets throughput_ratio of a cell that has a reference.
 void compare_with(nlohmann::json& cell, const nlohmann::json& reference);
 

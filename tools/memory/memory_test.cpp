@@ -259,6 +259,39 @@ TEST(memory_cell, has_the_ratio_to_its_reference) {
     EXPECT_TRUE(killed["throughput_ratio"].is_null());
 }
 
+// Rounds are samples; one that was killed is not outvoted.
+TEST(memory_figures, are_of_all_rounds) {
+    json cell = memory_cell(small_hotspot(), {loaded(), window(1, 9000, 30'000, 0)}, false);
+    std::vector<json> same;
+    for (const double ratio : {1.3, 1.1, 1.2}) {
+        cell["used_over_ideal"] = ratio;
+        same.push_back(cell);
+    }
+    same[1]["killed"] = true;
+    same[1]["throughput_ops"] = nullptr;
+    const std::vector<cell_target> targets = {{"used_over_ideal", bound::at_most, 1.25},
+                                              {"killed", bound::at_most, 0}};
+    const std::vector<figure> figures = figures_of(same, targets);
+    const auto find = [&](const std::string& name) {
+        for (const figure& f : figures)
+            if (f.name.ends_with(": " + name)) return f;
+        ADD_FAILURE() << name;
+        return figure{};
+    };
+    const figure ratio = find("used over ideal");
+    EXPECT_DOUBLE_EQ(ratio.value.median, 1.2);
+    EXPECT_DOUBLE_EQ(ratio.value.low, 1.1);
+    EXPECT_DOUBLE_EQ(ratio.value.high, 1.3);
+    EXPECT_EQ(ratio.value.samples, 3U);
+    EXPECT_EQ(verdict(ratio), "undecided") << "three rounds are too few";
+    EXPECT_EQ(verdict(find("killed")), "not met");
+    EXPECT_EQ(find("throughput").value.samples, 2U);
+    const figure peak = find("peak memory");
+    EXPECT_DOUBLE_EQ(peak.value.median, 30'000 / 1048576.);
+    EXPECT_EQ(verdict(figures_of({same[0]}, targets).front()), "not met") << "a single one decides";
+    EXPECT_TRUE(figures_of({}, targets).empty());
+}
+
 TEST(memory_rows, have_targets_that_cells_have) {
     const json cell = memory_cell(small_hotspot(), {}, false);
     for (const memory_row& row : memory_rows()) {
