@@ -40,6 +40,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <climits>
 #include <cstdarg>
@@ -204,30 +205,40 @@ using word = unsigned long;
 constexpr std::size_t most_arguments = 7;
 class arguments {
   public:
-    arguments(const word (&homes)[most_arguments], unsigned pointers) noexcept {
-        for (std::size_t i = 0; i < most_arguments; ++i) {
-            home_[i] = now_[i] = homes[i];
-            if ((pointers >> i & 1) == 0) continue;
-            made_[i] = pin(reinterpret_cast<const void*>(homes[i]));
-            now_[i] = reinterpret_cast<word>(made_[i].now);
+    // Nothing is made empty before: that would take longer than most of the calls here.
+    arguments(const word (&homes)[most_arguments], unsigned pointers) noexcept : homes_(homes) {
+        for (unsigned i = 0; i < most_arguments; ++i) now_[i] = homes[i];
+        for (; pointers != 0; pointers &= pointers - 1) {
+            const auto i = static_cast<unsigned>(std::countr_zero(pointers));
+            const native_handles::pin_made made = pin(reinterpret_cast<const void*>(homes[i]));
+            now_[i] = reinterpret_cast<word>(made.now);
+            if (made.entry == nullptr) continue;
+            entry_[i] = made.entry;
+            pinned_ |= 1U << i;
         }
     }
     ~arguments() {
-        for (std::size_t i = most_arguments; i-- > 0;) unpin(made_[i]);
+        for (unsigned left = pinned_; left != 0; left &= left - 1) {
+            const auto i = static_cast<unsigned>(std::countr_zero(left));
+            unpin({reinterpret_cast<void*>(now_[i]), entry_[i]});
+        }
     }
     arguments(const arguments&) = delete;
     arguments& operator=(const arguments&) = delete;
 
     const word* now() const noexcept { return now_; }
     word home_of(word result) const noexcept {
-        for (std::size_t i = 0; i < most_arguments; ++i)
-            if (made_[i].entry != nullptr && now_[i] == result) return home_[i];
+        for (unsigned left = pinned_; left != 0; left &= left - 1)
+            if (const auto i = static_cast<unsigned>(std::countr_zero(left)); now_[i] == result)
+                return homes_[i];
         return result;
     }
 
   private:
-    word home_[most_arguments], now_[most_arguments];
-    native_handles::pin_made made_[most_arguments]{};
+    const word (&homes_)[most_arguments];
+    word now_[most_arguments];
+    native::atomic<std::uint64_t>* entry_[most_arguments];
+    unsigned pinned_ = 0; // a bit each
 };
 [[gnu::noinline]] word serve_pinned(next_function& next, const word (&homes)[most_arguments],
                                     unsigned pointers, bool gives_pointer) {
@@ -238,6 +249,9 @@ class arguments {
     return gives_pointer ? pinned.home_of(result) : result;
 }
 
+// Of the objects that the C library makes none moves.
+template <class T>
+constexpr bool may_be_home = std::is_pointer_v<T> && !std::is_same_v<T, FILE*>;
 template <class T>
 word as_word(T value) noexcept {
     if constexpr (std::is_pointer_v<T>)
@@ -247,7 +261,7 @@ word as_word(T value) noexcept {
 }
 template <class T>
 bool is_home(const native_handles& all, T value) noexcept {
-    if constexpr (std::is_pointer_v<T>)
+    if constexpr (may_be_home<T>)
         return all.in_homes(value);
     else
         return false;
@@ -260,7 +274,7 @@ Result serve(next_function& next, Types... values) {
         return next.call<Result>(values...);
     const word homes[most_arguments] = {as_word(values)...};
     unsigned pointers = 0, at = 0;
-    ((pointers |= unsigned{std::is_pointer_v<Types>} << at++), ...);
+    ((pointers |= unsigned{may_be_home<Types>} << at++), ...);
     const word result = serve_pinned(next, homes, pointers, std::is_pointer_v<Result>);
     if constexpr (std::is_void_v<Result>)
         return;
@@ -405,9 +419,13 @@ class messages {
         : pinned_(home), at_(static_cast<mmsghdr*>(pinned_.now())),
           count_(home == nullptr || movers() == nullptr ? 0 : std::min(count, most)),
           headers_(count_), all_(count_) {
-        if (headers_.data() == nullptr || all_.data() == nullptr ||
-            !copy(headers_.data(), at_, count_ * sizeof(mmsghdr)))
-            count_ = 0;
+        if (headers_.data() == nullptr || all_.data() == nullptr) count_ = 0;
+        if (count_ != 0 && !copy(headers_.data(), at_, count_ * sizeof(mmsghdr))) {
+            // As the kernel, up to the first that cannot be read.
+            unsigned readable = 0;
+            while (copy(headers_.data() + readable, at_ + readable, sizeof(mmsghdr))) ++readable;
+            count_ = readable;
+        }
         for (unsigned i = 0; i < count_; ++i) {
             mmsghdr& now = headers_.data()[i];
             auto* const made = ::new (all_.data() + i) message(&at_[i].msg_hdr, now.msg_hdr);
@@ -543,7 +561,9 @@ OBASE_SERVED(int, fputs_unlocked, (text line, FILE* to), line, to)
 OBASE_SERVED(int, puts, (text line), line)
 OBASE_SERVED(ssize_t, getrandom, (address to, size_t n, unsigned flags), to, n, flags)
 OBASE_SERVED(int, getentropy, (address to, size_t n), to, n)
+#if __GLIBC_PREREQ(2, 36)
 OBASE_SERVED(void, arc4random_buf, (address to, size_t n), to, n)
+#endif
 OBASE_SERVED(int, eventfd_read, (int file, uint64_t* to), file, to)
 OBASE_SERVED(ssize_t, getdents64, (int file, address to, size_t n), file, to, n)
 OBASE_SERVED(int, mq_send, (int queue, const char* from, size_t n, unsigned priority), queue, from,
@@ -627,6 +647,7 @@ OBASE_SERVED(int, truncate, (text name, off_t size), name, size)
 OBASE_SERVED(int, truncate64, (text name, off_t size), name, size)
 OBASE_SERVED(int, utimensat, (int at, text name, const timespec* times, int flags), at, name, times,
              flags)
+OBASE_SERVED(int, futimesat, (int at, text name, const timeval* times), at, name, times)
 OBASE_SERVED(int, utime, (text name, const void* times), name, times)
 OBASE_SERVED(int, utimes, (text name, const timeval* times), name, times)
 OBASE_SERVED(int, lutimes, (text name, const timeval* times), name, times)
@@ -653,6 +674,15 @@ OBASE_SERVED(int, mkstemps64, (char* name, int tail), name, tail)
 OBASE_SERVED(int, mkostemps, (char* name, int tail, int flags), name, tail, flags)
 OBASE_SERVED(int, mkostemps64, (char* name, int tail, int flags), name, tail, flags)
 OBASE_SERVED(int, memfd_create, (text name, unsigned flags), name, flags)
+OBASE_SERVED(key_t, ftok, (text name, int project), name, project)
+OBASE_SERVED(FILE*, setmntent, (text name, text how), name, how)
+OBASE_SERVED(int, name_to_handle_at, (int at, text name, address to, int* mount, int flags), at,
+             name, to, mount, flags)
+OBASE_SERVED(int, open_by_handle_at, (int mount, address handle, int flags), mount, handle, flags)
+OBASE_SERVED(ssize_t, getdirentries, (int file, char* to, size_t n, off_t* at), file, to, n, at)
+OBASE_SERVED(ssize_t, getdirentries64, (int file, char* to, size_t n, off_t* at), file, to, n, at)
+OBASE_SERVED(int, fanotify_mark, (int file, unsigned flags, uint64_t mask, int at, text name), file,
+             flags, mask, at, name)
 OBASE_SERVED(int, inotify_add_watch, (int file, text name, uint32_t mask), file, name, mask)
 OBASE_SERVED(ssize_t, getxattr, (text name, text which, address to, size_t n), name, which, to, n)
 OBASE_SERVED(ssize_t, lgetxattr, (text name, text which, address to, size_t n), name, which, to, n)
@@ -686,9 +716,11 @@ OBASE_SERVED(int, epoll_wait, (int file, address events, int count, int ms), fil
              ms)
 OBASE_SERVED(int, epoll_pwait, (int file, address events, int count, int ms, const sigset_t* mask),
              file, events, count, ms, mask)
+#if __GLIBC_PREREQ(2, 35)
 OBASE_SERVED(int, epoll_pwait2,
              (int file, address events, int count, const timespec* limit, const sigset_t* mask),
              file, events, count, limit, mask)
+#endif
 OBASE_SERVED(int, accept, (int file, sockaddr* whose, socklen_t* length), file, whose, length)
 OBASE_SERVED(int, accept4, (int file, sockaddr* whose, socklen_t* length, int flags), file, whose,
              length, flags)
@@ -744,7 +776,41 @@ OBASE_SERVED(int, sigtimedwait, (const sigset_t* set, siginfo_t* to, const times
              to, limit)
 OBASE_SERVED(int, sigwait, (const sigset_t* set, int* to), set, to)
 OBASE_SERVED(int, signalfd, (int file, const sigset_t* set, int flags), file, set, flags)
+OBASE_SERVED(clock_t, times, (address to), to)
+OBASE_SERVED(int, thrd_sleep, (const timespec* wanted, timespec* left), wanted, left)
 OBASE_SERVED(int, sysinfo, (address to), to)
+OBASE_SERVED(int, capget, (address header, address to), header, to)
+OBASE_SERVED(int, capset, (address header, const void* wanted), header, wanted)
+OBASE_SERVED(int, msgctl, (int of, int what, address about), of, what, about)
+OBASE_SERVED(int, shmctl, (int of, int what, address about), of, what, about)
+#if __GLIBC_PREREQ(2, 36)
+OBASE_SERVED(int, pidfd_send_signal, (int whom, int signal, const void* about, unsigned flags),
+             whom, signal, about, flags)
+// Of the addresses that it names none is read.
+OBASE_SERVED(ssize_t, process_madvise,
+             (int whom, const iovec* vector, size_t count, int what, unsigned flags), whom, vector,
+             count, what, flags)
+#endif
+
+// The machine.
+OBASE_SERVED(int, settimeofday, (const timeval* wanted, const void* zone), wanted, zone)
+OBASE_SERVED(int, adjtime, (const timeval* by, timeval* before), by, before)
+OBASE_SERVED(int, adjtimex, (address about), about)
+OBASE_SERVED(int, __adjtimex, (address about), about)
+OBASE_SERVED(int, ntp_adjtime, (address about), about)
+OBASE_SERVED(int, clock_adjtime, (clockid_t clock, address about), clock, about)
+OBASE_SERVED(int, sethostname, (text name, size_t n), name, n)
+OBASE_SERVED(int, setdomainname, (text name, size_t n), name, n)
+OBASE_SERVED(int, mount, (text what, text where, text kind, unsigned long flags, const void* more),
+             what, where, kind, flags, more)
+OBASE_SERVED(int, umount, (text where), where)
+OBASE_SERVED(int, umount2, (text where, int flags), where, flags)
+OBASE_SERVED(int, pivot_root, (text root, text before), root, before)
+OBASE_SERVED(int, swapon, (text name, int flags), name, flags)
+OBASE_SERVED(int, swapoff, (text name), name)
+OBASE_SERVED(int, acct, (text name), name)
+OBASE_SERVED(int, quotactl, (int what, text device, int of, address about), what, device, of, about)
+OBASE_SERVED(int, klogctl, (int what, char* to, int n), what, to, n)
 OBASE_SERVED(int, getgroups, (int count, gid_t* to), count, to)
 OBASE_SERVED(int, setgroups, (size_t count, const gid_t* from), count, from)
 OBASE_SERVED(int, getresuid, (uid_t * real, uid_t* effective, uid_t* saved), real, effective, saved)
@@ -768,6 +834,39 @@ OBASE_SERVED(int, sched_setparam, (pid_t whom, const sched_param* wanted), whom,
 OBASE_SERVED(int, sched_setscheduler, (pid_t whom, int how, const sched_param* wanted), whom, how,
              wanted)
 OBASE_SERVED(int, sched_rr_get_interval, (pid_t whom, timespec* to), whom, to)
+
+// By their other names.
+OBASE_SERVED(ssize_t, __read, (int file, address to, size_t n), file, to, n)
+OBASE_SERVED(ssize_t, __write, (int file, const void* from, size_t n), file, from, n)
+OBASE_SERVED(ssize_t, __pread64, (int file, address to, size_t n, off_t at), file, to, n, at)
+OBASE_SERVED(ssize_t, __pwrite64, (int file, const void* from, size_t n, off_t at), file, from, n,
+             at)
+OBASE_SERVED(ssize_t, __send, (int file, const void* from, size_t n, int flags), file, from, n,
+             flags)
+OBASE_SERVED(int, __connect, (int file, const sockaddr* to, socklen_t length), file, to, length)
+OBASE_SERVED(int, __poll, (pollfd * files, nfds_t count, int ms), files, count, ms)
+OBASE_SERVED(int, __select, (int count, fd_set* in, fd_set* out, fd_set* other, timeval* limit),
+             count, in, out, other, limit)
+OBASE_SERVED(int, __pipe, (int* made), made)
+OBASE_SERVED(pid_t, __wait, (int* status), status)
+OBASE_SERVED(pid_t, __waitpid, (pid_t whom, int* status, int how), whom, status, how)
+OBASE_SERVED(int, __nanosleep, (const timespec* wanted, timespec* left), wanted, left)
+OBASE_SERVED(int, __statfs, (text name, address to), name, to)
+// stat() and mknod() of what was compiled before glibc 2.33.
+OBASE_SERVED(int, __xstat, (int version, text name, address to), version, name, to)
+OBASE_SERVED(int, __xstat64, (int version, text name, address to), version, name, to)
+OBASE_SERVED(int, __lxstat, (int version, text name, address to), version, name, to)
+OBASE_SERVED(int, __lxstat64, (int version, text name, address to), version, name, to)
+OBASE_SERVED(int, __fxstat, (int version, int file, address to), version, file, to)
+OBASE_SERVED(int, __fxstat64, (int version, int file, address to), version, file, to)
+OBASE_SERVED(int, __fxstatat, (int version, int at, text name, address to, int flags), version, at,
+             name, to, flags)
+OBASE_SERVED(int, __fxstatat64, (int version, int at, text name, address to, int flags), version,
+             at, name, to, flags)
+OBASE_SERVED(int, __xmknod, (int version, text name, mode_t mode, dev_t* device), version, name,
+             mode, device)
+OBASE_SERVED(int, __xmknodat, (int version, int at, text name, mode_t mode, dev_t* device), version,
+             at, name, mode, device)
 
 // What they are with _FORTIFY_SOURCE: `room` is what the caller knows of the buffer.
 OBASE_SERVED(ssize_t, __read_chk, (int file, address to, size_t n, size_t room), file, to, n, room)
@@ -828,6 +927,17 @@ OBASE_SERVED_AS(ssize_t, vmsplice, (int file, const iovec* vector, size_t count,
     const argument_vector buffers(vector, count);
     return next_vmsplice.call<ssize_t>(file, buffers.now(), count, flags);
 }
+#define OBASE_SERVED_REMOTE(name)                                                                  \
+    OBASE_SERVED_AS(ssize_t, name,                                                                 \
+                    (pid_t whom, const iovec* vector, size_t count, const iovec* theirs,           \
+                     size_t their_count, size_t flags)) {                                          \
+        const argument_vector buffers(vector, count);                                              \
+        const argument others(theirs);                                                             \
+        return next_##name.call<ssize_t>(whom, buffers.now(), count, others.now(), their_count,    \
+                                         flags);                                                   \
+    }
+OBASE_SERVED_REMOTE(process_vm_readv)
+OBASE_SERVED_REMOTE(process_vm_writev)
 OBASE_SERVED_AS(ssize_t, sendmsg, (int file, msghdr* home, int flags)) {
     msghdr read;
     const argument pinned(home);
@@ -886,6 +996,8 @@ OBASE_SERVED_AS(int, sigaltstack, (const stack_t* wanted, stack_t* before)) {
     }
 OBASE_SERVED_OPEN(open, (text name, int flags, ...), name)
 OBASE_SERVED_OPEN(open64, (text name, int flags, ...), name)
+OBASE_SERVED_OPEN(__open, (text name, int flags, ...), name)
+OBASE_SERVED_OPEN(__open64, (text name, int flags, ...), name)
 OBASE_SERVED_OPEN(openat, (int at, text name, int flags, ...), at, name)
 OBASE_SERVED_OPEN(openat64, (int at, text name, int flags, ...), at, name)
 OBASE_SERVED_AS(int, mq_open, (text name, int flags, ...)) {
@@ -906,6 +1018,24 @@ OBASE_SERVED_AS(int, mq_open, (text name, int flags, ...)) {
     }
 OBASE_SERVED_CONTROL(fcntl, int)
 OBASE_SERVED_CONTROL(fcntl64, int)
+OBASE_SERVED_CONTROL(__fcntl, int)
+OBASE_SERVED_AS(int, semctl, (int of, int number, int what, ...)) {
+    va_list list;
+    va_start(list, what);
+    address const more = va_arg(list, address);
+    va_end(list);
+    return serve<int>(next_semctl, of, number, what, more);
+}
+// The first address is the other process's.
+OBASE_SERVED_AS(long, ptrace, (int what, ...)) {
+    va_list list;
+    va_start(list, what);
+    const auto whom = va_arg(list, pid_t);
+    const auto theirs = va_arg(list, word);
+    address const more = va_arg(list, address);
+    va_end(list);
+    return serve<long>(next_ptrace, what, whom, theirs, more);
+}
 OBASE_SERVED_CONTROL(ioctl, unsigned long)
 OBASE_SERVED_AS(int, prctl, (int what, ...)) {
     va_list list;

@@ -10,32 +10,44 @@
 #include <gtest/gtest.h>
 
 #include <arpa/inet.h>
+#include <mntent.h>
 #include <mqueue.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/fanotify.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
+#include <sys/klog.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/msg.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/quota.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/sem.h>
 #include <sys/sendfile.h>
+#include <sys/shm.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/statvfs.h>
+#include <sys/swap.h>
 #include <sys/sysinfo.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
+#include <sys/times.h>
+#include <sys/timex.h>
 #include <sys/uio.h>
 #include <sys/un.h>
+#include <sys/user.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
+#include <threads.h>
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -1005,6 +1017,173 @@ TEST_F(system_calls, processes) {
     });
 }
 
+extern "C" int capget(void*, void*);
+extern "C" int capset(void*, const void*);
+// What only root may, or nobody should: the kernel reads what it is given, and has another objection.
+TEST_F(system_calls, the_machine) {
+    const auto is_read = [](long result) { return result != -1 || errno != EFAULT; };
+    const auto nowhere = [] { return text("/nowhere/to/be/found"); };
+    char host[200] = {};
+    ASSERT_EQ(gethostname(host, sizeof host - 1), 0);
+    char domain[200] = {};
+    ASSERT_EQ(getdomainname(domain, sizeof domain - 1), 0);
+    expect_all({
+        {"times", [&] { return times(of(tms{})) != -EFAULT && times(of(tms{})) != -1; }},
+        {"thrd_sleep", [&] { return thrd_sleep(of(timespec{0, 1}), of(timespec{})) == 0; }},
+        {"settimeofday",
+         [&] { return settimeofday(of(timeval{0, 2'000'000}), nullptr) == -1 && errno == EINVAL; }},
+        {"adjtime", [&] { return adjtime(nullptr, of(timeval{})) == 0; }},
+        {"adjtimex", [&] { return adjtimex(of(timex{})) >= 0; }},
+        {"ntp_adjtime", [&] { return ntp_adjtime(of(timex{})) >= 0; }},
+        {"clock_adjtime", [&] { return clock_adjtime(CLOCK_REALTIME, of(timex{})) >= 0; }},
+        {"sethostname", [&] { return is_read(sethostname(text(host), std::strlen(host))); }},
+        {"setdomainname",
+         [&] { return is_read(setdomainname(text(domain), std::strlen(domain))); }},
+        {"mount", [&] { return is_read(mount(nowhere(), nowhere(), text("x"), 0, nowhere())); }},
+        {"umount", [&] { return is_read(umount(nowhere())) && is_read(umount2(nowhere(), 0)); }},
+        {"swapon", [&] { return is_read(swapon(nowhere(), 0)) && is_read(swapoff(nowhere())); }},
+        {"acct", [&] { return is_read(acct(nowhere())); }},
+        {"quotactl",
+         [&] { return is_read(quotactl(QCMD(Q_GETINFO, 0), nowhere(), 0, room(200))); }},
+        {"klogctl", [&] { return is_read(klogctl(3, room(10), 10)); }},
+        {"capget",
+         [&] {
+             auto* const header = of(std::array<std::uint32_t, 2>{0x20080522, 0});
+             auto* const to = of(std::array<std::uint32_t, 6>{});
+             return capget(header->data(), to->data()) == 0 &&
+                    capset(header->data(), to->data()) == 0;
+         }},
+        {"msgctl",
+         [&] {
+             const int made = msgget(IPC_PRIVATE, 0600);
+             return msgctl(made, IPC_STAT, of(msqid_ds{})) == 0 &&
+                    msgctl(made, IPC_RMID, nullptr) == 0;
+         }},
+        {"shmctl",
+         [&] {
+             const int made = shmget(IPC_PRIVATE, 4096, 0600);
+             return shmctl(made, IPC_STAT, of(shmid_ds{})) == 0 &&
+                    shmctl(made, IPC_RMID, nullptr) == 0;
+         }},
+        {"semctl",
+         [&] {
+             const int made = semget(IPC_PRIVATE, 2, 0600);
+             return semctl(made, 0, GETALL, of(std::array<unsigned short, 2>{})) == 0 &&
+                    semctl(made, 0, IPC_RMID) == 0;
+         }},
+        {"ftok", [&] { return ftok(text("/proc"), 1) != -1; }},
+        {"setmntent",
+         [&] {
+             FILE* const made = setmntent(text("/proc/mounts"), text("r"));
+             return made != nullptr && endmntent(made) == 1;
+         }},
+        {"name_to_handle_at",
+         [&] {
+             auto* const handle = reinterpret_cast<file_handle*>(room(200));
+             handle->handle_bytes = 128;
+             return is_read(name_to_handle_at(AT_FDCWD, text("/"), handle, of(0), 0));
+         }},
+        {"open_by_handle_at", [&] { return is_read(open_by_handle_at(-1, of(file_handle{}), 0)); }},
+        {"fanotify_mark", [&] { return is_read(fanotify_mark(-1, 0, 0, AT_FDCWD, nowhere())); }},
+        {"futimesat",
+         [&] { return futimesat(AT_FDCWD, nowhere(), nullptr) == -1 && errno == ENOENT; }},
+        {"getdirentries",
+         [&] {
+             const int here = open("/proc", O_RDONLY | O_DIRECTORY);
+             return getdirentries(here, room(1000), 1000, of(off_t{})) > 0 && close(here) == 0;
+         }},
+        {"ptrace",
+         [&] {
+             const pid_t child = fork();
+             if (child == 0) {
+                 ptrace(PTRACE_TRACEME, 0, nullptr, nullptr);
+                 raise(SIGSTOP);
+                 _exit(0);
+             }
+             int status = 0;
+             waitpid(child, &status, 0);
+             auto* const to = of(user_regs_struct{});
+             const bool worked = WIFSTOPPED(status) &&
+                                 ptrace(PTRACE_GETREGS, child, nullptr, to) == 0 && to->rip != 0;
+             ptrace(PTRACE_KILL, child, nullptr, nullptr);
+             return waitpid(child, &status, 0) == child && worked;
+         }},
+        {"process_vm_readv",
+         [&] {
+             static const char here[] = "here";
+             char* const to = room(5);
+             return process_vm_readv(getpid(), of(iovec{to, 5}), 1,
+                                     of(iovec{const_cast<char*>(here), 5}), 1, 0) == 5 &&
+                    std::string(to) == "here";
+         }},
+    });
+}
+
+// As a library calls them that was compiled with another C library, or uses their other names.
+extern "C" {
+ssize_t __read(int, void*, size_t);
+ssize_t __write(int, const void*, size_t);
+int __open(const char*, int, ...);
+int __open64(const char*, int, ...);
+int __fcntl(int, int, ...);
+int __pipe(int*);
+int __poll(pollfd*, nfds_t, int);
+int __nanosleep(const timespec*, timespec*);
+int __statfs(const char*, struct statfs*);
+int __xstat(int, const char*, struct stat*);
+int __lxstat64(int, const char*, struct stat64*);
+int __fxstat(int, int, struct stat*);
+int __fxstatat(int, int, const char*, struct stat*, int);
+int __xmknod(int, const char*, mode_t, dev_t*);
+}
+TEST_F(system_calls, other_names) {
+    const folder own;
+    const auto is_closed = [](int made) { return made >= 0 && close(made) == 0; };
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    expect_all({
+        {"__write", [&] { return __write(ends[1], text("xyz"), 3) == 3; }},
+        {"__read", [&] { return __read(ends[0], room(3), 3) == 3; }},
+        {"__open", [&] { return is_closed(__open(text("/dev/null"), O_RDONLY)); }},
+        {"__open64", [&] { return is_closed(__open64(text("/dev/null"), O_RDONLY)); }},
+        {"__fcntl",
+         [&] { return __fcntl(ends[0], F_GETLK, of(flock{})) != -1 || errno != EFAULT; }},
+        {"__pipe",
+         [&] {
+             int* const made = of(std::array<int, 2>{})->data();
+             return __pipe(made) == 0 && is_closed(made[0]) && is_closed(made[1]);
+         }},
+        {"__poll", [&] { return __poll(of(pollfd{ends[1], POLLOUT, 0}), 1, 0) == 1; }},
+        {"__nanosleep", [&] { return __nanosleep(of(timespec{0, 1}), of(timespec{})) == 0; }},
+        {"__statfs", [&] { return __statfs(text("/"), empty<struct statfs>()) == 0; }},
+        {"__xstat", [&] { return __xstat(1, text("/"), empty<struct stat>()) == 0; }},
+        {"__lxstat64", [&] { return __lxstat64(1, text("/"), empty<struct stat64>()) == 0; }},
+        {"__fxstat", [&] { return __fxstat(1, ends[0], empty<struct stat>()) == 0; }},
+        {"__fxstatat",
+         [&] { return __fxstatat(1, AT_FDCWD, text("/"), empty<struct stat>(), 0) == 0; }},
+        {"__xmknod",
+         [&] { return __xmknod(0, text(own.path + "/x"), S_IFREG | 0600, of(dev_t{})) == 0; }},
+    });
+    close(ends[0]);
+    close(ends[1]);
+}
+
+// A configure script asks the linker which functions there are.
+struct served_function {
+    void* jump;
+    const char* name;
+    void* found;
+};
+extern "C" const served_function __start_obase_next[], __stop_obase_next[];
+TEST_F(system_calls, are_all_of_the_c_library) {
+    void* const library = dlopen("libc.so.6", RTLD_NOW | RTLD_NOLOAD);
+    ASSERT_NE(library, nullptr);
+    for (const served_function* each = __start_obase_next; each != __stop_obase_next; ++each)
+        EXPECT_NE(dlsym(library, each->name), nullptr) << each->name;
+    EXPECT_GT(__stop_obase_next - __start_obase_next, 300);
+    dlclose(library);
+}
+
 // As a library calls them that was compiled with _FORTIFY_SOURCE.
 extern "C" {
 ssize_t __read_chk(int, void*, size_t, size_t);
@@ -1127,6 +1306,20 @@ TEST_F(system_calls, bad_addresses_are_the_kernels_errors) {
         {"sendmsg", [&] { return is_fault(sendmsg(ends[0], nowhere(&message), 0)); }},
         {"recvmsg", [&] { return is_fault(recvmsg(ends[1], nowhere(&message), 0)); }},
         {"sendmsg's vector", [&] { return is_fault(sendmsg(ends[0], &message, 0)); }},
+        {"the first of two messages",
+         [&] {
+             auto* const last =
+                 reinterpret_cast<mmsghdr*>(reinterpret_cast<char*>(space) + 4096) - 1;
+             *last = {};
+             iovec one{text("x"), 1};
+             last->msg_hdr.msg_iov = &one;
+             last->msg_hdr.msg_iovlen = 1;
+             char to[10];
+             const bool worked =
+                 sendmmsg(ends[0], last, 2, 0) == 1 && recv(ends[1], to, 10, 0) == 1;
+             *partly = {freed, 1};
+             return worked;
+         }},
         {"sendmmsg",
          [&] {
              mmsghdr* const none = nullptr;
