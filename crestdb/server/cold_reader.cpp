@@ -5,6 +5,8 @@
 #include "crestdb/server/session.hpp"
 #include "crestdb/server/text.hpp"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <iterator>
 #include <new>
@@ -80,7 +82,10 @@ cold_reader::wanted::part part_of(const command& what, unsigned database, const 
 
 void cold_reader::start(unsigned threads) {
     most_long_ = std::max(1u, threads / 2);
-    for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+    for (unsigned i = 0; i < threads; ++i) {
+        threads_.emplace_back([this] { work(); });
+        ::pthread_setname_np(threads_.back().native_handle(), "crestdb/cold"); // for top and gdb
+    }
 }
 
 void cold_reader::stop() {
