@@ -1660,7 +1660,6 @@ TEST_F(system_calls, a_handler_pins_in_the_midst_of_the_runtime) {
 struct stepped {
     static inline void *home, *other;
     static inline long step, stop;
-    static constexpr unsigned long trap_flag = 0x100;
     static void on_step(int, siginfo_t*, void*) {
         if (++step != stop) return;
         const unsigned long mark = obase_handles_enter();
