@@ -1539,9 +1539,9 @@ TEST_F(system_calls, DISABLED_handlers_everywhere) {
         if (write(file, home, words.size()) != static_cast<ssize_t>(words.size())) abort();
     };
     sigaction(SIGALRM, &action, nullptr);
-    const itimerval often{{0, 50}, {0, 50}};
+    const itimerval often{{0, 400}, {0, 400}};
     setitimer(ITIMER_REAL, &often, nullptr);
-    for (int i = 0; i < 30000; ++i) {
+    for (int i = 0; i < 60000; ++i) {
         void* const made = obase_handles_malloc(100);
         if (obase_handles_malloc_usable_size(made) < 100) abort();
         obase_handles_free(made);
