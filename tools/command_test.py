@@ -458,6 +458,11 @@ class Command(unittest.TestCase):
                 self.assertAlmostEqual(window["used"] / window["witness"], 1, delta=.1)
         self.assertIn("<= 1.100", shown)
 
+    def test_memory_measures_in_rounds(self):
+        cells, shown = self.memory_cells("memory", "--row", "hot-20-99", "--policy", "papers", "--quick", "--pairs", "2")
+        self.assertEqual([(c["policy"], c["round"]) for c in cells], [("papers", 0), ("papers", 1)])
+        self.assertRegex(shown, r"papers: used over ideal .*n = 2")
+
     def test_memory_takes_obases_options_from_the_environment(self):
         [cell], _ = self.memory_cells(*self.MEMORY, "--swap", "any",
                                       environment={"OBASE_POLICY": "graded"})

@@ -7,6 +7,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstddef>
 #include <string>
 #include <system_error>
 
@@ -34,6 +35,12 @@ inline bool any_given(const CLI::App& command) {
             option->count() != 0 && name != "--json" && name != "--quick" && name != "--pairs")
             return true;
     return false;
+}
+
+// How often a command measures that does it once, unless --pairs was given.
+inline std::size_t rounds_of(const CLI::App& command, std::size_t pairs) {
+    const CLI::Option* given = command.get_option_no_throw("--pairs");
+    return given != nullptr && given->count() != 0 ? pairs : 1;
 }
 
 } // namespace obase::tools

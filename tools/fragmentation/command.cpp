@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "tools/fragmentation/command.hpp"
 
+#include "tools/bench/command_line.hpp"
 #include "tools/fragmentation/fragmentation.hpp"
 #include "tools/handles/command.hpp"
 
@@ -42,12 +43,9 @@ store_bench add_fragmentation(CLI::App& bench) {
         ->check(CLI::Range(1, 1000))
         ->capture_default_str();
     add_script_options(*command, s->scripts);
-    // A run takes its time: once, unless it is asked for.
-    const CLI::App* common = &bench;
-    return {command, [s, common](bool quick, std::size_t pairs) {
+    return {command, [s, command](bool quick, std::size_t pairs) {
                 fragmentation_settings settings = *s;
-                const CLI::Option* given = common->get_option_no_throw("--pairs");
-                if (given != nullptr && given->count() != 0) settings.repetitions = pairs;
+                settings.repetitions = rounds_of(*command, pairs);
                 if (quick) {
                     settings.scale = std::max(settings.scale, 20U);
                     settings.seconds = {0, 1};

@@ -142,9 +142,7 @@ store_bench add_memory(CLI::App& bench) {
     add_surroundings(*command, *s);
     command->add_option("--row", *row, "the cells of a row of the target table, with its targets");
     command->add_flag("--list", *list, "print the names of the rows")->excludes("--row");
-    // A cell takes its time: once, unless --pairs asks for more.
-    const CLI::App* common = &bench;
-    return {command, [command, common, s, row, list](bool quick, std::size_t pairs) {
+    return {command, [command, s, row, list](bool quick, std::size_t pairs) {
                 if (*list) {
                     for (const memory_row& one : memory_rows())
                         std::printf("%-16s %s\n", one.name.c_str(), one.about.c_str());
@@ -154,8 +152,7 @@ store_bench add_memory(CLI::App& bench) {
                 if (!row->empty()) cells = cells_of_row(*command, *row, *s);
                 if (quick)
                     for (row_cell& one : cells) one.settings = smoke_size(one.settings);
-                const CLI::Option* given = common->get_option_no_throw("--pairs");
-                return bench_memory(cells, given != nullptr && given->count() != 0 ? pairs : 1);
+                return bench_memory(cells, rounds_of(*command, pairs));
             }};
 }
 
