@@ -2,6 +2,7 @@
 //
 // What `obase bench memory` computes, on cases with known answers: when a series has settled,
 // limits, and a cell's entry from the lines of its process.
+#include "tools/bench/command_line.hpp"
 #include "tools/memory/cell.hpp"
 #include "tools/memory/limit.hpp"
 #include "tools/memory/memory.hpp"
@@ -290,6 +291,17 @@ TEST(memory_figures, are_of_all_rounds) {
     EXPECT_DOUBLE_EQ(peak.value.median, 30'000 / 1048576.);
     EXPECT_EQ(verdict(figures_of({same[0]}, targets).front()), "not met") << "a single one decides";
     EXPECT_TRUE(figures_of({}, targets).empty());
+}
+
+TEST(memory_rounds, are_one_unless_asked_for) {
+    std::size_t pairs = 15;
+    CLI::App command;
+    command.add_option("--pairs", pairs);
+    command.parse("");
+    EXPECT_EQ(rounds_of(command, pairs), 1U);
+    command.parse("--pairs 7");
+    EXPECT_EQ(rounds_of(command, pairs), 7U);
+    EXPECT_EQ(rounds_of(CLI::App(), 7), 1U) << "a command without the option";
 }
 
 TEST(memory_rows, have_targets_that_cells_have) {
