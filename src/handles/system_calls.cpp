@@ -423,7 +423,9 @@ class messages {
         if (count_ != 0 && !copy(headers_.data(), at_, count_ * sizeof(mmsghdr))) {
             // As the kernel, up to the first that cannot be read.
             unsigned readable = 0;
-            while (copy(headers_.data() + readable, at_ + readable, sizeof(mmsghdr))) ++readable;
+            while (readable < count_ &&
+                   copy(headers_.data() + readable, at_ + readable, sizeof(mmsghdr)))
+                ++readable;
             count_ = readable;
         }
         for (unsigned i = 0; i < count_; ++i) {

@@ -102,11 +102,12 @@ void print_window(const json& line) {
     std::fflush(stdout);
 }
 
-// One value was counted, not timed. Of several there is a spread, but one that was killed is not made up for by others.
-spread spread_of_values(std::vector<double> values, bool any) {
+// One value decides if it was counted, not timed. Of several there is a spread, but one that was killed is not made up for
+// by others.
+spread spread_of_values(std::vector<double> values, bool any, bool timed) {
     if (any || values.size() == 1) {
         const double most = *std::max_element(values.begin(), values.end());
-        return {most, most, most, values.size(), true};
+        return {most, most, most, values.size(), any || !timed};
     }
     return spread_of(std::move(values));
 }
@@ -130,7 +131,7 @@ void add(std::vector<figure>& figures, const std::vector<json>& same, const std:
     f.name = fmt::format("{} {}: {}", same.front()["load"].get<std::string>(),
                          same.front()["policy"].get<std::string>(), name);
     f.unit = unit;
-    f.value = spread_of_values(std::move(values), flag);
+    f.value = spread_of_values(std::move(values), flag, member.starts_with("throughput"));
     f.kind = target.kind;
     f.target = target.value;
     f.command = same.front()["command"].get<std::string>();

@@ -291,6 +291,9 @@ TEST(memory_figures, are_of_all_rounds) {
     EXPECT_DOUBLE_EQ(peak.value.median, 30'000 / 1048576.);
     EXPECT_EQ(verdict(figures_of({same[0]}, targets).front()), "not met") << "a single one decides";
     EXPECT_TRUE(figures_of({}, targets).empty());
+    cell["throughput_ratio"] = 2;
+    const figure timed = figures_of({cell}, {{"throughput_ratio", bound::at_least, 1.6}}).front();
+    EXPECT_EQ(verdict(timed), "undecided") << "one that was timed does not";
 }
 
 TEST(memory_rounds, are_one_unless_asked_for) {
