@@ -3,7 +3,8 @@
 
 A sample says in its lines what it prints (`//> TEXT`, in order), and at its beginning with what it is compiled
 (`// flags: ...`; `// driver: ...`, by obase-clang alone) and linked (`// unit: FILE`, instrumented; `// foreign: FILE`, by clang alone; `// library: FILE`, an
-instrumented shared object). What is refused says so (`// refused: TEXT`).
+instrumented shared object), and what some of its functions call
+(`// calls: NAME always FUNCTION...`, how the name begins; `optimized` instead of `always`: not at -O0). What is refused says so (`// refused: TEXT`).
 """
 
 import argparse
@@ -75,6 +76,13 @@ def sample(options, source, variant):
         if built.returncode != 0:
             return [f"{name}: {' '.join(str(part) for part in command)}\n{built.stdout}"]
     wrong = []
+    if (calls := said(text, "calls")) and "-flto" not in flags and ("always" in calls or "-O0" not in flags):
+        unit = options.out / f"{name}.o"
+        run([driver, "--handles", *language, *flags, "-c", source, "-o", unit])
+        code = run(["objdump", "-dr", unit]).stdout.split("\n\n")
+        for function in calls[2:]:
+            if not any(re.search(rf"^[0-9a-f]+ <\S*{function}>:", part, re.M) and calls[0] in part for part in code):
+                wrong.append(f"{name}: {function} has no call of {calls[0]}\n")
     for way, program, environment in [("plain", plain, {})] + [(way, ours, WAYS[way]) for way in options.ways]:
         done = run([program], environment)
         if done.returncode != 0 or done.stdout.rstrip("\n").split("\n") != expected(text):

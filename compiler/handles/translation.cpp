@@ -10,7 +10,8 @@
 //
 //     if (obase_handles_away[home >> 16 & 0xffffff] == 0) address = home; else address = obase_handles_translate(home);
 //
-// (the table is at %gs:0, see obase_handles_enter) and lives in a variable of the function until LLVM makes values of them.
+// (the table is at %gs:0, see obase_handles_enter), or a call of obase_handles_tested, which does all of that, where code is
+// hardly ever reached or must be small. It lives in a variable of the function until LLVM makes values of them.
 #include "handles.hpp"
 
 #include <llvm/ADT/BitVector.h>
@@ -37,6 +38,10 @@ constexpr unsigned relative_to_gs = 256; // LLVM's number of the address space
 
 // At a junction, so often a translation may be made for each use.
 constexpr double worthwhile = .75;
+
+// A way that is taken less often than this leads to code that is hardly ever reached: it is marked as unlikely, ends the
+// program, or was so in a profile. Loops are left more often, and what LLVM guesses of conditions is not so certain.
+constexpr double hardly_ever = .01;
 
 struct access {
     llvm::Use* use;
@@ -89,7 +94,7 @@ class translator {
         find_available();
         find_needed();
         make_variables();
-        insert();
+        insert(seldom_reached(probabilities));
         join();
         rewrite();
         llvm::DominatorTree after(f_);
@@ -429,10 +434,44 @@ class translator {
         }
     }
 
-    void insert() {
-        for (const auto& events : events_)
-            for (const event& one : events) {
-                if (one.what == event::wanted && !one.available) make(one.root, one.at);
+    // By a block's number.
+    llvm::BitVector seldom_reached(const llvm::BranchProbabilityInfo& probabilities) const {
+        llvm::BitVector seldom(unsigned(order_.size()), true);
+        if (f_.hasMinSize() || f_.hasFnAttribute(llvm::Attribute::Cold)) return seldom;
+        seldom.reset(0);
+        for (bool changed = true; changed;) {
+            changed = false;
+            for (unsigned i = 0; i < order_.size(); ++i) {
+                if (seldom.test(i)) continue;
+                const llvm::Instruction* end = order_[i]->getTerminator();
+                const unsigned ways = end->getNumSuccessors();
+                for (unsigned j = 0; j < ways; ++j) {
+                    // One of many cases is not unlikely for that.
+                    const double share = double(ways > 2 ? ways : 1);
+                    const auto taken = probabilities.getEdgeProbability(order_[i], j);
+                    const unsigned next = numbers_.lookup(end->getSuccessor(j));
+                    if (!seldom.test(next) || share * double(taken.getNumerator()) <
+                                                  hardly_ever * double(taken.getDenominator()))
+                        continue;
+                    seldom.reset(next);
+                    changed = true;
+                }
+            }
+        }
+        return seldom;
+    }
+
+    void insert(const llvm::BitVector& seldom) {
+        for (unsigned i = 0; i < order_.size(); ++i)
+            for (const event& one : events_[i]) {
+                if (one.what == event::wanted && !one.available) {
+                    if (!seldom.test(i)) {
+                        make(one.root, one.at);
+                        continue;
+                    }
+                    llvm::IRBuilder<> build(one.at);
+                    make_slowly(build, one.root, "obase_handles_tested");
+                }
                 if (one.what == event::poll)
                     for (const unsigned root : available_at_[one.at].set_bits()) {
                         llvm::IRBuilder<> build(one.at->getNextNode());
@@ -499,10 +538,10 @@ class translator {
         return moved(build, address, roots_[root], translation);
     }
 
-    void make_slowly(llvm::IRBuilder<>& build, unsigned root) {
+    void make_slowly(llvm::IRBuilder<>& build, unsigned root,
+                     llvm::StringRef by = "obase_handles_translate") {
         llvm::Value* home = roots_[root];
-        llvm::CallInst* made =
-            build.CreateCall(state_.names.kept_call("obase_handles_translate", true), {home});
+        llvm::CallInst* made = build.CreateCall(state_.names.kept_call(by, true), {home});
         made->addFnAttr(llvm::Attribute::NoUnwind);
         build.CreateStore(made, variables_[root].address);
         if (variables_[root].difference != nullptr)

@@ -113,6 +113,23 @@
     .size "\name", . - "\name"
     .endm
 
+    /* The whole of a translation, for places that are seldom reached. */
+    .macro tested register
+    .globl "obase_handles_tested_\register"
+    .type "obase_handles_tested_\register", @function
+    .p2align 4
+"obase_handles_tested_\register":
+    .cfi_startproc
+    mov \register, %r11
+    shr $16, %r11
+    and $0xffffff, %r11d
+    cmpb $0, %gs:(%r11)
+    jne "obase_handles_translate_\register"
+    ret
+    .cfi_endproc
+    .size "obase_handles_tested_\register", . - "obase_handles_tested_\register"
+    .endm
+
     /* Calls what r11 points to, between a save and a restore of all that is no general register. The area and its parts are
        vector_state.cpp's to say; 0: the processor has fxsave only. */
     .globl obase_handles_call_with_state
@@ -173,6 +190,9 @@ obase_handles_call_with_state:
     framed "obase_handles_translate_%rcx", obase_handles_translate_here, %rcx, 48(%rsp)
     framed "obase_handles_translate_%rax", obase_handles_translate_here, %rax, 56(%rsp)
     framed "obase_handles_translate_%rbp", obase_handles_translate_here, (%rbp), (%rbp)
+    .irp register, %rax, %rbx, %rcx, %rdx, %rsi, %rdi, %rbp, %r8, %r9, %r10, %r12, %r13, %r14, %r15
+    tested \register
+    .endr
     framed "obase_handles_poll_framed", obase_handles_poll_here
 
     kept_call obase_handles_translate, obase_handles_translate_here, 1
