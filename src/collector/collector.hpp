@@ -242,6 +242,7 @@ class collector final : private policy::objects {
     void begin_evacuation();
     bool scan_outside_lazy(control& control);
     void limit_leaving();
+    void count_staying(std::uint64_t bits) noexcept;
     void note_leaver(unsigned bit);
     bool empty_chosen_runs(control& control);
     bool choose_runs() noexcept;
@@ -285,7 +286,12 @@ class collector final : private policy::objects {
         return space_.contains(address) && (tiers >> space_.class_of(address) & 1) != 0;
     }
     void visit_slots(std::uintptr_t base, std::uint64_t bits);
-    void visit_slot(unsigned bit);
+    struct visit_masks { // of word_facts, and resettled_
+        std::uint64_t seen = 0, touched = 0, newborn = 0, movable = 0, resettled = 0;
+        policy::tier_mask tiers = 0;
+        unsigned oldest = 0, foreign = 0;
+    };
+    void visit_slot(unsigned bit, visit_masks& all);
     void note_expectation(unsigned bit) noexcept;
     void judge_word();
     void judge_again();
@@ -730,25 +736,30 @@ void collector<Mover>::visit_slots(std::uintptr_t base, std::uint64_t bits) {
         return;
     }
     word_base_ = word_.base = base;
-    word_.seen = word_.touched = word_.newborn = word_.movable = word_.unmoved = 0;
-    resettled_ = 0;
+    word_.unmoved = in_large_ = 0;
     word_.expected_hot = word_.expected_cold = word_.expected_once = 0;
-    word_.tiers = 0;
-    word_.oldest = 0;
-    in_large_ = 0;
-    foreign_here_ = 0;
     visited_ = static_cast<unsigned>(std::popcount(bits));
-    for (; bits != 0; bits &= bits - 1) visit_slot(static_cast<unsigned>(std::countr_zero(bits)));
+    visit_masks all; // in registers: what is written to a slot could be a member
+    for (; bits != 0; bits &= bits - 1)
+        visit_slot(static_cast<unsigned>(std::countr_zero(bits)), all);
+    word_.seen = all.seen;
+    word_.touched = all.touched;
+    word_.newborn = all.newborn;
+    word_.movable = all.movable;
+    resettled_ = all.resettled;
+    word_.tiers = all.tiers;
+    word_.oldest = all.oldest;
+    foreign_here_ = all.foreign;
 }
 
 template <class Mover>
-void collector<Mover>::visit_slot(unsigned bit) {
+void collector<Mover>::visit_slot(unsigned bit, visit_masks& all) {
     mobility::observation& seen = seen_[bit];
     const mobility::window_id window(window_, !plan_.early);
     seen = phase_ == phase::scan ? mover_.visit(slot_at(bit), window)
                                  : mover_.revisit(slot_at(bit), window);
     if (seen.address == 0) {
-        foreign_here_ += seen.foreign;
+        all.foreign += seen.foreign;
         return;
     }
     unsigned tier = space_.class_of(pointer_to(seen.address));
@@ -761,15 +772,15 @@ void collector<Mover>::visit_slot(unsigned bit) {
             tier = policy::first_tier;
         }
     }
-    word_.seen |= std::uint64_t{1} << bit;
-    word_.touched |= std::uint64_t{seen.touched} << bit;
-    word_.newborn |= std::uint64_t{seen.newborn} << bit;
-    resettled_ |= std::uint64_t{seen.resettled} << bit;
-    word_.movable |= std::uint64_t{seen.movable} << bit;
-    word_.tiers |= policy::tier_mask{1} << tier;
+    all.seen |= std::uint64_t{1} << bit;
+    all.touched |= std::uint64_t{seen.touched} << bit;
+    all.newborn |= std::uint64_t{seen.newborn} << bit;
+    all.resettled |= std::uint64_t{seen.resettled} << bit;
+    all.movable |= std::uint64_t{seen.movable} << bit;
+    all.tiers |= policy::tier_mask{1} << tier;
     const unsigned quiet = seen.inactive_windows;
     const unsigned idle = Mover::ages_are_stamps ? ages_.whole(quiet) : quiet;
-    word_.oldest = std::max(word_.oldest, idle);
+    all.oldest = std::max(all.oldest, idle);
     word_.tier[bit] = static_cast<std::uint8_t>(tier);
     word_.idle[bit] = idle;
     word_.quiet[bit] = quiet;
@@ -838,7 +849,10 @@ void collector<Mover>::decide_with_states() {
 // the evacuation of runs.
 template <class Mover>
 void collector<Mover>::limit_leaving() {
-    for (std::uint64_t left = word_.seen & ~word_.unmoved; left != 0; left &= left - 1) {
+    const std::uint64_t counted = word_.seen & ~word_.unmoved;
+    const std::uint64_t each = verdict_.move | word_.newborn | in_large_;
+    count_staying(counted & ~each);
+    for (std::uint64_t left = counted & each; left != 0; left &= left - 1) {
         const auto bit = static_cast<unsigned>(std::countr_zero(left));
         const policy::tier_id at = word_.tier[bit];
         const std::uint64_t mask = std::uint64_t{1} << bit;
@@ -862,6 +876,25 @@ void collector<Mover>::limit_leaving() {
             leaves_at_once_ -= std::min(bytes, leaves_at_once_);
         else
             verdict_.move &= ~mask;
+    }
+}
+
+// Neighbours mostly lie in one run, which is looked up once.
+template <class Mover>
+void collector<Mover>::count_staying(std::uint64_t bits) noexcept {
+    while (bits != 0) {
+        const auto first = static_cast<unsigned>(std::countr_zero(bits));
+        const std::uintptr_t place = address_of(object_at(first)) >> heap::run_shift;
+        const policy::tier_id at = word_.tier[first];
+        unsigned count = 0;
+        do {
+            ++count;
+            bits &= bits - 1;
+        } while (bits != 0 &&
+                 address_of(object_at(static_cast<unsigned>(std::countr_zero(bits)))) >>
+                         heap::run_shift ==
+                     place);
+        evacuation_[at].note_staying(space_.run_of(object_at(first)), count);
     }
 }
 

@@ -9,7 +9,7 @@
 // decommitted before the next ones are begun. For that the slots of a run have to be known
 // together:
 //
-//   note()     in the scan, for each object: how many are seen in each run, and how much would leave;
+//   note()     in the scan, for each object (note_staying() for several): how many are seen in each run, and how much would leave;
 //   choose()   after it: the next runs worth evacuating, as many as there is memory for lists of
 //              slots;
 //   list()     in a second scan: the slots of the chosen runs;
@@ -80,6 +80,14 @@ class evacuation {
         t.leaving += static_cast<std::uint32_t>(leaving);
         t.leaving_objects = static_cast<std::uint16_t>(t.leaving_objects + (leaving != 0));
         if (newborn) t.newborn = true;
+    }
+
+    // Objects of the run that were seen, none of them newborn, and that stay.
+    void note_staying(std::size_t run, unsigned objects) noexcept {
+        if (run >= tallies_.size()) return;
+        noted_ += objects;
+        tally& t = tallies_[run];
+        t.objects = (t.objects + objects) & 0x7fff;
     }
 
     // The next runs, in the order of addresses, whose lists take at most `list_bytes`, or one run; of 0 none.

@@ -33,14 +33,15 @@ class beginnings {
     static constexpr std::size_t granules = place / granule; // a power of two
     static_assert(2 * granules < 256);
 
-    beginnings(word* bits, std::size_t unit) noexcept : bits_(bits), unit_(unit) {}
-    explicit beginnings(byte* places) noexcept : places_(places), unit_(granule) {}
+    beginnings(word* bits, std::size_t unit) noexcept // a power of two
+        : bits_(bits), shift_(static_cast<unsigned>(std::countr_zero(unit))) {}
+    explicit beginnings(byte* places) noexcept : beginnings(nullptr, granule) { places_ = places; }
 
     bool test(std::size_t offset) const noexcept {
-        if (offset % unit_ != 0) return false;
+        if ((offset >> shift_) << shift_ != offset) return false;
         if (places_ != nullptr)
             return places_[offset / place].load_acquire() == 1 + offset % place / granule;
-        const std::size_t at = offset / unit_;
+        const std::size_t at = offset >> shift_;
         return (bits_[at / 64].load_acquire() >> (at % 64) & 1U) != 0;
     }
 
@@ -57,7 +58,7 @@ class beginnings {
                 all += places_[at].load_relaxed() - std::size_t{1} < granules;
             return all;
         }
-        for (std::size_t word_at = 0; word_at * 64 * unit_ < limit; ++word_at)
+        for (std::size_t word_at = 0; word_at * 64 << shift_ < limit; ++word_at)
             all += static_cast<std::size_t>(std::popcount(bits_[word_at].load_relaxed()));
         return all;
     }
@@ -69,7 +70,7 @@ class beginnings {
                 static_cast<std::uint8_t>(1 + offset % place / granule));
             return;
         }
-        const std::size_t at = offset / unit_;
+        const std::size_t at = offset >> shift_;
         word& of = bits_[at / 64];
         of.store_release(of.load_relaxed() | std::uint64_t{1} << (at % 64));
     }
@@ -83,18 +84,18 @@ class beginnings {
             places_[offset / place].store_relaxed(0);
             return;
         }
-        const std::size_t at = offset / unit_;
+        const std::size_t at = offset >> shift_;
         bits_[at / 64].fetch_and_relaxed(~(std::uint64_t{1} << (at % 64)));
     }
 
   private:
     std::size_t next_bit(std::size_t after, std::size_t limit) const noexcept {
-        const std::size_t end = limit / unit_;
-        for (std::size_t at = after / unit_ + 1; at < end;) {
+        const std::size_t end = limit >> shift_;
+        for (std::size_t at = (after >> shift_) + 1; at < end;) {
             const std::uint64_t found = bits_[at / 64].load_acquire() >> (at % 64);
             if (found != 0) {
                 at += static_cast<unsigned>(std::countr_zero(found));
-                return at < end ? at * unit_ : limit;
+                return at < end ? at << shift_ : limit;
             }
             at = (at / 64 + 1) * 64;
         }
@@ -112,7 +113,7 @@ class beginnings {
 
     word* bits_ = nullptr;
     byte* places_ = nullptr;
-    std::size_t unit_;
+    unsigned shift_; // of a unit
 };
 
 } // namespace obase::heap

@@ -104,8 +104,10 @@ std::size_t dense_heap<P>::size_of_racy(const void* object) const noexcept {
     const std::size_t run = run_of(object);
     const std::size_t offset = offset_in(run, object);
     if (runs_[run].status.load_acquire() == dense_run::state::unused) return 0;
-    if (offset >= runs_[run].fill.load_acquire()) return 0;
-    return beginnings_of(run).test(offset) ? size_of(object) : 0;
+    const std::size_t fill = runs_[run].fill.load_acquire(); // as in size_of
+    if (offset >= fill) return 0;
+    const auto begin = beginnings_of(run);
+    return begin.test(offset) ? begin.next(offset, fill) - offset : 0;
 }
 
 // Filling.

@@ -34,9 +34,11 @@ void touched_map::mark(std::size_t offset, std::size_t size) noexcept {
         const std::size_t to = run == last_run ? last % pages_per_run : pages_per_run - 1;
         const unsigned mask = ((2U << to) - 1U) & ~((1U << from) - 1U);
         std::uint16_t& seen = pages_[run];
-        totals_.pages += static_cast<unsigned>(std::popcount(mask & ~unsigned{seen}));
-        seen = static_cast<std::uint16_t>(seen | mask);
-        runs_[run / 64] |= std::uint64_t{1} << (run % 64);
+        if (const unsigned fresh = mask & ~unsigned{seen}; fresh != 0) { // few, of many objects
+            totals_.pages += static_cast<unsigned>(std::popcount(fresh));
+            seen = static_cast<std::uint16_t>(seen | fresh);
+            runs_[run / 64] |= std::uint64_t{1} << (run % 64);
+        }
         page = (run + 1) * pages_per_run;
     }
 }

@@ -49,6 +49,7 @@ void graded::begin_window(const window_beginning& now) noexcept {
     for (co_access& one : by_region_) one.end_window();
     words_ = 0;
     sizes_.begin_window();
+    find_inside();
     seen_ = used_ = born_ = 0;
     wanted_.fill(0);
     turn_ += 0x85ebca6bu;
@@ -89,13 +90,33 @@ int graded::outside_by(int rate, tier_id at) const noexcept {
     return 0;
 }
 
+// Those for which outside_by() is 0 with the least and with the most that a size counts for.
+void graded::find_inside() noexcept {
+    constexpr int all = 1 << 20;
+    for (tier_id at = hottest; at <= coldest; ++at) {
+        const int end = static_cast<int>(class_of(at)) * octave;
+        const int upper = at == hottest ? all : (at == coldest ? cut_ : end) + margin;
+        const int lower = at == coldest ? -all : std::max(end - octave, cut_) - margin;
+        inside_[at] = {lower + sizes_.most(), upper + sizes_.least()};
+    }
+}
+
 // How long the rate has been outside of the class, one window later. Only where the sizes that there are would
 // give different answers the object's own is asked for, and of an object that is idle in windows 1, 2, 4, 8 ... only,
 // unless it has been outside and may be no longer.
-void graded::judge(word_facts& word, unsigned slot) noexcept {
+inline void graded::judge(word_facts& word, unsigned slot) noexcept {
     const tier_id at = word.tier[slot];
     std::uint16_t& state = word.state[slot];
     const int rate = rates_.sixteenths(state);
+    if (rate >= inside_[at].least && rate <= inside_[at].most)
+        state = static_cast<std::uint16_t>((state & 0xfff) | outside_zero << outside_shift);
+    else
+        judge_by_size(word, slot, rate);
+}
+
+void graded::judge_by_size(word_facts& word, unsigned slot, int rate) noexcept {
+    const tier_id at = word.tier[slot];
+    std::uint16_t& state = word.state[slot];
     // What has just left the first tier brings the windows that it was there; inside of its class that ends here.
     int outside = outside_of(state);
     int step = outside_by(rate - sizes_.least(), at);
@@ -134,7 +155,7 @@ void graded::watch_neighbours(const word_facts& word) noexcept {
         if (touch_rate::windows(word.state[slot]) < windows_to_watch) continue;
         const double expected = rates_.expected(word.state[slot]);
         residual[count] = in_use(word, slot) - expected;
-        deviation[count++] = std::sqrt(expected * (1 - expected));
+        deviation[count++] = rates_.deviation(word.state[slot]);
     }
     together_.note(residual.data(), deviation.data(), count);
     by_region_[region_of(word)].note(residual.data(), deviation.data(), count);

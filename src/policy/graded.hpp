@@ -129,6 +129,7 @@ class graded final : public placement {
     }
 
     int outside_by(int rate, tier_id at) const noexcept;
+    void find_inside() noexcept;
     static int outside_of(std::uint16_t state) noexcept;
     static std::uint16_t older(std::uint16_t state) noexcept;
     bool relieves(const word_facts& word, unsigned slot) noexcept;
@@ -141,6 +142,7 @@ class graded final : public placement {
     void count_windows(word_facts& word) noexcept;
     void count_window(word_facts& word, unsigned slot) noexcept;
     void judge(word_facts& word, unsigned slot) noexcept;
+    void judge_by_size(word_facts& word, unsigned slot, int rate) noexcept;
     int size_of(const word_facts& word, unsigned slot) noexcept;
     void note_a_size(const word_facts& word) noexcept;
     static tier_id expected_tier(const word_facts& word, unsigned slot) noexcept;
@@ -169,6 +171,11 @@ class graded final : public placement {
     // What is touched in more than half of the windows (ln 2 touches per window are 4.5 octaves) stays: it would be back in
     // the next. So if that alone is over the budget, the process is.
     static constexpr int highest_cut = 16 * 9 / 2;
+    // Of each tier: rates, in sixteenths, that are within it whatever the object's size.
+    struct bounds {
+        int least = 1, most = 0;
+    };
+    std::array<bounds, classes + 1> inside_{};
     bool counts_kept_ = false;
     std::uint64_t wanted_bytes_ = 0;
     // Of this window: bytes in other classes than the coldest, by the rate; the last: all that is not below highest_cut.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace obase::policy {
 namespace {
@@ -47,6 +48,7 @@ touch_rate::touch_rate() noexcept {
             const double known = n == codes - 1 ? windows_of_average : windows_of_[n];
             const double p = (share[e] * known + drawn_touches) / (known + drawn_windows);
             expected_[n][e] = static_cast<float>(p);
+            deviation_[n][e] = static_cast<float>(std::sqrt(p * (1 - p)));
         }
     find_octaves();
     for (unsigned e = 0; e < 256; ++e) {
@@ -122,6 +124,11 @@ std::uint16_t touch_rate::joined(std::uint16_t state, const sum& all) const noex
     return static_cast<std::uint16_t>((state & 0xf000) | known << 8 | e);
 }
 
+void touch_rate::draw() noexcept {
+    sum_up();
+    drawn_ = random();
+}
+
 void touch_rate::end_window() noexcept {
     draw();
     misfit_ = chance_ > 0 ? off_ / chance_ : 0;
@@ -143,34 +150,43 @@ void touch_rate::end_window() noexcept {
         }
 }
 
-void touch_rate::compare(std::uint16_t state, bool touched) noexcept {
-    const double p = expected_[code(state)][state & 255];
-    const double difference = touched ? 1 - p : p;
-    off_ += difference * difference;
-    chance_ += p * (1 - p);
+// What the slots of the window that ends had in common with what was expected of them.
+void touch_rate::sum_up() noexcept {
+    for (unsigned i = 0; i < successors_.size(); ++i) {
+        if (successors_[i].met == 0) continue;
+        const double slots = std::exchange(successors_[i].met, 0);
+        const unsigned e = i / 2 & 255, of = code(static_cast<std::uint16_t>(i / 2));
+        const bool touched = i % 2 != 0;
+        const double p = double{expected_[of][e]};
+        if (windows_of_[of] >= windows_to_compare) {
+            const double difference = touched ? 1 - p : p;
+            off_ += slots * difference * difference;
+            chance_ += slots * p * (1 - p);
+        }
+        if (windows_of_[of] != 0) {
+            experience& seen = experience_[of][group_of(e)];
+            seen.expected += slots * p;
+            if (touched) seen.happened += slots;
+        }
+    }
 }
 
-std::uint16_t touch_rate::after(std::uint16_t state, bool touched, unsigned idle) noexcept {
-    if (windows(state) >= windows_to_compare) compare(state, touched);
+void touch_rate::work_out(successor& s, std::uint16_t state, bool touched) const noexcept {
     const unsigned e = state & 255;
-    if (windows(state) != 0) {
-        experience& seen = experience_[code(state)][group_of(e)];
-        seen.expected += expected_[code(state)][e];
-        seen.happened += touched;
-    }
     unsigned known = std::min(code(state), last_code_);
     const unsigned n = std::min(unsigned{windows_of_[known]} + 1, static_cast<unsigned>(memory_));
-    const std::uint32_t drawn = drawn_;
-    const std::uint16_t step = next_[n][touched ? 1 : 0][e];
-    const unsigned next = (step >> 8) + ((drawn & 255) < (step & 255u) ? 1u : 0u);
+    const std::uint16_t to = next_[n][touched ? 1 : 0][e];
+    const unsigned next = (to >> 8) + ((drawn_ & 255) < (to & 255u) ? 1u : 0u);
     if (known < last_code_) {
         const unsigned gap = unsigned{windows_of_[known + 1]} - unsigned{windows_of_[known]};
-        if ((drawn >> 8) % gap == 0) ++known;
+        if ((drawn_ >> 8) % gap == 0) ++known;
     }
-    if (n > windows_to_be_surprised &&
-        (touched ? e < surprising_touch_ : idle >= surprising_idle_[e]))
-        known = code_within(std::max(n / 4, least_after_surprise));
-    return static_cast<std::uint16_t>((state & 0x7000) | known << 8 | next);
+    const bool may_be_surprised = n > windows_to_be_surprised;
+    const unsigned surprised = code_within(std::max(n / 4, least_after_surprise));
+    if (touched && may_be_surprised && e < surprising_touch_) known = surprised;
+    s.forgets_after = !touched && may_be_surprised ? surprising_idle_[e] : std::uint16_t{0};
+    s.next = static_cast<std::uint16_t>(known << 8 | next);
+    s.forgotten = static_cast<std::uint16_t>(surprised << 8 | next);
 }
 
 } // namespace obase::policy

@@ -29,8 +29,11 @@
 // expected to have, in a mean over some four windows. So one touch in six windows means little where most objects
 // with one touch were touched by a pass over all of them, and are not touched again.
 //
-// Source: simulation (docs/temperature.md). Cost: two looks into tables of 66 and 8 KiB, two sums in one of
-// 8 KiB; 4096 logarithms a window. Threads: the collector.
+// In one window a state has two successors, by the touch: they are worked out where a state is met first, and how
+// often it was met says at the end of the window all that is to be summed.
+//
+// Source: simulation (docs/temperature.md). Cost: a look and a count in a table of 96 KiB, of which a few hundred entries
+// are in use; 4096 logarithms a window. Threads: the collector.
 #pragma once
 
 #include <array>
@@ -52,13 +55,18 @@ class touch_rate {
 
     void end_window() noexcept;
     // Another chance, as each window has.
-    void draw() noexcept { drawn_ = random(); }
+    void draw() noexcept;
     double memory() const noexcept { return memory_; } // windows
     // Of the window that end_window() ended; 1: as expected. 0: no slot was known well enough.
     double misfit() const noexcept { return misfit_; }
 
     // One more window. `idle`: consecutive windows without a touch, this one included.
-    std::uint16_t after(std::uint16_t state, bool touched, unsigned idle) noexcept;
+    std::uint16_t after(std::uint16_t state, bool touched, unsigned idle) noexcept {
+        successor& s = successors_[(state & state_mask) * 2u + touched];
+        if (s.met++ == 0) work_out(s, state, touched);
+        const bool forgets = s.forgets_after != 0 && idle >= s.forgets_after;
+        return static_cast<std::uint16_t>((state & owners_bits) | (forgets ? s.forgotten : s.next));
+    }
 
     // The share of windows with a touch that is expected; of a state with n > 0.
     double expected(std::uint16_t state) const noexcept {
@@ -76,6 +84,10 @@ class touch_rate {
         ++all.count;
     }
     std::uint16_t joined(std::uint16_t state, const sum& all) const noexcept; // all.count > 0
+    // Of a bit that is set with a chance of expected(state).
+    double deviation(std::uint16_t state) const noexcept {
+        return deviation_[code(state)][state & 255];
+    }
 
     // In sixteenths; of a state with n > 0.
     int sixteenths(std::uint16_t state) const noexcept {
@@ -83,12 +95,21 @@ class touch_rate {
     }
 
   private:
+    static constexpr unsigned state_mask = 0xfff, owners_bits = 0x7000;
     static constexpr unsigned codes = 16;
     static constexpr std::array<std::uint8_t, codes> windows_of_{0,  1,  2,  3,  4,  5,  6,  8,
                                                                  10, 12, 16, 20, 26, 34, 48, 64};
     static unsigned code(std::uint16_t state) noexcept { return state >> 8 & 15; }
     static unsigned code_within(double windows) noexcept; // the largest that is not more
-    void compare(std::uint16_t state, bool touched) noexcept;
+    // What a state becomes in this window.
+    struct successor {
+        std::uint32_t met = 0;           // slots, since the window began; 0: the rest is not known
+        std::uint16_t forgets_after = 0; // windows without a touch; 0: it does not
+        std::uint16_t next = 0;
+        std::uint16_t forgotten = 0; // instead of `next`
+    };
+    void work_out(successor& s, std::uint16_t state, bool touched) const noexcept;
+    void sum_up() noexcept;
     void find_octaves() noexcept;
 
     std::uint32_t random() noexcept { // xorshift: Marsaglia 2003
@@ -102,6 +123,8 @@ class touch_rate {
     std::array<std::array<std::array<std::uint16_t, 256>, 2>, most_windows + 1> next_;
     std::array<std::array<std::int16_t, 256>, codes> octaves_; // in sixteenths
     std::array<std::array<float, 256>, codes> expected_; // the share that is expected of a window
+    std::array<std::array<float, 256>, codes> deviation_{};
+    std::array<successor, 2 * (state_mask + 1)> successors_{}; // by state, and by touched
     struct experience { // touches of slots with states that are alike
         double expected = 0;
         double happened = 0;
@@ -116,7 +139,7 @@ class touch_rate {
     double memory_ = most_windows;
     unsigned last_code_ = codes - 1; // of memory_
     double misfit_ = 0;
-    double off_ = 0, chance_ = 0; // sums of the window: squares, and those expected by chance
+    double off_ = 0, chance_ = 0; // squares, and those expected by chance; of what was summed up
     std::uint32_t random_ = 0x9e3779b9;
     std::uint32_t drawn_ = 0x9e3779b9; // of this window
     std::array<double, 256> share_{};  // by e

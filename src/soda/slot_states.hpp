@@ -56,12 +56,22 @@ class slot_states {
     // out[i] for the slots in `wanted` of the word that covers [base, base + 512): the state, or 0 where
     // there is none.
     void load(std::uintptr_t base, std::uint64_t wanted, values& out) noexcept {
-        for (std::uint64_t left = wanted; left != 0; left &= left - 1) out[lowest(left)] = 0;
         page* p = find(base);
-        if (p == nullptr) return;
-        const std::uint64_t mask = p->mask_of(word_in_page(base));
+        const std::uint64_t mask = p != nullptr ? p->mask_of(word_in_page(base)) : 0;
+        for (std::uint64_t left = wanted & ~mask; left != 0; left &= left - 1)
+            out[lowest(left)] = 0;
         if ((mask & wanted) == 0) return;
-        bit_reader from(p->bytes.data() + p->offset_of(word_in_page(base), bits_), bits_);
+        const std::uint8_t* at = p->bytes.data() + p->offset_of(word_in_page(base), bits_);
+        if (bits_ == 16) {
+            if (mask == wanted && (mask & (mask + 1)) == 0) { // the first ones
+                std::memcpy(out.data(), at, bytes_of(mask, 16));
+                return;
+            }
+            for (std::uint64_t left = mask; left != 0; left &= left - 1, at += 2)
+                if ((wanted >> lowest(left) & 1) != 0) std::memcpy(&out[lowest(left)], at, 2);
+            return;
+        }
+        bit_reader from(at, bits_);
         for (std::uint64_t left = mask; left != 0; left &= left - 1) {
             const std::uint16_t state = from.next();
             if ((wanted >> lowest(left) & 1) != 0) out[lowest(left)] = state;
@@ -75,9 +85,16 @@ class slot_states {
         if (p == nullptr) return;
         p->resize(word_in_page(base), slots, bits_);
         std::uint8_t* at = p->bytes.data() + p->offset_of(word_in_page(base), bits_);
-        bit_writer to(at, bits_);
-        for (std::uint64_t left = slots; left != 0; left &= left - 1) to.put(in[lowest(left)]);
-        to.flush();
+        if (bits_ == 16 && (slots & (slots + 1)) == 0) { // the first ones
+            std::memcpy(at, in.data(), bytes_of(slots, 16));
+        } else if (bits_ == 16) {
+            for (std::uint64_t left = slots; left != 0; left &= left - 1, at += 2)
+                std::memcpy(at, &in[lowest(left)], 2);
+        } else {
+            bit_writer to(at, bits_);
+            for (std::uint64_t left = slots; left != 0; left &= left - 1) to.put(in[lowest(left)]);
+            to.flush();
+        }
         if (p->used == 0) drop(base);
     } catch (const std::bad_alloc&) {
         drop(base);
@@ -333,7 +350,7 @@ class slot_states {
         }
 
         void trim() noexcept try {
-            if (bytes.capacity() - bytes.size() > bytes.size() / 32 + 64) bytes.shrink_to_fit();
+            if (bytes.capacity() - bytes.size() > bytes.size() / 128 + 64) bytes.shrink_to_fit();
         } catch (const std::bad_alloc&) {
             // It stays as large as it is.
         }
