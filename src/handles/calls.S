@@ -2,7 +2,7 @@
  *
  * What compiled code calls in the midst of its own: obase_handles_translate_%rdi and so on translate the register of their
  * name in place, obase_handles_poll_framed polls. They keep all other registers but r11 and the flags, and need no alignment
- * of the stack and no red zone. Most translations are made by obase_handles_translate_quickly, which uses general registers
+ * of the stack and no red zone. Most translations are made by what obase_handles_translate_chosen says, which uses general registers
  * only (translate.cpp); around what may use others the processor saves its state: some 50 ns.
  *
  * obase_handles_translate and obase_handles_poll keep all general registers but r11, as clang's preserve_most has it; rax,
@@ -68,25 +68,15 @@
     .p2align 4
 "\name":
     .cfi_startproc
-    push %rbp
-    .cfi_def_cfa_offset 16
-    .cfi_offset %rbp, -16
-    mov %rsp, %rbp
-    .cfi_def_cfa_register %rbp
-    and $-16, %rsp
-    push %rax
-    push %rcx
-    push %rdx
-    push %rsi
-    push %rdi
-    push %r8
-    push %r9
-    push %r10
+    .irp register, %rax, %rcx, %rdx, %rsi, %rdi, %r8, %r9, %r10
+    push \register
+    .cfi_adjust_cfa_offset 8
+    .endr
     .ifnb \to
     .ifnb \from
     mov \from, %rdi
     .endif
-    call obase_handles_translate_quickly
+    call *obase_handles_translate_chosen(%rip)
     test %rax, %rax
     jnz 1f
     mov \to, %rdi
@@ -97,17 +87,10 @@
     lea \target(%rip), %r11
     call obase_handles_call_with_state
     .endif
-    pop %r10
-    pop %r9
-    pop %r8
-    pop %rdi
-    pop %rsi
-    pop %rdx
-    pop %rcx
-    pop %rax
-    mov %rbp, %rsp
-    pop %rbp
-    .cfi_def_cfa %rsp, 8
+    .irp register, %r10, %r9, %r8, %rdi, %rsi, %rdx, %rcx, %rax
+    pop \register
+    .cfi_adjust_cfa_offset -8
+    .endr
     ret
     .cfi_endproc
     .size "\name", . - "\name"
@@ -178,7 +161,7 @@ obase_handles_call_with_state:
     .size obase_handles_call_with_state, . - obase_handles_call_with_state
 
     /* Where a register's value is while the function behind is called: where it was, or on the stack. */
-    .irp register, %rbx, %r12, %r13, %r14, %r15
+    .irp register, %rbx, %rbp, %r12, %r13, %r14, %r15
     framed "obase_handles_translate_\register", obase_handles_translate_here, \register, \register
     .endr
     framed "obase_handles_translate_%r10", obase_handles_translate_here, %r10, 0(%rsp)
@@ -189,7 +172,6 @@ obase_handles_call_with_state:
     framed "obase_handles_translate_%rdx", obase_handles_translate_here, %rdx, 40(%rsp)
     framed "obase_handles_translate_%rcx", obase_handles_translate_here, %rcx, 48(%rsp)
     framed "obase_handles_translate_%rax", obase_handles_translate_here, %rax, 56(%rsp)
-    framed "obase_handles_translate_%rbp", obase_handles_translate_here, (%rbp), (%rbp)
     .irp register, %rax, %rbx, %rcx, %rdx, %rsi, %rdi, %rbp, %r8, %r9, %r10, %r12, %r13, %r14, %r15
     tested \register
     .endr

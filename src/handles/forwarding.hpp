@@ -79,8 +79,10 @@ class forwarding_table {
     std::size_t begin_of(std::size_t block) const noexcept { return block * block_size_; }
 
     // Of the block around the byte at the offset from the run's beginning, which is below 64 KiB.
-    word* word_of(std::size_t offset) noexcept {
-        const std::size_t block = block_of(offset);
+    word* word_of(std::size_t offset) noexcept { return word_of_block<>(block_of(offset)); }
+    // The same by the block's number. `popcnt`: this processor has the instruction.
+    template <bool popcnt = false>
+    word* word_of_block(std::size_t block) noexcept {
         std::size_t at = 0;
         if (groups_ != 0) {
             const std::size_t number = block / 64;
@@ -88,13 +90,15 @@ class forwarding_table {
             const std::uint64_t bits = bits_of(number);
             const std::uint64_t bit = std::uint64_t{1} << (block % 64);
             if ((bits & bit) == 0) return nullptr;
-            at = before(number) + count_of(bits & (bit - 1));
+            at = before(number) + count_of<popcnt>(bits & (bit - 1));
         } else {
-            const std::uint16_t* const first = listed();
-            const std::uint16_t* const end = first + count_;
-            const std::uint16_t* const found = std::lower_bound(first, end, block);
-            if (found == end || *found != block) return nullptr;
-            at = static_cast<std::size_t>(found - first);
+            // All before `at` are smaller, and the block is among the next `left`, if it is there.
+            for (std::size_t left = count_; left > 1;) {
+                const std::size_t half = left / 2;
+                if (listed()[at + half - 1] < block) at += half;
+                left -= half;
+            }
+            if (count_ == 0 || listed()[at] != block) return nullptr;
         }
         return &words()[at];
     }
@@ -122,6 +126,13 @@ class forwarding_table {
         uses_.store_relaxed(now);
         return now;
     }
+    // Likewise, but not the last one of each so many, a power of two: false.
+    bool note_use_but_each(std::uint32_t many) noexcept {
+        const std::uint32_t now = uses_.load_relaxed() + 1;
+        if (now % many == 0) return false;
+        uses_.store_relaxed(now);
+        return true;
+    }
     // Whether the collector wants to hear of so many; asked of multiples of homes::uses_timed only.
     bool tells(std::uint32_t uses) const noexcept { return (uses & tell_at_.load_relaxed()) == 0; }
     // A power of two; 0: never, which is so at first.
@@ -144,7 +155,9 @@ class forwarding_table {
 
   private:
     // std::popcount would be a call where the processor need not have the instruction.
+    template <bool popcnt>
     static std::size_t count_of(std::uint64_t bits) noexcept {
+        if constexpr (popcnt) return static_cast<std::size_t>(std::popcount(bits));
         bits -= bits >> 1 & 0x5555'5555'5555'5555;
         bits = (bits & 0x3333'3333'3333'3333) + (bits >> 2 & 0x3333'3333'3333'3333);
         bits = (bits + (bits >> 4)) & 0x0F0F'0F0F'0F0F'0F0F;

@@ -124,7 +124,7 @@ class world {
     std::uint64_t address(std::size_t block) {
         const std::uint64_t born = home_of_block(block);
         if (away_byte.load_acquire() == at_home) return born;
-        const std::uint64_t quickly = objects.translate_quickly(born);
+        const std::uint64_t quickly = decltype(objects)::translate_quickly(*this, born);
         return quickly != 0 ? quickly : objects.translate(born);
     }
     atomic<std::uint64_t>& cell(std::uint64_t at) {
@@ -782,12 +782,18 @@ TEST(forwarding_table, finds_the_words_of_live_blocks_alone) {
                 const std::size_t block = offset / size;
                 ASSERT_EQ(t->block_of(offset), block);
                 ASSERT_EQ(word != nullptr, block < count && live.test(block));
+                ASSERT_EQ(t->word_of_block<true>(block), word);
                 if (word != nullptr) {
                     ASSERT_EQ(word->load_relaxed(), block + 1);
                 }
             }
             t->destroy();
         }
+    table* const empty = table::make(48, heap::run_bytes / 48, {});
+    ASSERT_NE(empty, nullptr);
+    for (std::size_t offset = 0; offset < heap::run_bytes; ++offset)
+        ASSERT_EQ(empty->word_of(offset), nullptr);
+    empty->destroy();
 }
 
 } // namespace

@@ -406,23 +406,36 @@ TEST(handles, vector_registers_are_saved_around_what_uses_them) {
     for (unsigned i = 0; i < 16; ++i) EXPECT_EQ(std::memcmp(in.bytes[i], out.bytes[i], 16), 0) << i;
 }
 
+extern "C" {
+extern std::uint64_t (*obase_handles_translate_chosen)(std::uint64_t);
+std::uint64_t obase_handles_translate_popcnt(std::uint64_t);
+}
+TEST(handles, translations_use_what_the_processor_has) {
+    ASSERT_NE(std::malloc(1), nullptr);
+    EXPECT_EQ(obase_handles_translate_chosen == &obase_handles_translate_popcnt,
+              __builtin_cpu_supports("popcnt") != 0);
+}
+
 // Of what the compiler made of translate.cpp: nothing is saved around it but general registers.
 TEST(handles, quick_translations_use_general_registers_only) {
 #ifndef __OPTIMIZE__
     GTEST_SKIP() << "not optimized";
 #endif
-    std::FILE* const said =
-        popen("objdump -d --no-show-raw-insn --disassemble=obase_handles_translate_quickly "
-              "/proc/$PPID/exe",
-              "r");
-    ASSERT_NE(said, nullptr);
-    std::string text;
-    char part[4096];
-    while (std::fgets(part, sizeof part, said) != nullptr) text += part;
-    if (pclose(said) != 0) GTEST_SKIP() << "no objdump";
-    EXPECT_NE(text.find("<obase_handles_translate_quickly>:"), std::string::npos) << text;
-    for (const char* const other : {"mm", "call", "%st", "%k"})
-        EXPECT_EQ(text.find(other), std::string::npos) << other << " in\n" << text;
+    for (const std::string function :
+         {"obase_handles_translate_quickly", "obase_handles_translate_popcnt"}) {
+        const std::string command =
+            "objdump -d --no-show-raw-insn --disassemble=" + function + " /proc/$PPID/exe";
+        std::FILE* const said = popen(command.c_str(), "r");
+        ASSERT_NE(said, nullptr);
+        std::string text;
+        char part[4096];
+        while (std::fgets(part, sizeof part, said) != nullptr) text += part;
+        if (pclose(said) != 0) GTEST_SKIP() << "no objdump";
+        EXPECT_NE(text.find("<" + function + ">:"), std::string::npos) << text;
+        for (const char* const other : {"mm", "call", "%st", "%k"})
+            EXPECT_EQ(text.find(other), std::string::npos) << other << " in\n" << text;
+        EXPECT_EQ(text.find("popcnt ") != std::string::npos, function.ends_with("popcnt")) << text;
+    }
 }
 
 // What is born where a kept object was is another one.

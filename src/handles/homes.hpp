@@ -72,27 +72,28 @@ class homes {
     }
 
     // As translate(), where that takes a few loads and nothing else; 0: it takes more. For translate.cpp.
-    std::uint64_t translate_quickly(std::uint64_t home) noexcept {
-        const std::uint64_t offset = home - host_.base();
-        if (offset >= host_.bytes()) return home;
+    template <bool popcnt = false>
+    static std::uint64_t translate_quickly(Host& host, std::uint64_t home) noexcept {
+        const std::uint64_t offset = home - host.base();
+        if (offset >= host.bytes()) return home;
         const std::size_t run = offset >> heap::run_shift;
-        if (host_.away(run).load_acquire() != open) return home;
-        table_type* const here = host_.table(run).load_acquire(); // pairs with the opening
+        if (host.away(run).load_acquire() != open) return home;
+        table_type* const here = host.table(run).load_acquire(); // pairs with the opening
         if (here == nullptr) return home;
-        if ((here->uses() + 1) % uses_timed == 0) return 0;
-        here->note_use();
+        if (!here->note_use_but_each(uses_timed)) return 0;
         const std::size_t in_run = offset & (heap::run_bytes - 1);
-        auto* const word = here->word_of(in_run);
+        const std::size_t block = here->block_of(in_run);
+        auto* const word = here->template word_of_block<popcnt>(block);
         if (word == nullptr) return home;
         std::uint64_t seen = word->load_acquire(); // pairs with publish()
         if (!layout::is_plain(seen)) {
             const std::uint64_t address = layout::address(seen);
-            if (host_.in_alias(address) && !host_.alias_ready(address)) return 0;
+            if (host.in_alias(address) && !host.alias_ready(address)) return 0;
             if (!word->cas_acq_rel(seen, address)) return 0; // R5
             seen = address;
         }
         if (seen == 0) return home; // freed
-        return seen + (in_run - here->begin_of(here->block_of(in_run)));
+        return seen + (in_run - here->begin_of(block));
     }
 
     // As translate(), and the object's own current address; 0: the address is not in an open run's object.

@@ -76,6 +76,7 @@ native_handles* native_handles::make() noexcept {
     }
     const runtime_memory own;
     learn_vector_state();
+    choose_translation();
     auto* const fresh = ::new (storage) native_handles;
     if (fresh->set_up()) {
         instance_.store_release(fresh); // pairs with get()

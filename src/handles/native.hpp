@@ -47,6 +47,8 @@ extern unsigned char keeps_of_runs[1U << 24];
 
 // Before the first thread needs it (vector_state.cpp).
 void learn_vector_state() noexcept;
+// translate.cpp: which code translates on this processor.
+void choose_translation() noexcept;
 
 // Nonzero in threads of the runtime, and while it is being made: malloc is then the C library's.
 extern __thread unsigned inside_runtime __attribute__((tls_model("initial-exec")));

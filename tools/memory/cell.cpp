@@ -6,6 +6,7 @@
 #include "tools/bench/stopwatch.hpp"
 #include "tools/memory/clients.hpp"
 #include "tools/memory/limit.hpp"
+#include "tools/memory/open_files.hpp"
 #include "tools/memory/settled.hpp"
 #include "tools/memory/tier_memory.hpp"
 #include "tools/workload/cachelib_config.hpp"
@@ -250,6 +251,9 @@ class cell {
                      {"major_faults", faults.major_faults_of_all()},
                      {"stall_ns", faults.stall_ns()},
                      {"late_ns", static_cast<double>(now.late.total_ns - before.late.total_ns)}};
+        const open_files files = files_of_this_process(std::string(options_.cold_directory()));
+        line["open_files"] = files.descriptors;
+        line["file_bytes"] = files.unnamed_bytes;
         if (runtime_ != nullptr) add_statistics(line);
         tell_(line);
     }

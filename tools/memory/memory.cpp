@@ -112,6 +112,15 @@ spread spread_of_values(std::vector<double> values, bool any, bool timed) {
     return spread_of(std::move(values));
 }
 
+// What tells the cells of a row apart.
+std::string load_of(const json& cell) {
+    std::string load = cell["load"].get<std::string>();
+    if (cell["update_share"] != 0)
+        load += fmt::format(", {:g} updates", cell["update_share"].get<double>());
+    if (cell["limit"].is_string()) load += ", limit " + cell["limit"].get<std::string>();
+    return load;
+}
+
 // `same`: one cell's results. Those without the member do not count.
 void add(std::vector<figure>& figures, const std::vector<json>& same, const std::string& member,
          const std::string& name, const char* unit, double divisor = 1,
@@ -128,7 +137,7 @@ void add(std::vector<figure>& figures, const std::vector<json>& same, const std:
     }
     if (values.empty()) return;
     figure f;
-    f.name = fmt::format("{} {}: {}", same.front()["load"].get<std::string>(),
+    f.name = fmt::format("{} {}: {}", load_of(same.front()),
                          same.front()["policy"].get<std::string>(), name);
     f.unit = unit;
     f.value = spread_of_values(std::move(values), flag, member.starts_with("throughput"));
@@ -163,6 +172,26 @@ tail tail_of(const std::vector<json>& lines, std::size_t most) {
         sum.used += (*line)["used"].get<double>();
     }
     return sum;
+}
+
+// Of the coldest tier's file; windows in which hardly anything lies there say little of it.
+void add_files(json& cell) {
+    constexpr double enough_live = 8 << 20;
+    double descriptors = 0, bytes = 0, over_live = 0;
+    for (const json& line : cell["windows"]) {
+        if (!line.contains("open_files")) return;
+        descriptors = std::max(descriptors, line["open_files"].get<double>());
+        const double file = line["file_bytes"].get<double>();
+        bytes = std::max(bytes, file);
+        // The last is the heap of large objects.
+        if (!line.contains("tiers") || line["tiers"].size() < 2) continue;
+        const json& coldest = line["tiers"][line["tiers"].size() - 2];
+        const double live = coldest["live_bytes"].get<double>();
+        if (live >= enough_live) over_live = std::max(over_live, file / live);
+    }
+    cell["open_files_peak"] = descriptors;
+    cell["file_peak_bytes"] = bytes;
+    if (over_live > 0) cell["file_over_live_worst"] = over_live;
 }
 
 const json* find(const std::vector<json>& lines, std::string_view event) {
@@ -350,6 +379,9 @@ nlohmann::json memory_cell(const memory_settings& s, const std::vector<json>& li
                              "throughput_ops",
                              "throughput_ratio",
                              "limit_bytes",
+                             "open_files_peak",
+                             "file_peak_bytes",
+                             "file_over_live_worst",
                              "pass"})
         cell[name] = nullptr;
     cell["windows"] = json::array();
@@ -424,6 +456,7 @@ nlohmann::json memory_cell(const memory_settings& s, const std::vector<json>& li
                                  ideal_object_bytes(least, line["fault_share"].get<double>())})
                     .value_or(0));
     if (worst > 0) cell["used_over_ideal_worst"] = worst;
+    add_files(cell);
     cell["used_over_live"] = use.used / (live + index);
     cell["fault_share"] = fault_share;
     if (s.load == "hotspot" && s.hot_accesses < 1)
@@ -475,6 +508,8 @@ std::vector<figure> figures_of(const std::vector<json>& same,
     add(figures, same, "fault_share", "share of operations that fault", "");
     add(figures, same, "faults_per_s", "faults", "/s");
     add(figures, same, "stall_share", "stall, share of the clients' time", "");
+    add(figures, same, "file_peak_bytes", "file", "MiB", mib_bytes);
+    add(figures, same, "open_files_peak", "open files", "");
     add(figures, same, "throughput_ops", "throughput", "op/s");
     if (!has_target("killed") && std::any_of(same.begin(), same.end(), [](const json& cell) {
             return cell["killed"] == true;

@@ -6,10 +6,12 @@
 #include "tools/memory/cell.hpp"
 #include "tools/memory/limit.hpp"
 #include "tools/memory/memory.hpp"
+#include "tools/memory/open_files.hpp"
 #include "tools/memory/settled.hpp"
 
 #include <gtest/gtest.h>
 
+#include <fcntl.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -251,6 +253,49 @@ TEST(memory_cell, peak_is_that_of_all_windows) {
     EXPECT_EQ(cell["peak_bytes"], 30'000);
 }
 
+TEST(memory_cell, tells_the_files_at_their_most) {
+    constexpr std::uint64_t mib = 1 << 20;
+    const auto with_files = [](unsigned n, unsigned descriptors, double file_mib, double live_mib) {
+        json line = window(n, 9000, 9000, 0);
+        line["open_files"] = descriptors;
+        line["file_bytes"] = file_mib * mib;
+        line["tiers"] = {{{"live_bytes", 500 * mib}},
+                         {{"live_bytes", live_mib * mib}},
+                         {{"live_bytes", 100 * mib}}}; // of large objects
+        return line;
+    };
+    const json cell = memory_cell(
+        small_hotspot(),
+        {loaded(), with_files(1, 9, 40, 4), with_files(2, 12, 30, 10), with_files(3, 10, 25, 20)},
+        false);
+    EXPECT_EQ(cell["open_files_peak"], 12);
+    EXPECT_EQ(cell["file_peak_bytes"], 40 * mib);
+    EXPECT_DOUBLE_EQ(cell["file_over_live_worst"].get<double>(), 3)
+        << "the first window has too little in the file";
+    const json without = memory_cell(small_hotspot(), {loaded(), window(1, 9000, 9000, 0)}, false);
+    EXPECT_TRUE(without["open_files_peak"].is_null());
+}
+
+TEST(open_files, are_those_of_this_process) {
+    const std::string directory = std::filesystem::temp_directory_path();
+    const open_files before = files_of_this_process(directory);
+    std::string name = directory + "/obase-open-files-XXXXXX";
+    const int named = ::mkstemp(name.data());
+    ASSERT_GE(named, 0);
+    const std::vector<char> bytes(1 << 20, 'x');
+    ASSERT_EQ(::write(named, bytes.data(), bytes.size()), ::ssize_t(bytes.size()));
+    ASSERT_EQ(::fsync(named), 0);
+    open_files now = files_of_this_process(directory);
+    EXPECT_EQ(now.descriptors, before.descriptors + 1);
+    EXPECT_EQ(now.unnamed_bytes, before.unnamed_bytes) << "it has a name";
+    ::unlink(name.c_str());
+    now = files_of_this_process(directory);
+    EXPECT_GE(now.unnamed_bytes, before.unnamed_bytes + bytes.size());
+    EXPECT_EQ(files_of_this_process("").unnamed_bytes, 0U);
+    ::close(named);
+    EXPECT_EQ(files_of_this_process(directory).descriptors, before.descriptors);
+}
+
 TEST(memory_cell, has_the_ratio_to_its_reference) {
     json cell = {{"throughput_ops", 300.0}, {"throughput_ratio", 1}};
     compare_with(cell, {{"throughput_ops", 200.0}});
@@ -319,6 +364,17 @@ TEST(memory_rows, have_targets_that_cells_have) {
         }
     }
     EXPECT_THROW(row_named("none"), std::invalid_argument);
+}
+
+TEST(memory_rows, are_told_apart_by_updates_and_limit) {
+    memory_settings s = small_hotspot();
+    const auto name = [&] {
+        return figures_of({memory_cell(s, {}, true)}, {{"killed", bound::at_most, 0}}).front().name;
+    };
+    EXPECT_EQ(name(), "hotspot 0.2/0.9 papers: killed");
+    s.update_share = .05;
+    s.limit = "40%";
+    EXPECT_EQ(name(), "hotspot 0.2/0.9, 0.05 updates, limit 40% papers: killed");
 }
 
 TEST(memory_cell, of_a_killed_process_has_what_it_told) {

@@ -210,7 +210,9 @@ std::vector<memory_row> make_rows() {
         {"large", "30,000 records of 20 KiB, a fifth of them asked for",
          all(large_objects(), {used_over_ideal_at_most(1.1)})},
         {"day", "a day of windows, the hot set shifts every 20, .02 of the operations are churn",
-         both(a_day(), {{"used_over_ideal_worst", bound::at_most, 1.5}})},
+         both(a_day(), {{"used_over_ideal_worst", bound::at_most, 1.5},
+                        {"peak_over_allowed", bound::at_most, 1},
+                        {"file_over_live_worst", bound::at_most, 2}})},
     };
 }
 
