@@ -85,7 +85,7 @@ class slot_states {
         if (p == nullptr) return;
         p->resize(word_in_page(base), slots, bits_);
         std::uint8_t* at = p->bytes.data() + p->offset_of(word_in_page(base), bits_);
-        if (bits_ == 16 && (slots & (slots + 1)) == 0) { // the first ones
+        if (bits_ == 16 && slots != 0 && (slots & (slots + 1)) == 0) { // the first ones
             std::memcpy(at, in.data(), bytes_of(slots, 16));
         } else if (bits_ == 16) {
             for (std::uint64_t left = slots; left != 0; left &= left - 1, at += 2)
