@@ -172,6 +172,39 @@ TEST(slot_states, what_is_empty_takes_no_memory) {
     EXPECT_LT(states.memory_bytes(), nothing + 256);
 }
 
+// The size that most policies have: whole words, the first slots of a word, and any.
+TEST(slot_states, sixteen_bits_of_any_slots) {
+    slot_states states(16);
+    const std::uint64_t masks[] = {
+        ~std::uint64_t{0}, 0xff, 0xff00, 0x8000'0000'0000'0001, 0x5555, 1, 2};
+    std::size_t word = 0;
+    for (const std::uint64_t mask : masks) {
+        slot_states::values in;
+        for (std::size_t i = 0; i < 64; ++i)
+            in[i] = static_cast<std::uint16_t>(0x8001 + 64 * word + i);
+        states.store(page + word * span, mask, in);
+        ++word;
+    }
+    word = 0;
+    for (const std::uint64_t mask : masks) {
+        for (const std::uint64_t wanted : {mask, mask & 0xff, ~std::uint64_t{0}}) {
+            slot_states::values got;
+            got.fill(0xdead);
+            states.load(page + word * span, wanted, got);
+            for (std::size_t i = 0; i < 64; ++i) {
+                const bool stored = (mask & wanted) >> i & 1;
+                ASSERT_EQ(got[i], stored            ? 0x8001 + 64 * word + i
+                                  : wanted >> i & 1 ? 0
+                                                    : 0xdead)
+                    << word << ' ' << i;
+            }
+        }
+        ++word;
+    }
+    for (word = 0; word < std::size(masks); ++word) states.store(page + word * span, 0, {});
+    EXPECT_LT(states.memory_bytes(), 1000U) << "its page has gone";
+}
+
 TEST(slot_states, zero_bits_cost_nothing) {
     slot_states states(0);
     slot_states::values in{};
