@@ -40,9 +40,9 @@ obase_handles_translate_popcnt(std::uint64_t home) noexcept {
     return translated<true>(home);
 }
 
+// While the heap is made: nothing is away yet, so nobody asks.
 void obase::handles::choose_translation() noexcept {
     __builtin_cpu_init(); // malloc may be called before its constructor
     if (__builtin_cpu_supports("popcnt"))
-        __atomic_store_n(&obase_handles_translate_chosen, &obase_handles_translate_popcnt,
-                         __ATOMIC_RELAXED);
+        obase_handles_translate_chosen = &obase_handles_translate_popcnt;
 }
