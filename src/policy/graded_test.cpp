@@ -467,9 +467,8 @@ struct piece {
     double rate, bytes;
 };
 double bytes_for(double h, std::vector<piece> units) {
-    std::sort(units.begin(), units.end(), [](const piece& a, const piece& b) {
-        return a.rate / a.bytes > b.rate / b.bytes;
-    });
+    std::sort(units.begin(), units.end(),
+              [](const piece& a, const piece& b) { return a.rate / a.bytes > b.rate / b.bytes; });
     double left = 0, bytes = 0;
     for (const piece& one : units) left += h * one.rate;
     for (std::size_t i = 0; left > 0; ++i) {
