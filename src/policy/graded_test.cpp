@@ -727,8 +727,9 @@ double inflation_of_counts(const std::vector<double>& rates, double accesses, bo
     }
     std::vector<std::size_t> order(rates.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
-    std::stable_sort(order.begin(), order.end(),
-                     [&](std::size_t one, std::size_t other) { return known[one] > known[other]; });
+    std::sort(order.begin(), order.end(), [&](std::size_t one, std::size_t other) {
+        return known[one] != known[other] ? known[one] > known[other] : one < other;
+    });
     std::vector<piece> pages, alone;
     for (std::size_t at = 0; at < order.size(); ++at) {
         if (at % (page_bytes / usual_size) == 0) pages.push_back({0, page_bytes});
