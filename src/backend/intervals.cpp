@@ -27,7 +27,7 @@ void intervals::add(std::uintptr_t begin, std::uintptr_t end) {
     items_.push_back({begin, end});
 }
 
-const std::vector<interval>& intervals::normalized() const {
+const intervals::list& intervals::normalized() const {
     if (sorted_) return items_;
     std::sort(items_.begin(), items_.end(),
               [](const interval& a, const interval& b) { return a.begin < b.begin; });

@@ -15,6 +15,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "os/page_allocator.hpp"
+
 namespace obase::backend {
 
 struct interval {
@@ -26,12 +28,14 @@ struct interval {
 
 class intervals {
   public:
+    using list = std::vector<interval, os::page_allocator<interval>>;
+
     // Adds [begin, end). Amortized O(1) when calls come in address order, which is how the heaps
     // report; otherwise the set is normalized at its next use, or when it has doubled.
     void add(std::uintptr_t begin, std::uintptr_t end);
     // Keeps little memory for the next use.
     void clear() noexcept {
-        if (items_.capacity() > 2 * least_normalized) std::vector<interval>().swap(items_);
+        if (items_.capacity() > 2 * least_normalized) list().swap(items_);
         items_.clear();
         sorted_ = true;
         normalized_at_ = least_normalized;
@@ -39,7 +43,7 @@ class intervals {
 
     bool empty() const noexcept { return items_.empty(); }
     std::size_t bytes() const;
-    const std::vector<interval>& items() const { return normalized(); }
+    const list& items() const { return normalized(); }
 
     intervals united(const intervals& other) const;
     intervals without(const intervals& other) const;
@@ -49,11 +53,11 @@ class intervals {
     intervals rounded_out(std::size_t unit) const;
 
   private:
-    const std::vector<interval>& normalized() const;
+    const list& normalized() const;
 
     static constexpr std::size_t least_normalized = 1024;
 
-    mutable std::vector<interval> items_;
+    mutable list items_;
     mutable bool sorted_ = true;
     std::size_t normalized_at_ = least_normalized; // items: it is put in order by itself then
 };

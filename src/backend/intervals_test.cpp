@@ -46,7 +46,7 @@ bits as_bits(const intervals& set) {
 }
 
 bool well_formed(const intervals& set) {
-    const std::vector<interval>& items = set.items();
+    const intervals::list& items = set.items();
     for (std::size_t i = 0; i < items.size(); ++i) {
         if (items[i].begin >= items[i].end) return false;
         if (i > 0 && items[i - 1].end >= items[i].begin) return false;
@@ -82,8 +82,7 @@ TEST(intervals, that_grow_in_turns_take_little_memory) {
         set.add(i * step, (i + 1) * step);
         set.add(second + i * step, second + (i + 1) * step);
     }
-    EXPECT_EQ(set.items(),
-              (std::vector<interval>{{0, calls * step}, {second, second + calls * step}}));
+    EXPECT_EQ(set.items(), (intervals::list{{0, calls * step}, {second, second + calls * step}}));
     EXPECT_LE(set.items().capacity(), 4096u);
     // What does not join is kept.
     for (std::uintptr_t i = calls; i > 0; --i) set.add(2 * i * step, 2 * i * step + 1);
@@ -116,7 +115,7 @@ RC_GTEST_PROP(intervals, rounding_agrees_with_bits, ()) {
 TEST(intervals, additions_in_order_extend_the_last_one) {
     intervals set;
     for (std::uintptr_t at = 0; at < 100; at += 10) set.add(at, at + 10);
-    EXPECT_EQ(set.items(), (std::vector<interval>{{0, 100}}));
+    EXPECT_EQ(set.items(), (intervals::list{{0, 100}}));
     set.clear();
     EXPECT_TRUE(set.empty());
     EXPECT_EQ(set.bytes(), 0u);

@@ -159,10 +159,10 @@ class collector final : private policy::objects {
   private:
     static constexpr std::size_t batch_candidates = std::size_t{1} << 15;
     // Of slots that are scanned. After a step a full batch is moved; after `asked_bytes` the scan may pause; after
-    // `trimmed_bytes`, half a page of states, these give back what they have for growing.
+    // `trimmed_bytes`, a page of states, these give back what they have for growing.
     static constexpr std::uintptr_t step_bytes = std::uintptr_t{1} << 13;
     static constexpr std::uintptr_t asked_bytes = std::uintptr_t{1} << 15;
-    static constexpr std::uintptr_t trimmed_bytes = std::uintptr_t{1} << 17;
+    static constexpr std::uintptr_t trimmed_bytes = std::uintptr_t{1} << 18;
     // Slots of a step, or to the least objects of a run.
     static constexpr std::size_t most_found_at_once = heap::run_bytes / 8;
     static constexpr std::size_t retry_batch = 512;

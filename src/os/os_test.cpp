@@ -18,6 +18,7 @@
 #include <gtest/gtest.h>
 
 #include "os/memory.hpp"
+#include "os/page_allocator.hpp"
 #include "os/platform.hpp"
 #include "os/process.hpp"
 #include "os/thread.hpp"
@@ -371,6 +372,44 @@ TEST(os_memory, pages_that_cannot_be_taken_stay) {
         "does not give the pages");
     release(home, page_size);
     release(alias, page_size);
+}
+
+// What is long is mapped, and goes back; what is short is the allocator's.
+TEST(os_memory, long_blocks_of_a_vector_are_mapped) {
+    static std::atomic<std::size_t> mapped{0};
+    memory_calls counting = real_memory_calls();
+    counting.mmap = [](void* at, std::size_t bytes, int access, int flags, int file, off_t offset) {
+        mapped += bytes;
+        return real_memory_calls().mmap(at, bytes, access, flags, file, offset);
+    };
+    counting.munmap = [](void* at, std::size_t bytes) {
+        mapped -= bytes;
+        return real_memory_calls().munmap(at, bytes);
+    };
+    use_memory_calls(&counting);
+    {
+        std::vector<std::uint64_t, page_allocator<std::uint64_t>> list;
+        constexpr std::size_t least = page_allocator<std::uint64_t>::least_bytes / 8;
+        list.reserve(least - 1);
+        EXPECT_EQ(mapped.load(), 0u);
+        for (std::uint64_t i = 0; i < least + 1; ++i) list.push_back(i);
+        EXPECT_EQ(mapped.load() % page_size, 0u);
+        EXPECT_GE(mapped.load(), list.capacity() * 8);
+        EXPECT_LT(mapped.load(), list.capacity() * 8 + page_size);
+        for (std::uint64_t i = 0; i < least + 1; ++i) ASSERT_EQ(list[i], i);
+    }
+    EXPECT_EQ(mapped.load(), 0u);
+    counting.mmap = [](void*, std::size_t, int, int, int, off_t) {
+        errno = ENOMEM;
+        return MAP_FAILED;
+    };
+    page_allocator<char> pages;
+    EXPECT_THROW(static_cast<void>(pages.allocate(1 << 20)), std::bad_alloc);
+    char* const few = pages.allocate(8); // not mapped
+    pages.deallocate(few, 8);
+    use_memory_calls(nullptr);
+    EXPECT_THROW(static_cast<void>(page_allocator<std::uint64_t>().allocate(SIZE_MAX / 4)),
+                 std::bad_array_new_length);
 }
 
 } // namespace

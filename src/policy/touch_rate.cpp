@@ -30,19 +30,8 @@ constexpr double most_expected = 1 - 1. / 64; // a share of windows: 4 touches p
 } // namespace
 
 touch_rate::touch_rate() noexcept {
-    auto& share = share_;
-    for (unsigned e = 1; e < 256; ++e) share[e] = std::exp2((e - 255.0) / units_of_octave);
-    for (unsigned n = 1; n <= most_windows; ++n)
-        for (unsigned touched = 0; touched < 2; ++touched)
-            for (unsigned e = 0; e < 256; ++e) {
-                const double next = share[e] + (touched - share[e]) / n;
-                const auto above = std::upper_bound(share.begin(), share.end(), next);
-                const auto below = static_cast<unsigned>(above - share.begin()) - 1;
-                const double part =
-                    above == share.end() ? 0 : (next - share[below]) / (*above - share[below]);
-                next_[n][touched][e] = static_cast<std::uint16_t>(
-                    below << 8 | std::min(255u, static_cast<unsigned>(part * 256)));
-            }
+    const auto& share = share_;
+    for (unsigned e = 1; e < 256; ++e) share_[e] = std::exp2((e - 255.0) / units_of_octave);
     for (unsigned n = 1; n < codes; ++n)
         for (unsigned e = 0; e < 256; ++e) {
             const double known = n == codes - 1 ? windows_of_average : windows_of_[n];
@@ -113,14 +102,18 @@ unsigned touch_rate::code_within(double windows) noexcept {
     return found;
 }
 
+// The e of a share, or the next one, the nearer the likelier. `chance`: 0 to 255.
+unsigned touch_rate::rounded(double share, unsigned chance) const noexcept {
+    const auto above = std::upper_bound(share_.begin(), share_.end(), share);
+    const auto e = static_cast<unsigned>(std::max<std::ptrdiff_t>(above - share_.begin() - 1, 0));
+    if (above == share_.end()) return e;
+    return e + (chance < 256 * (share - share_[e]) / (*above - share_[e]) ? 1 : 0);
+}
+
 std::uint16_t touch_rate::joined(std::uint16_t state, const sum& all) const noexcept {
     const double share = all.shares / all.count;
     const unsigned known = (all.codes + all.count / 2) / all.count;
-    const auto above = std::upper_bound(share_.begin(), share_.end(), share);
-    auto e = static_cast<unsigned>(std::max<std::ptrdiff_t>(above - share_.begin() - 1, 0));
-    if (above != share_.end() &&
-        (drawn_ >> 16 & 255) < 256 * (share - share_[e]) / (*above - share_[e]))
-        ++e;
+    const unsigned e = rounded(share, drawn_ >> 16 & 255);
     return static_cast<std::uint16_t>((state & 0xf000) | known << 8 | e);
 }
 
@@ -175,8 +168,8 @@ void touch_rate::work_out(successor& s, std::uint16_t state, bool touched) const
     const unsigned e = state & 255;
     unsigned known = std::min(code(state), last_code_);
     const unsigned n = std::min(unsigned{windows_of_[known]} + 1, static_cast<unsigned>(memory_));
-    const std::uint16_t to = next_[n][touched ? 1 : 0][e];
-    const unsigned next = (to >> 8) + ((drawn_ & 255) < (to & 255u) ? 1u : 0u);
+    const double share = share_[e] + ((touched ? 1 : 0) - share_[e]) / n;
+    const unsigned next = rounded(share, drawn_ & 255);
     if (known < last_code_) {
         const unsigned gap = unsigned{windows_of_[known + 1]} - unsigned{windows_of_[known]};
         if ((drawn_ >> 8) % gap == 0) ++known;
@@ -185,8 +178,7 @@ void touch_rate::work_out(successor& s, std::uint16_t state, bool touched) const
     const unsigned surprised = code_within(std::max(n / 4, least_after_surprise));
     if (touched && may_be_surprised && e < surprising_touch_) known = surprised;
     s.forgets_after = !touched && may_be_surprised ? surprising_idle_[e] : std::uint16_t{0};
-    s.next = static_cast<std::uint16_t>(known << 8 | next);
-    s.forgotten = static_cast<std::uint16_t>(surprised << 8 | next);
+    s.next = static_cast<std::uint16_t>(surprised << 12 | known << 8 | next);
 }
 
 } // namespace obase::policy

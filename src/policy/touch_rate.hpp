@@ -32,7 +32,7 @@
 // In one window a state has two successors, by the touch: they are worked out where a state is met first, and how
 // often it was met says at the end of the window all that is to be summed.
 //
-// Source: simulation (docs/temperature.md). Cost: a look and a count in a table of 96 KiB, of which a few hundred entries
+// Source: simulation (docs/temperature.md). Cost: a look and a count in a table of 64 KiB, of which a few hundred entries
 // are in use; 4096 logarithms a window. Threads: the collector.
 #pragma once
 
@@ -65,7 +65,8 @@ class touch_rate {
         successor& s = successors_[(state & state_mask) * 2u + touched];
         if (s.met++ == 0) work_out(s, state, touched);
         const bool forgets = s.forgets_after != 0 && idle >= s.forgets_after;
-        return static_cast<std::uint16_t>((state & owners_bits) | (forgets ? s.forgotten : s.next));
+        const unsigned next = forgets ? (s.next & 255u) | (s.next >> 12 << 8) : s.next & state_mask;
+        return static_cast<std::uint16_t>((state & owners_bits) | next);
     }
 
     // The share of windows with a touch that is expected; of a state with n > 0.
@@ -105,10 +106,11 @@ class touch_rate {
     struct successor {
         std::uint32_t met = 0;           // slots, since the window began; 0: the rest is not known
         std::uint16_t forgets_after = 0; // windows without a touch; 0: it does not
-        std::uint16_t next = 0;
-        std::uint16_t forgotten = 0; // instead of `next`
+        std::uint16_t next = 0; // the state; above it the code that it has instead if it forgets
     };
+    static_assert(sizeof(successor) == 8);
     void work_out(successor& s, std::uint16_t state, bool touched) const noexcept;
+    unsigned rounded(double share, unsigned chance) const noexcept;
     void sum_up() noexcept;
     void find_octaves() noexcept;
 
@@ -118,9 +120,6 @@ class touch_rate {
         return random_ ^= random_ << 5;
     }
 
-    // By n after the window, touched or not, and e before: the next e, and in the low byte the chance
-    // in 256 of one more.
-    std::array<std::array<std::array<std::uint16_t, 256>, 2>, most_windows + 1> next_;
     std::array<std::array<std::int16_t, 256>, codes> octaves_; // in sixteenths
     std::array<std::array<float, 256>, codes> expected_; // the share that is expected of a window
     std::array<std::array<float, 256>, codes> deviation_{};

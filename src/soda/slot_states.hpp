@@ -79,25 +79,8 @@ class slot_states {
     }
 
     // From now on the word has states for exactly the slots in `slots`.
-    void store(std::uintptr_t base, std::uint64_t slots, const values& in) noexcept try {
-        if (bits_ == 0) return;
-        page* p = slots != 0 ? find_or_make(base) : find(base);
-        if (p == nullptr) return;
-        p->resize(word_in_page(base), slots, bits_);
-        std::uint8_t* at = p->bytes.data() + p->offset_of(word_in_page(base), bits_);
-        if (bits_ == 16 && slots != 0 && (slots & (slots + 1)) == 0) { // the first ones
-            std::memcpy(at, in.data(), bytes_of(slots, 16));
-        } else if (bits_ == 16) {
-            for (std::uint64_t left = slots; left != 0; left &= left - 1, at += 2)
-                std::memcpy(at, &in[lowest(left)], 2);
-        } else {
-            bit_writer to(at, bits_);
-            for (std::uint64_t left = slots; left != 0; left &= left - 1) to.put(in[lowest(left)]);
-            to.flush();
-        }
-        if (p->used == 0) drop(base);
-    } catch (const std::bad_alloc&) {
-        drop(base);
+    void store(std::uintptr_t base, std::uint64_t slots, const values& in) noexcept {
+        store(base, slots, in, std::max(usual_bytes_, std::size_t{64}));
     }
 
     // The words in [begin, end), whole ones, have no slots any more.
@@ -142,7 +125,10 @@ class slot_states {
     // Gives back what a page in [begin, end) has for growing.
     void trim(std::uintptr_t begin, std::uintptr_t end) noexcept {
         for (; begin < end; begin = page_end(begin))
-            if (page* p = find(begin); p != nullptr) p->trim();
+            if (page* p = find(begin); p != nullptr) {
+                p->trim();
+                usual_bytes_ = p->bytes.size();
+            }
     }
 
     // Forgets the pages for which gone(first address) is true.
@@ -258,7 +244,7 @@ class slot_states {
         }
 
         // Makes room for, or closes the gap of, a word whose mask changes.
-        void resize(std::size_t word, std::uint64_t mask, unsigned bits) {
+        void resize(std::size_t word, std::uint64_t mask, unsigned bits, std::size_t usual) {
             const std::uint64_t before = mask_of(word);
             if (mask == before) return;
             const auto at = static_cast<std::ptrdiff_t>(offset_of(word, bits));
@@ -266,7 +252,7 @@ class slot_states {
             set_mask(word, mask); // may throw: before the bytes change
             try {
                 if (needs > had) {
-                    grow(needs - had);
+                    grow(needs - had, usual);
                     bytes.insert(bytes.begin() + at, needs - had, 0);
                 }
             } catch (const std::bad_alloc&) {
@@ -278,9 +264,13 @@ class slot_states {
                             bytes.begin() + at + static_cast<std::ptrdiff_t>(had - needs));
             used = used + (mask != 0) - (before != 0);
         }
-        void grow(std::size_t by) {
-            if (bytes.size() + by <= bytes.capacity()) return;
-            bytes.reserve(bytes.size() + std::max(by, bytes.size() / 8 + 64));
+        // A page mostly has as many states as the one before it. What is reserved again and again in smaller steps is
+        // memory that the program's malloc keeps.
+        void grow(std::size_t by, std::size_t usual) {
+            const std::size_t needs = bytes.size() + by;
+            if (needs <= bytes.capacity()) return;
+            bytes.reserve(needs <= usual ? usual
+                                         : needs + bytes.size() / (usual != 0 ? 1 : 8) + 64);
         }
 
         void set_mask(std::size_t word, std::uint64_t mask) {
@@ -388,6 +378,30 @@ class slot_states {
         last_ = nullptr;
     }
 
+    // `usual`: bytes that a page which has less room may get at once, or else as many more as it has; 0: it is not trimmed
+    // soon.
+    void store(std::uintptr_t base, std::uint64_t slots, const values& in,
+               std::size_t usual) noexcept try {
+        if (bits_ == 0) return;
+        page* p = slots != 0 ? find_or_make(base) : find(base);
+        if (p == nullptr) return;
+        p->resize(word_in_page(base), slots, bits_, usual);
+        std::uint8_t* at = p->bytes.data() + p->offset_of(word_in_page(base), bits_);
+        if (bits_ == 16 && slots != 0 && (slots & (slots + 1)) == 0) { // the first ones
+            std::memcpy(at, in.data(), bytes_of(slots, 16));
+        } else if (bits_ == 16) {
+            for (std::uint64_t left = slots; left != 0; left &= left - 1, at += 2)
+                std::memcpy(at, &in[lowest(left)], 2);
+        } else {
+            bit_writer to(at, bits_);
+            for (std::uint64_t left = slots; left != 0; left &= left - 1) to.put(in[lowest(left)]);
+            to.flush();
+        }
+        if (p->used == 0) drop(base);
+    } catch (const std::bad_alloc&) {
+        drop(base);
+    }
+
     // One slot, in a word that may have others.
     void put(std::uintptr_t slot, std::uint16_t state) noexcept {
         const std::uintptr_t base = slot & ~(word_span - 1);
@@ -397,7 +411,7 @@ class slot_states {
         values states;
         load(base, mask, states);
         states[lowest(bit)] = state;
-        store(base, mask | bit, states);
+        store(base, mask | bit, states, 0);
     }
 
     // Forgets the slots in [begin, end).
@@ -413,7 +427,7 @@ class slot_states {
             if (kept != mask) {
                 values states;
                 load(base, kept, states);
-                store(base, kept, states);
+                store(base, kept, states, 0);
             }
             base += word_span;
         }
@@ -423,6 +437,7 @@ class slot_states {
     std::unordered_map<std::uintptr_t, std::unique_ptr<page>> pages_; // by address >> page_shift
     page* last_ = nullptr;                                            // the page found last
     std::uintptr_t last_number_ = 0;
+    std::size_t usual_bytes_ = 0; // of the page that was trimmed last
 };
 
 } // namespace obase::soda

@@ -218,6 +218,28 @@ TEST(slot_states, zero_bits_cost_nothing) {
     EXPECT_EQ(got[0], 0);
 }
 
+// What is reserved in many steps is memory that the program's malloc keeps.
+TEST(slot_states, a_page_like_the_one_before_it_gets_its_memory_at_once) {
+    slot_states states(16);
+    const slot_states::values in{};
+    const auto fill = [&](std::uintptr_t at) {
+        for (std::uintptr_t word = 0; word < page / 2; word += span)
+            states.store(at + word, 0x0101'0101'0101'0101, in);
+    };
+    const std::size_t none = states.memory_bytes();
+    fill(base);
+    states.trim(base, base + page);
+    const std::size_t one = states.memory_bytes() - none;
+    fill(base + page);
+    EXPECT_NEAR(static_cast<double>(states.memory_bytes() - none), 2. * static_cast<double>(one),
+                256)
+        << "it has not been trimmed";
+    // An object that moves there is one of few, and nobody trims its page until the next window.
+    const std::size_t two = states.memory_bytes();
+    states.move(base, base + 2 * page, span);
+    EXPECT_LT(states.memory_bytes() - two, 1500u);
+}
+
 double bytes_per_slot(unsigned bits, std::size_t stride, bool jitter = false) {
     slot_states states(bits);
     slot_states::values in{};

@@ -3,6 +3,10 @@
 
 #include <algorithm>
 #include <new>
+#include <string>
+#include <utility>
+
+#include "telemetry/packed_record.hpp"
 
 namespace obase::telemetry {
 
@@ -72,16 +76,23 @@ void recorder::end_window(const char* mode, double end_unix_seconds, bool early)
         for (unsigned to = 0; to < now.tiers(); ++to)
             record.values.moved_between[from][to] -= recorded_.moved_between[from][to];
     recorded_ = now;
+    if (ring_.empty()) reference_ = record;
+    std::string packed;
+    try {
+        packed = pack(record, reference_);
+    } catch (const std::bad_alloc&) {
+        return;
+    }
     if (ring_.size() < capacity_) {
         try {
-            ring_.push_back(record);
+            ring_.push_back(std::move(packed));
             return;
         } catch (const std::bad_alloc&) {
             capacity_ = ring_.size(); // a shorter history is better than none
         }
     }
     if (capacity_ == 0) return;
-    ring_[oldest_] = record;
+    ring_[oldest_] = std::move(packed);
     oldest_ = (oldest_ + 1) % capacity_;
 }
 
@@ -100,7 +111,7 @@ std::vector<window_record> recorder::history() const {
     std::vector<window_record> ordered;
     ordered.reserve(ring_.size());
     for (std::size_t i = 0; i < ring_.size(); ++i) {
-        ordered.push_back(ring_[(oldest_ + i) % ring_.size()]);
+        ordered.push_back(unpack(ring_[(oldest_ + i) % ring_.size()], reference_));
     }
     return ordered;
 }

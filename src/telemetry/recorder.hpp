@@ -62,7 +62,8 @@ struct live_statistics {
 
 class recorder {
   public:
-    // `history_windows` bounds the history; its memory grows only as windows end.
+    // `history_windows` bounds the history; its memory grows only as windows end, by some hundred bytes
+    // (packed_record.hpp). A window for which there is none has no record.
     explicit recorder(std::size_t history_windows, const char* protocol);
 
     live_statistics live;
@@ -97,9 +98,10 @@ class recorder {
     mutable std::mutex mutex_; // guards everything below
     std::size_t capacity_;     // 0 when there was no memory for a single record
     statistics published_;
-    statistics with_objects_;         // windows == 0: none yet
-    statistics recorded_;             // what the last record ended with
-    std::vector<window_record> ring_; // at most capacity_ records, oldest at oldest_
+    statistics with_objects_;       // windows == 0: none yet
+    statistics recorded_;           // what the last record ended with
+    std::vector<std::string> ring_; // at most capacity_ packed records, oldest at oldest_
+    window_record reference_;       // of all of them: the first one
     std::size_t oldest_ = 0;
 };
 
