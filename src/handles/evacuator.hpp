@@ -353,7 +353,8 @@ class evacuator {
             opening_.clear();
             return false;
         }
-        for (table_type* const table : due) table->destroy(); // no thread is in one any more
+        for (table_type* const table : due)
+            table->destroy(table_memory_); // no thread is in one any more
         std::erase_if(opening_, [&](const opening& o) { return !open_run(o.run); });
         return true;
     }
@@ -378,14 +379,14 @@ class evacuator {
         }
     }
 
-    // Of taken runs of which an eighth of the objects was freed since: tables that have words of the others only. A thread that
-    // is in the old one touches a word there of which the new one has a copy; what it gets by that it has until its next
-    // poll. So this comes before a wait, and nothing is moved until it is over.
+    // Of taken runs of which an eighth of the objects was freed since, or whose tables lie between gaps: tables that have
+    // words of what is left only. A thread that is in the old one touches a word there of which the new one has a copy; what
+    // it gets by that it has until its next poll. So this comes before a wait, and nothing is moved until it is over.
     void make_tables_smaller() {
         if (!host_.tables_may_shrink()) return;
         for (const taken_run& t : taken_) {
             table_type* const table = host_.table(t.run).load_acquire();
-            if (8 * table->live() > 7 * table->size()) continue;
+            if (8 * table->live() > 7 * table->size() && !table_memory_.is_sparse(table)) continue;
             make_room_to_retire();
             const std::lock_guard hold(homes_.lock_of(t.run)); // none is freed meanwhile
             block_set live;
@@ -394,7 +395,8 @@ class evacuator {
             });
             if (live.none()) continue; // the run is about to be released
             const std::size_t size = table->block_size();
-            table_type* const smaller = table_type::make(size, heap::run_bytes / size, live);
+            table_type* const smaller =
+                table_type::make(table_memory_, size, heap::run_bytes / size, live);
             if (smaller == nullptr) return;
             smaller->for_each([&](auto& word, std::size_t block) {
                 word.store_relaxed(table->word_of(table->begin_of(block))->load_acquire());
@@ -465,7 +467,7 @@ class evacuator {
             before->forget_uses();
             return before;
         }
-        table_type* const table = table_type::make(size, blocks, live);
+        table_type* const table = table_type::make(table_memory_, size, blocks, live);
         if (table == nullptr) return nullptr;
         const bool knows = before != nullptr && before->block_size() == size;
         if (knows) table->looks = before->looks;
@@ -497,7 +499,7 @@ class evacuator {
         const auto found = paused_.find(run);
         if (found == paused_.end()) return;
         host_.retired(*found->second.table);
-        found->second.table->destroy();
+        found->second.table->destroy(table_memory_);
         paused_.erase(found);
     }
 
@@ -688,6 +690,7 @@ class evacuator {
     homes_type& homes_;
     forwarding_words<P> words_;
     mover_type mover_;
+    table_memory table_memory_;
     std::vector<opening> opening_;
     std::vector<taken_run> taken_;
     std::vector<std::uint32_t> tracked_; // open, and their memory is at home

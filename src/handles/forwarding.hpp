@@ -3,9 +3,9 @@
 // forwarding_table: where the objects of one open run are now. A word of obase/word/arming.hpp for each block that
 // was live when the run was opened.
 //
-//     auto* table = forwarding_table<P>::make(run_begin, block_size, blocks, live);
+//     auto* table = forwarding_table<P>::make(memory, block_size, blocks, live);
 //     auto* word = table->word_of(offset_in_run);       // null: no object that was live then
-//     table->destroy();
+//     table->destroy(memory);
 //
 // Two forms. *Indexed*: a bit per block says which have words, and a count per 64 blocks leads to them: 8 bytes for
 // each object, 1.25 bits for each block. *Listed*, where few survive: the sorted numbers of their blocks, 10 bytes for
@@ -25,9 +25,9 @@
 #include <bitset>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <new>
 
+#include "handles/table_memory.hpp"
 #include "heap/size_class.hpp"
 
 namespace obase::handles {
@@ -43,7 +43,7 @@ class forwarding_table {
 
     // Of `live` the first `blocks`. Each word is null: set_word() of all comes before other threads see the table.
     // nullptr: no memory. Preconditions: block_size is a class's, blocks * block_size <= 64 KiB.
-    static forwarding_table* make(std::size_t block_size, std::size_t blocks,
+    static forwarding_table* make(table_memory& memory, std::size_t block_size, std::size_t blocks,
                                   const block_set& live) noexcept {
         std::size_t count = 0;
         for (std::size_t i = 0; i < blocks; ++i)
@@ -53,18 +53,22 @@ class forwarding_table {
         const std::size_t index_bytes =
             heap::round_up(indexed ? groups * group_bytes : count * sizeof(std::uint16_t), 8);
         const std::size_t bytes = sizeof(forwarding_table) + index_bytes + count * sizeof(word);
-        void* const memory = std::malloc(bytes);
-        if (memory == nullptr) return nullptr;
-        auto* const table = ::new (memory)
+        static_assert(sizeof(forwarding_table) +
+                          most_blocks * (sizeof(word) + sizeof(std::uint16_t)) <=
+                      table_memory::most_bytes);
+        void* const place = memory.allocate(bytes);
+        if (place == nullptr) return nullptr;
+        auto* const table = ::new (place)
             forwarding_table(block_size, count, indexed ? groups : 0, index_bytes, bytes);
         table->fill_index(blocks, live);
         for (std::size_t i = 0; i < count; ++i) ::new (&table->words()[i]) word();
         return table;
     }
-    void destroy() noexcept {
+    void destroy(table_memory& memory) noexcept {
         for (std::size_t i = 0; i < count_; ++i) words()[i].~word();
+        const std::size_t bytes = bytes_;
         this->~forwarding_table();
-        std::free(this);
+        memory.free(this, bytes);
     }
     forwarding_table(const forwarding_table&) = delete;
     forwarding_table& operator=(const forwarding_table&) = delete;

@@ -765,13 +765,14 @@ IN_BOTH_WORLDS(handles_schedules, kept_objects_of_tracked_runs_stay, 2'000)
 
 TEST(forwarding_table, finds_the_words_of_live_blocks_alone) {
     using table = forwarding_table<os::native_platform>;
+    table_memory memory;
     for (const std::size_t size : {8UL, 16UL, 24UL, 48UL, 136UL, 4096UL, 16384UL})
         for (const std::size_t every : {1UL, 2UL, 7UL, 500UL}) {
             block_set live;
             const std::size_t count = heap::run_bytes / size;
             std::size_t words = 0;
             for (std::size_t i = 0; i < count; i += every, ++words) live.set(i);
-            table* const t = table::make(size, count, live);
+            table* const t = table::make(memory, size, count, live);
             ASSERT_NE(t, nullptr);
             EXPECT_EQ(t->size(), words);
             // 8 bytes for each, and the smaller one of 10 bits for each 8 blocks and 2 bytes for each word.
@@ -787,13 +788,13 @@ TEST(forwarding_table, finds_the_words_of_live_blocks_alone) {
                     ASSERT_EQ(word->load_relaxed(), block + 1);
                 }
             }
-            t->destroy();
+            t->destroy(memory);
         }
-    table* const empty = table::make(48, heap::run_bytes / 48, {});
+    table* const empty = table::make(memory, 48, heap::run_bytes / 48, {});
     ASSERT_NE(empty, nullptr);
     for (std::size_t offset = 0; offset < heap::run_bytes; ++offset)
         ASSERT_EQ(empty->word_of(offset), nullptr);
-    empty->destroy();
+    empty->destroy(memory);
 }
 
 } // namespace

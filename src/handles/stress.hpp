@@ -89,6 +89,7 @@ class stress_heap {
     std::uint64_t end_;
     unsigned long period_;
     std::mutex lock_;
+    table_memory table_memory_;
     std::deque<run> runs_; // in the order of addresses
     run* filling_[kinds]{};
     std::deque<run*> empty_[kinds]; // all of their objects were freed, the longest ago in front

@@ -878,16 +878,24 @@ std::size_t dense_heap<P>::decommit_range(std::size_t first, std::size_t count,
                                           pacer& ask) noexcept {
     {
         const std::lock_guard hold(lock_);
+        const auto unused = [this](std::size_t run) {
+            return runs_[run].status.load_relaxed() == dense_run::state::unused;
+        };
         // Births may have taken some since they were looked at.
         std::size_t end = first;
-        while (end < first + count && runs_[end].status.load_relaxed() == dense_run::state::unused)
-            ++end;
+        while (end < first + count && unused(end)) ++end;
         count = end - first;
         if (count == 0) return 0;
+        // With those that share a page of marks with the outer ones.
+        constexpr std::size_t in_page = os::page_size / sizeof(std::uint64_t) / words_per_run;
         returning_ = first;
+        while (returning_ % in_page != 0 && unused(returning_ - 1)) --returning_;
+        while (end % in_page != 0 && end < frontier_.load_relaxed() && unused(end)) ++end;
         returning_end_ = end;
     }
     const int error = return_memory(first, count, ask);
+    // They mean nothing in a run that is not in use.
+    starts_.decommit(returning_ * words_per_run, returning_end_ * words_per_run);
     const std::lock_guard hold(lock_);
     returning_ = returning_end_ = 0;
     if (error != 0) return 0;
