@@ -107,14 +107,15 @@ struct obase_handles_figures {
     uint64_t vetoed;   /* objects that were in use when they should have moved, each time counted */
     uint64_t opened;   /* runs whose memory went away */
     uint64_t reopened; /* runs that should have been, and were in use */
-    uint64_t came_home;      /* objects */
-    uint64_t open_runs;      /* now */
-    uint64_t live_bytes;     /* of movable objects now, in blocks and in dense copies */
-    uint64_t memory_bytes;   /* under them */
-    uint64_t table_bytes;    /* of forwarding */
-    uint64_t foreign_faults; /* accesses by code that was not compiled for handles */
-    uint64_t collector_ns;   /* of processor time */
-    uint64_t used_home;      /* runs that came home because they were used too often */
+    uint64_t came_home;          /* objects */
+    uint64_t open_runs;          /* now */
+    uint64_t live_bytes;         /* of movable objects now, in blocks and in dense copies */
+    uint64_t memory_bytes;       /* under them */
+    uint64_t table_bytes;        /* of forwarding */
+    uint64_t table_memory_bytes; /* those, what is to be freed, and gaps between them */
+    uint64_t foreign_faults;     /* accesses by code that was not compiled for handles */
+    uint64_t collector_ns;       /* of processor time */
+    uint64_t used_home;          /* runs that came home because they were used too often */
     /* Temperature, with OBASE_MODE; else 0. */
     uint64_t windows;           /* that have ended */
     uint64_t tracked_runs;      /* now */

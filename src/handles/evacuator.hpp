@@ -294,6 +294,7 @@ class evacuator {
         for (const taken_run& t : taken_) visit(t.run);
     }
     std::size_t taken() const noexcept { return taken_.size(); }
+    std::size_t table_memory_bytes() const noexcept { return table_memory_.bytes(); }
     std::size_t table_bytes() const noexcept {
         std::size_t bytes = 0;
         for (const taken_run& t : taken_)

@@ -273,6 +273,27 @@ TEST(handles, objects_move_and_are_the_same) {
     EXPECT_EQ(figures().open_runs, 0U);
 }
 
+// Of runs here and there the last object is freed: what the tables of the others take has no gaps for long.
+TEST(handles, tables_lie_close_together) {
+    const compiled_code here;
+    std::vector<node*> all = sparse_nodes(1'200'000, 3);
+    EXPECT_GT(obase_handles_move_all(), 300'000U);
+    const obase_handles_figures before = figures();
+    EXPECT_GE(before.table_memory_bytes, before.table_bytes);
+    for (node*& each : all)
+        if (each != nullptr && reinterpret_cast<std::uint64_t>(each) >> 16 & 1)
+            obase_handles_free(std::exchange(each, nullptr));
+    obase_handles_move_all(); // looks after the emptied runs
+    obase_handles_move_all(); // and their tables
+    obase_handles_move_all();
+    const obase_handles_figures after = figures();
+    EXPECT_LT(after.table_bytes, before.table_bytes * 3 / 5);
+    EXPECT_LT(after.table_memory_bytes, after.table_bytes * 8 / 7 + (std::size_t{256} << 10));
+    expect_unharmed(all);
+    free_all(all);
+    obase_handles_move_all();
+}
+
 // Any bit pattern may be translated: compiled code hoists translations above the tests that guard them.
 TEST(handles, what_is_no_home_is_its_own_translation) {
     const compiled_code here;

@@ -106,6 +106,7 @@ void native_handles::show_figures() noexcept {
         {"live_bytes", now.live_bytes},
         {"memory_bytes", now.memory_bytes},
         {"table_bytes", now.table_bytes},
+        {"table_memory_bytes", now.table_memory_bytes},
         {"foreign_faults", now.foreign_faults},
         {"collector_ns", now.collector_ns},
         {"windows", now.windows},
@@ -824,6 +825,7 @@ void native_handles::read_figures(obase_handles_figures& to) noexcept {
     const work mine(*this, own_record_if_any());
     to.open_runs = evacuator_.taken();
     to.table_bytes = evacuator_.table_bytes();
+    to.table_memory_bytes = evacuator_.table_memory_bytes();
     if (temperature_ != nullptr) temperature_->read_figures(to);
     for (unsigned cls = heap::new_class; cls < space_->classes(); ++cls) {
         const heap::space::class_counters all = space_->counters(cls);

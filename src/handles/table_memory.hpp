@@ -51,6 +51,7 @@ class table_memory {
         void* const table = reinterpret_cast<char*>(filling_) + filling_->fill;
         filling_->fill += bytes;
         filling_->live += bytes;
+        filled_ += bytes;
         return table;
     }
     void free(void* table, std::size_t bytes) noexcept {
@@ -58,6 +59,8 @@ class table_memory {
         its.live -= heap::round_up(bytes, alignment);
         if (its.live == 0 && &its != filling_) give_back(its);
     }
+    // Of chunks, as far as they are filled.
+    std::size_t bytes() const noexcept { return filled_; }
     // An eighth of the table's chunk, or more, is free.
     bool is_sparse(const void* table) const noexcept {
         const chunk& its = chunk_of(const_cast<void*>(table));
@@ -99,6 +102,7 @@ class table_memory {
     void give_back(chunk& empty) noexcept {
         os::advise(reinterpret_cast<char*>(&empty) + os::page_size, chunk_bytes - os::page_size,
                    os::advice::dontneed);
+        filled_ -= empty.fill - sizeof(chunk);
         empty.fill = sizeof(chunk);
         empty.next_unused = unused_;
         unused_ = &empty;
@@ -107,6 +111,7 @@ class table_memory {
     chunk* filling_ = nullptr;
     chunk* unused_ = nullptr;
     chunk* reserved_ = nullptr;
+    std::size_t filled_ = 0;
 };
 
 } // namespace obase::handles

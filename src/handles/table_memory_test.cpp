@@ -85,6 +85,7 @@ TEST(table_memory, what_is_empty_takes_no_memory_and_is_filled_again) {
     EXPECT_GT(resident(tables[0], chunk), chunk - 3 * os::page_size);
     for (std::size_t i = 0; i < in_chunk; ++i) memory.free(tables[i], bytes);
     EXPECT_EQ(resident(tables[0], chunk), os::page_size) << "what says that it is empty";
+    EXPECT_EQ(memory.bytes(), 8 * in_chunk * bytes);
 
     std::vector<void*> again;
     while (again.size() < in_chunk + 1) again.push_back(memory.allocate(bytes));

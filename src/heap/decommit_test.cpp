@@ -306,6 +306,70 @@ TEST_F(returning, slack_goes_back_with_runs_that_return_one_by_one) {
     EXPECT_LE(resident_after(3), at_once + 300'000) << "of 786,432 bytes of slack";
 }
 
+// Property: where objects of a dense class begin is forgotten with the runs, however few of them at a time, and of no
+// others.
+TEST_F(returning, beginnings_go_back_with_runs_that_return_one_by_one) {
+    if (asan::present() || thread_sanitized) GTEST_SKIP() << "the shadow is resident too";
+    const owned_space owner = make_space();
+    space& s = *owner;
+    std::vector<void*> objects(96 * mib / 64); // whose beginnings take 1.5 MiB
+    const auto run_of = [&](const void* object) {
+        return static_cast<std::size_t>(static_cast<const char*>(object) -
+                                        s.range_begin(hot_class)) >>
+               run_shift;
+    };
+    const auto resident_after = [&](std::size_t turns) {
+        for (void*& object : objects) object = s.allocate_dense(hot_class, 64, {});
+        for (std::size_t turn = 0; turn < turns; ++turn) {
+            for (void*& object : objects)
+                if (object != nullptr && run_of(object) % turns == turn)
+                    s.free(std::exchange(object, nullptr));
+            s.decommit_free_memory();
+            for (const void* object : objects)
+                if (object != nullptr && run_of(object) % 17 == 0) {
+                    EXPECT_EQ(s.info(object).size, 64u);
+                }
+        }
+        return os::resident_bytes();
+    };
+    const std::uint64_t before = os::resident_bytes();
+    EXPECT_LE(resident_after(1), before + 500'000) << "of 1,572,864 bytes";
+    EXPECT_LE(resident_after(3), before + 500'000);
+    expect_valid(s);
+}
+
+// Property: a run that shares a page of marks with one that goes back is not taken for births meanwhile.
+TEST_F(returning, births_wait_for_a_page_of_beginnings) {
+    const owned_space owner = make_space();
+    space& s = *owner;
+    s.give_births(expectation::hot, hot_class);
+    s.allow_births(hot_class, UINT64_MAX);
+    std::vector<std::vector<void*>> runs(8);
+    for (auto& run : runs)
+        for (std::size_t i = 0; i < run_bytes / 64; ++i)
+            run.push_back(s.allocate_dense(hot_class, 64, {}));
+    const auto end = [&](std::size_t run) {
+        for (void* object : runs[run]) s.free(object);
+    };
+    for (const std::size_t run : {0UL, 2UL, 3UL}) end(run);
+    s.decommit_free_memory();
+    end(1);
+    std::vector<void*> born;
+    inside_madvise = [&](char*, std::size_t) {
+        std::thread([&] {
+            space::neighbour found;
+            born.push_back(
+                s.allocate_placed(100, {}, {.expect = expectation::hot, .guided = true}, &found));
+        }).join();
+    };
+    s.decommit_free_memory();
+    inside_madvise = nullptr;
+    ASSERT_FALSE(born.empty());
+    for (void* object : born) EXPECT_EQ(s.info(object).size, 104u);
+    expect_valid(s);
+    for (void* object : born) s.free(object);
+}
+
 // The dirty part of a free extent grows and shrinks with its neighbours.
 TEST_F(returning, large_memory_is_returned_once) {
     const owned_space owner = make_space();

@@ -67,7 +67,7 @@ static void print_hour(const char* before) {
 #ifdef LOAD_OF_HANDLES
     struct obase_handles_figures f;
     obase_handles_read_figures(&f);
-    tables = (double)f.table_bytes / 1048576;
+    tables = (double)f.table_memory_bytes / 1048576;
 #endif
     printf("%s{\"live_mib\": %.2f, \"rss_mib\": %.2f, \"tables_mib\": %.3f, \"page_tables_mib\": "
            "%.3f}",

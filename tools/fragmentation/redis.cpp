@@ -149,7 +149,7 @@ json run_redis(const redis_servers& servers, const std::string& allocator,
     if (const json counted = take_figures(figures); counted.is_object()) {
         run["moved"] = counted.at("moved");
         run["vetoed"] = counted.at("vetoed");
-        run["table_mib"] = counted.at("table_bytes").get<double>() / 1048576;
+        run["table_mib"] = counted.at("table_memory_bytes").get<double>() / 1048576;
     } else if (allocator.starts_with("obase")) {
         throw std::runtime_error("fragmentation: redis with handles left no figures");
     }
