@@ -842,7 +842,7 @@ void collector<Mover>::decide_with_states() {
     for (std::uint64_t left = word_.newborn | resettled_; left != 0; left &= left - 1)
         word_.state[static_cast<unsigned>(std::countr_zero(left))] = 0;
     placement_.decide(word_, verdict_);
-    states_.store(word_base_, word_.seen, word_.state);
+    states_.store_in_turn(word_base_, word_.seen, word_.state);
 }
 
 // In a scan little leaves a tier at once, unless the policy says that it must; the rest is counted for

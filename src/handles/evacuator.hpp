@@ -387,7 +387,8 @@ class evacuator {
         if (!host_.tables_may_shrink()) return;
         for (const taken_run& t : taken_) {
             table_type* const table = host_.table(t.run).load_acquire();
-            if (8 * table->live() > 7 * table->size() && !table_memory_.is_sparse(table)) continue;
+            if (8 * table->live() > 7 * table->size() && !table->lies_between_gaps(table_memory_))
+                continue;
             make_room_to_retire();
             const std::lock_guard hold(homes_.lock_of(t.run)); // none is freed meanwhile
             block_set live;
@@ -397,7 +398,7 @@ class evacuator {
             if (live.none()) continue; // the run is about to be released
             const std::size_t size = table->block_size();
             table_type* const smaller =
-                table_type::make(table_memory_, size, heap::run_bytes / size, live);
+                table_type::make(table_memory_, size, heap::run_bytes / size, live, true);
             if (smaller == nullptr) return;
             smaller->for_each([&](auto& word, std::size_t block) {
                 word.store_relaxed(table->word_of(table->begin_of(block))->load_acquire());
@@ -468,7 +469,8 @@ class evacuator {
             before->forget_uses();
             return before;
         }
-        table_type* const table = table_type::make(table_memory_, size, blocks, live);
+        table_type* const table =
+            table_type::make(table_memory_, size, blocks, live, host_.tables_may_shrink());
         if (table == nullptr) return nullptr;
         const bool knows = before != nullptr && before->block_size() == size;
         if (knows) table->looks = before->looks;

@@ -3,7 +3,7 @@
 // forwarding_table: where the objects of one open run are now. A word of obase/word/arming.hpp for each block that
 // was live when the run was opened.
 //
-//     auto* table = forwarding_table<P>::make(memory, block_size, blocks, live);
+//     auto* table = forwarding_table<P>::make(memory, block_size, blocks, live, may_be_copied);
 //     auto* word = table->word_of(offset_in_run);       // null: no object that was live then
 //     table->destroy(memory);
 //
@@ -44,7 +44,7 @@ class forwarding_table {
     // Of `live` the first `blocks`. Each word is null: set_word() of all comes before other threads see the table.
     // nullptr: no memory. Preconditions: block_size is a class's, blocks * block_size <= 64 KiB.
     static forwarding_table* make(table_memory& memory, std::size_t block_size, std::size_t blocks,
-                                  const block_set& live) noexcept {
+                                  const block_set& live, bool may_be_copied) noexcept {
         std::size_t count = 0;
         for (std::size_t i = 0; i < blocks; ++i)
             if (live.test(i)) ++count;
@@ -56,10 +56,11 @@ class forwarding_table {
         static_assert(sizeof(forwarding_table) +
                           most_blocks * (sizeof(word) + sizeof(std::uint16_t)) <=
                       table_memory::most_bytes);
-        void* const place = memory.allocate(bytes);
+        void* const place = memory.allocate(bytes, may_be_copied);
         if (place == nullptr) return nullptr;
         auto* const table = ::new (place)
             forwarding_table(block_size, count, indexed ? groups : 0, index_bytes, bytes);
+        table->may_be_copied_ = may_be_copied;
         table->fill_index(blocks, live);
         for (std::size_t i = 0; i < count; ++i) ::new (&table->words()[i]) word();
         return table;
@@ -67,13 +68,17 @@ class forwarding_table {
     void destroy(table_memory& memory) noexcept {
         for (std::size_t i = 0; i < count_; ++i) words()[i].~word();
         const std::size_t bytes = bytes_;
+        const bool may_be_copied = may_be_copied_;
         this->~forwarding_table();
-        memory.free(this, bytes);
+        memory.free(this, bytes, may_be_copied);
     }
     forwarding_table(const forwarding_table&) = delete;
     forwarding_table& operator=(const forwarding_table&) = delete;
 
     std::size_t bytes() const noexcept { return bytes_; }
+    bool lies_between_gaps(const table_memory& memory) const noexcept {
+        return may_be_copied_ && memory.is_sparse(this);
+    }
     std::size_t size() const noexcept { return count_; } // words
     std::size_t block_size() const noexcept { return block_size_; }
 
@@ -220,6 +225,7 @@ class forwarding_table {
     typename P::template atomic<std::uint32_t> live_;
     std::uint32_t index_bytes_;
     std::uint32_t bytes_;
+    bool may_be_copied_ = false;
 };
 
 } // namespace obase::handles

@@ -54,7 +54,7 @@ stress_heap::run* stress_heap::fresh_run(std::size_t block) {
     for (std::size_t i = 0; i < blocks; ++i) all.set(i);
     const std::size_t number = (begin - all_.base()) >> heap::run_shift;
     if (!all_.commit_tables(number + 1)) return nullptr;
-    table_type* const table = table_type::make(table_memory_, block, blocks, all);
+    table_type* const table = table_type::make(table_memory_, block, blocks, all, true);
     if (table == nullptr) return nullptr;
     runs_.push_back({begin, block, 0, 0, table, std::vector<std::size_t>(blocks),
                      std::vector<const void*>(blocks)});

@@ -6,17 +6,21 @@
 // of another one.
 //
 //     table_memory memory;
-//     void* const table = memory.allocate(bytes);       // null: there is none
-//     if (memory.is_sparse(table)) ...                  // allocate, copy, publish, wait, and then
-//     memory.free(table, bytes);
+//     void* const table = memory.allocate(bytes, true);       // null: there is none
+//     if (memory.is_sparse(table)) ...                        // allocate, copy, publish, wait, and then
+//     memory.free(table, bytes, true);
 //
-// A chunk without tables gives its pages back, and keeps its addresses. Threads: one at a time. Cost: an addition.
+// A gap is not filled. So this is for tables that may be copied; for others, which stay where somebody keeps their
+// addresses, there is malloc (`may_be_copied` false). A chunk without tables gives its pages back, and keeps its
+// addresses. Threads: one at a time. Cost: an addition.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <new>
 
+#include "heap/address_sanitizer.hpp"
 #include "heap/size_class.hpp"
 #include "os/memory.hpp"
 
@@ -32,14 +36,20 @@ class table_memory {
         while (reserved_ != nullptr) {
             chunk* const first = reserved_;
             reserved_ = first->next_reserved;
+            heap::asan::show(first, reserved_bytes);
             os::release(first, reserved_bytes);
         }
     }
     table_memory(const table_memory&) = delete;
     table_memory& operator=(const table_memory&) = delete;
 
-    void* allocate(std::size_t bytes) noexcept {
+    void* allocate(std::size_t bytes, bool may_be_copied) noexcept {
         bytes = heap::round_up(bytes, alignment);
+        if (!may_be_copied) {
+            void* const table = std::malloc(bytes);
+            if (table != nullptr) filled_ += bytes;
+            return table;
+        }
         if (bytes > most_bytes) return nullptr;
         if (filling_ == nullptr || filling_->fill + bytes > chunk_bytes) {
             if (unused_ == nullptr && !reserve_more()) return nullptr;
@@ -52,16 +62,24 @@ class table_memory {
         filling_->fill += bytes;
         filling_->live += bytes;
         filled_ += bytes;
+        heap::asan::show(table, bytes);
         return table;
     }
-    void free(void* table, std::size_t bytes) noexcept {
+    void free(void* table, std::size_t bytes, bool may_be_copied) noexcept {
+        bytes = heap::round_up(bytes, alignment);
+        if (!may_be_copied) {
+            std::free(table);
+            filled_ -= bytes;
+            return;
+        }
+        heap::asan::hide(table, bytes);
         chunk& its = chunk_of(table);
-        its.live -= heap::round_up(bytes, alignment);
+        its.live -= bytes;
         if (its.live == 0 && &its != filling_) give_back(its);
     }
-    // Of chunks, as far as they are filled.
+    // Of chunks, as far as they are filled, and of tables from malloc.
     std::size_t bytes() const noexcept { return filled_; }
-    // An eighth of the table's chunk, or more, is free.
+    // An eighth of the table's chunk, or more, is free. Precondition: it may be copied.
     bool is_sparse(const void* table) const noexcept {
         const chunk& its = chunk_of(const_cast<void*>(table));
         return &its != filling_ && 8 * its.live <= 7 * (its.fill - sizeof(chunk));

@@ -399,11 +399,22 @@ TEST(os_memory, long_blocks_of_a_vector_are_mapped) {
         for (std::uint64_t i = 0; i < least + 1; ++i) ASSERT_EQ(list[i], i);
     }
     EXPECT_EQ(mapped.load(), 0u);
+    // A mapping cannot be divided: its pages go all the same.
+    page_allocator<char> pages;
+    char* const kept = pages.allocate(1 << 20);
+    std::memset(kept, 1, 1 << 20);
+    counting.munmap = [](void*, std::size_t) {
+        errno = ENOMEM;
+        return -1;
+    };
+    use_memory_calls(&counting);
+    pages.deallocate(kept, 1 << 20);
+    EXPECT_EQ(kept[1 << 19], 0);
     counting.mmap = [](void*, std::size_t, int, int, int, off_t) {
         errno = ENOMEM;
         return MAP_FAILED;
     };
-    page_allocator<char> pages;
+    use_memory_calls(&counting);
     EXPECT_THROW(static_cast<void>(pages.allocate(1 << 20)), std::bad_alloc);
     char* const few = pages.allocate(8); // not mapped
     pages.deallocate(few, 8);

@@ -6,8 +6,8 @@
 //
 //     std::vector<interval, os::page_allocator<interval>> touched;
 //
-// Throws std::bad_alloc, also where there are no more mappings to be had. Cost: two system calls for each block that is
-// mapped. Threads: any.
+// Throws std::bad_alloc, also where there are no more mappings to be had. Cost: four system calls for each block that
+// is mapped. Threads: any.
 #pragma once
 
 #include <cstddef>
@@ -43,8 +43,9 @@ class page_allocator {
         const std::size_t bytes = count * sizeof(T);
         if (bytes < least_bytes)
             ::operator delete(block);
-        else
-            release(block, mapped(bytes));
+        else if (release(block, mapped(bytes)) !=
+                 0) // in the midst of a mapping, and there are no more to be had
+            advise(block, mapped(bytes), advice::dontneed);
     }
     template <class U>
     bool operator==(const page_allocator<U>&) const noexcept {

@@ -65,7 +65,8 @@ class touch_rate {
         successor& s = successors_[(state & state_mask) * 2u + touched];
         if (s.met++ == 0) work_out(s, state, touched);
         const bool forgets = s.forgets_after != 0 && idle >= s.forgets_after;
-        const unsigned next = forgets ? (s.next & 255u) | (s.next >> 12 << 8) : s.next & state_mask;
+        const unsigned next =
+            forgets ? (s.next & 255u) | (unsigned{s.next} >> 12 << 8) : s.next & state_mask;
         return static_cast<std::uint16_t>((state & owners_bits) | next);
     }
 

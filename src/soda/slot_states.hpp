@@ -80,6 +80,10 @@ class slot_states {
 
     // From now on the word has states for exactly the slots in `slots`.
     void store(std::uintptr_t base, std::uint64_t slots, const values& in) noexcept {
+        store(base, slots, in, 0);
+    }
+    // The same, by who trims the page soon.
+    void store_in_turn(std::uintptr_t base, std::uint64_t slots, const values& in) noexcept {
         store(base, slots, in, std::max(usual_bytes_, std::size_t{64}));
     }
 
