@@ -41,11 +41,12 @@ class page_allocator {
     }
     void deallocate(T* block, std::size_t count) noexcept {
         const std::size_t bytes = count * sizeof(T);
-        if (bytes < least_bytes)
+        if (bytes < least_bytes) {
             ::operator delete(block);
-        else if (release(block, mapped(bytes)) !=
-                 0) // in the midst of a mapping, and there are no more to be had
-            advise(block, mapped(bytes), advice::dontneed);
+            return;
+        }
+        // In the midst of a mapping, and there are no more to be had: the addresses stay.
+        if (release(block, mapped(bytes)) != 0) advise(block, mapped(bytes), advice::dontneed);
     }
     template <class U>
     bool operator==(const page_allocator<U>&) const noexcept {
