@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 //
-// table_memory: where forwarding tables lie. They are a twelfth of what has moved, come in all sizes, and go one by one, as
-// the objects of their runs are freed: in a general allocator the gaps between them are a fifth of their memory. Here
-// they lie one behind the other in chunks, and who has them may copy those of a chunk with gaps (is_sparse()) to the end
+// table_memory: where forwarding tables lie. They take 8 bytes and more for each object that has moved, come in all sizes,
+// and go one by one, as the objects of their runs are freed: in a general allocator gaps are left between them. Here they
+// lie one behind the other in chunks, and who has them may copy those of a chunk with gaps (is_sparse()) to the end
 // of another one.
 //
 //     table_memory memory;

@@ -75,7 +75,6 @@ void recorder::end_window(const char* mode, double end_unix_seconds, bool early)
     for (unsigned from = 0; from < now.tiers(); ++from)
         for (unsigned to = 0; to < now.tiers(); ++to)
             record.values.moved_between[from][to] -= recorded_.moved_between[from][to];
-    recorded_ = now;
     if (ring_.empty()) reference_ = record;
     std::string packed;
     try {
@@ -83,6 +82,7 @@ void recorder::end_window(const char* mode, double end_unix_seconds, bool early)
     } catch (const std::bad_alloc&) {
         return;
     }
+    recorded_ = now;
     if (ring_.size() < capacity_) {
         try {
             ring_.push_back(std::move(packed));

@@ -63,7 +63,8 @@ struct live_statistics {
 class recorder {
   public:
     // `history_windows` bounds the history; its memory grows only as windows end, by some hundred bytes
-    // (packed_record.hpp). A window for which there is none has no record.
+    // (packed_record.hpp). What a window did for which there is no memory belongs to the next
+    // record.
     explicit recorder(std::size_t history_windows, const char* protocol);
 
     live_statistics live;

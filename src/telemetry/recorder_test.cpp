@@ -4,6 +4,8 @@
 // bounded and in order; threads may add, read and end windows at the same time.
 #include "telemetry/recorder.hpp"
 
+#include "testing/heap_shortage.hpp"
+
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -104,6 +106,25 @@ TEST(recorder, history_keeps_the_latest_windows_in_order) {
     EXPECT_EQ(history[0].index, 9u);
     EXPECT_EQ(history[1].index, 10u);
     EXPECT_EQ(history[2].index, 11u);
+}
+
+TEST(recorder, what_a_window_without_memory_did_belongs_to_the_next_record) {
+    if (!testing::heap_shortage::possible) GTEST_SKIP() << "the sanitizer's operator new";
+    recorder record(4, "arming");
+    record.end_window("move", 0);
+    record.live.scanned_guides.add(3);
+    {
+        const testing::heap_shortage none;
+        record.end_window("move", 1);
+    }
+    EXPECT_EQ(record.snapshot().scanned_guides, 3u);
+    record.live.scanned_guides.add(4);
+    record.end_window("move", 2);
+    const std::vector<window_record> history = record.history();
+    ASSERT_EQ(history.size(), 2u);
+    EXPECT_EQ(history[1].index, 3u);
+    EXPECT_EQ(history[1].values.scanned_guides, 7u);
+    EXPECT_EQ(history[1].values.windows, 2u);
 }
 
 TEST(recorder, moves_are_counted_by_direction) {
