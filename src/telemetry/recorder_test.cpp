@@ -109,12 +109,12 @@ TEST(recorder, history_keeps_the_latest_windows_in_order) {
 }
 
 TEST(recorder, what_a_window_without_memory_did_belongs_to_the_next_record) {
-    if (!testing::heap_shortage::possible) GTEST_SKIP() << "the sanitizer's operator new";
+    if (!obase::testing::heap_shortage::possible) GTEST_SKIP() << "the sanitizer's operator new";
     recorder record(4, "arming");
     record.end_window("move", 0);
     record.live.scanned_guides.add(3);
     {
-        const testing::heap_shortage none;
+        const obase::testing::heap_shortage none;
         record.end_window("move", 1);
     }
     EXPECT_EQ(record.snapshot().scanned_guides, 3u);
